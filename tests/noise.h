@@ -6,7 +6,7 @@
 
 namespace commfuse {
 
-/// Errors of one percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
+/// Reproducible errors of one percent: sums of three numbers of a Weyl sequence, which are approximately normal.
 class Noise {
  public:
   double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }

@@ -11,8 +11,8 @@
 
 namespace commfuse {
 
-/// An empty folder that is the current one during its lifetime, so that messages contain just `a.yaml`. Requires a
-/// running test.
+/// An empty folder that is the working directory during the object's lifetime, so that messages contain just `a.yaml`.
+/// Requires a running test.
 class OwnFolder {
  public:
   OwnFolder() {

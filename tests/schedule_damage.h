@@ -8,7 +8,7 @@
 
 namespace commfuse::test {
 
-/// A small random generator of our own with equal numbers on every machine.
+/// A small random generator that gives equal numbers on every machine.
 struct Dice {
   std::uint32_t state = 1;
   std::size_t below(std::size_t bound) {
@@ -17,29 +17,29 @@ struct Dice {
   }
 };
 
-inline std::string everywhere(std::string text, const std::string& right, const std::string& instead) {
-  for (std::size_t at = text.find(right); at != std::string::npos; at = text.find(right, at + instead.size())) {
-    text.replace(at, right.size(), instead);
+inline std::string replaced_everywhere(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
   }
   return text;
 }
 
-/// Replaces a word by another word of its kind, usually in one place, sometimes everywhere.
+/// Replaces a word by another word of its kind, usually once, sometimes everywhere.
 inline void damage(std::string& text, const std::vector<std::vector<std::string>>& kinds, Dice& dice) {
   const std::vector<std::string>& kind = kinds[dice.below(kinds.size())];
   const std::string& from = kind[dice.below(kind.size())];
   const std::string& to = kind[dice.below(kind.size())];
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> positions;
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
-    places.push_back(at);
+    positions.push_back(at);
   }
-  if (places.empty()) {
+  if (positions.empty()) {
     return;
   }
   if (dice.below(4) == 0) {
-    text = everywhere(text, from, to);
+    text = replaced_everywhere(text, from, to);
   } else {
-    text.replace(places[dice.below(places.size())], from.size(), to);
+    text.replace(positions[dice.below(positions.size())], from.size(), to);
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Words = Few<std::string>;
 
-std::vector<std::string> all_of(const Words& words) { return {words.begin(), words.end()}; }
+std::vector<std::string> elements_of(const Words& words) { return {words.begin(), words.end()}; }
 
 /// Returns lists of zero, one, two and three words.
 std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {"a", "b", "c"}}; }
@@ -20,14 +20,14 @@ std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {
 TEST(Few, BehavesLikeAVector) {
   for (const std::vector<std::string>& list : lists()) {
     Words words = list;
-    EXPECT_EQ(all_of(words), list);
+    EXPECT_EQ(elements_of(words), list);
     EXPECT_EQ(words.size(), list.size());
     EXPECT_EQ(words.empty(), list.empty());
     std::vector<std::string> longer = list;
     for (const char* more : {"x", "y", "z"}) {
       words.push_back(more);
       longer.emplace_back(more);
-      EXPECT_EQ(all_of(words), longer);
+      EXPECT_EQ(elements_of(words), longer);
       EXPECT_EQ(words.front(), longer.front());
       EXPECT_EQ(words.back(), longer.back());
       EXPECT_EQ(words[longer.size() - 1], longer.back());
@@ -44,7 +44,7 @@ TEST(Few, ACopyIsIndependent) {
       EXPECT_EQ(copy, words);
       copy.push_back("more");
       EXPECT_NE(copy, words);
-      EXPECT_EQ(all_of(words), list);
+      EXPECT_EQ(elements_of(words), list);
     }
   }
 }
@@ -53,12 +53,12 @@ TEST(Few, IsEmptyAfterAMove) {
   for (const std::vector<std::string>& list : lists()) {
     Words from = list;
     Words words = std::move(from);
-    EXPECT_EQ(all_of(words), list);
-    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+    EXPECT_EQ(elements_of(words), list);
+    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): the test checks the moved-from state
     from.push_back("again");
-    EXPECT_EQ(all_of(from), std::vector<std::string>{"again"});
+    EXPECT_EQ(elements_of(from), std::vector<std::string>{"again"});
     words = std::move(from);
-    EXPECT_EQ(all_of(words), std::vector<std::string>{"again"});
+    EXPECT_EQ(elements_of(words), std::vector<std::string>{"again"});
     EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move)
   }
 }
@@ -68,9 +68,9 @@ TEST(Few, CanBeRefilledAfterClear) {
     Words words = list;
     words.clear();
     EXPECT_TRUE(words.empty());
-    const std::vector<std::string> others{"x", "y"};
-    words.insert(words.end(), others.data(), others.data() + 2);
-    EXPECT_EQ(all_of(words), others);
+    const std::vector<std::string> two_words{"x", "y"};
+    words.insert(words.end(), two_words.data(), two_words.data() + 2);
+    EXPECT_EQ(elements_of(words), two_words);
   }
 }
 

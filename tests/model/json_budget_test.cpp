@@ -24,8 +24,8 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-std::string nested(int deep) {
-  return std::string(static_cast<std::size_t>(deep), '[') + std::string(static_cast<std::size_t>(deep), ']');
+std::string nested(int levels) {
+  return std::string(static_cast<std::size_t>(levels), '[') + std::string(static_cast<std::size_t>(levels), ']');
 }
 
 TEST(JsonBudget, AcceptsOrdinaryDocuments) {
@@ -52,7 +52,7 @@ TEST(JsonBudget, AThousandKeysAreTheLimitOfAnOrderedObject) {
   EXPECT_NO_THROW(parse_json<ordered_json>(object_of(1000), "a.json"));
   EXPECT_EQ(refusal<ordered_json>(object_of(1001)),
             "a.json: more than 1000 keys in one object; give the file as it was written");
-  EXPECT_EQ(refusal(object_of(1001)), "") << "those of the other kind are found without a search";
+  EXPECT_EQ(refusal(object_of(1001)), "") << "keys of unordered objects are found without a search";
   const auto take = [](ordered_json::parse_event_t /*event*/, const ordered_json& /*value*/) {};
   EXPECT_NO_THROW(take_and_forget<ordered_json>("a.json", 1, take, object_of(1000)));
   EXPECT_THROW(take_and_forget<ordered_json>("a.json", 1, take, object_of(1001)), ConfigError);

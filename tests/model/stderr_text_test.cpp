@@ -16,12 +16,14 @@ TEST(StderrText, ShortLinesKeepTheirSpaces) {
   EXPECT_EQ(broken_lines("", 9), "");
 }
 
-TEST(StderrText, ALongWordIsLeftWhole) { EXPECT_EQ(broken_lines("abcdefghijkl m\n", 9), "abcdefghijkl\n  m\n"); }
+TEST(StderrText, ALongWordIsNotBroken) { EXPECT_EQ(broken_lines("abcdefghijkl m\n", 9), "abcdefghijkl\n  m\n"); }
 
 TEST(StderrText, FilesAndPipesGetWholeSentences) {
   testing::internal::CaptureStderr();  // stderr is a file from here on
-  EXPECT_EQ(for_stderr("a sentence that is longer than any terminal is wide, of which there are few, but still some\n"),
-            "a sentence that is longer than any terminal is wide, of which there are few, but still some\n");
+  EXPECT_EQ(
+      for_stderr(
+          "a sentence that is longer than a terminal of 80 columns is wide, and would be broken if it were one\n"),
+      "a sentence that is longer than a terminal of 80 columns is wide, and would be broken if it were one\n");
   testing::internal::GetCapturedStderr();
 }
 

@@ -15,7 +15,7 @@ TEST(TerminalStyle, MarksBoldAndColor) {
 
 TEST(TerminalStyle, EndsBeforeALineBreak) { EXPECT_EQ(TerminalStyle(true).bold("a line\n"), "\x1b[1ma line\x1b[0m\n"); }
 
-TEST(TerminalStyle, LeavesTextAloneWhereItIsOff) {
+TEST(TerminalStyle, DoesNotChangeTextIfOff) {
   EXPECT_EQ(TerminalStyle().bold("won"), "won");
   EXPECT_EQ(TerminalStyle(true).red(""), "");
 }

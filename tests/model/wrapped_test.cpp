@@ -25,9 +25,9 @@ TEST(Wrapped, ATooLongWordHasItsOwnLine) {
   EXPECT_EQ(wrapped("a incomprehensibilities b", "", "  ", 5), "a\n  incomprehensibilities\n  b\n");
 }
 
-TEST(Wrapped, NoTextIsAnEmptyLine) { EXPECT_EQ(wrapped("", "  ", ""), "  \n"); }
+TEST(Wrapped, AnEmptyTextIsAnEmptyLine) { EXPECT_EQ(wrapped("", "  ", ""), "  \n"); }
 
-/// Returns the width where COLUMNS is `value`.
+/// Returns the terminal width if COLUMNS is `value`.
 std::size_t width_with(const char* value) {
   ::setenv("COLUMNS", value, 1);  // NOLINT(concurrency-mt-unsafe)
   const std::size_t width = terminal_width();

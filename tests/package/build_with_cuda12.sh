@@ -44,7 +44,7 @@ fill_root() {
 }
 
 # Mounts the tree read-only.
-show_tree() {
+mount_tree() {
   mkdir -p "$root/src"
   mount --bind "$tree" "$root/src"
   mount -o remount,bind,ro "$root/src"
@@ -57,9 +57,9 @@ build() {
     >>"$folder/build.log" 2>&1 || { tail -n 60 "$folder/build.log" >&2 && exit 1; }
 }
 
-# Requirements on the build: MESSAGE COMMAND...
+# expect MESSAGE COMMAND...: exits if the command fails.
 expect() {
-  "${@:2}" || { echo "not so: $1" >&2 && exit 1; }
+  "${@:2}" || { echo "failed: $1" >&2 && exit 1; }
   echo "$1"
 }
 
@@ -67,18 +67,18 @@ none_in() { ! grep -i "$2" "$1"; }
 
 refuses() {
   local code=0
-  inside "$root" /build/bin/commfuse-validate check --executor cuda-virtual 2>"$folder/said" || code=$?
-  cat "$folder/said"
-  [[ $code == 69 && $(wc -l <"$folder/said") == 1 ]]
+  inside "$root" /build/bin/commfuse-validate check --executor cuda-virtual 2>"$folder/message.txt" || code=$?
+  cat "$folder/message.txt"
+  [[ $code == 69 && $(wc -l <"$folder/message.txt") == 1 ]]
 }
 
-look_at_build() {
+check_build() {
   local plugin=/build/lib/commfuse/libcommfuse_cuda.so
   expect "CUDA 12.4 and NCCL 2.22 were found" grep -qE 'CUDA Toolkit: 12\.4[0-9.]*; NCCL: 2\.22\.' "$folder/build.log"
   expect "no warning" none_in "$folder/build.log" warning
   expect "code for sm_80" inside "$root" bash -c "cuobjdump --list-elf $plugin | grep -q sm_80"
   expect "code for sm_90" inside "$root" bash -c "cuobjdump --list-elf $plugin | grep -q sm_90"
-  expect "PTX of sm_90 for what comes later" inside "$root" bash -c "cuobjdump --list-ptx $plugin | grep -q sm_90"
+  expect "PTX of sm_90 for later GPUs" inside "$root" bash -c "cuobjdump --list-ptx $plugin | grep -q sm_90"
   expect "linked neither with libcuda nor with NVML" \
     inside "$root" bash -c "! ldd $plugin | grep -E 'libcuda\\.so|libnvidia-ml'"
   expect "without a GPU one sentence and exit code 69" refuses
@@ -91,8 +91,8 @@ run_tests() {
 }
 
 step "a root with CUDA" fill_root
-step "the tree" show_tree
+step "the tree" mount_tree
 step "the build" build
-step "what was built" look_at_build
+step "checks of the build" check_build
 step "tests without a GPU" run_tests
 echo "built with CUDA 12.4 and NCCL 2.22, tested without a GPU"

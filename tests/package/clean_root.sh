@@ -9,7 +9,7 @@ skip() {
 }
 
 require_debootstrap() {
-  ((EUID == 0)) || skip "a root needs root"
+  ((EUID == 0)) || skip "making a root needs root privileges"
   command -v debootstrap >/dev/null || skip "debootstrap is missing; apt-get install debootstrap"
 }
 
@@ -29,10 +29,10 @@ mirror() {
 # keys are not installed, signatures of an Ubuntu root are not checked. Debian's debootstrap lacks scripts for the
 # newest Ubuntu suites, so these use the script of jammy.
 make_root() {
-  local root=$1 suite=$2 components=$3 how=() from keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+  local root=$1 suite=$2 components=$3 options=() from keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
   export DEBOOTSTRAP_DIR=/usr/share/debootstrap
   if is_of_ubuntu "$suite"; then
-    [[ -e $keys ]] && how=("--keyring=$keys") || how=(--no-check-gpg)
+    [[ -e $keys ]] && options=("--keyring=$keys") || options=(--no-check-gpg)
   fi
   if [[ ! -e $DEBOOTSTRAP_DIR/scripts/$suite ]]; then
     cp -a "$DEBOOTSTRAP_DIR" "$root.scripts"
@@ -40,7 +40,7 @@ make_root() {
     ln -s jammy "$DEBOOTSTRAP_DIR/scripts/$suite"
   fi
   mapfile -t from < <(mirror "$suite")
-  debootstrap "${how[@]}" --variant=minbase --include=ca-certificates --components="$components" "$suite" "$root" \
+  debootstrap "${options[@]}" --variant=minbase --include=ca-certificates --components="$components" "$suite" "$root" \
     "${from[@]}" >"$root.log" 2>&1 || { tail -n 3 "$root.log" >&2 && skip "debootstrap failed"; }
   rm -rf "$root.scripts"
   rm -f "$root.log"

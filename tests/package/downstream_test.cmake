@@ -10,7 +10,7 @@ function(run expected)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
   if(NOT status EQUAL 0 OR NOT output MATCHES "${expected}")
     list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\ngave ${status} and not '${expected}':\n${output}")
+    message(FATAL_ERROR "${command}\nexited with ${status}, or printed no '${expected}':\n${output}")
   endif()
 endfunction()
 

@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-command -v objdump >/dev/null || { printf 'skipped: there is no objdump\n' && exit 77; }
+command -v objdump >/dev/null || { printf 'skipped: objdump is missing\n' && exit 77; }
 packed=(-std=c++20 -O1 -static-libstdc++ "-Wl,--as-needed")
 # Only our replacement for the glibc 2.36 function keeps the program's minimum at glibc 2.34 or lower.
 "$compiler" -std=c++20 -O1 -fPIC -c "$source/cmake/package/newer_glibc.cpp" -o "$work/newer_glibc.o"
@@ -30,14 +30,15 @@ folder=$source/tests/package/module_exceptions
 machine=$(getconf GNU_LIBC_VERSION | awk '{ print $2 }')
 promised=2.34
 [[ $(printf '%s\n' "$machine" 2.36 | sort -V | tail -n 1) == 2.36 ]] || promised=$machine
-"$floor" "$promised" "$work/program" "$work/module.so" || fail "the stand-ins are above the floor"
-! "$floor" 2.0 "$work/program" 2>"$work/said" || fail "a floor of 2.0 is not missed"
-grep -q 'needs glibc 2\.[0-9]*, which is newer than 2.0' "$work/said" || fail "no sentence: $(cat "$work/said")"
+"$floor" "$promised" "$work/program" "$work/module.so" || fail "the test programs need a glibc above the floor"
+! "$floor" 2.0 "$work/program" 2>"$work/message.txt" || fail "no error for a floor of 2.0"
+grep -q 'needs glibc 2\.[0-9]*, which is newer than 2.0' "$work/message.txt" ||
+  fail "no message: $(cat "$work/message.txt")"
 "$compiler" -std=c++20 -O1 "$folder/program.cpp" -o "$work/shared" -ldl
-! "$floor" 9.9 "$work/shared" 2>"$work/said" || fail "a shared C++ library is not found"
-grep -q 'needs libstdc++.so.6' "$work/said" || fail "no sentence: $(cat "$work/said")"
-"$floor" 9.9 --also libstdc++.so "$work/shared" >/dev/null || fail "--also allows nothing"
-! "$floor" 9.9 "$floor" 2>/dev/null || fail "a script passes for a program"
+! "$floor" 9.9 "$work/shared" 2>"$work/message.txt" || fail "a shared C++ library is not reported"
+grep -q 'needs libstdc++.so.6' "$work/message.txt" || fail "no message: $(cat "$work/message.txt")"
+"$floor" 9.9 --also libstdc++.so "$work/shared" >/dev/null || fail "--also does not allow a library"
+! "$floor" 9.9 "$floor" 2>/dev/null || fail "a script is accepted as a program"
 
 if [[ -x $build/portable/bin/commfuse-sim ]]; then
   "$floor" "$promised" "$build"/portable/bin/commfuse-{sim,validate}

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: rehearse_first_run.sh [KIT]: runs validate/cuda/first_run.sh in a root that is laid out like the machine with
-# the GPU: Debian trixie, NVIDIA's libraries only in a Python virtual environment, no network, no packages of ours and
-# no MPI. A test double replaces the GPU. KIT is out/first_run_kit by default:
+# the GPU: Debian trixie, NVIDIA's libraries only in a Python virtual environment, no network, none of our packages
+# and no MPI. A test double replaces the GPU. KIT is out/first_run_kit by default:
 #   validate/cuda/first_run.sh pack && tests/package/rehearse_first_run.sh
-# Three calls: without the double, with it, and on a fresh machine that has only their bundle.
+# Makes three calls: without the double, with it, and on a fresh machine that has only the bundle of the second call.
 # Environment:
-#   REHEARSAL_DOUBLE  double of the plugin, of the same build as the kit (default that in build/first_run/lib)
-#   REHEARSAL_FOLDER  folder that keeps the root for the next time (default: none is kept)
-#   REHEARSAL_FAKES   1: shell scripts instead of the programs, to try the rehearsal itself
+#   REHEARSAL_DOUBLE  double of the plugin, from the same build as the kit (default: in build/first_run/lib)
+#   REHEARSAL_FOLDER  folder that keeps the root for the next time (default: none)
+#   REHEARSAL_FAKES   1: shell scripts replace the programs, to try the rehearsal itself
 # Making the root takes two minutes, and each call at most ten. Exits with 77 if the root cannot be made.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -36,7 +36,7 @@ expect() {
   if "${@:2}"; then
     echo "ok: $1"
   else
-    echo "NOT SO: $1" >&2
+    echo "FAILED: $1" >&2
     failures=$((failures + 1))
   fi
 }
@@ -182,18 +182,18 @@ failed_stages() {
 
 # Every stage of the script finished or was left for the next call, and only the tests of the device itself, which need
 # a GPU, failed.
-stages_are_told() {
-  local name line said=0
+stages_are_reported() {
+  local name line bad=0
   while read -r name; do
     line=$(grep -E "^$name: exit [0-9]+ after [0-9]+ s, budget [0-9]+ s|^first_run: $name: (left|done before)" \
-      "$folder/$1.txt") || { echo "no line of stage $name" && said=1 && continue; }
+      "$folder/$1.txt") || { echo "no line of stage $name" && bad=1 && continue; }
     [[ $line == first_run:* || -z $(failed_stages <<<"$line") || $line == "tests: exit 1 "* ]] ||
-      { echo "$line" && said=1; }
+      { echo "$line" && bad=1; }
   done < <(sed -n '/^stages=(/,/^)/s/^  "\([a-z]*\) .*/\1/p' "$tree/validate/cuda/first_run.sh")
-  return "$said"
+  return "$bad"
 }
 
-nothing_is_done_twice() {
+no_stage_runs_twice() {
   local name
   while read -r name; do
     grep -qx "first_run: $name: done before" "$folder/resumed.txt" || return 1
@@ -219,7 +219,7 @@ libraries_of_python_are_found() {
   log=$(gunzip -cf "$root"/machine/out/log.txt*)
   for name in libcublasLt.so libcudnn.so libcupti.so libnccl.so; do
     if [[ -z $(compgen -G "$toolkit_libraries/$name.*") ]]; then
-      echo "not tried, as this machine has none: $name"
+      echo "not checked, because this machine has no $name"
     elif ! grep -q "^$name: /opt/torch/.venv/" <<<"$log"; then
       echo "not found: $name"
       bad=1
@@ -228,7 +228,7 @@ libraries_of_python_are_found() {
   return "$bad"
 }
 
-# 1 only if nothing but the tests of the device failed.
+# Permits exit code 1 only if nothing but the tests of the device failed.
 exit_code_is_right() {
   local failed
   failed=$(failed_stages <"$folder/$1.txt")
@@ -247,22 +247,22 @@ rehearse() {
   expect "without a GPU: exit code 69" test "$code" == 69
   expect "without a GPU: one sentence" says without '^first_run: nothing can run on a GPU here: '
   expect "without a GPU: nothing else" test "$(wc -l <"$folder/without.txt")" == 1
-  expect "without a GPU: at once ($took s)" test "$took" -lt 60
+  expect "without a GPU: immediately ($took s)" test "$took" -lt 60
 
   call first COMMFUSE_CUDA_PLUGIN=/machine/double.so
-  expect "first call: exit code 0, or 1 for the tests of the device alone" exit_code_is_right first
-  expect "first call: each stage has its exit code, time and budget" stages_are_told first
+  expect "first call: exit code 0, or 1 for the tests of the device only" exit_code_is_right first
+  expect "first call: each stage has its exit code, time and budget" stages_are_reported first
   expect "first call: at most $max_files files of 16 MiB" bundle_is_small
   expect "first call: NVIDIA's libraries are found in Python's packages" libraries_of_python_are_found
   [[ -n ${REHEARSAL_FAKES:-} ]] || expect "all libraries are found, and none is MPI's" libraries_are_found
 
-  rm -rf "$folder/came_back"
-  cp -r "$root/machine/out" "$folder/came_back"
+  rm -rf "$folder/returned_bundle"
+  cp -r "$root/machine/out" "$folder/returned_bundle"
   fresh_machine
-  cp -r "$folder/came_back" "$root/machine/tree/out/first_run"
+  cp -r "$folder/returned_bundle" "$root/machine/tree/out/first_run"
   call resumed COMMFUSE_CUDA_PLUGIN=/machine/double.so
-  expect "resumed: exit code 0, or 1 for the tests of the device alone" exit_code_is_right resumed
-  expect "resumed: no stage that was done is done again" nothing_is_done_twice
+  expect "resumed: exit code 0, or 1 for the tests of the device only" exit_code_is_right resumed
+  expect "resumed: no finished stage runs again" no_stage_runs_twice
   expect "resumed: at most $max_files files of 16 MiB" bundle_is_small
 }
 
@@ -275,5 +275,5 @@ trap finish EXIT
 fill_root
 lay_out_machine
 rehearse
-((failures == 0)) || { echo "rehearsal: $failures of the expectations are not met" >&2 && exit 1; }
+((failures == 0)) || { echo "rehearsal: $failures expectations failed" >&2 && exit 1; }
 echo "rehearsed: the first run on a machine with a GPU"

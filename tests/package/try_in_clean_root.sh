@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: try_in_clean_root.sh FOLDER [SUITE...]: installs the packages in FOLDER in minimal roots of these suites
 # (default bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04) without a compiler, and uses them. The packages
-# and the tarball must answer the README's three questions byte for byte as on this machine; with MPI, a sweep with
-# threads in several processes must write the same bytes as one thread. Exits with 77 if no root can be made.
+# and the tarball must give the same answers to the README's three questions as this machine's build, byte for byte.
+# With MPI, a sweep with threads in several processes must write the same bytes as one thread. Exits with 77 if no root
+# can be made.
 # Environment:
 #   TRY_ROOTS  folder with a root for each suite (bookworm, jammy, noble), which is copied instead of being made
 set -euo pipefail
@@ -56,7 +57,7 @@ sweep_file >"$work/sweep.yaml"
 for i in "${!questions[@]}"; do
   read -r -a words <<<"${questions[$i]}"
   (cd "$work" && "$tree/build/release/bin/commfuse-sim" "${words[@]}") >"$work/expected/$i.txt"
-  grep -q "^${answers[$i]}" "$work/expected/$i.txt" || fail "the question has another answer: ${questions[$i]}"
+  grep -q "^${answers[$i]}" "$work/expected/$i.txt" || fail "unexpected answer to: ${questions[$i]}"
 done
 (cd "$work" &&
   "$tree/build/release/bin/commfuse-sim" sweep sweep.yaml --out expected/sweep -j 1 --progress none >/dev/null)
@@ -67,12 +68,12 @@ answers_in() {
   for i in "${!questions[@]}"; do
     # shellcheck disable=SC2086 # words
     inside "$root" "$2/commfuse-sim" ${questions[$i]} >"$work/answer.txt"
-    cmp "$work/expected/$i.txt" "$work/answer.txt" || fail "$1: another answer: ${questions[$i]}"
+    cmp "$work/expected/$i.txt" "$work/answer.txt" || fail "$1: different answer to: ${questions[$i]}"
   done
   inside "$root" "$2/commfuse-validate" check --ranks 2 --scope mlp >/dev/null
   # Tests an exception that passes through the program and the C library.
   ! inside "$root" "$2/commfuse-sim" run --dtype fp64 2>"$work/answer.txt" || fail "$1: fp64 is accepted"
-  grep -q "unknown dtype 'fp64'" "$work/answer.txt" || fail "$1: no sentence for fp64"
+  grep -q "unknown dtype 'fp64'" "$work/answer.txt" || fail "$1: no message about fp64"
 }
 
 sweep_under_mpi() {
@@ -83,7 +84,7 @@ sweep_under_mpi() {
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader bash -c \
     "cd /sweep && mpirun -q -n 2 --bind-to none $2/commfuse-sim sweep sweep.yaml --out out -j 3 --progress none" >/dev/null
   for name in results.csv results.json settings.yaml; do
-    cmp "$work/expected/sweep/$name" "$root/sweep/out/$name" || fail "$1: $name of $2 under MPI has other bytes"
+    cmp "$work/expected/sweep/$name" "$root/sweep/out/$name" || fail "$1: $name of $2 under MPI differs"
   done
   rm -rf "$root/sweep"
 }
@@ -91,7 +92,7 @@ sweep_under_mpi() {
 try_packages() {
   local root=$work/$1
   inside "$root" bash -c 'apt-get -q install -y --no-install-recommends /packages/commfuse_*.deb'
-  inside "$root" bash -c '! command -v cc && ! command -v g++' >/dev/null || fail "$1: there is a compiler"
+  inside "$root" bash -c '! command -v cc && ! command -v g++' >/dev/null || fail "$1: a compiler is installed"
   inside "$root" commfuse-sim version
   answers_in "$1" /usr/bin
   inside "$root" test -e /usr/share/doc/commfuse/LICENSE -a -e /usr/share/bash-completion/completions/commfuse-sim
@@ -133,7 +134,7 @@ try_suite() {
 tried=0
 for suite in "${suites[@]}"; do
   code=0
-  try_suite "$suite" & # a process of its own stops at its first failure; behind || it would continue
+  try_suite "$suite" & # a separate process stops at its first failure; after || it would continue
   wait "$!" || code=$?
   case $code in
     0) tried=$((tried + 1)) ;;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imitates the engine: its wasm is a section of JSON that record.mjs wrote, and it answers from the recording.
+// Imitates the engine: the wasm contains only a section of JSON that record.mjs wrote, with the recorded answers.
 // deno-lint-ignore no-unused-vars
 var CommfuseEngine = async ({ wasmBinary, instantiateWasm, printErr }) => {
   const module = await (instantiateWasm
@@ -21,11 +21,11 @@ var CommfuseEngine = async ({ wasmBinary, instantiateWasm, printErr }) => {
       printErr("a made-up check failed");
       throw new Error("aborted");
     }
-    const found = recorded.points[keyOf({ ...settings, model: settings.model.startsWith("/files") ? "llama-3.1-70b" : settings.model })];
-    if (!found) {
+    const recordedPoint = recorded.points[keyOf({ ...settings, model: settings.model.startsWith("/files") ? "llama-3.1-70b" : settings.model })];
+    if (!recordedPoint) {
       return { error: `${keyOf(settings)} was not recorded` };
     }
-    return found.error ? found : { answer: { ...found, timelines: timelines ? found.timelines : [] } };
+    return recordedPoint.error ? recordedPoint : { answer: { ...recordedPoint, timelines: timelines ? recordedPoint.timelines : [] } };
   };
   const file = ({ name, text }) => {
     if (!/\S/.test(text) || text.includes("mistake")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks implementations beside ideal schedules, on a page without a link and from links that name them.
+// Checks implementations and ideal schedules, on a page without a link and from links that name implementations.
 
 const text = (id) => `document.getElementById("${id}").textContent`;
 const less = (share) => `${(100 * Math.abs(share)).toFixed(1)}% ${share > 0 ? "less" : "more"} time`;
@@ -11,51 +11,51 @@ export async function checkReal(page, checks) {
   const rows = await page.value("commfusePage.live.rows");
   const serial = rows.find((row) => row.strategy === "serial");
   const real = rows.filter((row) => row.implements);
-  const surely = real.filter((row) => row.beats_serial >= 0.8 && serial.makespan_us / row.makespan_us > 1.02);
-  const have = surely.reduce((a, b) => (a.makespan_us < b.makespan_us ? a : b));
+  const winners = real.filter((row) => row.beats_serial >= 0.8 && serial.makespan_us / row.makespan_us > 1.02);
+  const recommended = winners.reduce((a, b) => (a.makespan_us < b.makespan_us ? a : b));
   const ideals = rows.filter((row) => row.bound);
   const ideal = ideals.reduce((a, b) => (a.makespan_us < b.makespan_us ? a : b));
-  checks.that(real.length > 5 && ideals.length > 5, "implementations stand beside ideal schedules");
-  checks.that(await page.value('location.hash.endsWith("&as=all")'), "the link says so");
-  checks.equal(await page.value(chosen), "all described here", "and the control");
-  checks.equal(await page.value(text("said-as")), `${real.length} run here, beside serial and ideal kernels.`, "with how many run");
-  const by = less(1 - have.makespan_us / serial.makespan_us);
-  const sure = `${Math.round(100 * have.beats_serial)}% sure to beat serial`;
+  checks.that(real.length > 5 && ideals.length > 5, "the point has implementations and ideal schedules");
+  checks.that(await page.value('location.hash.endsWith("&as=all")'), "the link names all implementations");
+  checks.equal(await page.value(chosen), "all described here", "the control shows all implementations");
+  checks.equal(await page.value(text("said-as")), `${real.length} run here, beside serial and ideal kernels.`, "the control states how many implementations run");
+  const by = less(1 - recommended.makespan_us / serial.makespan_us);
+  const sure = `${Math.round(100 * recommended.beats_serial)}% sure to beat serial`;
   checks.equal(
     await page.value(text("headline")),
-    `Overlap pays with kernels you can get: ${have.strategy} takes ${by} than serial (${sure}), for the MLP.`,
-    "the headline is on what one would deploy",
+    `Overlap pays with kernels you can get: ${recommended.strategy} takes ${by} than serial (${sure}), for the MLP.`,
+    "the headline is about the recommended implementation",
   );
   const second = await page.value(text("second"));
-  const reach = `Ideal kernels (${ideal.strategy}) would take ${less(1 - ideal.makespan_us / have.makespan_us)} than ${have.strategy}.`;
+  const reach = `Ideal kernels (${ideal.strategy}) would take ${less(1 - ideal.makespan_us / recommended.makespan_us)} than ${recommended.strategy}.`;
   checks.that(
-    second.startsWith(`${reach} ${have.strategy} loses time to its `) && !/ us\b/.test(second),
-    `the second on the bound, and on what holds it back: ${second}`,
+    second.startsWith(`${reach} ${recommended.strategy} loses time to its `) && !/ us\b/.test(second),
+    `the second sentence states the bound and what limits the implementation: ${second}`,
   );
-  checks.that((await page.value(text("size"))).includes(`${have.strategy} takes `), "the time is that of the implementation");
-  const strangers = real.filter((row) => (row.warnings ?? "").includes("nobody measured")).map((row) => row.strategy);
+  checks.that((await page.value(text("size"))).includes(`${recommended.strategy} takes `), "the stated time is the time of the implementation");
+  const unmeasured = real.filter((row) => (row.warnings ?? "").includes("nobody measured")).map((row) => row.strategy);
   checks.equal(
     await page.value(text("beyond")),
-    `Beyond the fit: nobody measured ${strangers.join(" or ")} on GPUs such as H100 SXM; the others were measured on such GPUs.`,
-    "what nobody measured is said once",
+    `Beyond the fit: nobody measured ${unmeasured.join(" or ")} on GPUs such as H100 SXM; the others were measured on such GPUs.`,
+    "unmeasured implementations are named in one sentence",
   );
-  checks.equal(await page.value('document.getElementById("warnings").hidden'), true, "and not as a warning");
+  checks.equal(await page.value('document.getElementById("warnings").hidden'), true, "unmeasured implementations cause no warning");
 }
 
-/// The recommended implementation is not the fastest one if only a slower one surely beats serial.
+/// The recommended implementation is not the fastest one if only a slower one clearly beats serial.
 export async function checkDeployed(page, checks) {
   const row = (strategy, makespan_us, beats_serial) => ({ strategy, makespan_us, beats_serial, implements: "fused_kernel" });
   const rows = (...real) => JSON.stringify([{ strategy: "serial", makespan_us: 1000 }, ...real]);
-  const of = (what, expected) => page.value(`(${what})`).then((said) => checks.equal(said, expected, what));
-  const passed = rows(row("quick", 800, 0.69), row("sure", 900, 0.86));
-  await of(`headlineOf(${passed})`, "Overlap pays with kernels you can get: sure takes 10.0% less time than serial (86% sure to beat serial).");
-  await of(`havingSecond(havingOf(${passed}), ${passed})`, "quick may take 11.1% less time than sure, but is only 69% sure to beat serial.");
-  await of(`cellOf(${passed}).words`, "sure takes 10.0% less time than serial, 86% sure to beat serial");
+  const expectValue = (expression, expected) => page.value(`(${expression})`).then((value) => checks.equal(value, expected, expression));
+  const fastestIsUnsure = rows(row("quick", 800, 0.69), row("sure", 900, 0.86));
+  await expectValue(`headlineOf(${fastestIsUnsure})`, "Overlap pays with kernels you can get: sure takes 10.0% less time than serial (86% sure to beat serial).");
+  await expectValue(`havingSecond(havingOf(${fastestIsUnsure}), ${fastestIsUnsure})`, "quick may take 11.1% less time than sure, but is only 69% sure to beat serial.");
+  await expectValue(`cellOf(${fastestIsUnsure}).words`, "sure takes 10.0% less time than serial, 86% sure to beat serial");
   const unsure = rows(row("quick", 800, 0.69), row("other", 990, 0.9));
-  await of(`headlineOf(${unsure})`, "Too close to call: quick, the fastest implementation, takes 20.0% less time than serial (only 69% sure to beat serial).");
+  await expectValue(`headlineOf(${unsure})`, "Too close to call: quick, the fastest implementation, takes 20.0% less time than serial (only 69% sure to beat serial).");
   const ideal = JSON.stringify([{ strategy: "serial", makespan_us: 1000, verdict: "wins", win_probability: 0.9 }, { strategy: "sliced", makespan_us: 1100, verdict: "loses" }]);
-  await of(`headlineOf(${ideal})`, "Even with ideal kernels overlap does not pay: serial wins (90% sure that it is the fastest).");
-  await of('headlineOf([{ strategy: "all_reduce", time_ms: 13.935 }])', `Only all_reduce runs here, in 13.935\u202fms.`);
+  await expectValue(`headlineOf(${ideal})`, "Even with ideal kernels overlap does not pay: serial wins (90% sure that it is the fastest).");
+  await expectValue('headlineOf([{ strategy: "all_reduce", time_ms: 13.935 }])', `Only all_reduce runs here, in 13.935\u202fms.`);
 }
 
 /// Every part distinguishes rows of the same name.
@@ -66,13 +66,13 @@ export async function checkRealParts(page, checks, settled) {
     `the axis shows serial, implementations and the nearest bound: ${drawn}`,
   );
   const chips = await page.value('[...document.querySelectorAll("#chips > *")].map((e) => e.dataset.name ?? e.textContent)');
-  checks.that(chips.indexOf("as:async_tp") < chips.indexOf("Ideal kernels") && chips.includes("async_tp"), `both async_tp have a button: ${chips}`);
+  checks.that(chips.indexOf("as:async_tp") < chips.indexOf("Ideal kernels") && chips.includes("async_tp"), `the implementation and the ideal schedule async_tp each have a button: ${chips}`);
   await page.value('document.querySelector("#chips [data-name=async_tp]").click()');
-  checks.that((await page.value(panels)).some(([real, name]) => !real && name === "async_tp"), "a bound joins the axis");
-  checks.that(await page.value('location.hash.includes("show=serial,as:async_tp,")'), "which the link says");
+  checks.that((await page.value(panels)).some(([real, name]) => !real && name === "async_tp"), "a click adds a bound to the axis");
+  checks.that(await page.value('location.hash.includes("show=serial,as:async_tp,")'), "the link names the added bound");
   await page.value('document.querySelector("#chips [data-name=async_tp]").click()');
-  checks.that(await page.value('!location.hash.includes("show=")'), "and no longer once it is as usual");
-  const p99 = await page.value('["async_tp", "as:async_tp"].map((one) => commfusePage.live.p99.get(one))');
+  checks.that(await page.value('!location.hash.includes("show=")'), "the link does not name the default selection");
+  const p99 = await page.value('["async_tp", "as:async_tp"].map((id) => commfusePage.live.p99.get(id))');
   checks.that(p99[0] > 0 && p99[1] > 0 && p99[0] !== p99[1], `each has its own p99: ${p99}`);
   checks.equal(
     await page.value('[...document.querySelectorAll("#table tr.group")].map((e) => e.textContent)'),
@@ -81,15 +81,15 @@ export async function checkRealParts(page, checks, settled) {
   );
   const fastest = await page.value('document.querySelector("#table tr.fastest").textContent');
   const best = await page.value("havingOf(commfusePage.live.rows).have.strategy");
-  checks.that(fastest.startsWith(best), `the fastest of the first is marked: ${fastest}`);
+  checks.that(fastest.startsWith(best), `the recommended implementation is marked as fastest: ${fastest}`);
   const columns = await page.value('[...document.querySelectorAll("#table thead th")].map((e) => e.firstChild.textContent)');
-  checks.that(columns.includes("Beats serial") && !columns.includes("Fastest"), `with the probability that each beats serial: ${columns}`);
-  checks.equal(columns.indexOf("Exposed"), columns.indexOf("MFU") + 1, "exposed time is on the screen");
+  checks.that(columns.includes("Beats serial") && !columns.includes("Fastest"), `a column has the probability that each beats serial: ${columns}`);
+  checks.equal(columns.indexOf("Exposed"), columns.indexOf("MFU") + 1, "the column of exposed time follows MFU");
   const marks = await page.value('commfusePage.parts.timelines.panels.map((p) => [p.row.strategy, p.words, p.best]).filter(([, words]) => words)');
-  checks.that(marks.every(([name, words, bold]) => bold === (name === best) && /^(pays, )?(\d+|> 99|< 1)% likely to beat serial$/.test(words)), `so does the axis: ${marks}`);
+  checks.that(marks.every(([name, words, bold]) => bold === (name === best) && /^(pays, )?(\d+|> 99|< 1)% likely to beat serial$/.test(words)), `the axis has this probability too: ${marks}`);
   const cell = await page.value('document.querySelector(".cell[aria-current]").getAttribute("aria-label")');
   checks.that(cell.startsWith(`4K tokens, 8 ranks: ${best} takes `) && / than serial, \d+% sure to beat serial$/.test(cell), `the map names implementations: ${cell}`);
-  checks.that((await page.value('document.querySelector("#why .lead").textContent')).startsWith(`${best} takes `), "the comparison begins with it");
+  checks.that((await page.value('document.querySelector("#why .lead").textContent')).startsWith(`${best} takes `), "the comparison begins with the recommended implementation");
   await page.value(
     '(() => { for (const [id, value] of [["why-first", "as:async_tp"], ["why-second", "async_tp"]]) { const s = document.getElementById(id); s.value = value; s.dispatchEvent(new Event("change")); } })()',
   );
@@ -98,7 +98,7 @@ export async function checkRealParts(page, checks, settled) {
     /^async_tp takes [\d.]+\u202f\u00b5s more than async_tp \(ideal\)/.test(await page.value('document.querySelector("#why .lead").textContent')),
     "an implementation is compared with its own schedule",
   );
-  checks.that(await page.value('location.hash.includes("compare=as:async_tp,async_tp")'), "as the link says");
+  checks.that(await page.value('location.hash.includes("compare=as:async_tp,async_tp")'), "the link names the compared schedules");
   await settled(page);
 }
 
@@ -110,37 +110,37 @@ export async function checkFromLink(page, checks, settled) {
     await settled(page);
   };
   await go("#seq=4096", "!commfusePage.live.rows.some((row) => row.implements)");
-  checks.equal(await page.value(chosen), "ideal schedules only", "a link without implementations has none");
-  checks.that((await page.value(text("headline"))).startsWith("With ideal kernels overlap pays: "), "and the verdict of ideal schedules");
+  checks.equal(await page.value(chosen), "ideal schedules only", "a link without implementations shows none");
+  checks.that((await page.value(text("headline"))).startsWith("With ideal kernels overlap pays: "), "a link without implementations has the verdict of ideal schedules");
   await go("#seq=4096&as=flux,te", "commfusePage.live.rows.filter((row) => row.implements).length === 2");
-  checks.equal(await page.value(chosen), "flux,te", "a set of a link is shown");
-  checks.that(/^Too close to call: te, the fastest implementation, takes .* \(only \d+% sure to beat serial\), /.test(await page.value(text("headline"))), "which may be too close to call");
+  checks.equal(await page.value(chosen), "flux,te", "the control shows the implementations of the link");
+  checks.that(/^Too close to call: te, the fastest implementation, takes .* \(only \d+% sure to beat serial\), /.test(await page.value(text("headline"))), "the verdict may be too close to call");
   await go("#scope=down&as=flux&seq=4096", "commfusePage.live.rows.some((row) => row.strategy === 'flux')");
-  checks.that(/^Overlap does not pay with kernels you can get: flux takes [\d.]+% more time than serial \(\d+% sure that serial is faster\), /.test(await page.value(text("headline"))), "one that loses");
-  checks.equal(await page.value("payOf(commfusePage.live.rows)"), "loses", "for the map too");
+  checks.that(/^Overlap does not pay with kernels you can get: flux takes [\d.]+% more time than serial \(\d+% sure that serial is faster\), /.test(await page.value(text("headline"))), "an implementation may lose");
+  checks.equal(await page.value("payOf(commfusePage.live.rows)"), "loses", "the map shows the loss too");
   await go("#scope=down&as=vllm_gemm_rs", '!document.getElementById("problem").hidden');
   checks.equal(
     await page.value('[...document.querySelectorAll("#problem button")].map((e) => e.textContent)'),
     ["Implementations: ideal schedules only", "Implementations: all described here"],
-    "one that does not run there is refused, with a way out",
+    "an implementation that does not run is refused, with buttons that help",
   );
   await go("#scope=attention&as=all", "commfusePage.live.rows[0].scope === 'attention'");
-  checks.that((await page.value(text("second"))).startsWith("No implementation described here runs this, so these are ideal kernels. "), "where none runs, that is said");
+  checks.that((await page.value(text("second"))).startsWith("No implementation described here runs this, so these are ideal kernels. "), "the page states that no implementation runs");
   await go("#scope=prefill&as=all&seq=4096", "commfusePage.live.whole");
-  checks.equal(await page.value('document.getElementById("in-as").disabled'), true, "whole models have none");
-  checks.equal(await page.value(text("said-as")), "Whole models have none: choose a part of a layer under What runs.", "as the control says");
-  checks.that((await page.value(text("second"))).startsWith("Whole models are simulated with ideal kernels. "), "and the verdict");
-  checks.that(!(await page.value(text("command"))).includes("--as all"), "the engine is not asked for them");
+  checks.equal(await page.value('document.getElementById("in-as").disabled'), true, "the control is disabled for whole models");
+  checks.equal(await page.value(text("said-as")), "Whole models have none: choose a part of a layer under What runs.", "the control states that whole models have no implementations");
+  checks.that((await page.value(text("second"))).startsWith("Whole models are simulated with ideal kernels. "), "the verdict states that whole models have ideal kernels");
+  checks.that(!(await page.value(text("command"))).includes("--as all"), "the command requests no implementations");
   await go("", "commfusePage.live.rows.some((row) => row.implements)");
-  checks.equal(await page.value("commfusePage.state.settings"), { as: "all" }, "without a link all are back");
+  checks.equal(await page.value("commfusePage.state.settings"), { as: "all" }, "without a link, all implementations are shown again");
 }
 
 /// A narrow window hides bounds.
 export async function checkFolded(page, checks) {
   const bars = 'document.querySelectorAll("#bars .bar.ideal").length';
   const button = 'document.querySelector("#bars .group button")';
-  checks.equal(await page.value(bars), 0, "bounds are folded away");
-  checks.that(/^Show \d+ ideal schedules$/.test(await page.value(`${button}.textContent`)), "which a button says");
+  checks.equal(await page.value(bars), 0, "bounds are hidden");
+  checks.that(/^Show \d+ ideal schedules$/.test(await page.value(`${button}.textContent`)), "a button offers to show the bounds");
   await page.value(`${button}.click()`);
-  checks.that((await page.value(bars)) > 5 && !(await page.value('document.querySelector("#table tbody:last-child").hidden')), "and shows them, in bars and table");
+  checks.that((await page.value(bars)) > 5 && !(await page.value('document.querySelector("#table tbody:last-child").hidden')), "a click shows the bounds, in bars and table");
 }

@@ -13,8 +13,8 @@ skip() {
   printf 'skipped: %s\n' "$*"
   exit 77
 }
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "there is no Chromium"
-command -v node >/dev/null || skip "there is no node"
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "Chromium is missing"
+command -v node >/dev/null || skip "node is missing"
 
 rm -rf "$folder"
 mkdir -p "$folder/pictures"

@@ -9,11 +9,11 @@ const [program, folder, count] = [process.argv[2], process.argv[3], Number(proce
 const require = createRequire(import.meta.url);
 const engine = await require(`${folder}/engine.js`)({ wasmBinary: readFileSync(`${folder}/engine.wasm`) });
 const ask = (question) => {
-  const said = JSON.parse(engine.ccall("commfuse_ask", "string", ["string"], [JSON.stringify(question)]));
-  return said.answer ?? { error: said.error };
+  const reply = JSON.parse(engine.ccall("commfuse_ask", "string", ["string"], [JSON.stringify(question)]));
+  return reply.answer ?? { error: reply.error };
 };
 
-// xorshift32, which gives the same points on every machine.
+// xorshift32, which draws the same points on every machine.
 let state = 2463534242;
 const below = (n) => {
   state ^= state << 13;
@@ -21,7 +21,7 @@ const below = (n) => {
   state ^= state << 5;
   return (state >>> 0) % n;
 };
-const one_of = (choices) => choices[below(choices.length)];
+const choice_of = (choices) => choices[below(choices.length)];
 
 const start = ask({ ask: "start" });
 const models = start.models.map((model) => model.name);
@@ -30,23 +30,23 @@ const clusters = start.clusters.map((machine) => machine.name);
 const layers = start.scopes.filter((scope) => !scope.whole).map((scope) => scope.name);
 
 const layer_point = () => ({
-  model: one_of(models),
-  hardware: one_of(machines),
-  scope: one_of(layers),
-  ranks: one_of(["2", "4", "8"]),
+  model: choice_of(models),
+  hardware: choice_of(machines),
+  scope: choice_of(layers),
+  ranks: choice_of(["2", "4", "8"]),
   seq: String(1024 * (1 + below(64))),
-  batch: one_of(["1", "2", "4"]),
-  link_bandwidth: one_of(["x1", "x0.5", "x2"]),
+  batch: choice_of(["1", "2", "4"]),
+  link_bandwidth: choice_of(["x1", "x0.5", "x2"]),
   ...(below(4) === 0 ? { jitter: "default", samples: "100", seed: String(below(1000)) } : {}),
-  ...(below(4) === 0 ? { as: one_of(["all", "all", "all", "flux", "two_streams"]) } : {}),
-  ...(below(4) === 0 ? { interference: one_of(["none", "static", "dynamic"]) } : {}),
+  ...(below(4) === 0 ? { as: choice_of(["all", "all", "all", "flux", "two_streams"]) } : {}),
+  ...(below(4) === 0 ? { interference: choice_of(["none", "static", "dynamic"]) } : {}),
 });
 const whole_point = () => ({
-  model: one_of(models),
-  hardware: one_of(clusters),
-  scope: one_of(["step", "prefill", "decode"]),
+  model: choice_of(models),
+  hardware: choice_of(clusters),
+  scope: choice_of(["step", "prefill", "decode"]),
   ranks: "8",
-  seq: one_of(["2048", "4096", "8192"]),
+  seq: choice_of(["2048", "4096", "8192"]),
   batch: "8",
 });
 
@@ -73,7 +73,7 @@ for (let i = 0; i < count; ++i) {
   }
   mistake ? ++refused : ++same;
 }
-console.log(`${same} points are the same bytes, ${refused} are refused with the same sentence`);
+console.log(`${same} points have equal bytes, ${refused} are refused with the same message`);
 if (same < count / 2) {
   console.error("fewer than half of the points have a result");
   process.exit(1);

@@ -11,7 +11,7 @@ skip() {
   printf 'skipped: %s\n' "$*"
   exit 77
 }
-command -v node >/dev/null || skip "there is no node"
-[[ -e $engine/engine.js ]] || skip "there is no engine of the page; ./dev page builds it"
+command -v node >/dev/null || skip "node is missing"
+[[ -e $engine/engine.js ]] || skip "the engine of the page is missing; ./dev page builds it"
 
 COMMFUSE_CONFIG_DIR=$source/configs node "$source/tests/page/points.mjs" "$binaries/commfuse-sim" "$engine" 500

@@ -28,7 +28,7 @@ const keyOf = (settings) =>
     .sort()
     .join(" ");
 
-/// The sentence below a table, on one line.
+/// Returns the sentence below a table, on one line.
 function verdictOf(table) {
   const lines = table.split("\n");
   const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \(|(Overlap (pays|does not pay)|Too close to call): )/.test(line));
@@ -41,8 +41,8 @@ function verdictOf(table) {
         .join(" ");
 }
 
-/// The op timelines of each schedule's first rank. The trace does not mark the critical path, so compute ops represent
-/// it.
+/// Returns the op timelines of each schedule's first rank. The trace does not mark the critical path, so compute ops
+/// represent it.
 function timelinesOf(trace) {
   const groups = new Map();
   const ps = (us) => Math.round(us * 1e6);
@@ -50,15 +50,15 @@ function timelinesOf(trace) {
   for (const event of JSON.parse(trace).traceEvents) {
     if (event.name === "process_name") {
       const [label, rank] = event.args.name.split(" \u00b7 rank ");
-      groups.set(event.pid, { label, rank: Number(rank), lanes: [], ops: [], labels: [], of: new Map() });
+      groups.set(event.pid, { label, rank: Number(rank), lanes: [], ops: [], labels: [], laneOf: new Map() });
     } else if (event.name === "thread_name") {
       const group = groups.get(event.pid);
-      group.of.set(event.tid, group.lanes.push(event.args.name) - 1);
+      group.laneOf.set(event.tid, group.lanes.push(event.args.name) - 1);
     } else if (event.ph === "X" && groups.get(event.pid).rank === 0) {
       const group = groups.get(event.pid);
       const label = group.labels.includes(event.name) ? group.labels.indexOf(event.name) : group.labels.push(event.name) - 1;
       group.ops.push([
-        group.of.get(event.tid),
+        group.laneOf.get(event.tid),
         ps(event.ts),
         ps(event.ts) + ps(event.dur),
         kinds.indexOf(event.cat),
@@ -67,13 +67,13 @@ function timelinesOf(trace) {
       ]);
     }
   }
-  const all = [...groups.values()];
-  return all
+  const everyGroup = [...groups.values()];
+  return everyGroup
     .filter((group) => group.rank === 0)
     .map(({ label, lanes, ops, labels }, row) => ({
       row,
       label,
-      ranks: all.filter((group) => group.label === label).length,
+      ranks: everyGroup.filter((group) => group.label === label).length,
       rank: 0,
       makespan_ps: Math.max(...ops.map((op) => op[2])),
       lanes,
@@ -84,14 +84,14 @@ function timelinesOf(trace) {
 }
 
 function point(settings, withTimelines) {
-  const made = spawnSync(program, ["run", ...flags(settings), "-o", "json"], { encoding: "utf8", maxBuffer: 1 << 28 });
-  if (made.status !== 0) {
-    return { error: made.stderr.trim() };
+  const result = spawnSync(program, ["run", ...flags(settings), "-o", "json"], { encoding: "utf8", maxBuffer: 1 << 28 });
+  if (result.status !== 0) {
+    return { error: result.stderr.trim() };
   }
   const trace = join(folder, "trace.json");
   const table = run("run", ...flags(settings), ...(withTimelines ? ["--trace", trace] : []));
   return {
-    json: made.stdout,
+    json: result.stdout,
     verdict: verdictOf(table),
     command: `commfuse-sim run ${flags(settings).join(" ")}`,
     timelines: withTimelines ? timelinesOf(readFileSync(trace, "utf8")) : [],
@@ -152,7 +152,7 @@ record({ scope: "prefill" });
 record({ link_bandwidth: "x0.5" });
 record({ link_bandwidth: "x2" });
 
-// Points of the page without a link, and points that people reach from there.
+// Points of the page without a link, and points that users reach from there.
 for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768"]) {
   for (const ranks of ["2", "4", "8"]) {
     record({ as: "all", seq, ranks }, ranks === "8");
@@ -169,7 +169,7 @@ points[keyOf({ as: "all", jitter: "default" })] = point({ as: "all", jitter: "de
 
 const scopes = listOf("scopes").map((scope) => ({ ...scope, whole: ["step", "prefill", "decode"].includes(scope.name) }));
 const strategies = listOf("strategies");
-/// In the form that the engine returns.
+/// Implementations in the form that the engine returns.
 const implementations = run("list", "implementations", "-o", "csv")
   .trim()
   .split("\n")
@@ -208,8 +208,8 @@ for (const { implements: implemented, strategy } of JSON.parse(points[keyOf({ as
     why[`as:${strategy}`] = { json: run("why", "--as", strategy, "--strategy", "fused_kernel", "-o", "json") };
   }
 }
-const asked = ["--model", "llama-3.1-70b", "--tokens", "2T", "--gpus", "h100", "--price", "2.80", "--deadline", "90d"];
-const json = run("plan", ...asked, "-o", "json");
-const plan = { json, text: JSON.parse(json).verdict, command: `commfuse-sim plan ${asked.join(" ")}` };
+const words = ["--model", "llama-3.1-70b", "--tokens", "2T", "--gpus", "h100", "--price", "2.80", "--deadline", "90d"];
+const json = run("plan", ...words, "-o", "json");
+const plan = { json, text: JSON.parse(json).verdict, command: `commfuse-sim plan ${words.join(" ")}` };
 writeFileSync(output, wasmOf(JSON.stringify({ presets, start, points, why, plan })));
 rmSync(folder, { recursive: true, force: true });

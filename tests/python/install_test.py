@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs the module with pip into a separate environment, without a network, and uses it there.
 
-usage: install_test.py ROOT. Exits with 77 where the environment cannot be made.
+usage: install_test.py ROOT. Exits with 77 if the environment cannot be made.
 """
 
 import pathlib
@@ -21,8 +21,8 @@ print(commfuse.__version__, len(result))
 
 def main(root):
     with tempfile.TemporaryDirectory(prefix="commfuse-pip-") as folder:
-        made = subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", folder], check=False)
-        if made.returncode != 0:
+        venv = subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", folder], check=False)
+        if venv.returncode != 0:
             print("skipped: no virtual environment can be made (Debian: python3-venv)")
             return 77
         python = pathlib.Path(folder) / "bin" / "python"

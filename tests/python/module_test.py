@@ -80,7 +80,7 @@ CALLS = [
 
 
 class SameBytes(InOwnFolder):
-    def test_text_is_what_the_command_prints(self):
+    def test_text_equals_the_output_of_the_command(self):
         for name, function, arguments, keywords, words, outputs in CALLS:
             result = quietly(function, *arguments, **keywords)
             for output in outputs:
@@ -93,7 +93,7 @@ class SameBytes(InOwnFolder):
         printed, _, _ = command_line("run", "--seq", "8K", "-o", "csv")
         self.assertEqual(printed.decode(), str(commfuse.run(seq="8K", output="csv")))
 
-    def test_sweep_leaves_the_same_files(self):
+    def test_sweep_writes_the_same_files(self):
         axis = ["seq=4K,8K", "ranks=2,4"]
         printed, code, _ = command_line("sweep", "llama-mlp", "--out", "a", "--axis", axis[0], "--axis", axis[1], "-o",
                                         "csv", folder=self.folder)
@@ -111,9 +111,9 @@ class SameBytes(InOwnFolder):
         table = self.folder / "gemm.csv"
         rows = [f"h100,bf16,{m},4096,4096,{2 * m * 4096 * 4096 / 6e14 * 1e6 + 3:.3f}" for m in range(256, 8193, 256)]
         table.write_text("hw,dtype,m,n,k,time_us\n" + "\n".join(rows) + "\n")
-        printed, code, said = command_line("calibrate", "--base", "h100-sxm", "--name", "mine", "gemm.csv",
+        printed, code, message = command_line("calibrate", "--base", "h100-sxm", "--name", "mine", "gemm.csv",
                                            folder=self.folder)
-        self.assertEqual(0, code, said)
+        self.assertEqual(0, code, message)
         written = (self.folder / "mine.yaml").read_bytes()
         (self.folder / "mine.yaml").unlink()
         before = os.getcwd()
@@ -125,13 +125,13 @@ class SameBytes(InOwnFolder):
         self.assertEqual(["mine.yaml"], result.files)
 
 
-class SameSentences(InOwnFolder):
+class SameMessages(InOwnFolder):
     def same_mistake(self, function, keywords, *words, arguments=()):
-        _, code, said = command_line(*words)
-        self.assertEqual(2, code, said)
+        _, code, message = command_line(*words)
+        self.assertEqual(2, code, message)
         with self.assertRaises(commfuse.ConfigError) as raised:
             function(*arguments, **keywords)
-        self.assertEqual(said, str(raised.exception))
+        self.assertEqual(message, str(raised.exception))
         self.assertIsInstance(raised.exception, ValueError)
 
     def test_mistakes_read_as_on_the_command_line(self):
@@ -149,7 +149,7 @@ class SameSentences(InOwnFolder):
             with self.subTest(words=words):
                 self.same_mistake(commfuse.run, keywords, "run", *words)
 
-    def test_other_commands_refuse_likewise(self):
+    def test_other_commands_report_the_same_mistakes(self):
         self.same_mistake(commfuse.sweep, {}, "sweep")
         self.same_mistake(commfuse.plan, {}, "plan", "no-such-plan", arguments=["no-such-plan"])
         self.same_mistake(commfuse.tune, {}, "tune", "word", arguments=["word"])
@@ -158,21 +158,21 @@ class SameSentences(InOwnFolder):
         self.same_mistake(commfuse.calibrate, {"name": "x"}, "calibrate", "--name", "x")
         self.same_mistake(commfuse.score, {"kind": "gem"}, "score", "--kind", "gem")
 
-    def test_a_broken_environment_is_an_error_of_its_own(self):
+    def test_a_damaged_store_raises_an_error(self):
         store = self.folder / "out" / "results.sqlite"
         quietly(commfuse.sweep, "llama-mlp", out=store.parent, axis="seq=4K")
         store.chmod(0o600)
         damaged = bytearray(store.read_bytes())
         damaged[4096:8192] = os.urandom(4096)
         store.write_bytes(damaged)
-        _, code, said = command_line("sweep", "llama-mlp", "--out", store.parent, "--axis", "seq=4K")
+        _, code, message = command_line("sweep", "llama-mlp", "--out", store.parent, "--axis", "seq=4K")
         raises = commfuse.ConfigError if code == 2 else commfuse.Error
         with self.assertRaises(raises) as raised:
             commfuse.sweep("llama-mlp", out=store.parent, axis="seq=4K")
-        self.assertEqual(said, str(raised.exception))
+        self.assertEqual(message, str(raised.exception))
         self.assertTrue(issubclass(commfuse.Error, RuntimeError))
 
-    def test_a_column_that_is_not_there_is_suggested(self):
+    def test_an_unknown_column_gets_a_suggestion(self):
         with self.assertRaisesRegex(commfuse.ConfigError, "^unknown column 'makespan_ms'; did you mean 'makespan_us'"):
             commfuse.run(seq="8K")["makespan_ms"]
 
@@ -188,7 +188,7 @@ class Rows(unittest.TestCase):
         cls.layers = commfuse.run(**GRID)
         cls.models = quietly(commfuse.run, scope="step", model="llama-3.1-8b", batch=8, ranks=8)
 
-    def test_columns_are_those_of_csv(self):
+    def test_columns_equal_the_columns_of_csv(self):
         for result in (self.layers, self.models):
             self.assertEqual(result.to_csv().splitlines()[0].split(","), result.columns)
 
@@ -198,12 +198,13 @@ class Rows(unittest.TestCase):
                 for name in result.columns:
                     self.assertEqual(row.get(name), record[name], name)
 
-    def test_columns_hold_what_records_hold(self):
+    def test_columns_equal_the_records(self):
         for result in (self.layers, self.models):
             for name in result.columns:
                 for row, value in enumerate(result[name].tolist()):
-                    held = result[row][name]
-                    self.assertTrue(value == held or (held is None and value != value), (name, row, value, held))
+                    recorded = result[row][name]
+                    self.assertTrue(value == recorded or (recorded is None and value != value),
+                                    (name, row, value, recorded))
 
     def test_numbers_are_views_of_the_simulators_memory(self):
         for name, kind in [("makespan_us", np.float64), ("ranks", np.int64)]:
@@ -255,13 +256,13 @@ class Rows(unittest.TestCase):
 
 
 class Interpreter(InOwnFolder):
-    def test_other_threads_run_meanwhile(self):
+    def test_other_threads_run_during_a_call(self):
         counted = 0
-        is_over = threading.Event()
+        finished = threading.Event()
 
         def count():
             nonlocal counted
-            while not is_over.is_set():
+            while not finished.is_set():
                 counted += 1
 
         thread = threading.Thread(target=count)
@@ -273,18 +274,18 @@ class Interpreter(InOwnFolder):
                 commfuse.run(axis={"seq": "1K..64K+1K"}, jitter="default", samples=500)
                 after = counted
         finally:
-            is_over.set()
+            finished.set()
             thread.join()
         self.assertGreater(after - before, 10_000)
 
-    def test_calls_of_several_threads_do_not_meet(self):
+    def test_calls_of_several_threads_are_independent(self):
         lengths = ["4K", "8K", "16K", "32K"]
         answers = {}
 
-        def ask(seq):
+        def run_one(seq):
             answers[seq] = commfuse.run(seq=seq, jitter="default", samples=100).to_csv()
 
-        threads = [threading.Thread(target=ask, args=(seq,)) for seq in lengths]
+        threads = [threading.Thread(target=run_one, args=(seq,)) for seq in lengths]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -292,7 +293,7 @@ class Interpreter(InOwnFolder):
         for seq in lengths:
             self.assertEqual(commfuse.run(seq=seq, jitter="default", samples=100).to_csv(), answers[seq])
 
-    def test_ctrl_c_stops_a_sweep_that_goes_on_later(self):
+    def test_ctrl_c_stops_a_sweep_that_can_be_resumed(self):
         keywords = {"axis": "seq=4K..8000K+4K", "uncertainty": "off", "threads": 1}
         folder = self.folder / "out"
         script = f"""
@@ -313,10 +314,10 @@ except KeyboardInterrupt:
         stderr = io.StringIO()
         with mock.patch.object(sys, "stderr", stderr):
             resumed = quietly(commfuse.sweep, "llama-mlp", out=folder, progress="json", **keywords)
-        left = int(re.findall(r'"total":(\d+)', stderr.getvalue())[-1])
+        remaining = int(re.findall(r'"total":(\d+)', stderr.getvalue())[-1])
         total = int(re.findall(r'"total":(\d+)', stopped.stderr)[-1])
         self.assertLess(done, total)
-        self.assertEqual(total, done + left)
+        self.assertEqual(total, done + remaining)
         whole = quietly(commfuse.sweep, "llama-mlp", out=self.folder / "whole", progress="none", **keywords)
         self.assertEqual(whole.to_csv(), resumed.to_csv())
 
@@ -326,7 +327,7 @@ except KeyboardInterrupt:
             quietly(commfuse.sweep, "llama-mlp", out=self.folder / "out", axis="seq=4K", progress="plain")
         self.assertRegex(stderr.getvalue(), r"\d+ of \d+ points \(100%\)")
 
-    def test_an_exception_of_another_signal_comes_out(self):
+    def test_an_exception_of_another_signal_propagates(self):
         class Alarm(Exception):
             pass
 
@@ -341,10 +342,10 @@ except KeyboardInterrupt:
 
 
 class Documentation(unittest.TestCase):
-    def test_stub_is_fresh(self):
+    def test_stub_is_up_to_date(self):
         printed = subprocess.run([sys.executable, ROOT / "python/stubs.py"], capture_output=True, text=True, check=True)
         self.assertEqual((ROOT / "python/commfuse/__init__.pyi").read_text(), printed.stdout,
-                         "renew it as python/stubs.py says")
+                         "renew it as python/stubs.py describes")
 
     def test_stub_has_the_keywords_of_signatures(self):
         tree = ast.parse((ROOT / "python/commfuse/__init__.pyi").read_text())
@@ -352,7 +353,7 @@ class Documentation(unittest.TestCase):
         self.assertEqual({"run", "sweep", "tune", "plan", "score", "calibrate", "expect"}, set(stubs))
         for name, stub in stubs.items():
             parameters = inspect.signature(getattr(commfuse, name)).parameters.values()
-            keywords = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+            keywords = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
             self.assertEqual(keywords, [argument.arg for argument in stub.args.kwonlyargs])
 
     def test_keywords_are_the_flags_of_help(self):
@@ -362,7 +363,7 @@ class Documentation(unittest.TestCase):
             keywords = {keyword.flags[0] for keyword in _call._engine.command(name).keywords if not keyword.by_place}
             self.assertEqual(flags, keywords, name)
 
-    def test_documentation_tells_units(self):
+    def test_documentation_states_units(self):
         text = inspect.getdoc(commfuse.run)
         self.assertIn("seq (COUNT=", text)
         self.assertIn("tokens", text.lower())

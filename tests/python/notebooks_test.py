@@ -45,7 +45,7 @@ def main():
         for path in paths:
             notebook = nbformat.read(path, as_version=4)
             for cell in notebook.cells:
-                assert not cell.get("outputs"), f"{path.name}: outputs do not belong into the repository"
+                assert not cell.get("outputs"), f"{path.name}: outputs do not belong in the repository"
             with tempfile.TemporaryDirectory() as folder:
                 client = NotebookClient(notebook, timeout=600, kernel_name="commfuse-test",
                                         resources={"metadata": {"path": folder}})

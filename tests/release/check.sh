@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: check.sh [TREE]: prints one line for each item of the checklist in docs/releasing.md: ok, NOT SO with what to
-# do, or "not looked at" if the item needs a build that does not exist. Exits with 0 if this version can be released, 4
+# usage: check.sh [TREE]: prints one line for each item of the checklist in docs/releasing.md: ok, FAILED with what to
+# do, or "not checked" if the item needs a build that does not exist. Exits with 0 if this version can be released, 4
 # if something remains to be done.
 set -euo pipefail
 tree=$(cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" && pwd)
@@ -12,24 +12,24 @@ version=$(sed -n 's/^project(commfuse VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt
 minor=${version%.*}
 program=build/release/bin/commfuse-sim
 notes=$("$here/notes.sh" "$version" "$tree") || notes=
-left=0
+failures=0
 
-# is NAME COMMAND...: one line of the checklist. A command that fails prints on stdout what to do; exit code 77 means
-# that it could not check.
-is() {
-  local name=$1 said code=0
-  said=$("${@:2}") || code=$?
+# item NAME COMMAND...: prints one line of the checklist. A command that fails prints on stdout what to do; exit code 77
+# means that it could not check.
+item() {
+  local name=$1 message code=0
+  message=$("${@:2}") || code=$?
   case $code in
     0) printf 'ok             %s\n' "$name" ;;
-    77) printf 'not looked at  %s: %s\n' "$name" "$said" ;;
+    77) printf 'not checked    %s: %s\n' "$name" "$message" ;;
     *)
-      printf 'NOT SO         %s: %s\n' "$name" "$said"
-      left=$((left + 1))
+      printf 'FAILED         %s: %s\n' "$name" "$message"
+      failures=$((failures + 1))
       ;;
   esac
 }
 
-say_and_fail() {
+print_and_fail() {
   printf '%s' "$*"
   return 1
 }
@@ -43,22 +43,22 @@ changelog_is_dated() {
   local heading
   heading=$(grep -m 1 '^## ' CHANGELOG.md)
   [[ $heading =~ ^"## $version, "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] ||
-    say_and_fail "CHANGELOG.md begins with '$heading'; write '## $version, $(date +%F)'"
+    print_and_fail "CHANGELOG.md begins with '$heading'; write '## $version, $(date +%F)'"
 }
 
 changelog_has_its_headings() {
   local others
   others=$(grep '^### ' CHANGELOG.md | grep -vxE '### (Added|Changed|Deprecated|Removed|Fixed)' | paste -sd, || true)
-  [[ -z $others ]] || say_and_fail "CHANGELOG.md has $others; use Added, Changed, Deprecated, Removed, Fixed" ||
+  [[ -z $others ]] || print_and_fail "CHANGELOG.md has $others; use Added, Changed, Deprecated, Removed, Fixed" ||
     return 1
-  grep -q '^### ' <<<"$notes" || say_and_fail "CHANGELOG.md has no ### Added or the like for $version"
+  grep -q '^### ' <<<"$notes" || print_and_fail "CHANGELOG.md has no ### Added or the like for $version"
 }
 
-model_version_is_told() {
+model_version_is_stated() {
   local now
   now=$(sed -n 's/^inline constexpr int model_version = \([0-9]*\);/\1/p' model/record/result.h)
   grep -qiE "model version $now([^0-9]|$)" <<<"$notes" ||
-    say_and_fail "CHANGELOG.md does not say that this is model version $now"
+    print_and_fail "CHANGELOG.md does not state model version $now"
 }
 
 # Rename{"before", "now", MAJOR, MINOR}: the name is accepted up to that release, so the entry must be removed before
@@ -68,7 +68,7 @@ no_alias_is_too_old() {
   while IFS=' ' read -r before major_minor; do
     [[ $(printf '%s\n' "$major_minor" "$minor" | sort -V | tail -n 1) == "$major_minor" ]] || old+=("$before")
   done < <(renames)
-  ((${#old[@]} == 0)) || say_and_fail "remove from model/config/renames.cpp: ${old[*]}"
+  ((${#old[@]} == 0)) || print_and_fail "remove from model/config/renames.cpp: ${old[*]}"
 }
 
 renames() {
@@ -76,20 +76,20 @@ renames() {
     sed -E 's/Rename\{"([^"]*)", *"[^"]*", *([0-9]+), *([0-9]+)\}/\1 \2.\3/' || true
 }
 
-aliases_are_told() {
-  local before major_minor untold=()
+aliases_are_listed() {
+  local before major_minor unlisted=()
   while IFS=' ' read -r before major_minor; do
-    grep -qF -- "\`$before\`" <<<"$notes" || untold+=("$before")
+    grep -qF -- "\`$before\`" <<<"$notes" || unlisted+=("$before")
   done < <(renames)
-  ((${#untold[@]} == 0)) || say_and_fail "name under Deprecated in CHANGELOG.md: ${untold[*]}"
+  ((${#unlisted[@]} == 0)) || print_and_fail "name under Deprecated in CHANGELOG.md: ${unlisted[*]}"
 }
 
 files_are_recorded() {
   local folder=tests/upgrade/$version
   [[ -s $folder/commands.tsv ]] ||
-    say_and_fail "record this release's files: tests/upgrade/record.sh build/release/bin $folder" || return 1
+    print_and_fail "record this release's files: tests/upgrade/record.sh build/release/bin $folder" || return 1
   ! grep -q -- '-dirty"' "$folder/answers/version.json" ||
-    say_and_fail "$folder was recorded from a changed tree; record it again"
+    print_and_fail "$folder was recorded from a changed tree; record it again"
 }
 
 # Removing a schema, such as result/1 when result/2 is added, needs a new major version, or a new minor version before
@@ -104,13 +104,13 @@ schemas_are_kept() {
   while IFS= read -r schema; do
     grep -qF "\"$schema\"" <<<"$now" || grep -qF "$schema" <<<"$notes" || gone+=("$schema")
   done < <(grep -oE 'commfuse\.[a-z_]+/[0-9]+' "$last/answers/version.json" | sort -u)
-  ((${#gone[@]} == 0)) || say_and_fail "name under Changed or Removed in CHANGELOG.md: ${gone[*]}"
+  ((${#gone[@]} == 0)) || print_and_fail "name under Changed or Removed in CHANGELOG.md: ${gone[*]}"
 }
 
 program_is_of_this_version() {
   needs_build || return
   [[ $("$program" version) == "commfuse-sim $version ("* ]] ||
-    say_and_fail "$program is of another version; run ./dev build"
+    print_and_fail "$program is of another version; run ./dev build"
 }
 
 python_has_the_version() {
@@ -118,7 +118,7 @@ python_has_the_version() {
   file=$(find python -maxdepth 2 -name pyproject.toml 2>/dev/null | head -n 1)
   [[ -n $file ]] || return 0
   ! grep -qE '^version *=' "$file" || grep -qE "^version *= *\"$version\"" "$file" ||
-    say_and_fail "$file has another version; write $version"
+    print_and_fail "$file has another version; write $version"
 }
 
 packages_are_made() {
@@ -126,41 +126,41 @@ packages_are_made() {
   [[ -d build/packages ]] || { printf 'run ./dev package --try' && return 77; }
   for kind in "commfuse_${version}_*.deb" "commfuse-mpi_${version}_*.deb" "commfuse-$version-linux-*.tar.gz"; do
     compgen -G "build/packages/$kind" >/dev/null ||
-      say_and_fail "build/packages has no $kind; run ./dev package --try" || return 1
+      print_and_fail "build/packages has no $kind; run ./dev package --try" || return 1
   done
 }
 
 tree_is_clean() {
-  [[ -z $(git status --porcelain) ]] || say_and_fail "commit or remove what git status shows"
+  [[ -z $(git status --porcelain) ]] || print_and_fail "commit or remove what git status shows"
 }
 
 tag_is_free() {
   local tagged
   tagged=$(git rev-parse -q --verify "refs/tags/v$version^{commit}" || true)
   [[ -z $tagged || $tagged == $(git rev-parse HEAD) ]] ||
-    say_and_fail "v$version is another commit; raise VERSION in CMakeLists.txt"
+    print_and_fail "v$version is another commit; raise VERSION in CMakeLists.txt"
 }
 
 page_names_the_checks() {
   local name missing=()
   while IFS= read -r name; do
     grep -qF "| $name |" docs/releasing.md || missing+=("$name")
-  done < <(sed -n 's/^is "\([^"]*\)".*/\1/p' "$here/check.sh")
-  ((${#missing[@]} == 0)) || say_and_fail "docs/releasing.md does not name: ${missing[*]}"
+  done < <(sed -n 's/^item "\([^"]*\)".*/\1/p' "$here/check.sh")
+  ((${#missing[@]} == 0)) || print_and_fail "docs/releasing.md does not name: ${missing[*]}"
 }
 
-is "the changelog has this version and its date" changelog_is_dated
-is "the changelog has the usual headings" changelog_has_its_headings
-is "the changelog says the model version" model_version_is_told
-is "no former name has outlived its release" no_alias_is_too_old
-is "former names are listed as deprecated" aliases_are_told
-is "files of this release are recorded" files_are_recorded
-is "removed schemas are listed" schemas_are_kept
-is "the program has this version" program_is_of_this_version
-is "the Python module has this version" python_has_the_version
-is "packages are made and tried" packages_are_made
-is "the tree is clean" tree_is_clean
-is "the tag is free" tag_is_free
-is "docs/releasing.md names these checks" page_names_the_checks
-((left == 0)) || { printf '%d left to do before %s\n' "$left" "$version" && exit 4; }
+item "the changelog has this version and its date" changelog_is_dated
+item "the changelog has the usual headings" changelog_has_its_headings
+item "the changelog states the model version" model_version_is_stated
+item "no former name has outlived its release" no_alias_is_too_old
+item "former names are listed as deprecated" aliases_are_listed
+item "files of this release are recorded" files_are_recorded
+item "removed schemas are listed" schemas_are_kept
+item "the program has this version" program_is_of_this_version
+item "the Python module has this version" python_has_the_version
+item "packages are made and tried" packages_are_made
+item "the tree is clean" tree_is_clean
+item "the tag is free" tag_is_free
+item "docs/releasing.md names these checks" page_names_the_checks
+((failures == 0)) || { printf '%d items remain before %s\n' "$failures" "$version" && exit 4; }
 printf '%s can be released: git tag v%s\n' "$version" "$version"

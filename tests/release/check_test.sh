@@ -44,19 +44,20 @@ SH
   commit
 }
 
-# refuses NAME: expects that the checklist reports this line and no other as wrong.
+# refuses NAME: expects that this line of the checklist fails, and no other.
 refuses() {
   local code=0
-  "$source/tests/release/check.sh" "$tree" >"$work/said" || code=$?
-  [[ $code == 4 ]] || fail "exit code $code where this is not so: $1"
-  [[ $(grep '^NOT SO' "$work/said" | sed -E 's/^NOT SO +//; s/: .*//') == "$1" ]] ||
-    fail "not just '$1': $(cat "$work/said")"
+  "$source/tests/release/check.sh" "$tree" >"$work/output" || code=$?
+  [[ $code == 4 ]] || fail "exit code $code when this must fail: $1"
+  [[ $(grep '^FAILED' "$work/output" | sed -E 's/^FAILED +//; s/: .*//') == "$1" ]] ||
+    fail "failed items differ from '$1': $(cat "$work/output")"
   make_tree
 }
 
 make_tree
-"$source/tests/release/check.sh" "$tree" >"$work/said" || fail "a tree that is ready: $(cat "$work/said")"
-grep -q '^0.3.1 can be released: git tag v0.3.1$' "$work/said" || fail "it does not say so: $(cat "$work/said")"
+"$source/tests/release/check.sh" "$tree" >"$work/output" || fail "a tree that is ready: $(cat "$work/output")"
+grep -q '^0.3.1 can be released: git tag v0.3.1$' "$work/output" ||
+  fail "no line says that 0.3.1 can be released: $(cat "$work/output")"
 [[ $("$source/tests/release/notes.sh" 0.2.0 "$tree") == $'\n### Added\n\n- All.' ]] ||
   fail "the notes are of another version"
 ! "$source/tests/release/notes.sh" 0.2 "$tree" || fail "0.2 has notes"
@@ -66,7 +67,7 @@ refuses 'the changelog has this version and its date'
 sed -i 's/### Changed/### News/' "$tree/CHANGELOG.md" && commit
 refuses 'the changelog has the usual headings'
 sed -i 's/version 17: a price/version 16: a price/' "$tree/CHANGELOG.md" && commit
-refuses 'the changelog says the model version'
+refuses 'the changelog states the model version'
 sed -i 's/0, 3}/0, 2}/' "$tree/model/config/renames.cpp" && commit
 refuses 'no former name has outlived its release'
 sed -i 's/.tokens. is/it is/' "$tree/CHANGELOG.md" && commit
@@ -90,6 +91,6 @@ refuses 'the tag is free'
 sed -i '/| the tree is clean |/d' "$tree/docs/releasing.md" && commit
 refuses 'docs/releasing.md names these checks'
 rm -rf "$tree/build"
-"$source/tests/release/check.sh" "$tree" >"$work/said" || fail "without a build: $(cat "$work/said")"
-[[ $(grep -c '^not looked at' "$work/said") == 3 ]] || fail "three need a build: $(cat "$work/said")"
-printf 'ok: every line of the checklist can be not so\n'
+"$source/tests/release/check.sh" "$tree" >"$work/output" || fail "without a build: $(cat "$work/output")"
+[[ $(grep -c '^not checked' "$work/output") == 3 ]] || fail "three need a build: $(cat "$work/output")"
+printf 'ok: every line of the checklist can fail\n'

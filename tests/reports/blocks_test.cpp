@@ -34,7 +34,7 @@ TEST(Blocks, Base64MatchesRfc4648) {
   EXPECT_EQ(base64_of("\xff\xfe\xfd"), "//79");
 }
 
-TEST(Blocks, GzipComesBackAndIsTheSameEveryTime) {
+TEST(Blocks, GzipRoundTripsAndIsDeterministic) {
   const std::string text(100'000, 'x');
   EXPECT_EQ(unpacked(gzip_of(text)), text);
   EXPECT_EQ(gzip_of(text), gzip_of(text));
@@ -68,23 +68,23 @@ TEST(Blocks, PiecesMakeTheSameBlockAsTheWhole) {
   }
 }
 
-TEST(Blocks, RequestedValuesLieWhereGivenValuesDo) {
+TEST(Blocks, ComputedColumnsEqualGivenColumns) {
   ColumnBlock given;
-  ColumnBlock asked;
+  ColumnBlock computed;
   std::vector<double> numbers;
   std::vector<std::uint32_t> codes;
   for (std::uint32_t i = 0; i < 20'001; ++i) {
     numbers.push_back(0.5 * i);
     codes.push_back(i * i);
   }
-  asked.add_u32("codes", codes.size(), [&](std::size_t i) { return codes[i]; });
-  asked.add_f64("numbers", numbers.size(), [&](std::size_t i) { return numbers[i]; });
+  computed.add_u32("codes", codes.size(), [&](std::size_t i) { return codes[i]; });
+  computed.add_f64("numbers", numbers.size(), [&](std::size_t i) { return numbers[i]; });
   given.add("codes", codes);
   given.add("numbers", numbers);
-  EXPECT_EQ(asked.bytes(R"({"columns": []})"), given.bytes(R"({"columns": []})"));
+  EXPECT_EQ(computed.bytes(R"({"columns": []})"), given.bytes(R"({"columns": []})"));
 }
 
-TEST(Blocks, ColumnsLieWhereTheHeaderSays) {
+TEST(Blocks, ColumnsLieAtTheOffsetsOfTheHeader) {
   ColumnBlock columns;
   columns.add("small", std::vector<std::uint8_t>{7, 8, 9});
   columns.add("time_ps", std::vector<double>{1.5, -2.0});
@@ -93,7 +93,7 @@ TEST(Blocks, ColumnsLieWhereTheHeaderSays) {
   std::memcpy(&length, bytes.data(), sizeof(length));
   const auto head = nlohmann::json::parse(bytes.substr(8, length));
   EXPECT_EQ(head["rows"], 3);
-  // Members that the head has for a column are kept.
+  // Members of a column in the given head are kept.
   EXPECT_EQ(head["columns"][0],
             (nlohmann::json{{"name", "time_ps"}, {"title", "Time"}, {"type", "f64"}, {"offset", 8}, {"count", 2}}));
   EXPECT_EQ(head["columns"][1]["type"], "u8");

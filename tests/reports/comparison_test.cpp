@@ -56,13 +56,13 @@ ResultRow implemented(const char* name, Duration makespan, double beats_serial) 
   return kernel_row;
 }
 
-TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
+TEST(Comparison, TheRecommendedImplementationIsTheFastestThatClearlyPays) {
   const ResultRow serial = row("serial", "", 1000us);
   const ResultRow unsure = implemented("triton_distributed", 880us, 0.69);
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
             "Overlap pays: 10.0% less time than serial (86% sure) with flux, the fastest implementation with a clear "
             "win (triton_distributed may take less).");
-  // A gain of 1% is a tie, however certain, so no schedule surely pays.
+  // A gain of 1% is a tie, however certain, so no schedule clearly pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
             "Too close to call: 12.0% less time than serial (69% sure) with triton_distributed, the fastest "
             "implementation.");
@@ -98,7 +98,7 @@ TEST(Comparison, TheWinnerStatesItsProbability) {
   EXPECT_EQ(verdict(rows), "commfuse wins (over 99% sure): 50.0% less time than serial.");
 }
 
-TEST(Comparison, ACoinTossIsATie) {
+TEST(Comparison, ACloseProbabilityIsATie) {
   std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1000us), row("commfuse", "ring", 1031us)};
   for (const auto& [place, probability] : {std::pair(0, 0.01), std::pair(1, 0.57), std::pair(2, 0.43)}) {
     rows[static_cast<std::size_t>(place)].makespan_error = 0.05;
@@ -147,7 +147,7 @@ TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
 
 TEST(Comparison, RowsAreGroupedByPointInTheirOrder) {
   std::mt19937 dice(7);
-  for (int turn = 0; turn < 200; ++turn) {
+  for (int round = 0; round < 200; ++round) {
     std::vector<ResultRow> rows;
     for (int i = 0; i < 20; ++i) {
       rows.push_back(row("serial", "", 1us, 1024 << dice() % 6));
@@ -206,8 +206,8 @@ TEST(Comparison, SizesBeyondTheFitAreReportedOncePerPoint) {
 TEST(Comparison, NoStrategyWinsByTwoPercentOrLess) {
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1019us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows), "Tie: commfuse and sliced are within 1.9%.");
-  const std::vector apart{row("sliced", "k=4", 1021us), row("commfuse", "ring", 1000us)};
-  EXPECT_EQ(verdict(apart), fmt::format("commfuse wins{}: 2.1% less time than sliced.", unknown));
+  const std::vector distant_rows{row("sliced", "k=4", 1021us), row("commfuse", "ring", 1000us)};
+  EXPECT_EQ(verdict(distant_rows), fmt::format("commfuse wins{}: 2.1% less time than sliced.", unknown));
 }
 
 TEST(Comparison, NamesTheNextTwoAndTheSlowestOfMany) {
@@ -234,21 +234,22 @@ TEST(Comparison, ABoundIsShownButNeverWins) {
   rows[0].analysis.critical.makespan = 1010us;
   EXPECT_EQ(verdict(rows),
             "Tie: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less than commfuse.");
-  std::vector of_attention = rows;
-  for (ResultRow& attention_row : of_attention) {
+  std::vector attention_rows = rows;
+  for (ResultRow& attention_row : attention_rows) {
     attention_row.scope = "attention";
   }
-  EXPECT_EQ(verdict(of_attention), "Tie: commfuse and serial are within 1.0%.");
-  EXPECT_NE(comparison_table(of_attention).find("\n  fused_kernel (no bound) "), std::string::npos);
+  EXPECT_EQ(verdict(attention_rows), "Tie: commfuse and serial are within 1.0%.");
+  EXPECT_NE(comparison_table(attention_rows).find("\n  fused_kernel (no bound) "), std::string::npos);
   const std::vector alone{rows.back()};
   EXPECT_EQ(verdict(alone), "fused_kernel (bound) takes 900.0 us.");
-  std::vector two = rows;
+  std::vector two_points = rows;
   for (const ResultRow& copied : rows) {
-    two.push_back(copied);
-    two.back().seq = 65536;
+    two_points.push_back(copied);
+    two_points.back().seq = 65536;
   }
-  two[3].analysis.critical.makespan = two[0].analysis.critical.makespan = 2000us;
-  EXPECT_EQ(summary(two), "Of 2 points, commfuse wins 2, 0 tie. A win needs more than 2% and a probability\nof 80%.\n");
+  two_points[3].analysis.critical.makespan = two_points[0].analysis.critical.makespan = 2000us;
+  EXPECT_EQ(summary(two_points),
+            "Of 2 points, commfuse wins 2, 0 tie. A win needs more than 2% and a probability\nof 80%.\n");
 }
 
 TEST(Comparison, TheTableReadsTopDownPointByPoint) {
@@ -283,7 +284,7 @@ TEST(Comparison, OptionsThatDistinguishRowsStayWhole) {
   EXPECT_NE(table.find("\n> commfuse (direct, g=3)      1000.0 "), std::string::npos) << table;
 }
 
-/// Returns the columns that a line takes on a screen: style marks take none, and each dash of a bar takes one.
+/// Returns the columns that each line occupies on a screen: style marks take none, and each dash of a bar takes one.
 std::vector<std::size_t> columns_of_lines(const std::string& table) {
   std::vector<std::size_t> columns{0};
   bool in_mark = false;
@@ -376,17 +377,17 @@ TEST(Rows, CsvHasAHeaderAndOneLinePerRow) {
 }
 
 TEST(Rows, CsvQuotesCellsThatNeedIt) {
-  ResultRow odd = row("serial", "", 1us);
-  odd.model = "a \"b\", c";
-  EXPECT_NE(to_csv({&odd, 1}).find(",\"a \"\"b\"\", c\","), std::string::npos);
+  ResultRow hostile_row = row("serial", "", 1us);
+  hostile_row.model = "a \"b\", c";
+  EXPECT_NE(to_csv({&hostile_row, 1}).find(",\"a \"\"b\"\", c\","), std::string::npos);
 }
 
 TEST(Rows, NoCsvTextIsAFormula) {
-  ResultRow odd = row("serial", "", 1us);
-  odd.model = "=HYPERLINK(\"http://evil\")";
-  odd.jitter = "@SUM(1)";
-  odd.faults = "-1+1";
-  const std::string csv = to_csv({&odd, 1});
+  ResultRow hostile_row = row("serial", "", 1us);
+  hostile_row.model = "=HYPERLINK(\"http://evil\")";
+  hostile_row.jitter = "@SUM(1)";
+  hostile_row.faults = "-1+1";
+  const std::string csv = to_csv({&hostile_row, 1});
   EXPECT_NE(csv.find(",\"'=HYPERLINK(\"\"http://evil\"\")\","), std::string::npos) << csv;
   EXPECT_NE(csv.find(",'@SUM(1),'-1+1,"), std::string::npos) << csv;
   for (const char* plain : {"-", "-1", "+2.5", "-1e-9", "-inf", "x1", "450GB/s", "a=b", "", "llama-3.1-8b"}) {

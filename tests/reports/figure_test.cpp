@@ -45,8 +45,8 @@ template <class Kind>
 std::vector<Kind> marks_of(const Figure& figure) {
   std::vector<Kind> marks;
   for (const Mark& mark : figure.marks) {
-    if (const auto* wanted = std::get_if<Kind>(&mark)) {
-      marks.push_back(*wanted);
+    if (const auto* mark_of_kind = std::get_if<Kind>(&mark)) {
+      marks.push_back(*mark_of_kind);
     }
   }
   return marks;
@@ -59,13 +59,15 @@ std::vector<TracedRun> tiny_runs() {
 TEST(Gantt, ATinyFigureMatchesItsFile) { expect_golden("gantt", svg(gantt_figure(tiny_runs(), 0))); }
 
 TEST(Gantt, TheTitleNamesTheFastestAndItsExposedTime) {
-  // serial: gather 60, GEMM 80. commfuse: two GEMMs of 40, with the exchange of 25 under the first.
+  // serial: gather 60, GEMM 80. commfuse: two GEMMs of 40, with the exchange of 25 during the first.
   EXPECT_EQ(gantt_figure(tiny_runs()).title,
             "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
-  const std::vector<TracedRun> twice{traced("serial", SiteKind::ag_gemm, 2), traced("serial", SiteKind::ag_gemm, 2)};
-  EXPECT_EQ(gantt_figure(twice).title,
+  const std::vector<TracedRun> equal_runs{traced("serial", SiteKind::ag_gemm, 2),
+                                          traced("serial", SiteKind::ag_gemm, 2)};
+  EXPECT_EQ(gantt_figure(equal_runs).title,
             "Tie: serial and serial end within 0.0%; exposed time 60.0 \u00b5s against 60.0 \u00b5s");
-  EXPECT_EQ(gantt_figure(std::span(twice).first(1)).title, "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
+  EXPECT_EQ(gantt_figure(std::span(equal_runs).first(1)).title,
+            "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
 TEST(Gantt, MeasuredRunsAreMarkedAndNotInTheTitle) {
@@ -78,10 +80,10 @@ TEST(Gantt, MeasuredRunsAreMarkedAndNotInTheTitle) {
   const Figure figure = gantt_figure(runs);
   EXPECT_EQ(figure.title,
             "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
-  const std::vector<TextMark> heads = marks_of<TextMark>(figure);
-  ASSERT_EQ(heads.size(), 3U);
-  EXPECT_EQ(heads[1].text, "80.0 \u00b5s \u00b7 MFU 50.0% \u00b7 exposed 0.0 \u00b7 rank 0");
-  EXPECT_EQ(heads[2].text, "measured 80.0 \u00b5s \u00b7 exposed 0.0 \u00b7 rank 0");  // MFU is only predicted
+  const std::vector<TextMark> headings = marks_of<TextMark>(figure);
+  ASSERT_EQ(headings.size(), 3U);
+  EXPECT_EQ(headings[1].text, "80.0 \u00b5s \u00b7 MFU 50.0% \u00b7 exposed 0.0 \u00b7 rank 0");
+  EXPECT_EQ(headings[2].text, "measured 80.0 \u00b5s \u00b7 exposed 0.0 \u00b7 rank 0");  // MFU is only predicted
   EXPECT_NE(figure.description.find("commfuse (ring) as measured, rank 0"), std::string::npos);
 }
 
@@ -119,10 +121,10 @@ TEST(Gantt, GapsAreNamedByTheirPlace) {
 
 TEST(Gantt, ManyNarrowOpsBecomeFewBars) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 64);
-  const Timeline once = run.timeline;
+  const Timeline first_period = run.timeline;
   const Duration period = run.row.analysis.critical.makespan;
   for (std::int64_t i = 1; i < 100; ++i) {
-    for (OpSpan span : once) {
+    for (OpSpan span : first_period) {
       span.start += i * period;
       span.end += i * period;
       run.timeline.push_back(span);
@@ -167,7 +169,7 @@ TEST(Heatmap, TheDifferenceMatchesItsFile) {
   expect_golden("difference", svg(mfu_difference(four_points(), "commfuse")));
 }
 
-TEST(Heatmap, ABoundIsNotARival) {
+TEST(Heatmap, ABoundIsNotCompared) {
   std::vector<ResultRow> rows = four_points();
   for (const std::int64_t ranks : {2, 4}) {
     rows.push_back(row("limit", ranks, 1024, 0.99, 10us));
@@ -194,7 +196,7 @@ TEST(Heatmap, MapsOfTheSameRowsShareTheirColours) {
   ASSERT_TRUE(serial.scale && commfuse.scale);
   EXPECT_EQ(serial.scale->low, "28.0%");
   EXPECT_EQ(serial.scale->high, commfuse.scale->high);
-  EXPECT_EQ(marks_of<CellMark>(commfuse)[3].level, 1.0);  // 60%, the highest saving of all
+  EXPECT_EQ(marks_of<CellMark>(commfuse)[3].level, 1.0);  // 60%, the highest MFU of all
 }
 
 TEST(Heatmap, TheDifferenceCountsWinsLossesAndTies) {
@@ -210,7 +212,7 @@ TEST(Heatmap, TheDifferenceCountsWinsLossesAndTies) {
 
 TEST(Svg, TheSameFigureGivesTheSameBytes) { EXPECT_EQ(svg(gantt_figure(tiny_runs())), svg(gantt_figure(tiny_runs()))); }
 
-TEST(Svg, LinesStepsBarsAndLogarithmicAxesLandWhereTheyShould) {
+TEST(Svg, LinesStepsAndBarsFollowTheirAxes) {
   Figure figure;
   figure.id = "f";
   figure.width = 120;
@@ -221,7 +223,7 @@ TEST(Svg, LinesStepsBarsAndLogarithmicAxesLandWhereTheyShould) {
   figure.marks.emplace_back(LineMark{{{1, 0}, {10, 5}, {100, 10}}});
   figure.marks.emplace_back(LineMark{{{1, 0}, {10, 5}}, Role::exposed, true, true});
   const std::string text = svg_in_page(figure);
-  // The plot begins at x = 20; ten is in the middle of a logarithmic axis from 1 to 100.
+  // The plot begins at x = 20; 10 is in the middle of a logarithmic axis from 1 to 100.
   EXPECT_NE(text.find(R"(<path d="M20 106L60 56L100 6" class="cf-line cf-line-ink"/>)"), std::string::npos) << text;
   EXPECT_NE(text.find(R"(<path d="M20 106H60L60 56" class="cf-line cf-line-exposed" stroke-dasharray="5 4"/>)"),
             std::string::npos)
@@ -233,7 +235,7 @@ TEST(Svg, LinesStepsBarsAndLogarithmicAxesLandWhereTheyShould) {
       << svg_in_page(figure);
 }
 
-TEST(Svg, TextIsEscapedAndBrokenBytesAreReplaced) {
+TEST(Svg, TextIsEscapedAndInvalidBytesAreReplaced) {
   EXPECT_EQ(escaped("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
   EXPECT_EQ(escaped("\u00b5s \u2212 \xf0\x9f\x98\x80"), "\u00b5s \u2212 \xf0\x9f\x98\x80");
   EXPECT_EQ(escaped("a\x01\xff\xc3("), "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd(");

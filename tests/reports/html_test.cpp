@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::traced;
 
-/// A small reader of XML: every tag is closed in order, every attribute is quoted, and there is no stray '<' or '&'.
+/// A small checker of XML: every tag must be closed in order, every attribute quoted, and no '<' or '&' unescaped.
 /// Reports the first mistake.
 class Xml {
  public:
@@ -33,12 +33,12 @@ class Xml {
 
   std::string mistake() {
     while (at_ < text_.size()) {
-      const bool fine = text_[at_] == '<' ? tag() : character();
-      if (!fine) {
+      const bool valid = text_[at_] == '<' ? tag() : character();
+      if (!valid) {
         return "at: " + std::string(text_.substr(at_, 80));
       }
     }
-    return open_.empty() ? "" : "not closed: " + open_.back();
+    return open_tags_.empty() ? "" : "not closed: " + open_tags_.back();
   }
   [[nodiscard]] const std::set<std::string>& ids() const { return ids_; }
   [[nodiscard]] const std::vector<std::string>& references() const { return references_; }
@@ -47,7 +47,7 @@ class Xml {
   bool character() {
     if (text_[at_] != '&') {
       ++at_;
-      return text_[at_ - 1] != '>' || open_.back() == "style";
+      return text_[at_ - 1] != '>' || open_tags_.back() == "style";
     }
     for (const std::string_view entity : {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"}) {
       if (text_.substr(at_).starts_with(entity)) {
@@ -64,19 +64,19 @@ class Xml {
     }
     std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
     const bool closes = inside.starts_with('/');
-    const bool alone = inside.ends_with('/');
-    inside = inside.substr(closes ? 1 : 0, inside.size() - (closes || alone ? 1 : 0));
+    const bool self_closing = inside.ends_with('/');
+    inside = inside.substr(closes ? 1 : 0, inside.size() - (closes || self_closing ? 1 : 0));
     const std::string name(inside.substr(0, inside.find(' ')));
-    if (closes && (open_.empty() || open_.back() != name)) {
+    if (closes && (open_tags_.empty() || open_tags_.back() != name)) {
       return false;
     }
     if (!attributes(inside.substr(name.size()))) {
       return false;
     }
     if (closes) {
-      open_.pop_back();
-    } else if (!alone) {
-      open_.push_back(name);
+      open_tags_.pop_back();
+    } else if (!self_closing) {
+      open_tags_.push_back(name);
     }
     at_ = end + 1;
     if (name == "script" && !closes) {
@@ -108,7 +108,7 @@ class Xml {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::vector<std::string> open_;
+  std::vector<std::string> open_tags_;
   std::set<std::string> ids_;
   std::vector<std::string> references_;
 };
@@ -166,7 +166,7 @@ ReportInput small_sweep(const std::vector<ResultRow>& rows = small_rows()) {
   return input;
 }
 
-TEST(Html, TheVerdictOnTheMostDecidedPointComesFirst) {
+TEST(Html, TheVerdictOfTheMostDecisivePointComesFirst) {
   const std::string html = html_report(small_sweep());
   EXPECT_NE(html.find("<p class=\"lead\">At ranks 2, seq 2K: commfuse wins, probability unknown (--uncertainty off): "
                       "25.0% less time than serial.</p>\n<dl class=\"tiles\">"),
@@ -209,17 +209,19 @@ TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
       escaped(rows[0].model), rows[0].scope, escaped(machine_in_words(rows[0])), rows[0].batch, rows[0].dtype);
   EXPECT_NE(html_report(small_sweep()).find(subject), std::string::npos) << subject;
   EXPECT_EQ(html_report(ReportInput{.title = "nothing"}).find("class=\"subject\""), std::string::npos);
-  std::vector<ResultRow> many;
+  std::vector<ResultRow> model_rows;
   for (const char* model : {"a", "b", "c", "d"}) {
-    many.push_back(rows[0]);
-    many.back().model = model;
+    model_rows.push_back(rows[0]);
+    model_rows.back().model = model;
   }
   const auto subject_of = [](const std::vector<ResultRow>& chosen) {
     return subject_in_words(asked_settings(RowTable(chosen)), chosen.size());
   };
-  EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of 4 models on ", many[0].scope))) << subject_of(many);
-  many.resize(2);
-  EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of a and b on ", many[0].scope))) << subject_of(many);
+  EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of 4 models on ", model_rows[0].scope)))
+      << subject_of(model_rows);
+  model_rows.resize(2);
+  EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of a and b on ", model_rows[0].scope)))
+      << subject_of(model_rows);
 }
 
 TEST(Html, DefinitionsAreBelowTheVerdict) {
@@ -277,7 +279,7 @@ TEST(Html, EachStrategyHasItsSavings) {
             std::string::npos);
 }
 
-TEST(Html, TheFirstMapIsOfSavingsAndTheRooflineIsLeftToPlot) {
+TEST(Html, TheFirstMapShowsSavingsAndTheRooflineIsOnlyAPlot) {
   ReportInput input = small_sweep();
   input.study = PointStudy{.runs = input.gantts[0]};
   input.study->roofline = Roofline{.accelerator = "h100-sxm",
@@ -330,7 +332,7 @@ TEST(Html, PaperShowsThePointOfTheVerdict) {
   EXPECT_EQ(table.compare(table.rfind("<tbody", point), 7, "<tbody>"), 0);
 }
 
-TEST(Html, OtherTimelinesAreFoldedWithTheirReason) {
+TEST(Html, OtherTimelinesAreCollapsedWithTheirReason) {
   std::vector<ResultRow> rows = small_rows();
   ReportInput input = small_sweep(rows);
   input.gantts.push_back(input.gantts[0]);
@@ -351,22 +353,22 @@ TEST(Html, OtherTimelinesAreFoldedWithTheirReason) {
   EXPECT_NE(html_report(input).find("<h3>ranks 4, seq 2K: the measured point</h3>"), std::string::npos);
 }
 
-TEST(Html, APointWithoutAResultIsARowToo) {
+TEST(Html, APointWithoutAResultHasARow) {
   std::vector<ResultRow> rows = small_rows();
   rows.push_back(row("serial", 8, 1024, 1000us));
-  ResultRow impossible = row("commfuse", 8, 1024, 1us);
-  impossible.analysis = {};
-  rows.push_back(impossible);
-  impossible.strategy = "serial";
-  impossible.ranks = 64;
-  rows.push_back(impossible);
+  ResultRow infeasible = row("commfuse", 8, 1024, 1us);
+  infeasible.analysis = {};
+  rows.push_back(infeasible);
+  infeasible.strategy = "serial";
+  infeasible.ranks = 64;
+  rows.push_back(infeasible);
   const std::string html = html_report(small_sweep(rows));
   EXPECT_EQ(count(html, "no result: the point cannot be run"), 2U);
   EXPECT_NE(html.find("ranks 8, seq 1K: no result"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
 
-TEST(Html, NoResultsAtAllStillMakeAPage) {
+TEST(Html, APageWithoutResultsIsValid) {
   const std::string html = html_report(ReportInput{.title = "nothing"});
   EXPECT_NE(html.find("No point has a result."), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
@@ -399,13 +401,13 @@ StepRow prefill(std::int64_t seq, const std::string& strategy, double time_ms, c
   return row;
 }
 
-TEST(Html, WholeModelsAppearBesideLayersOrAlone) {
+TEST(Html, WholeModelsAppearWithAndWithoutLayers) {
   const std::vector<StepRow> models{prefill(1024, "serial", 10.0), prefill(1024, "commfuse", 8.0),
                                     prefill(2048, "serial", 20.0), prefill(2048, "commfuse", 20.1),
-                                    prefill(4096, "serial", 0.0, "no <room>")};
-  ReportInput both = small_sweep();
-  both.models = models;
-  for (const std::string& html : {html_report({.title = "t", .models = models}), html_report(both)}) {
+                                    prefill(4096, "serial", 0.0, "no <memory>")};
+  ReportInput layers_and_models = small_sweep();
+  layers_and_models.models = models;
+  for (const std::string& html : {html_report({.title = "t", .models = models}), html_report(layers_and_models)}) {
     const std::string text = without_doctype(html);
     Xml xml(text);
     EXPECT_EQ(xml.mistake(), "");
@@ -415,7 +417,7 @@ TEST(Html, WholeModelsAppearBesideLayersOrAlone) {
     EXPECT_NE(html.find("commfuse wins, probability unknown (--uncertainty off): 20.0% less time than serial."),
               std::string::npos);
     EXPECT_NE(html.find("Tie: serial and commfuse are within 0.5%; a win needs"), std::string::npos);
-    EXPECT_NE(html.find("class=\"none\">no result: no &lt;room&gt;</td>"), std::string::npos);
+    EXPECT_NE(html.find("class=\"none\">no result: no &lt;memory&gt;</td>"), std::string::npos);
     EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPUs"), std::string::npos);
     EXPECT_EQ(count(html, "<figure data-figure=\"model-time-"), 2U);
     EXPECT_EQ(count(html, "<figure data-figure=\"model-saving-"), 1U);
@@ -423,7 +425,7 @@ TEST(Html, WholeModelsAppearBesideLayersOrAlone) {
   }
 }
 
-TEST(Html, ItIsXmlWithUniqueIdsAndEveryLinkLeadsSomewhere) {
+TEST(Html, ThePageIsXmlWithUniqueIdsAndValidLinks) {
   const std::string html = html_report(small_sweep());
   const std::string text = without_doctype(html);
   Xml xml(text);
@@ -436,13 +438,13 @@ TEST(Html, ItIsXmlWithUniqueIdsAndEveryLinkLeadsSomewhere) {
 
 TEST(Html, ATimelineLinksToThePageAtItsPoint) {
   ReportInput input = small_sweep();
-  const std::string none = html_report(input);
+  const std::string without_page = html_report(input);
   input.page = "https://example.org/commfuse.html";
   const std::string html = html_report(input);
   const ResultRow& row = input.gantts.front().front().row;
   const std::string link = fmt::format("<a href=\"https://example.org/commfuse.html{}\">", escaped(page_hash(row)));
   EXPECT_NE(html.find(link), std::string::npos) << link;
-  EXPECT_EQ(none.find("Change this point"), std::string::npos);
+  EXPECT_EQ(without_page.find("Change this point"), std::string::npos);
 }
 
 TEST(PageLink, NamesThePointByKeysOfTheCommandLine) {
@@ -467,7 +469,7 @@ TEST(PageLink, NamesThePointByKeysOfTheCommandLine) {
             "&link_bandwidth=450+GB/s&launch=graph");
 }
 
-TEST(PageLink, NamesTheImplementationsBesideAPoint) {
+TEST(PageLink, NamesTheImplementationsOfAPoint) {
   ReportInput input = small_sweep();
   input.page = "commfuse.html";
   ASSERT_GE(input.gantts.front().size(), 2U);
@@ -497,7 +499,7 @@ TEST(Html, NothingIsFetchedAndOnlyItsOwnScriptsRun) {
   }
 }
 
-TEST(Html, HostileNamesStayText) {
+TEST(Html, HostileNamesAreEscaped) {
   const std::string hostile = "</script><script>alert('1')</script>\"><img src=x onerror=\"alert(2)\">&amp;\x01\xff]]>";
   std::vector<ResultRow> rows = small_rows();
   for (ResultRow& row : rows) {
@@ -508,11 +510,11 @@ TEST(Html, HostileNamesStayText) {
   ReportInput input = small_sweep(rows);
   input.title = input.command = input.version = hostile;
   for (TracedRun& run : input.gantts[0]) {
-    Program odd = *run.program;
-    for (Buffer& buffer : odd.buffers) {
+    Program hostile_program = *run.program;
+    for (Buffer& buffer : hostile_program.buffers) {
       buffer.name = hostile;
     }
-    run.program = std::make_shared<const Program>(odd);
+    run.program = std::make_shared<const Program>(hostile_program);
     run.row = input.rows[0];
   }
   const std::string html = html_report(input);
@@ -523,7 +525,7 @@ TEST(Html, HostileNamesStayText) {
   EXPECT_NE(html.find("&lt;script&gt;alert(&#39;1&#39;)"), std::string::npos);
 }
 
-TEST(Html, ReadersOfScreensAndKeyboardsFindTheirWay) {
+TEST(Html, ThePageServesScreenReadersAndKeyboards) {
   const std::string html = without_scripts(html_report(small_sweep()));
   EXPECT_NE(html.find("<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">"), std::string::npos);
   EXPECT_LT(html.find("class=\"skip\" href=\"#verdict\""), html.find("<h1>"));
@@ -535,11 +537,11 @@ TEST(Html, ReadersOfScreensAndKeyboardsFindTheirWay) {
   EXPECT_EQ(count(html, "class=\"scroll"), count(html, "role=\"region\""));
 }
 
-TEST(Html, EveryWordIsDefinedOnceAndProvenanceIsNamed) {
+TEST(Html, EveryTermIsDefinedOnceAndProvenanceIsNamed) {
   const std::string html = html_report(small_sweep());
-  for (const Definition& word : definitions()) {
-    EXPECT_EQ(count(html, "id=\"def-" + std::string(word.id) + "\""), 1U);
-    EXPECT_NE(html.find("href=\"#def-" + std::string(word.id) + "\""), std::string::npos) << word.id;
+  for (const Definition& definition : definitions()) {
+    EXPECT_EQ(count(html, "id=\"def-" + std::string(definition.id) + "\""), 1U);
+    EXPECT_NE(html.find("href=\"#def-" + std::string(definition.id) + "\""), std::string::npos) << definition.id;
   }
   EXPECT_NE(html.find("<dt>prior</dt><dd>assumed, not measured; <strong>used here</strong></dd>"), std::string::npos);
   EXPECT_NE(html.find("<dt>measured</dt><dd>measured by commfuse on this hardware; not used here</dd>"),
@@ -579,9 +581,9 @@ TEST(Points, AreGroupedAndCounted) {
 
 TEST(Overview, SummarizesTheWholeTable) {
   std::vector<ResultRow> rows = small_rows();
-  ResultRow impossible = row("serial", 64, 8192, 1us);
-  impossible.analysis = {};
-  rows.push_back(impossible);  // The largest point has no result.
+  ResultRow infeasible = row("serial", 64, 8192, 1us);
+  infeasible.analysis = {};
+  rows.push_back(infeasible);  // The largest point has no result.
   const RowTable table(rows);
   const Overview overview = overview_of(table);
   EXPECT_EQ(overview.points, 5U);
@@ -616,7 +618,7 @@ TEST(Overview, IsEmptyWithoutRows) {
   EXPECT_FALSE(overview.largest || overview.decisive || overview.highest_mfu);
 }
 
-TEST(Overview, UsesTheLargestLossWhereOverlapPaysNowhere) {
+TEST(Overview, UsesTheLargestLossIfOverlapNeverPays) {
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1200us),
                                     row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 1500us)};
   const Overview overview = overview_of(RowTable(rows));

@@ -33,11 +33,11 @@ ResultRow implemented(Duration makespan, double beats_serial, std::int64_t seq, 
   return kernel_row;
 }
 
-TEST(PayMap, ShowsWhereAndHowSurelyOverlapSavesTime) {
+TEST(PayMap, ShowsSavingsOfOverlapAndTheirCertainty) {
   std::vector rows{row("serial", 1000us, 1024),    implemented(1250us, 0.02, 1024),    // 25% more
                    row("serial", 1000us, 4096),    implemented(980us, 0.97, 4096),     // too close
                    row("serial", 1000us, 1024, 4), implemented(790us, 0.95, 1024, 4),  // 21% less
-                   row("serial", 1000us, 4096, 4), implemented(790us, 0.6, 4096, 4)};  // too unsure
+                   row("serial", 1000us, 4096, 4), implemented(790us, 0.6, 4096, 4)};  // too uncertain
   rows.push_back(row("serial", 1000us, 8192));
   rows.push_back(implemented(900us, 0.9, 8192));
   rows.back().reason = "it does not divide";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs of a made-up plan: every format has the same cells, and the user's text cannot become markup.
+// Tests outputs of an invented plan: every format has the same cells, and text of users never becomes markup.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ CapacityRun run(const std::string& kind, std::int64_t gpus, double days, double 
 }
 
 /// Returns a plan in which one kind meets the limits and the other does not.
-CapacityPlan made(const std::string& text = "h100") {
+CapacityPlan example_plan(const std::string& text = "h100") {
   CapacityPlan plan{.title = "A plan of " + text, .model = "llama-3.1-70b", .tokens = 1e13};
   plan.dtype = "bf16";
   plan.currency = "$";
@@ -42,24 +42,24 @@ CapacityPlan made(const std::string& text = "h100") {
   plan.deadline_days = 90.0;
   plan.change = 0.2;
   plan.draws = 2000;
-  CapacityKind good{.name = text, .hardware = "dgx-h100-x2", .machine = "dgx-h100-x2", .price = 2.5};
-  good.price_date = "2026-05-04";
-  good.price_source = text;
-  good.runs = {run(text, 1024, 152.2, 9.35e6), run(text, 2048, 78.6, 9.66e6), run(text, 4096, 41.5, 10.2e6)};
-  good.runs[0].misses = "deadline";
-  good.answer = 1;
-  good.sites = {{"qkv", "commfuse", "commfuse (ring)", 433.2, 268.1, 249.8, 0.78},
-                {"down", "sliced", "sliced (k=4)", 876.7, 730.7, 693.3, std::nullopt}};
-  good.doubts = {{"accelerator.memory_bound_efficiency", "prior", -0.0022}};
-  CapacityKind bad{.name = "a100", .reason = "the deadline binds: the shortest run takes 99.0 days"};
-  plan.kinds = {good, bad};
+  CapacityKind feasible{.name = text, .hardware = "dgx-h100-x2", .machine = "dgx-h100-x2", .price = 2.5};
+  feasible.price_date = "2026-05-04";
+  feasible.price_source = text;
+  feasible.runs = {run(text, 1024, 152.2, 9.35e6), run(text, 2048, 78.6, 9.66e6), run(text, 4096, 41.5, 10.2e6)};
+  feasible.runs[0].misses = "deadline";
+  feasible.answer = 1;
+  feasible.sites = {{"qkv", "commfuse", "commfuse (ring)", 433.2, 268.1, 249.8, 0.78},
+                    {"down", "sliced", "sliced (k=4)", 876.7, 730.7, 693.3, std::nullopt}};
+  feasible.doubts = {{"accelerator.memory_bound_efficiency", "prior", -0.0022}};
+  CapacityKind infeasible{.name = "a100", .reason = "the deadline binds: the shortest run takes 99.0 days"};
+  plan.kinds = {feasible, infeasible};
   plan.answer = 0;
   plan.pareto = {{0, 2}, {0, 1}, {0, 0}};
   plan.knee = 1;
   plan.what_ifs = {
-      {"serial collectives", good.runs[1].layout, 8.2, {89.2, 80, 99}, {10.97e6, 9e6, 13e6}, 0.135, 0.135},
-      {"data slicing (CoC)", good.runs[1].layout, 7.5, {81.9, 80, 99}, {10.06e6, 9e6, 13e6}, 0.042, 0.042},
-      {"network x2", good.runs[1].layout, 6.5, {70.2, 60, 80}, {8.63e6, 8e6, 9e6}, -0.107, -0.107, 0.2984, 502.9}};
+      {"serial collectives", feasible.runs[1].layout, 8.2, {89.2, 80, 99}, {10.97e6, 9e6, 13e6}, 0.135, 0.135},
+      {"data slicing (CoC)", feasible.runs[1].layout, 7.5, {81.9, 80, 99}, {10.06e6, 9e6, 13e6}, 0.042, 0.042},
+      {"network x2", feasible.runs[1].layout, 6.5, {70.2, 60, 80}, {8.63e6, 8e6, 9e6}, -0.107, -0.107, 0.2984, 502.9}};
   plan.curves = {{"network", {{0.5, 2.2e6}, {1.0, 2.31e6}, {2.0, 2.5e6}}, 1.0, 1.4, 0.74, 37.0}};
   plan.sensitivities = {{"price of a GPU", 78.6, 78.6, 7.73e6, 11.59e6}, {"failures", 78.2, 79.0, 9.61e6, 9.71e6}};
   return plan;
@@ -67,20 +67,20 @@ CapacityPlan made(const std::string& text = "h100") {
 
 TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
   EXPECT_EQ(
-      plan_verdict(made()),
+      plan_verdict(example_plan()),
       "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (90% interval "
       "62.9 to 98.2), $9.66M ($7.73M to $12.07M), $0.9660 per million tokens. The chance of meeting the deadline is "
       "85%; "
       "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%.");
-  CapacityPlan none = made();
-  none.kinds.erase(none.kinds.begin());
-  none.answer.reset();
-  EXPECT_EQ(plan_verdict(none),
+  CapacityPlan without_answer = example_plan();
+  without_answer.kinds.erase(without_answer.kinds.begin());
+  without_answer.answer.reset();
+  EXPECT_EQ(plan_verdict(without_answer),
             "No option meets the limits. For a100, the deadline binds: the shortest run takes 99.0 days.");
 }
 
 TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
-  CapacityPlan plan = made();
+  CapacityPlan plan = example_plan();
   EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");
   EXPECT_EQ(
       plan_reasons(plan),
@@ -99,8 +99,8 @@ TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
   EXPECT_EQ(deadline_in_words(plan), "2027-03-01 (90.0 days)");
 }
 
-TEST(CapacityReport, OneKindIsNotRepeatedInATable) {
-  CapacityPlan plan = made();
+TEST(CapacityReport, ASingleKindHasNoTableOfKinds) {
+  CapacityPlan plan = example_plan();
   const auto has = [&](const char* id) {
     const std::vector<PlanTable> tables = plan_tables(plan);
     return std::ranges::find(tables, id, &PlanTable::id) != tables.end();
@@ -117,12 +117,12 @@ TEST(CapacityReport, OneKindIsNotRepeatedInATable) {
 }
 
 TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
-  CapacityPlan plan = made();
+  CapacityPlan plan = example_plan();
   plan.kinds[0].runs.insert(plan.kinds[0].runs.begin(),
                             run("h100", 64, 2000.0, 9e6));  // more than five times 78.6 days
   plan.kinds[0].answer = 2;
   plan.pareto = {{0, 3}, {0, 2}, {0, 1}, {0, 0}};
-  EXPECT_EQ(longest_shown_days(plan), 5.0 * 78.6);  // Three times the answer's time would leave three runs.
+  EXPECT_EQ(longest_shown_days(plan), 5.0 * 78.6);  // Only three runs take at most three times the answer's time.
   const std::vector<PlanTable> tables = plan_tables(plan);
   const auto counts = std::ranges::find(tables, "counts", &PlanTable::id);
   ASSERT_NE(counts, tables.end());
@@ -137,8 +137,8 @@ TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   EXPECT_NE(plan_csv(plan).find(",2000,"), std::string::npos);
 }
 
-TEST(CapacityReport, TablesLeaveRatesBetweenDoublingsToTheFigure) {
-  CapacityPlan plan = made();
+TEST(CapacityReport, TablesOmitRatesBetweenDoublings) {
+  CapacityPlan plan = example_plan();
   for (const char* change : {"network x1.5", "links x3", "price -20 %"}) {
     plan.what_ifs.push_back(plan.what_ifs.back());
     plan.what_ifs.back().change = change;
@@ -151,7 +151,7 @@ TEST(CapacityReport, TablesLeaveRatesBetweenDoublingsToTheFigure) {
 }
 
 TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
-  CapacityPlan plan = made();
+  CapacityPlan plan = example_plan();
   plan.kinds[0].runs[2].cost.value = 9.70e6;
   plan.ties = {{0, 2}};
   plan.tie_rule = "fewer GPUs";
@@ -162,11 +162,11 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_EQ(json.at("ties").at(0).at("run"), 2);
   EXPECT_EQ(json.at("tie_rule"), "fewer GPUs");
   EXPECT_NE(plan_text(plan).find("tie; front"), std::string::npos) << plan_text(plan);
-  EXPECT_TRUE(nlohmann::json::parse(plan_json(made())).at("tie_rule").is_null());
+  EXPECT_TRUE(nlohmann::json::parse(plan_json(example_plan())).at("tie_rule").is_null());
 }
 
 TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {
-  CapacityPlan plan = made();
+  CapacityPlan plan = example_plan();
   EXPECT_EQ(plan_text(plan).find("shorter and cheaper ("), std::string::npos);
   plan.kinds[0].runs[2].cost.value = 9e6;
   plan.kinds[0].runs[2].misses = "p99_step";
@@ -177,7 +177,7 @@ TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {
 }
 
 TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
-  const CapacityPlan plan = made();
+  const CapacityPlan plan = example_plan();
   const std::string text = plan_text(plan);
   const std::string markdown = plan_markdown(plan);
   const std::string page = plan_page({plan, "commfuse-sim plan a.yaml", "commfuse 1"});
@@ -201,8 +201,8 @@ TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
   EXPECT_GT(cells, 80U);
 }
 
-TEST(CapacityReport, AlternativesHaveIntervalsWhereThereIsRoom) {
-  const CapacityPlan plan = made();
+TEST(CapacityReport, WideFormatsShowIntervalsOfAlternatives) {
+  const CapacityPlan plan = example_plan();
   const std::string shown = plan_markdown(plan);
   EXPECT_NE(shown.find("| network x2 | 70.2 | -10.7% | $8.63M | $0.2984 | $502.90 | 60.0 to 80.0 | $8.00M to $9.00M | "
                        "-412.9k | 8x2x128x1 |"),  // 2048 GPUs x 24 h x (70.2 - 78.6) days = -412,877
@@ -213,7 +213,7 @@ TEST(CapacityReport, AlternativesHaveIntervalsWhereThereIsRoom) {
 }
 
 TEST(CapacityReport, TheAnswerHasItsPercentilesRatesAndInputs) {
-  CapacityPlan plan = made();
+  CapacityPlan plan = example_plan();
   plan.flops_per_token = 4.5e11;
   plan.energy_price = 0.1;
   CapacityRun& run = plan.kinds[0].runs[1];
@@ -236,14 +236,14 @@ TEST(CapacityReport, TheAnswerHasItsPercentilesRatesAndInputs) {
 }
 
 TEST(CapacityReport, TheTextStaysWithinEightyColumns) {
-  std::istringstream lines(plan_text(made()));
+  std::istringstream lines(plan_text(example_plan()));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(characters(line), 80U) << line;
   }
 }
 
 TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
-  const CapacityPlan plan = made();
+  const CapacityPlan plan = example_plan();
   const nlohmann::json json = nlohmann::json::parse(plan_json(plan));
   EXPECT_EQ(json.at("schema"), "commfuse.capacity/1");
   EXPECT_EQ(json.at("verdict"), plan_verdict(plan));
@@ -270,9 +270,9 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
 }
 
 TEST(CapacityReport, TextFromUsersIsEscaped) {
-  const std::string evil = "<script>alert(1)</script>\"'><img src=x onerror=y>|[a](b)`\xe2\x82\xac\xff";
-  const CapacityPlan plan = made(evil);
-  const std::string page = plan_page({plan, "commfuse-sim plan '" + evil + "'", "commfuse 1"});
+  const std::string hostile = "<script>alert(1)</script>\"'><img src=x onerror=y>|[a](b)`\xe2\x82\xac\xff";
+  const CapacityPlan plan = example_plan(hostile);
+  const std::string page = plan_page({plan, "commfuse-sim plan '" + hostile + "'", "commfuse 1"});
   for (const char* tag : {"<script", "<img", "</script"}) {
     EXPECT_EQ(page.find(tag), std::string::npos) << tag;
     EXPECT_EQ(plan_markdown(plan).find(tag), std::string::npos) << tag;
@@ -287,27 +287,27 @@ TEST(CapacityReport, TextFromUsersIsEscaped) {
 }
 
 TEST(CapacityReport, EveryFigureOfAnAnswerIsDrawn) {
-  const CapacityPlan plan = made();
+  const CapacityPlan plan = example_plan();
   const std::string page = plan_page({plan, "c", "v"});
   for (const char* id : {"plan-days", "plan-pareto", "plan-rates", "plan-tornado"}) {
     EXPECT_NE(page.find(std::string("aria-labelledby=\"") + id + "-title"), std::string::npos) << id;
   }
-  CapacityPlan none = made();
-  none.answer.reset();
-  none.what_ifs.clear();
-  none.curves.clear();
-  none.sensitivities.clear();
-  EXPECT_EQ(plan_page({none, "c", "v"}).find("plan-tornado"), std::string::npos);
+  CapacityPlan without_answer = example_plan();
+  without_answer.answer.reset();
+  without_answer.what_ifs.clear();
+  without_answer.curves.clear();
+  without_answer.sensitivities.clear();
+  EXPECT_EQ(plan_page({without_answer, "c", "v"}).find("plan-tornado"), std::string::npos);
 }
 
-TEST(CapacityReport, FiguresHoldNoLabelsAndPhonesHaveTheirOwnFigures) {
-  const CapacityPlan plan = made();
+TEST(CapacityReport, FiguresHaveNoLabelsAndAVariantForPhones) {
+  const CapacityPlan plan = example_plan();
   const std::vector<Figure> wide = plan_figures(plan);
   const std::vector<Figure> narrow = plan_figures(plan, FigureWidth::narrow);
   ASSERT_EQ(wide.size(), narrow.size());
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_EQ(narrow[i].id, wide[i].id + "-narrow");
-    EXPECT_LE(narrow[i].width, 366.0);  // A phone of 390 pixels less its margins
+    EXPECT_LE(narrow[i].width, 366.0);  // a phone of 390 pixels less its margins
     EXPECT_TRUE(
         std::ranges::none_of(wide[i].marks, [](const Mark& mark) { return std::holds_alternative<TextMark>(mark); }));
   }
@@ -328,7 +328,7 @@ TEST(CapacityReport, FiguresHoldNoLabelsAndPhonesHaveTheirOwnFigures) {
 }
 
 TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
-  CapacityPlan plan = made();
+  CapacityPlan plan = example_plan();
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // One of the planned numbers meets the deadline.
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // There are no planned numbers.
   plan.answer.reset();
@@ -374,7 +374,7 @@ TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
 }
 
 TEST(CapacityReport, NumbersHaveOneFormat) {
-  const CapacityPlan plan = made();
+  const CapacityPlan plan = example_plan();
   EXPECT_EQ(money(plan, 9.664e6), "$9.66M");
   EXPECT_EQ(money(plan, 2.5), "$2.50");
   EXPECT_EQ(tick_money(plan, 14e6), "$14M");

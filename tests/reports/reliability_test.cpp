@@ -19,12 +19,12 @@ CheckedKind kind(const std::string& name, const std::string& machine, bool fitte
   return checked;
 }
 
-constexpr std::array<double, 10> honest{0, 0.1, 0.2, 0.3, 0.4, 0.8, 0.9, 1.3, 1.4, 2.5};
-constexpr std::array<double, 10> too_sure{0, 3, 3, 3, 3, 3, 3, 3, 3, 9};
+constexpr std::array<double, 10> calibrated{0, 0.1, 0.2, 0.3, 0.4, 0.8, 0.9, 1.3, 1.4, 2.5};
+constexpr std::array<double, 10> overconfident{0, 3, 3, 3, 3, 3, 3, 3, 3, 9};
 
 std::vector<TableScore> scores() {
   TableScore score{.table = "x.csv", .kind = "gemm"};
-  score.checked = {kind("GEMM bf16", "h100-sxm", true, honest), kind("GEMM fp8", "b200-sxm", false, too_sure)};
+  score.checked = {kind("GEMM bf16", "h100-sxm", true, calibrated), kind("GEMM fp8", "b200-sxm", false, overconfident)};
   score.judged = {{.ways = "GEMM whole or in slices",
                    .machine = "h100-sxm",
                    .pairs = {{.probability = 0.87, .came_true = true, .shape = {1}},
@@ -32,9 +32,9 @@ std::vector<TableScore> scores() {
   score.observations = {{.what = "send|recv: p90", .machine = "h100-sxm", .measured = 1.1, .predicted = 1.05}};
   TableScore degraded = score;
   degraded.degraded = true;
-  TableScore brought_along = score;  // a part of the second table
-  brought_along.brought_along = true;
-  return {score, degraded, brought_along};
+  TableScore published = score;  // a table of configs/published, whose rows the first table has, too
+  published.brought_along = true;
+  return {score, degraded, published};
 }
 
 TEST(ReliabilityReport, NamesTheWorstFirstAndFitsEightyColumns) {
@@ -96,7 +96,7 @@ TEST(ReliabilityReport, TheSummaryStatesThePracticalMeaning) {
   EXPECT_NE(text.find("| send\\|recv: p90 | h100-sxm | 1.100 | 1.050 | 4.5% | 0.50 |\n"), std::string::npos) << text;
 }
 
-TEST(ReliabilityReport, ResidualsAreBesideThoseOfTheFile) {
+TEST(ReliabilityReport, ResidualsAreComparedWithThoseOfTheFile) {
   TableScore score{.table = "x.csv", .kind = "gemm"};
   FitRows fit{.machine = "h100-sxm", .key = "accelerator.attention.fit.residual", .residual = 0.2, .rows = {}};
   for (std::int64_t i = 0; i < 499; ++i) {
@@ -122,7 +122,7 @@ TEST(ReliabilityReport, ResidualsAreBesideThoseOfTheFile) {
   EXPECT_EQ(residuals_table({}), "no table that a fit has read is among these\n");
 }
 
-TEST(ReliabilityReport, CountsOnlyShippedMeasurements) {
+TEST(ReliabilityReport, CountsTablesOfTheProjectIfThereAreNoOthers) {
   TableScore score = scores().front();
   score.brought_along = true;
   nlohmann::ordered_json object;
@@ -130,7 +130,7 @@ TEST(ReliabilityReport, CountsOnlyShippedMeasurements) {
   EXPECT_EQ(object["coverage"].size(), 2U);
 }
 
-TEST(ReliabilityReport, IsEmptyWhereNothingWasChecked) {
+TEST(ReliabilityReport, IsEmptyWithoutChecks) {
   EXPECT_EQ(reliability_table({}), "");
   EXPECT_EQ(reliability_section({}), "");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of reports on made-up runs; comments derive their numbers.
+// Tests figures of reports on invented runs; comments derive the expected numbers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,14 +34,14 @@ template <class Kind>
 std::vector<Kind> marks_of(const Figure& figure) {
   std::vector<Kind> marks;
   for (const Mark& mark : figure.marks) {
-    if (const auto* wanted = std::get_if<Kind>(&mark)) {
-      marks.push_back(*wanted);
+    if (const auto* mark_of_kind = std::get_if<Kind>(&mark)) {
+      marks.push_back(*mark_of_kind);
     }
   }
   return marks;
 }
 
-TEST(Breakdown, ThePartsAddUpToTheMakespanToThePicosecond) {
+TEST(Breakdown, ThePartsAddUpExactlyToTheMakespan) {
   for (const char* strategy : {"serial", "sliced", "commfuse"}) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const TracedRun run = traced(strategy, kind, 4);
@@ -65,7 +65,7 @@ TEST(Breakdown, TheHeadOfSerialIsTheGather) {
   EXPECT_EQ(parts[5].time + parts[6].time, 0us);
 }
 
-TEST(Breakdown, BarsEndAtTheMakespanEvenWhereAPartIsNegative) {
+TEST(Breakdown, BarsEndAtTheMakespanEvenIfAPartIsNegative) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   run.row.analysis.critical.stretch = -10us;
   run.row.analysis.critical.slicing = 10us;
@@ -78,11 +78,11 @@ TEST(Breakdown, BarsEndAtTheMakespanEvenWhereAPartIsNegative) {
   EXPECT_DOUBLE_EQ(figure.x.low, -10.0);
   EXPECT_EQ(figure.title, "serial leaves 42.9% of its time exposed");  // 60 of 140
   ASSERT_EQ(marks_of<TextMark>(figure).size(), 1U);
-  EXPECT_EQ(marks_of<TextMark>(figure)[0].strong, "140.0 \u00b5s");  // the whole, behind its bar
+  EXPECT_EQ(marks_of<TextMark>(figure)[0].strong, "140.0 \u00b5s");  // the total, after its bar
   EXPECT_GT(marks_of<TextMark>(figure)[0].at.x, right);
 }
 
-TEST(Breakdown, ATimelineOfAnotherRunShowsExposedTimeInOnePiece) {
+TEST(Breakdown, WithoutATimelineExposedTimeIsOnePart) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   run.timeline.clear();
   const std::vector<TimePart> parts = time_parts(run);
@@ -90,16 +90,16 @@ TEST(Breakdown, ATimelineOfAnotherRunShowsExposedTimeInOnePiece) {
   EXPECT_EQ(parts.back().time, 60us);
 }
 
-SampledRun thousand(const char* name, Duration least) {
+SampledRun thousand_samples(const char* name, Duration shortest) {
   SampledRun run{name, std::vector<Duration>(1000)};
   for (std::size_t i = 0; i < run.sorted.size(); ++i) {
-    run.sorted[i] = least + static_cast<std::int64_t>(i) * 1ns;
+    run.sorted[i] = shortest + static_cast<std::int64_t>(i) * 1ns;
   }
   return run;
 }
 
 TEST(Distribution, TheP99OfAThousandIsThe990thWithItsOrderStatisticsBand) {
-  const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("commfuse", 500us)};
+  const std::vector<SampledRun> runs{thousand_samples("serial", 1000us), thousand_samples("commfuse", 500us)};
   const Figure figure = distribution_figure(runs);
   EXPECT_EQ(figure.title, "commfuse has the lowest p99: 501.0 \u00b5s, 0.1% above its median");
   const auto row = std::find_if(figure.data.rows.begin(), figure.data.rows.end(),
@@ -113,8 +113,8 @@ TEST(Distribution, TheP99OfAThousandIsThe990thWithItsOrderStatisticsBand) {
 }
 
 TEST(Distribution, AnIndistinguishablePercentileIsNotAWinner) {
-  const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("sliced", 500us + 1ns),
-                                     thousand("commfuse", 500us)};
+  const std::vector<SampledRun> runs{thousand_samples("serial", 1000us), thousand_samples("sliced", 500us + 1ns),
+                                     thousand_samples("commfuse", 500us)};
   EXPECT_EQ(distribution_figure(runs).title,
             "The p99 of commfuse is 501.0 \u00b5s, 0.1% above its median; that of sliced lies within its 95% interval");
 }
@@ -138,7 +138,7 @@ TEST(RooflineFigure, AGemmIsAtItsIntensityAndRate) {
                                         .count = 2}}};
   const Figure figure = roofline_figure(roofline);
   const PointsMark point = marks_of<PointsMark>(figure).at(0);
-  EXPECT_DOUBLE_EQ(point.points[0].x, 500.0);  // FLOP a byte
+  EXPECT_DOUBLE_EQ(point.points[0].x, 500.0);  // FLOP per byte
   EXPECT_DOUBLE_EQ(point.points[0].y, 500.0);  // TFLOP/s
   EXPECT_EQ(figure.title, "GEMMs reach 50.0% of the peak of h100-sxm");
   const LineMark roof = marks_of<LineMark>(figure).at(0);
@@ -203,7 +203,7 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
   return row;
 }
 
-TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
+TEST(Lead, InterpolatesTheCrossingInLogarithms) {
   // 10% slower at 1K and 10% faster at 4K: equal at the geometric mean, 2K.
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
                                     row("serial", 2, 4096, 1100us), row("commfuse", 2, 4096, 1000us)};
@@ -236,7 +236,7 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(figure.legend[1].text, "se: serial");
 }
 
-TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
+TEST(SavingMap, ShowsSavingsOfOverlapAndGreysTies) {
   std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
                               row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us),
                               row("serial", 4, 1024, 1000us), row("commfuse", 4, 1024, 1100us),
@@ -280,16 +280,16 @@ TEST(SavingMap, AgreesWithTheMapOfWinners) {
             "Overlap saves a median 1.0% of serial's time over 3 points: it pays at 1, loses at 1 and is too close to "
             "call at 1");
   const std::vector<CellMark> cells = marks_of<CellMark>(*figure);
-  const std::vector<CellMark> same = marks_of<CellMark>(saving_map(rows));
+  const std::vector<CellMark> expected = marks_of<CellMark>(saving_map(rows));
   ASSERT_EQ(cells.size(), 3U);
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    EXPECT_EQ(cells[i].text, same[i].text);
-    EXPECT_EQ(cells[i].role, same[i].role);
-    EXPECT_NEAR(*cells[i].level, *same[i].level, 1e-12);
+    EXPECT_EQ(cells[i].text, expected[i].text);
+    EXPECT_EQ(cells[i].role, expected[i].role);
+    EXPECT_NEAR(*cells[i].level, *expected[i].level, 1e-12);
   }
-  const std::vector<ResultRow> without{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
-                                       row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us)};
-  EXPECT_FALSE(saving_figure(maps_of(std::span<const ResultRow>(without)).at(0)));
+  const std::vector<ResultRow> without_serial{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
+                                              row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us)};
+  EXPECT_FALSE(saving_figure(maps_of(std::span<const ResultRow>(without_serial)).at(0)));
 }
 
 TEST(Maps, ShowEvenlySpreadPointsOfMany) {
@@ -313,7 +313,7 @@ TEST(AgreementFigure, CountsPointsWithinTenPercent) {
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 3U + 2U);  // guides, spreads
 }
 
-TEST(Residuals, HeldBackRowsAreSeparate) {
+TEST(Residuals, HeldOutRowsAreSeparate) {
   const FitCheck fit{"copies", "a.csv", {{100.0, 110.0, false}, {200.0, 190.0, false}, {50.0, 60.0, true}}};
   const Figure figure = residual_figure(fit, "fit-1");
   EXPECT_EQ(figure.title, "copies: median error of the fit over 2 rows: 7.5%, 20.0% of 1 held out");
@@ -388,7 +388,7 @@ TEST(Terminal, TheSmallestPlotMatchesItsText) {
             "interference  + local: adds, packs, copies  / exposed: head,\n"
             "bubble, tail\n");
   const std::string wide = terminal_plot(breakdown_figure({&run, 1}), {.columns = 80, .unicode = false});
-  EXPECT_NE(wide.find("/ 140.0 us\n"), std::string::npos) << wide;  // the total, where there is room
+  EXPECT_NE(wide.find("/ 140.0 us\n"), std::string::npos) << wide;  // the total, if it fits
 }
 
 }  // namespace

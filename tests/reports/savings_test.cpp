@@ -37,7 +37,7 @@ std::optional<PayVerdict> verdict_on(const std::vector<ResultRow>& rows) {
   return pay_verdict(ranking, {.difference = 0.02, .probability = 0.8});
 }
 
-TEST(PayVerdict, TakesTheFastestIdealScheduleWhereNothingIsImplemented) {
+TEST(PayVerdict, TakesTheFastestIdealScheduleWithoutImplementations) {
   const std::vector<ResultRow> rows{row("serial", 1000us), row("sliced", 900us), row("commfuse", 750us)};
   const auto verdict = verdict_on(rows);
   ASSERT_TRUE(verdict);
@@ -50,7 +50,7 @@ TEST(PayVerdict, TakesTheFastestIdealScheduleWhereNothingIsImplemented) {
   EXPECT_FALSE(verdict_on({row("serial", 900us)}));
 }
 
-TEST(PayVerdict, TakesTheFastestImplementationThatSurelyPays) {
+TEST(PayVerdict, TakesTheFastestImplementationThatClearlyPays) {
   const std::vector<ResultRow> rows{row("serial", 1000us), implemented("unsure", 700us, 0.7),
                                     implemented("sure", 800us, 0.9), implemented("slow", 1200us, 0.1)};
   const auto verdict = verdict_on(rows);
@@ -70,7 +70,7 @@ TEST(PayVerdict, ADifferenceBelowTheRuleIsTooClose) {
   EXPECT_EQ(verdict_on({row("serial", 1000us), row("commfuse", 1010us)})->pays, Pays::close);
 }
 
-TEST(SavingTally, HasTheMedianTheEndsOfEightInTenAndTheBest) {
+TEST(SavingTally, HasTheMedianTheMiddleEightyPercentAndTheBest) {
   SavingTally tally;
   for (int i = 0; i <= 10; ++i) {
     tally.add(0.03125 * (i - 2), i < 2 ? Pays::no : i == 2 ? Pays::close : Pays::yes);
@@ -120,7 +120,7 @@ StepRow step(std::int64_t gpus, const char* strategy, double time_ms, bool fits 
   return row;
 }
 
-TEST(PlanSavings, TheMostDecidedPlanFitsTheMemory) {
+TEST(PlanSavings, TheMostDecisivePlanFitsTheMemory) {
   const std::vector<StepRow> rows{step(2, "serial", 100.0, false), step(2, "commfuse", 50.0, false),
                                   step(4, "serial", 100.0),        step(4, "commfuse", 90.0),
                                   step(8, "serial", 100.0),        step(8, "sliced", 99.0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of whole models beside the baseline framework: widths of columns, and the baseline of comparisons.
+// Tests blocks of whole models and a baseline framework: widths of columns, and the baseline of comparisons.
 #include "reports/step_rows.h"
 
 #include <gtest/gtest.h>
@@ -89,11 +89,12 @@ TEST(StepTable, TheColumnIsAsWideAsTheLongestName) {
 TEST(StepTable, ATooLongNameHasItsOwnLine) {
   const std::string name = "our-fork-of-megatron-with-half-of-its-names";
   const std::string block = block_of({step(name, name, 90.0), step(name, "serial", 100.0)});
-  const std::string empty(28, ' ');
-  EXPECT_NE(block.find("> " + name + "\n  " + empty + "      90.0     -         -    100000  25.0%  50.0%\n"),
+  const std::string indent(28, ' ');
+  EXPECT_NE(block.find("> " + name + "\n  " + indent + "      90.0     -         -    100000  25.0%  50.0%\n"),
             std::string::npos)
       << block;
-  EXPECT_NE(block.find("  " + name + "\n  " + empty + "       89.0       0.0       0.0       1.0\n"), std::string::npos)
+  EXPECT_NE(block.find("  " + name + "\n  " + indent + "       89.0       0.0       0.0       1.0\n"),
+            std::string::npos)
       << block;
   std::istringstream lines(block);
   for (std::string line; std::getline(lines, line);) {
@@ -101,9 +102,9 @@ TEST(StepTable, ATooLongNameHasItsOwnLine) {
   }
 }
 
-TEST(StepTable, AFrameworkWithoutAResultLeavesSerialToCompareWith) {
+TEST(StepTable, SerialIsTheBaselineIfTheFrameworkHasNoResult) {
   const std::string block =
-      block_of({step("fsdp", "fsdp", 0.0, "no room"), step("fsdp", "serial", 100.0), step("fsdp", "commfuse", 50.0)});
+      block_of({step("fsdp", "fsdp", 0.0, "too large"), step("fsdp", "serial", 100.0), step("fsdp", "commfuse", 50.0)});
   EXPECT_NE(block.find("time/ms     \u00b1 vs serial"), std::string::npos) << block;
   EXPECT_NE(block.find("> commfuse           50.0     -    -50.0%"), std::string::npos) << block;
 }

@@ -66,9 +66,9 @@ TEST(TailsTable, ABoundHasNoAchievableTail) {
 }
 
 TEST(TailsTable, IsEmptyWithoutJitter) {
-  ResultRow still = row("serial", 1us, 1us, 1us);
-  still.tails.reset();
-  EXPECT_EQ(tails_table(std::vector{still}), "");
+  ResultRow without_jitter = row("serial", 1us, 1us, 1us);
+  without_jitter.tails.reset();
+  EXPECT_EQ(tails_table(std::vector{without_jitter}), "");
 }
 
 }  // namespace

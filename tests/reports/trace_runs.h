@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small runs with made-up costs, and matching rows, for tests of traces, figures and reports.
+// Small runs with invented costs, and matching rows, for tests of traces, figures and reports.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace commfuse::test {
 
-/// Costs on two ranks: a GEMM of 80 us or its N-th part, an exchange of 25 us, a collective of 60 us, an add of 5 us.
-inline OpCosts made_up(const std::string& strategy, std::int32_t ranks) {
+/// Returns costs: GEMMs of 80 us in total, an exchange of 25 us, a collective of 60 us or of 20 us for a slice, and an
+/// add of 5 us.
+inline OpCosts invented_costs(const std::string& strategy, std::int32_t ranks) {
   using namespace std::chrono_literals;
-  const std::int32_t cuts = strategy == "serial" ? 1 : strategy == "sliced" ? 4 : ranks;
-  return {.gemm = 80us / cuts,
+  const std::int32_t parts = strategy == "serial" ? 1 : strategy == "sliced" ? 4 : ranks;
+  return {.gemm = 80us / parts,
           .exchange = 25us,
           .collective = strategy == "sliced" ? 20us : 60us,
           .elementwise = 5us,
@@ -23,7 +24,7 @@ inline OpCosts made_up(const std::string& strategy, std::int32_t ranks) {
 
 inline reports::TracedRun traced(const std::string& strategy, SiteKind kind, std::int32_t ranks,
                                  const StrategyOptions& options = {}) {
-  const Simulated simulated(one_site(strategy.c_str(), kind, ranks, options), made_up(strategy, ranks));
+  const Simulated simulated(one_site(strategy.c_str(), kind, ranks, options), invented_costs(strategy, ranks));
   reports::TracedRun run;
   run.program = simulated.program;
   run.timeline = simulated.recorder.timeline();

@@ -66,7 +66,7 @@ class TraceFiles : public testing::Test {
     } catch (const Error& error) {
       return error.what();
     }
-    return "nothing was thrown";
+    return "no error";
   }
 
   fs::path folder_;
@@ -79,7 +79,7 @@ std::vector<TracedRun> three_strategies() {
           traced("commfuse", SiteKind::ag_gemm, 4)};
 }
 
-TEST_F(TraceFiles, EveryOpOfEveryRankIsOneSliceAndNoPicosecondIsLost) {
+TEST_F(TraceFiles, EveryOpOfEveryRankIsOneSliceOfItsExactDuration) {
   const std::vector<TracedRun> runs = three_strategies();
   write_trace(runs, folder_ / "trace.json");
   const json trace = json::parse(read(folder_ / "trace.json"));
@@ -112,14 +112,14 @@ TEST_F(TraceFiles, ProcessesAndTracksAreNamedAndSlicesOfATrackNeverOverlap) {
   const json trace = json::parse(read(folder_ / "trace.json"));
   std::map<std::int64_t, std::string> processes;
   std::set<std::string> tracks;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> free;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> track_ends;
   for (const json& event : trace["traceEvents"]) {
     if (event["name"] == "process_name") {
       processes[event["pid"]] = event["args"]["name"];
     } else if (event["name"] == "thread_name") {
       tracks.insert(event["args"]["name"].get<std::string>());
     } else if (event["ph"] == "X") {
-      std::int64_t& end = free[{event["pid"], event["tid"]}];
+      std::int64_t& end = track_ends[{event["pid"], event["tid"]}];
       EXPECT_LE(end, picoseconds(event["ts"]));
       end = picoseconds(event["ts"]) + picoseconds(event["dur"]);
     }
@@ -170,18 +170,18 @@ TEST_F(TraceFiles, TheSmallestTraceMatchesItsText) {
 
 TEST_F(TraceFiles, HostileNamesMakeValidJson) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
-  Program odd = *run.program;
-  for (Buffer& buffer : odd.buffers) {
+  Program hostile_program = *run.program;
+  for (Buffer& buffer : hostile_program.buffers) {
     buffer.name = "a\"b\\c\n</script>\xff";
   }
-  run.program = std::make_shared<const Program>(odd);
+  run.program = std::make_shared<const Program>(hostile_program);
   run.row.model = "\"},{\xc3";
   write_trace({&run, 1}, folder_ / "trace.json");
   EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
 }
 
 /// The GEMM of each step waits for an exchange of 25 us; each of 4 ranks sends to the next, 3 times.
-TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
+TEST_F(TraceFiles, AFlowConnectsEverySendWithItsReceive) {
   const TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   const std::vector<Flow> flows = flows_of(run);
   EXPECT_EQ(flows.size(), 12U);
@@ -204,7 +204,7 @@ TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
   EXPECT_TRUE(std::all_of(ends.begin(), ends.end(), [](const auto& flows_of_id) { return flows_of_id.second == 11; }));
 }
 
-TEST_F(TraceFiles, TheCounterRisesAndFallsToNothing) {
+TEST_F(TraceFiles, TheCounterOfBytesEndsAtZero) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   EXPECT_TRUE(bytes_under_way(run).empty());  // without sizes
   run.sizes.block.assign(run.program->dimensions.size(), 16);
@@ -219,7 +219,7 @@ TEST_F(TraceFiles, TheCounterRisesAndFallsToNothing) {
 }
 
 /// Rebuilds slices as viewers do: by track, from their beginnings and ends.
-TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
+TEST_F(TraceFiles, ProtobufHasTheSameSlicesFlowsAndTracks) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   run.sizes.block.assign(run.program->dimensions.size(), 16);
   const std::vector<TracedRun> runs{run, traced("serial", SiteKind::ag_gemm, 4)};
@@ -263,20 +263,20 @@ TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
       EXPECT_EQ(--depth[event.track_uuid()], 0);
     }
   }
-  std::int64_t wanted = 0;
+  std::int64_t expected_length = 0;
   for (const TracedRun& traced : runs) {
     for (const OpSpan& span : traced.timeline) {
-      wanted += (span.end - span.start).count();
+      expected_length += (span.end - span.start).count();
     }
   }
   EXPECT_EQ(slices, runs[0].timeline.size() + runs[1].timeline.size());
-  EXPECT_EQ(length, wanted);
+  EXPECT_EQ(length, expected_length);
   EXPECT_GT(counters, 0U);
   EXPECT_EQ(flows.size(), 12U);
   EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& flow) { return flow.second == 11; }));
 }
 
-/// Adds the fields of a message in the order of its bytes, as "1.11.9 varint". The list of fields that are messages is
+/// Adds the fields of a message in the order of its bytes, as "1.11.9 varint". The set of fields that are messages is
 /// all that this function takes from the schema.
 void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,
                 std::set<std::string>& fields) {
@@ -307,7 +307,8 @@ void add_fields(std::string_view bytes, const std::string& prefix, const std::se
   }
 }
 
-/// The numbers and types are from protos/perfetto/trace of Perfetto itself, because our schema could be wrong.
+/// The numbers and types are from protos/perfetto/trace of Perfetto itself, because the schema of commfuse could be
+/// wrong.
 TEST_F(TraceFiles, ProtobufHasTheFieldNumbersOfPerfetto) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   run.sizes.block.assign(run.program->dimensions.size(), 16);
@@ -372,14 +373,14 @@ TEST_F(TraceFiles, NoRunsMakeAnEmptyTrace) {
   EXPECT_EQ(json::parse(read(folder_ / "trace.json"))["traceEvents"].size(), 0U);
 }
 
-TEST_F(TraceFiles, AMillionSlicesAreWrittenWithoutLosingOne) {
+TEST_F(TraceFiles, AMillionSlicesAreAllWritten) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 8);
-  const Timeline once = run.timeline;
+  const Timeline first_period = run.timeline;
   const Duration period = run.row.analysis.critical.makespan;
   run.timeline.clear();
   constexpr std::size_t count = slow_build ? 20'000 : 1'000'000;
   for (std::int64_t i = 0; run.timeline.size() < count; ++i) {
-    for (OpSpan span : once) {
+    for (OpSpan span : first_period) {
       span.start += i * period;
       span.end += i * period;
       run.timeline.push_back(span);
@@ -388,8 +389,8 @@ TEST_F(TraceFiles, AMillionSlicesAreWrittenWithoutLosingOne) {
   run.timeline.resize(count);
   const auto begin = std::chrono::steady_clock::now();
   write_trace({&run, 1}, folder_ / "trace.json");
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  RecordProperty("seconds", std::to_string(took.count()));
+  const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - begin;
+  RecordProperty("seconds", std::to_string(duration.count()));
   const std::string text = read(folder_ / "trace.json");
   ASSERT_TRUE(json::accept(text));
   std::size_t slices = 0;
@@ -424,14 +425,14 @@ TEST_F(TraceFiles, AFolderWithoutPermissionIsAUserError) {
   fs::permissions(folder_, fs::perms::owner_all);
 }
 
-TEST_F(TraceFiles, AFullDiskIsAFailureThatNamesTheFile) {
-  EXPECT_EQ(
-      message_of<std::runtime_error>("/dev/full"),
-      "/dev/full could not be written completely: No space left on device; free some space or choose another disk");
+TEST_F(TraceFiles, AFullDiskIsAnErrorThatNamesTheFile) {
+  EXPECT_EQ(message_of<std::runtime_error>("/dev/full"),
+            "/dev/full could not be written completely: No space left on device; free some space or choose "
+            "another disk");
   EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device is written to, never replaced";
 }
 
-TEST_F(TraceFiles, AnUncommittedFileLeavesTheOldOneAndNothingElse) {
+TEST_F(TraceFiles, AnUncommittedFileLeavesOnlyTheOldFile) {
   atomic_write(folder_ / "trace.json", "old");
   {
     AtomicFile file(folder_ / "trace.json");
@@ -452,7 +453,7 @@ TEST_F(TraceFiles, ASymbolicLinkStaysALink) {
   EXPECT_EQ(read(folder_ / "real.json"), "new");
 }
 
-TEST_F(TraceFiles, AnUnnamedLinkIsReplacedAndItsTargetStays) {
+TEST_F(TraceFiles, LinksCanBeReplacedInsteadOfTheirTargets) {
   atomic_write(folder_ / "real.json", "old");
   fs::create_symlink(folder_ / "real.json", folder_ / "link.json");
   fs::create_symlink("/dev/full", folder_ / "device.json");
@@ -517,7 +518,7 @@ TEST(TraceLabel, NamesTheOutputOnThatRank) {
   EXPECT_EQ(names[3], "gemm site[2]");
 }
 
-TEST(TraceLabel, LongStacksOfRegionsAreCutShort) {
+TEST(TraceLabel, LongListsOfRegionsAreShortened) {
   const TracedRun sliced = traced("sliced", SiteKind::ag_gemm, 8);
   const Program& program = *sliced.program;
   std::set<std::string> names;

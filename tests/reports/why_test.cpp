@@ -54,7 +54,7 @@ Explanation example() {
   return explanation;
 }
 
-TEST(Why, TheTextGoesFromTheTimeToItsSensitivity) {
+TEST(Why, TheTextExplainsTimePricesAndSensitivity) {
   EXPECT_EQ(why_text(example(), 12),
             "llama-3.1-70b mlp on h100-sxm, ranks 8, batch 1, seq 8K, bf16\n"
             "serial takes 2000.0 us, one standard error 4.2%; MFU 50.0%.\n"
@@ -80,10 +80,10 @@ TEST(Why, TheTextGoesFromTheTimeToItsSensitivity) {
             "Beyond the fit: ranks 8: collectives were measured up to 4.\n");
 }
 
-TEST(Why, NoLineIsWiderThanATerminal) {
+TEST(Why, LinesHaveAtMostEightyColumns) {
   Explanation explanation = example();
   explanation.holds.front().name = "accelerator.matrix_units.bf16.gemm.a_parameter_with_a_name_that_has_no_end";
-  explanation.ops.front().how += ", and so on for a while, as sentences go that nobody cut short in time";
+  explanation.ops.front().how += ", and then so many more words that the line has to be wrapped somewhere";
   explanation.verdict = "commfuse wins (91% sure): 10.1% less time than sliced, 12.5% less time than serial and so on.";
   std::istringstream lines(why_text(explanation, 12));
   for (std::string line; std::getline(lines, line);) {

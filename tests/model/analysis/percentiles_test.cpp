@@ -34,14 +34,14 @@ TEST(Percentiles, APercentileIsTheLeastSampleThatReachesIt) {
   EXPECT_EQ(order_of(1, 1000), 1U);
 }
 
-// In 10 samples 0 or 1 lie below the median with probability 11/1024 = 1.1%, 0 to 2 with 56/1024 = 5.5%. So the 2nd
-// smallest is above it with 1.1%, which is at most 2.5%, and the 3rd with 5.5%, which is more; the largest ones are
-// symmetric.
+// At most 1 of 10 samples lies below the median with probability 11/1024 = 1.1%, and at most 2 with 56/1024 = 5.5%. So
+// the 2nd smallest sample exceeds the median with probability 1.1%, within the permitted 2.5%, and the 3rd smallest
+// with 5.5%, which is too much. The largest samples are symmetric.
 TEST(Percentiles, TheMedianOfTenLiesBetweenTheSecondAndTheNinth) {
   EXPECT_EQ(percentile(one_to(10), 500), known(5us, 2us, 9us));
 }
 
-// 1/32 = 3.1% is more than 2.5%, 1/64 is not.
+// All n samples lie below the median with probability 2^-n: 3.1% for 5 samples exceeds 2.5%, and 1.6% for 6 does not.
 TEST(Percentiles, SixSamplesLocateTheMedianButFiveDoNot) {
   EXPECT_EQ(percentile(one_to(5), 500), (Estimate{3us, std::nullopt}));
   EXPECT_EQ(percentile(one_to(6), 500), known(3us, 1us, 6us));
@@ -61,8 +61,8 @@ TEST(Percentiles, NoSampleLimitsTheLargestValue) {
   EXPECT_EQ(percentile(one_to(5000), 1000), (Estimate{5000us, std::nullopt}));
 }
 
-// Sums up binomial probabilities one by one.
-TEST(Percentiles, EndsAreTheNearestSamplesThatKeepNinetyFivePercent) {
+// Derives the ends independently, by summing binomial probabilities.
+TEST(Percentiles, RangesEndAtTheNearestSamplesThatCoverNinetyFivePercent) {
   for (const std::size_t count : {400U, 1000U, 5000U}) {
     for (const int per_mille : {500, 950, 990}) {
       const double p = per_mille / 1000.0;
@@ -88,9 +88,9 @@ TEST(Percentiles, EndsAreTheNearestSamplesThatKeepNinetyFivePercent) {
   }
 }
 
-TEST(Percentiles, RangesHoldTheTrueValueNinetyFiveTimesInAHundred) {
+TEST(Percentiles, RangesCoverTheTrueValueNinetyFiveTimesInAHundred) {
   std::mt19937_64 random(7);
-  int held = 0;
+  int covered = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     std::vector<Duration> samples;
     for (int i = 0; i < 500; ++i) {
@@ -98,10 +98,10 @@ TEST(Percentiles, RangesHoldTheTrueValueNinetyFiveTimesInAHundred) {
     }
     std::sort(samples.begin(), samples.end());
     const Estimate estimate = percentile(samples, 950);
-    held += estimate.range->low <= Duration{950'000} && Duration{950'000} <= estimate.range->high ? 1 : 0;
+    covered += estimate.range->low <= Duration{950'000} && Duration{950'000} <= estimate.range->high ? 1 : 0;
   }
-  EXPECT_GE(held, 1900);  // at least 95%; the ends are samples, so it is slightly more
-  EXPECT_LE(held, 1960);
+  EXPECT_GE(covered, 1900);  // at least 95%; the ends are samples, so the share is slightly higher
+  EXPECT_LE(covered, 1960);
 }
 
 // Mean 6, s = 2 sqrt(10/3) = 3.651, t(3; 0.975) = 3.18245: 6 +- 3.18245 x 3.651 / 2.
@@ -113,7 +113,7 @@ TEST(Percentiles, TheMeanHasStudentsRange) {
   EXPECT_NEAR(to_microseconds(estimate.range->high), 6 + 3.182446 * 3.651484 / 2, 1e-5);
 }
 
-TEST(Percentiles, OneSampleIsAllItsPercentilesWithoutAnInterval) {
+TEST(Percentiles, OneSampleIsEveryPercentileWithoutARange) {
   const Percentiles percentiles = percentiles_of({5us});
   EXPECT_EQ(percentiles.samples, 1U);
   for (const Estimate& estimate :

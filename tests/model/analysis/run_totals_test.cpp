@@ -40,13 +40,15 @@ TEST(RunTotals, NoOtherCheckpointIntervalLosesLessByMoreThanAThousandth) {
                        .restart = Seconds{600.0}};
   const RunTotals best = totals_of(terms);
   const double m = 3600.0 / (16'384 * 2e-5);
-  const auto goodput = [&](double every) { return every / (m * std::exp(600.0 / m) * std::expm1((every + 60.0) / m)); };
+  const auto goodput = [&](double interval) {
+    return interval / (m * std::exp(600.0 / m) * std::expm1((interval + 60.0) / m));
+  };
   EXPECT_DOUBLE_EQ(best.goodput, goodput(best.checkpoint_every.count()));
   for (int step = 0; step <= 50; ++step) {
-    const double every = 60.0 * std::pow(1.1, step);
-    EXPECT_LE(goodput(every), best.goodput * 1.001) << every;
+    const double interval = 60.0 * std::pow(1.1, step);
+    EXPECT_LE(goodput(interval), best.goodput * 1.001) << interval;
   }
-  EXPECT_NEAR(best.goodput, 1.0 - std::sqrt(2.0 * 60.0 / m) - 600.0 / m, 0.015);  // Young's first order
+  EXPECT_NEAR(best.goodput, 1.0 - std::sqrt(2.0 * 60.0 / m) - 600.0 / m, 0.015);  // Young's first-order formula
 }
 
 TEST(RunTotals, MoreFailuresAndLongerCheckpointsTakeLonger) {

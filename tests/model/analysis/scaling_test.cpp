@@ -10,7 +10,7 @@ ScalingPoint point(std::int64_t ranks, std::int64_t batch, std::int64_t seq, std
   return {"a", ranks, batch, seq, Duration{time}};
 }
 
-TEST(Scaling, IsStrongWhereTheSameWorkHasSeveralCountsOfRanks) {
+TEST(Scaling, IsStrongWhereTheSameWorkRunsOnSeveralRankCounts) {
   // From 2 to 8 ranks the speedup is at most 4; from 300 to 100 it is 3.
   const std::vector<ScalingPoint> points{point(4, 1, 1024, 180), point(2, 1, 1024, 300), point(8, 1, 1024, 100),
                                          point(2, 1, 2048, 900)};
@@ -22,7 +22,7 @@ TEST(Scaling, IsStrongWhereTheSameWorkHasSeveralCountsOfRanks) {
   EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.75);
 }
 
-TEST(Scaling, IsWeakWhereTokensARankAreFixedWhetherByBatchOrBySequence) {
+TEST(Scaling, IsWeakWhereTokensPerRankAreFixedByBatchOrSequence) {
   const std::vector<ScalingPoint> points{point(2, 1, 2048, 100), point(4, 1, 4096, 110), point(8, 2, 4096, 125)};
   const std::vector<Scaling> scalings = scalings_of(points);
   ASSERT_EQ(scalings.size(), 1U);

@@ -11,17 +11,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-PricedShape product(std::int64_t m) { return {.size = {m, 1, 1}}; }
+PricedShape gemm(std::int64_t m) { return {.size = {m, 1, 1}}; }
 
-TEST(Uncertainty, ErrorsThatAreIndependentAddBySquares) {
-  const Uncertainty time{{{std::size_t{3}, 0.03}, {product(8), -0.04}}};
+TEST(Uncertainty, IndependentErrorsAddInQuadrature) {
+  const Uncertainty time{{{std::size_t{3}, 0.03}, {gemm(8), -0.04}}};
   EXPECT_DOUBLE_EQ(error_of(time), 0.05);
   EXPECT_EQ(error_of({}), 0.0);
 }
 
 TEST(Uncertainty, SharedDependenciesOfTwoTimesCancel) {
-  const Uncertainty a{{{std::size_t{3}, 0.10}, {product(8), 0.03}}};
-  const Uncertainty b{{{std::size_t{3}, 0.10}, {product(64), 0.04}}};
+  const Uncertainty a{{{std::size_t{3}, 0.10}, {gemm(8), 0.03}}};
+  const Uncertainty b{{{std::size_t{3}, 0.10}, {gemm(64), 0.04}}};
   EXPECT_DOUBLE_EQ(ratio_error(a, b), 0.05);
   EXPECT_EQ(ratio_error(a, a), 0.0);
   EXPECT_EQ(ratio_error(a, b), ratio_error(b, a));
@@ -29,7 +29,7 @@ TEST(Uncertainty, SharedDependenciesOfTwoTimesCancel) {
 
 TEST(Uncertainty, AParameterComesBeforeAShapeAndNoneIsCountedTwice) {
   const Uncertainty a{{{std::size_t{1}, 0.01}, {std::size_t{9}, 0.02}}};
-  const Uncertainty b{{{std::size_t{9}, 0.05}, {product(8), 0.04}}};
+  const Uncertainty b{{{std::size_t{9}, 0.05}, {gemm(8), 0.04}}};
   EXPECT_DOUBLE_EQ(ratio_error(a, b), std::sqrt(0.01 * 0.01 + 0.03 * 0.03 + 0.04 * 0.04));
 }
 
@@ -41,23 +41,24 @@ TEST(Uncertainty, OneStandardErrorApartIs84Percent) {
   EXPECT_EQ(probability_shorter(1us, doubt, 1us, {}), 0.5);
 }
 
-TEST(Uncertainty, WithoutDoubtTheShorterIsTheShorter) {
+TEST(Uncertainty, WithoutDoubtTheShorterTimeIsCertain) {
   EXPECT_EQ(probability_shorter(1us, {}, 2us, {}), 1.0);
   EXPECT_EQ(probability_shorter(2us, {}, 1us, {}), 0.0);
   const Uncertainty shared{{{std::size_t{0}, 0.5}}};
   EXPECT_EQ(probability_shorter(1us, shared, 2us, shared), 1.0);
 }
 
-// Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both doubts and was off by 0.1.
-TEST(Evidence, AboutTheSameTimeLeavesNoDoubt) {
+// Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both doubts, and ln(measured / predicted)
+// is 0.1.
+TEST(Evidence, LeavesNoUncertaintyInTheMeasuredTime) {
   const Uncertainty measured{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}};
   const Evidence evidence{measured, 0.1};
   EXPECT_DOUBLE_EQ(expected_log_ratio(measured, evidence), 0.1);
   EXPECT_NEAR(error_of(given(measured, evidence)), 0.0, 1e-15);
 }
 
-// The other time shares only the first doubt: it moves by 0.3 x 0.3 / 0.25 of 0.1, and its variance, 0.18, loses 0.09^2
-// / 0.25.
+// The other time shares only the first doubt: it moves by the fraction 0.3 x 0.3 / 0.25 of 0.1, and its variance, 0.18,
+// falls by 0.09^2 / 0.25.
 TEST(Evidence, CarriesSharedDoubtOverToAnotherTime) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty other{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
@@ -65,7 +66,7 @@ TEST(Evidence, CarriesSharedDoubtOverToAnotherTime) {
   EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), std::sqrt(0.18 - 0.0324));
 }
 
-TEST(Evidence, SaysNothingAboutATimeWithoutSharedDoubt) {
+TEST(Evidence, DoesNotChangeATimeWithoutSharedDoubt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}}}, 0.1};
   const Uncertainty other{{{std::size_t{1}, 0.2}}};
   EXPECT_EQ(expected_log_ratio(other, evidence), 0.0);
@@ -74,7 +75,7 @@ TEST(Evidence, SaysNothingAboutATimeWithoutSharedDoubt) {
 
 // Given the evidence, the doubt that both times still share cancels in their ratio, which keeps the doubts that only
 // one of them has: 0.3 and 0.4.
-TEST(Evidence, KeepsTheDoubtInARatioThatNeitherTimeSharesWithIt) {
+TEST(Evidence, LeavesTheDoubtsThatTwoTimesDoNotShareInTheirRatio) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty b{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
   const Uncertainty c{{{std::size_t{0}, 0.3}, {StepDoubt{"c"}, 0.4}}};

@@ -12,7 +12,7 @@ TEST(Verdict, AWinNeedsADifferenceAboveTwoPercent) {
   EXPECT_TRUE(verdict.wins());
   EXPECT_EQ(verdict.order, (std::vector<std::size_t>{2, 1, 0}));
   EXPECT_EQ(verdict.front, std::vector<std::size_t>{2});
-  EXPECT_FALSE(verdict.probability) << "nobody knows it";
+  EXPECT_FALSE(verdict.probability) << "no contender has an error";
 }
 
 TEST(Verdict, AWinNeedsAProbabilityOfEightyPercent) {
@@ -22,7 +22,7 @@ TEST(Verdict, AWinNeedsAProbabilityOfEightyPercent) {
   EXPECT_EQ(verdict_of(two, {}).front, (std::vector<std::size_t>{0, 1}));
   EXPECT_NEAR(*verdict_of(two, {}).probability, 0.79, 1e-12);
   two[1].win_probability = 0.2;
-  EXPECT_TRUE(verdict_of(two, {}).wins()) << "80 % is enough";
+  EXPECT_TRUE(verdict_of(two, {}).wins()) << "80% is enough";
 }
 
 TEST(Verdict, BothLimitsCanBeSet) {
@@ -32,7 +32,7 @@ TEST(Verdict, BothLimitsCanBeSet) {
 }
 
 TEST(Verdict, ASlowScheduleTiesTooIfItIsUncertain) {
-  // The second is 5% slower for sure; the third is 30% slower and uncertain.
+  // The second is 5% slower with near certainty; the third is 30% slower and uncertain.
   const std::vector<Contender> three{{100.0, 0.01, 0.99}, {105.0, 0.01, 0.01}, {130.0, 0.6, 0.3}};
   const Verdict verdict = verdict_of(three, {});
   EXPECT_EQ(verdict.front, (std::vector<std::size_t>{0, 2}));
@@ -42,7 +42,7 @@ TEST(Verdict, ASlowScheduleTiesTooIfItIsUncertain) {
 TEST(Verdict, SchedulesOfDifferentPointsAreComparedByTheirErrors) {
   // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2%.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9524, 1e-4);
-  // The second is the fastest of its own point, which says nothing about the first.
+  // The second contender's win probability of 0.9 refers to its own point and does not affect this comparison.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9524, 1e-4);
   EXPECT_FALSE(probability_faster({100.0, 0.03}, {110.0}));
   EXPECT_EQ(*probability_faster({100.0, 0.0}, {110.0, 0.0}), 1.0);

@@ -38,7 +38,7 @@ class CatalogueTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove(file_); }
 
-  /// Returns a file of the catalogue with one text replaced by another.
+  /// Writes a file of the catalogue with one text replaced by another, and returns the path of the copy.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
     std::ifstream in(configs + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -91,7 +91,7 @@ TEST_F(CatalogueTest, EveryHardwareFileLoadsUnderItsOwnName) {
 TEST_F(CatalogueTest, NoKernelOfAShippedGpuWaitsLongerInAGraphThanInAStream) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Accelerator accelerator = load_machine(name).accelerator;
-    if (name != "cpu") {  // The launch cost of a CPU is the wait of a stream.
+    if (name != "cpu") {  // On a CPU, launch_cost already includes the wait in a stream.
       EXPECT_LE(accelerator.graph_node_gap.value, accelerator.stream_gap.value) << name;
     }
     EXPECT_FALSE(accelerator.stream_gap.source.empty()) << name;
@@ -104,9 +104,9 @@ TEST_F(CatalogueTest, EveryConfigBeginsWithACommentAndNamesItsSchema) {
       continue;
     }
     std::ifstream in(entry.path());
-    std::string first;
-    std::getline(in, first);
-    EXPECT_EQ(first.substr(0, 2), "# ") << entry.path();
+    std::string first_line;
+    std::getline(in, first_line);
+    EXPECT_EQ(first_line.substr(0, 2), "# ") << entry.path();
     const std::string rest((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     EXPECT_NE(rest.find("schema: commfuse."), std::string::npos) << entry.path();
   }
@@ -139,7 +139,7 @@ TEST_F(CatalogueTest, TheH100NodeHasValuesAndTheirSources) {
   EXPECT_EQ(machine.accelerator.launch_cost.source, "as A100 SXM 80 GB, 1.6 to 4.7 us");
 }
 
-TEST_F(CatalogueTest, APathIsAPathAndANameIsLookedUp) {
+TEST_F(CatalogueTest, PathsAreKeptAndNamesAreLookedUp) {
   EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs + "/models/llama-3.1-8b.yaml"));
   EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
   EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
@@ -154,27 +154,27 @@ TEST_F(CatalogueTest, AListMayNameAllOrNone) {
   EXPECT_EQ(listed_names(Catalogue::hardware, "b,./a.yaml"), (Names{"b", "./a.yaml"}));
 }
 
-TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
-  const auto known = [](Catalogue catalogue) {
+TEST_F(CatalogueTest, AnUnknownNameGetsTheNearestNameAndTheWholeList) {
+  const auto list_of_known = [](Catalogue catalogue) {
     std::string list = "known: ";
     for (const std::string& name : known_names(catalogue)) {
       list += (list.back() == ' ' ? "" : ", ") + name;
     }
     return list;
   };
-  const std::string models = known(Catalogue::models) + "; a path contains '/' or ends in .yaml or .json";
+  const std::string models = list_of_known(Catalogue::models) + "; a path contains '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
   // The suggestion keeps the intended generation, though llama-2-70b is spelled more similarly.
   EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
-  EXPECT_EQ(refusal([] { load_machine("zx81"); }),
-            "unknown hardware 'zx81'; " + known(Catalogue::hardware) + "; a path contains '/' or ends in .yaml");
-  EXPECT_EQ(
-      refusal([] { find_config(Catalogue::schedules, "no-such"); }),
-      "unknown schedule 'no-such'; " + known(Catalogue::schedules) + "; a path contains '/' or ends in .yaml or .json");
-  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware name is empty; " + known(Catalogue::hardware));
+  EXPECT_EQ(refusal([] { load_machine("zx81"); }), "unknown hardware 'zx81'; " + list_of_known(Catalogue::hardware) +
+                                                       "; a path contains '/' or ends in .yaml");
+  EXPECT_EQ(refusal([] { find_config(Catalogue::schedules, "no-such"); }),
+            "unknown schedule 'no-such'; " + list_of_known(Catalogue::schedules) +
+                "; a path contains '/' or ends in .yaml or .json");
+  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware name is empty; " + list_of_known(Catalogue::hardware));
 }
 
 TEST_F(CatalogueTest, ANameThatEndsInJsonIsAPath) {

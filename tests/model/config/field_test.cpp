@@ -34,7 +34,7 @@ TEST(FieldTest, EveryEntryIsComplete) {
   }
 }
 
-TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
+TEST(FieldTest, ChoicesComeFromTheListsInTheCode) {
   const auto scopes = find_field("scope")->choices();
   ASSERT_EQ(scopes.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {
@@ -130,7 +130,7 @@ TEST(FieldTest, VariablesAreTheKeysInCapitals) {
   EXPECT_EQ(variable_of(*find_field("strategy.add_lane")), "COMMFUSE_STRATEGY_ADD_LANE");
 }
 
-TEST(FieldTest, AWrongKeyIsAnsweredWithTheIntendedSetting) {
+TEST(FieldTest, AWrongKeySuggestsTheIntendedSetting) {
   EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
   EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
   EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");

@@ -86,7 +86,7 @@ TEST_F(FrameworkTest, EveryFileOfTheCatalogueLoadsUnderItsOwnName) {
   }
 }
 
-TEST_F(FrameworkTest, AnExampleInFull) {
+TEST_F(FrameworkTest, LoadsEveryKeyOfTheExample) {
   const Framework loom = loaded(example);
   EXPECT_EQ(loom.name, "loom");
   EXPECT_EQ(loom.summary, "weaves layers");
@@ -121,7 +121,7 @@ TEST_F(FrameworkTest, AStrategyMayReplaceAnImplementation) {
   EXPECT_EQ(loom.implementation, nullptr);
 }
 
-TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfNoFramework) {
+TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfFrameworkNone) {
   const Framework none = load_framework("none");
   EXPECT_EQ(none.name, "");
   EXPECT_EQ(none.issue.value, Duration{12us});
@@ -137,7 +137,7 @@ TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfNoFramework) {
                   .settings.empty());
 }
 
-TEST_F(FrameworkTest, FillsPresetsAndKeepsWhatTheUserChose) {
+TEST_F(FrameworkTest, FillsPresetsAndKeepsTheUsersChoices) {
   const Framework loom = loaded(example);
   const Settings untouched = with_defaults_of(loom, Resolver().finish());
   EXPECT_EQ(untouched.text("parallel.zero"), "3");
@@ -154,8 +154,8 @@ TEST_F(FrameworkTest, FillsPresetsAndKeepsWhatTheUserChose) {
   EXPECT_EQ(mine.at(*find_field("parallel.zero")).origin.source, Source::file);
   EXPECT_EQ(mine.text("step.recompute"), "selective");
 
-  const Settings none = with_defaults_of(load_framework("none"), Resolver().finish());
-  EXPECT_EQ(none.text("parallel.zero"), find_field("parallel.zero")->preset);
+  const Settings without_framework = with_defaults_of(load_framework("none"), Resolver().finish());
+  EXPECT_EQ(without_framework.text("parallel.zero"), find_field("parallel.zero")->preset);
 }
 
 TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
@@ -191,7 +191,7 @@ TEST_F(FrameworkTest, GradientsAreSummedUpInSixteenBitsOrMore) {
             "./loom.yaml:18:78: unknown dtype of gradients 'fp8'; known dtypes of gradients: fp32, bf16, fp16");
 }
 
-TEST_F(FrameworkTest, APlanTakesWhatTheFrameworkChooses) {
+TEST_F(FrameworkTest, APlanTakesTheSettingsOfTheFramework) {
   const Framework loom = loaded(
       with("step.micro_batch: 2",
            "attention_kernel: unfused, step.dropout: on, step.gradient_dtype: bf16, step.overlap_gradients: off"));
@@ -246,7 +246,7 @@ TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
             "./loom.yaml:12:23: 'yes' is neither true nor false; write true or false");
 }
 
-TEST_F(FrameworkTest, AnotherSchemaIsRefusedAtOnce) {
+TEST_F(FrameworkTest, AnotherSchemaIsRefused) {
   EXPECT_EQ(refusal("commfuse.framework/1", "commfuse.framework/2"),
             "./loom.yaml:1:9: schema is 'commfuse.framework/2', but 'commfuse.framework/1' is required here; give a "
             "file of that kind");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every config.json of a collection beside this checkout, completely, and compares its parameters with an
-// independent count by the public modelling code. Skipped without the collection.
+// Reads every config.json of a collection in shared/ next to this checkout and compares the number of parameters with
+// an independent count by the public modelling code. No key may remain unread. Skipped without the collection.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,18 +46,18 @@ std::map<std::string, Reference> references() {
 
 TEST(HfCollection, HasTheParametersOfAnIndependentCount) {
   if (!fs::exists(collection() / "reference_params.csv")) {
-    GTEST_SKIP() << "no collection of config.json files beside the checkout";
+    GTEST_SKIP() << "no collection of config.json files next to the checkout";
   }
   for (const auto& [name, reference] : references()) {
-    const HfModel read = read_hf_config(collection() / name);
-    const ModelParameters count = parameters_of(read.model);
+    const HfModel loaded = read_hf_config(collection() / name);
+    const ModelParameters count = parameters_of(loaded.model);
     const double tolerance = reference.confidence == "high" ? 0.005 : 0.02;
     EXPECT_LE(std::abs(static_cast<double>(count.total()) / reference.total - 1.0), tolerance)
         << name << ": " << count.total() << ", counted " << reference.total;
     EXPECT_LE(std::abs(static_cast<double>(count.active()) / reference.active - 1.0), 0.01)
         << name << ": " << count.active() << " active, counted " << reference.active;
-    EXPECT_TRUE(read.doubts.empty()) << name << ": " << (read.doubts.empty() ? "" : read.doubts.front());
-    EXPECT_TRUE(read.unused.empty()) << name << ": " << (read.unused.empty() ? "" : read.unused.front());
+    EXPECT_TRUE(loaded.doubts.empty()) << name << ": " << (loaded.doubts.empty() ? "" : loaded.doubts.front());
+    EXPECT_TRUE(loaded.unused.empty()) << name << ": " << (loaded.unused.empty() ? "" : loaded.unused.front());
   }
 }
 

@@ -94,7 +94,7 @@ TEST_F(HfConfigTest, ReadsALlama) {
   EXPECT_TRUE(model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, LoadModelReadsItFromAJsonPath) {
+TEST_F(HfConfigTest, LoadModelReadsAJsonPath) {
   std::ofstream(file_) << llama;
   EXPECT_EQ(load_model(file_.string()).hidden, 512);
   EXPECT_EQ(find_config(Catalogue::models, "tiny.json"), fs::path("tiny.json"));
@@ -109,7 +109,7 @@ TEST_F(HfConfigTest, AnUnknownTypeIsReadAndReportedOnceOnStderr) {
                 ": unknown model_type 'llamoid'; treated as a decoder with a gated MLP, so check the shape\n");
 }
 
-TEST_F(HfConfigTest, AnotherFileNameNamesTheModel) {
+TEST_F(HfConfigTest, AFileWithAnotherNameNamesTheModel) {
   const fs::path file = folder_ / "mine.json";
   std::ofstream(file) << llama;
   EXPECT_EQ(read_hf_config(file).model.name, "mine");
@@ -195,15 +195,17 @@ TEST_F(HfConfigTest, ReadsAHybridWithAnMlpInEveryLayer) {
 }
 
 TEST_F(HfConfigTest, RefusesUnreadableHybrids) {
-  const auto with = [&](std::string_view from, std::string_view to) {
+  const auto refusal_with = [&](std::string_view from, std::string_view to) {
     std::string text(nemotron_h);
     return refusal(text.replace(text.find(from), from.size(), to));
   };
-  EXPECT_EQ(with("M-M*-", "M-MX-"),
+  EXPECT_EQ(refusal_with("M-M*-", "M-MX-"),
             "'hybrid_override_pattern' has the unknown layer 'X' (known: M, * and -); choose another model");
-  EXPECT_EQ(with("M-M*-", "M-M*"), "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
-  EXPECT_EQ(with("\"n_groups\": 8", "\"n_groups\": 5"), "16 heads do not split into 5 groups; correct n_groups");
-  EXPECT_EQ(with("nemotron_h", "zamba2"),
+  EXPECT_EQ(refusal_with("M-M*-", "M-M*"),
+            "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
+  EXPECT_EQ(refusal_with("\"n_groups\": 8", "\"n_groups\": 5"),
+            "16 heads do not split into 5 groups; correct n_groups");
+  EXPECT_EQ(refusal_with("nemotron_h", "zamba2"),
             "'ssm_state_size': state-space layers of model_type 'zamba2' are not supported; choose another model");
 }
 
@@ -233,7 +235,7 @@ TEST_F(HfConfigTest, ReadsTheNamesOfOptAndFalcon) {
             8);
 }
 
-TEST_F(HfConfigTest, AMultimodalModelKeepsItsTextInside) {
+TEST_F(HfConfigTest, AMultimodalModelHasItsDecoderInTextConfig) {
   const std::string text(llama);
   const HfModel read_model =
       read(R"({"model_type": "llava", "vision_config": {"hidden_size": 64}, "text_config": )" + text + "}");
@@ -244,7 +246,7 @@ TEST_F(HfConfigTest, AMultimodalModelKeepsItsTextInside) {
       "'text_config.vocab_size' is missing; add it, or give a config.json of a decoder");
 }
 
-TEST_F(HfConfigTest, ReportsWhatAFileLeavesOpen) {
+TEST_F(HfConfigTest, ReportsWhatTheFileDoesNotState) {
   const auto doubt_of = [&](std::string_view text) {
     const HfModel read_model = read(text);
     EXPECT_EQ(read_model.doubts.size(), 1u);
@@ -284,7 +286,7 @@ TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
     return parameters_of(read(small("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file does not.
+  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides if the file does not.
   EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 
@@ -318,7 +320,7 @@ TEST_F(HfConfigTest, TheListOfLayersOverridesTheFamily) {
   EXPECT_EQ(windows_of(model), (std::vector<std::int64_t>{0, 64, 0, 0, 0, 0}));
 }
 
-TEST_F(HfConfigTest, EverySecondLayerHasExpertsBesideAnImpliedOne) {
+TEST_F(HfConfigTest, EverySecondLayerHasExpertsAndAnImpliedSharedOne) {
   const Transformer model =
       read(
           R"({"model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 2048, "intermediate_size_mlp": 4096,
@@ -348,13 +350,13 @@ TEST_F(HfConfigTest, ModelsOfExpertsAloneNeedNoDenseWidth) {
   EXPECT_TRUE(model.kinds.empty());
 }
 
-TEST_F(HfConfigTest, AMlpIsGatedUnlessItsFamilyIsKnownOtherwise) {
+TEST_F(HfConfigTest, AnMlpIsGatedUnlessFamilyOrActivationDiffers) {
   EXPECT_TRUE(read(small("tomorrow", "")).model.gated_mlp);
   EXPECT_FALSE(read(small("nemotron", "")).model.gated_mlp);
   EXPECT_FALSE(read(small("tomorrow", R"("hidden_act": "relu2")")).model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, ReadsNumbersThatPythonWritesAndJsonLacks) {
+TEST_F(HfConfigTest, ReadsPythonsInfinityAndNan) {
   EXPECT_EQ(read(small("llama", R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN)")).model.layers, 28);
   EXPECT_EQ(read(small("llama", R"("z": "Infinity and \"NaN\"")")).unused, (std::vector<std::string>{"z"}));
 }
@@ -373,7 +375,7 @@ TEST_F(HfConfigTest, DeltaNetworksAlternateWithGatedAttention) {
   EXPECT_EQ(model.state_space->projected(), 2 * 8 * 128 + 2 * 16 * 128 + 2 * 16);
 }
 
-TEST_F(HfConfigTest, ReadsLayersThatASearchChose) {
+TEST_F(HfConfigTest, ReadsLayersOfAnArchitectureSearch) {
   const Transformer model = read(R"({"model_type": "nemotron-nas", "hidden_size": 512, "num_hidden_layers": 3,
     "num_attention_heads": 8, "num_key_value_heads": null, "intermediate_size": null, "vocab_size": 1000,
     "block_configs": [{"attention": {"n_heads_in_group": 4, "no_op": false}, "ffn": {"ffn_mult": 4.0}},
@@ -418,10 +420,11 @@ TEST_F(HfConfigTest, UnquantizedPartsAreSharesOfTheLayersThatHaveThem) {
                                         modules + "]}"))
                 .model.weights;
   };
-  const WeightFormat none = weights("\"lm_head\", \"re:.*mlp.gate$\", \"model.layers.1.linear_attn.in_proj_ba\"");
-  EXPECT_EQ(none.attention, 1.0);
-  EXPECT_EQ(none.mlp, 1.0);
-  EXPECT_EQ(none.experts, 1.0);
+  const WeightFormat all_quantized =
+      weights("\"lm_head\", \"re:.*mlp.gate$\", \"model.layers.1.linear_attn.in_proj_ba\"");
+  EXPECT_EQ(all_quantized.attention, 1.0);
+  EXPECT_EQ(all_quantized.mlp, 1.0);
+  EXPECT_EQ(all_quantized.experts, 1.0);
   const WeightFormat format = weights(
       "\"model.layers.1.mixer.experts\", \"model.layers.28.mlp.experts\", \"model.layers.0.mlp.up_proj\", "
       "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
@@ -430,7 +433,7 @@ TEST_F(HfConfigTest, UnquantizedPartsAreSharesOfTheLayersThatHaveThem) {
   EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer belongs to a draft model.
 }
 
-/// This file is written like that of google/gemma-3-4b-it.
+// This file omits the same keys as the config.json of google/gemma-3-4b-it.
 TEST_F(HfConfigTest, UsesTheDefaultsOfTheLibrary) {
   const Transformer model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
     "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})")
@@ -453,34 +456,34 @@ TEST_F(HfConfigTest, UnusedKeysAreNamed) {
   ASSERT_EQ(read_model.notes.size(), 1U);
   EXPECT_EQ(read_model.notes.front(),
             "1 layer that predicts further tokens is not modelled (num_nextn_predict_layers)");
-  const HfModel eyes = read(R"({"model_type": "qwen3_vl", "vision_config": {"depth": 27}, "image_token_id": 5,
+  const HfModel multimodal = read(R"({"model_type": "qwen3_vl", "vision_config": {"depth": 27}, "image_token_id": 5,
     "text_config": )" + small("qwen3_vl_text", R"("other_idea": 1)") +
-                            "}");
-  EXPECT_EQ(eyes.unused, (std::vector<std::string>{"text_config.other_idea"}));
-  ASSERT_EQ(eyes.notes.size(), 1U);
-  EXPECT_EQ(eyes.notes.front(), "the vision tower is not modelled (vision_config)");
+                                  "}");
+  EXPECT_EQ(multimodal.unused, (std::vector<std::string>{"text_config.other_idea"}));
+  ASSERT_EQ(multimodal.notes.size(), 1U);
+  EXPECT_EQ(multimodal.notes.front(), "the vision tower is not modelled (vision_config)");
 }
 
-void expect_same(const Transformer& read, const Transformer& ours) {
-  EXPECT_EQ(read.layers, ours.layers);
-  EXPECT_EQ(read.hidden, ours.hidden);
-  EXPECT_EQ(read.heads, ours.heads);
-  EXPECT_EQ(read.kv_heads, ours.kv_heads);
-  EXPECT_EQ(read.head_dim, ours.head_dim);
-  EXPECT_EQ(read.vocab, ours.vocab);
-  EXPECT_EQ(read.gated_mlp, ours.gated_mlp);
-  ASSERT_TRUE(read.experts.has_value());
-  EXPECT_EQ(read.experts->count, ours.experts->count);
-  EXPECT_EQ(read.experts->active, ours.experts->active);
-  EXPECT_EQ(read.experts->ffn, ours.experts->ffn);
-  EXPECT_EQ(read.experts->shared_ffn, ours.experts->shared_ffn);
-  EXPECT_EQ(read.kinds, ours.kinds);
-  ASSERT_EQ(read.latent.has_value(), ours.latent.has_value());
-  if (read.latent) {
-    EXPECT_EQ(read.latent->query_rank, ours.latent->query_rank);
-    EXPECT_EQ(read.latent->key_value_rank, ours.latent->key_value_rank);
-    EXPECT_EQ(read.latent->position_dim, ours.latent->position_dim);
-    EXPECT_EQ(read.latent->value_dim, ours.latent->value_dim);
+void expect_same(const Transformer& from_json, const Transformer& shipped) {
+  EXPECT_EQ(from_json.layers, shipped.layers);
+  EXPECT_EQ(from_json.hidden, shipped.hidden);
+  EXPECT_EQ(from_json.heads, shipped.heads);
+  EXPECT_EQ(from_json.kv_heads, shipped.kv_heads);
+  EXPECT_EQ(from_json.head_dim, shipped.head_dim);
+  EXPECT_EQ(from_json.vocab, shipped.vocab);
+  EXPECT_EQ(from_json.gated_mlp, shipped.gated_mlp);
+  ASSERT_TRUE(from_json.experts.has_value());
+  EXPECT_EQ(from_json.experts->count, shipped.experts->count);
+  EXPECT_EQ(from_json.experts->active, shipped.experts->active);
+  EXPECT_EQ(from_json.experts->ffn, shipped.experts->ffn);
+  EXPECT_EQ(from_json.experts->shared_ffn, shipped.experts->shared_ffn);
+  EXPECT_EQ(from_json.kinds, shipped.kinds);
+  ASSERT_EQ(from_json.latent.has_value(), shipped.latent.has_value());
+  if (from_json.latent) {
+    EXPECT_EQ(from_json.latent->query_rank, shipped.latent->query_rank);
+    EXPECT_EQ(from_json.latent->key_value_rank, shipped.latent->key_value_rank);
+    EXPECT_EQ(from_json.latent->position_dim, shipped.latent->position_dim);
+    EXPECT_EQ(from_json.latent->value_dim, shipped.latent->value_dim);
   }
 }
 
@@ -546,7 +549,7 @@ TEST_F(HfConfigTest, EncodersWithDecodersAreRefused) {
             "'is_encoder_decoder' is true: only decoders are supported; choose a decoder-only model");
 }
 
-TEST_F(HfConfigTest, MissingAndWrongFieldsAreAllNamedAtOnce) {
+TEST_F(HfConfigTest, MissingAndWrongFieldsAreAllReportedTogether) {
   EXPECT_EQ(refusal(R"({"model_type": "llama"})"),
             "'num_hidden_layers' is missing; add it, or give a config.json of a decoder\n"
             "'hidden_size' is missing; add it, or give a config.json of a decoder\n"
@@ -568,14 +571,14 @@ TEST_F(HfConfigTest, MissingAndWrongFieldsAreAllNamedAtOnce) {
             "'hidden_size' is 18446744073709551615; choose 1 to 1048576");
 }
 
-TEST_F(HfConfigTest, HeadsMustShareEvenly) {
+TEST_F(HfConfigTest, HeadsMustSplitEvenly) {
   EXPECT_EQ(refusal("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"),
             "8 heads cannot share 3 key-value heads evenly; correct num_key_value_heads");
   EXPECT_EQ(refusal("\"hidden_size\": 512", "\"hidden_size\": 500"),
             "a hidden size of 500 does not split into 8 heads; add head_dim");
 }
 
-TEST_F(HfConfigTest, BrokenJsonIsPlaced) {
+TEST_F(HfConfigTest, BrokenJsonIsReportedWithItsPlace) {
   EXPECT_EQ(refusal("{\n  \"hidden_size\": 512,\n  \"x\" 1\n}"),
             "3:7: not valid JSON; correct it there, or fetch the file again");
   EXPECT_EQ(refusal(""), "1:1: not valid JSON; correct it there, or fetch the file again");
@@ -586,17 +589,17 @@ TEST_F(HfConfigTest, BrokenJsonIsPlaced) {
   EXPECT_EQ(refusal("[1]"), "the top level is not an object; give a config.json of a model");
 }
 
-TEST_F(HfConfigTest, FilesFromStrangersHaveLimits) {
+TEST_F(HfConfigTest, UntrustedFilesHaveLimits) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"hidden_size\": 4, \"hidden_act\""),
             "an object has the key 'hidden_size' twice; keep one of them");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "{\"hidden_size\": 8.0}"), "accepted");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "[{\"a\": 1, \"b\": 1}, {\"a\": 1}]"), "accepted");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "{\"a\": 1, \"b\": {\"a\": 2}, \"a\": 3}"),
             "an object has the key 'a' twice; keep one of them");
-  const std::string deep(31, '[');
-  const std::string undeep(31, ']');
-  EXPECT_EQ(refusal("{\"factor\": 8.0}", deep + undeep), "accepted");
-  EXPECT_EQ(refusal("{\"factor\": 8.0}", deep + "[" + undeep + "]"),
+  const std::string opening(31, '[');
+  const std::string closing(31, ']');
+  EXPECT_EQ(refusal("{\"factor\": 8.0}", opening + closing), "accepted");
+  EXPECT_EQ(refusal("{\"factor\": 8.0}", opening + "[" + closing + "]"),
             "more than 32 levels of nesting; give a config.json of a model");
   EXPECT_EQ(refusal(std::string(100'000, '[')), "more than 32 levels of nesting; give a config.json of a model");
   EXPECT_EQ(refusal(std::string((16 << 20) + 1, ' ')),
@@ -605,7 +608,7 @@ TEST_F(HfConfigTest, FilesFromStrangersHaveLimits) {
   for (int i = 0; i < 100'000; ++i) {
     many += ",{}";
   }
-  EXPECT_EQ(refusal("{\"factor\": 8.0}", many + "]"), "accepted") << "in a moment";
+  EXPECT_EQ(refusal("{\"factor\": 8.0}", many + "]"), "accepted") << "100,001 empty objects";
   file_ = folder_;
   EXPECT_EQ(refusal(""), "cannot be read (Is a directory); check the path");
 }

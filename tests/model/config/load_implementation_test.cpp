@@ -109,7 +109,7 @@ TEST_F(LoadImplementationTest, EveryFileOfTheCatalogueLoadsUnderItsOwnName) {
   }
 }
 
-TEST_F(LoadImplementationTest, AnExampleInFull) {
+TEST_F(LoadImplementationTest, LoadsEveryKeyOfTheExample) {
   const auto loom = loaded(example);
   EXPECT_EQ(loom->name, "loom");
   EXPECT_EQ(loom->summary, "weaves shards into a GEMM");
@@ -171,10 +171,10 @@ TEST_F(LoadImplementationTest, MeasuredOnOverridesCostsWhichOverrideTheTransport
   EXPECT_EQ(on(loom->costs, NcclGeneration::hopper).ag_gemm.rate_share.value, 350.0 / 450.0);
   EXPECT_EQ(blackwell.ag_gemm.rate_share.value, 669.0 / 900.0);
   EXPECT_EQ(blackwell.ag_gemm.rate_share.provenance, Provenance::published);
-  const auto said = loaded(with("    sms: {value: 16, provenance: \"published: a\"}\n",
-                                "    rate_share: {value: 0.6, provenance: \"prior: a\"}\n"));
-  EXPECT_EQ(on(said->costs, NcclGeneration::hopper).ag_gemm.rate_share.value, 0.6);
-  EXPECT_EQ(on(said->costs, NcclGeneration::hopper).gemm_rs.rate_share.value, 350.0 / 450.0);
+  const auto with_rate_share = loaded(with("    sms: {value: 16, provenance: \"published: a\"}\n",
+                                           "    rate_share: {value: 0.6, provenance: \"prior: a\"}\n"));
+  EXPECT_EQ(on(with_rate_share->costs, NcclGeneration::hopper).ag_gemm.rate_share.value, 0.6);
+  EXPECT_EQ(on(with_rate_share->costs, NcclGeneration::hopper).gemm_rs.rate_share.value, 350.0 / 450.0);
   EXPECT_EQ(on(loaded(with("tma", "nccl"))->costs, NcclGeneration::hopper).ag_gemm.rate_share.value, 1.0);
 }
 
@@ -187,19 +187,19 @@ TEST_F(LoadImplementationTest, MeasuredOnNamesTheMeasuredGenerations) {
   EXPECT_EQ(loom->costs.on(load_machine("h100-sxm")).gemm_rs.per_call.value, Duration{9us});
 }
 
-TEST_F(LoadImplementationTest, WithoutAThreadNothingElseOfTheFileCounts) {
+TEST_F(LoadImplementationTest, CostsWithoutAThreadIgnoreTheOtherCosts) {
   const auto loom = loaded(example);
   ASSERT_EQ(loom->without.size(), 1U);
   EXPECT_EQ(loom->without.begin()->first, "weavers/loom/issues/7");
   const ImplementedSites& sites = on(loom->without.begin()->second, NcclGeneration::hopper);
   EXPECT_EQ(sites.name, "loom");
   EXPECT_EQ(sites.ag_gemm.rate_share.value, 0.5);
-  EXPECT_EQ(sites.gemm_rs.rate_share.value, 350.0 / 450.0);  // This share is still the transport's.
+  EXPECT_EQ(sites.gemm_rs.rate_share.value, 350.0 / 450.0);  // The share of the transport still applies.
   EXPECT_EQ(sites.ag_gemm.per_call.value, Duration{});
   EXPECT_FALSE(sites.gemm_rs.rate);
 }
 
-TEST_F(LoadImplementationTest, NamesBetweenCommasAllOrNone) {
+TEST_F(LoadImplementationTest, AcceptsNamesSeparatedByCommasAllOrNone) {
   const auto names = [](std::string_view as) {
     std::vector<std::string> chosen;
     for (const auto& implementation : load_implementations(as)) {
@@ -290,7 +290,7 @@ TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
             "./loom.yaml:29:27: 'value' is 2; choose 0 to 1");
 }
 
-TEST_F(LoadImplementationTest, AnotherSchemaIsRefusedAtOnce) {
+TEST_F(LoadImplementationTest, AnotherSchemaIsRefused) {
   EXPECT_EQ(refusal("commfuse.implementation/1", "commfuse.implementation/2"),
             "./loom.yaml:1:9: schema is 'commfuse.implementation/2', but 'commfuse.implementation/1' is required here; "
             "give a file of that kind");
@@ -301,17 +301,17 @@ TEST_F(LoadImplementationTest, AnotherSchemaIsRefusedAtOnce) {
 
 TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {
   const auto loom = loaded(example);
-  const auto why = [&](const char* hardware, std::int32_t ranks, DType dtype) {
+  const auto refusal_on = [&](const char* hardware, std::int32_t ranks, DType dtype) {
     return refusal_of(*loom, load_machine(hardware), ranks, dtype);
   };
-  EXPECT_EQ(why("h100-sxm", 8, DType::bf16), "");
-  EXPECT_EQ(why("dgx-h100-x2", 16, DType::fp8), "");
-  EXPECT_EQ(why("a100-sxm-80", 8, DType::bf16), "loom does not run on a100-sxm-80; it is for hopper, blackwell");
-  EXPECT_EQ(why("ascend-910b-mesh", 8, DType::bf16),
+  EXPECT_EQ(refusal_on("h100-sxm", 8, DType::bf16), "");
+  EXPECT_EQ(refusal_on("dgx-h100-x2", 16, DType::fp8), "");
+  EXPECT_EQ(refusal_on("a100-sxm-80", 8, DType::bf16), "loom does not run on a100-sxm-80; it is for hopper, blackwell");
+  EXPECT_EQ(refusal_on("ascend-910b-mesh", 8, DType::bf16),
             "loom does not run on ascend-910b-mesh; it is for hopper, blackwell");
-  EXPECT_EQ(why("gb200", 16, DType::bf16), "");
-  EXPECT_EQ(why("dgx-h100-x2", 32, DType::bf16), "loom supports up to 16 ranks on 2 nodes; choose fewer ranks");
-  EXPECT_EQ(why("h100-sxm", 8, DType::fp16), "loom has no kernels for fp16; choose bf16, fp8");
+  EXPECT_EQ(refusal_on("gb200", 16, DType::bf16), "");
+  EXPECT_EQ(refusal_on("dgx-h100-x2", 32, DType::bf16), "loom supports up to 16 ranks on 2 nodes; choose fewer ranks");
+  EXPECT_EQ(refusal_on("h100-sxm", 8, DType::fp16), "loom has no kernels for fp16; choose bf16, fp8");
   const auto one_node = loaded(with("  nodes: 2\n", ""));
   EXPECT_EQ(refusal_of(*one_node, load_machine("dgx-h100-x2"), 16, DType::bf16),
             "loom supports up to 8 ranks on one node; choose fewer ranks");

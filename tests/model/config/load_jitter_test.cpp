@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the content of good jitter files; tests/config/bad has the others.
+// Tests the content of valid jitter files; tests/config/bad has invalid ones.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -39,11 +39,11 @@ TEST(LoadJitterTest, TheDefaultHasValuesAndTheirSources) {
   EXPECT_TRUE(jitter.compute_ratios.empty());
 }
 
-TEST(LoadJitterTest, ASampleIsReadFromBelowTheFolderAndSorted) {
+TEST(LoadJitterTest, ASampleFileBelowTheFolderIsReadAndSorted) {
   const Jitter jitter = load_jitter(COMMFUSE_SOURCE_DIR "/tests/model/config/jitter/measured.yaml");
   EXPECT_EQ(jitter.compute_ratios, (std::vector<double>{0.99, 1.0, 1.02, 1.3}));
   EXPECT_EQ(jitter.compute_sigma.provenance, Provenance::measured);
-  EXPECT_EQ(jitter.compute_sigma.source, "four products");
+  EXPECT_EQ(jitter.compute_sigma.source, "four GEMMs");
   EXPECT_TRUE(jitter.communication_ratios.empty());
   EXPECT_EQ(jitter.stall_probability.value, 0.0);
 }

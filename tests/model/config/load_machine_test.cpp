@@ -28,7 +28,7 @@ class LoadMachineTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  /// Writes a file of the catalogue with one text replaced by another, under `name`.
+  /// Writes a file of the catalogue with one text replaced by another as `name`, and returns its path.
   [[nodiscard]] std::string changed(const std::string& source, const std::string& from, const std::string& to,
                                     const std::string& name = "machine.yaml") const {
     std::ifstream in(configs + "/" + source);
@@ -40,7 +40,7 @@ class LoadMachineTest : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  /// Returns the message about such a file, without the leading folder.
+  /// Returns the message about the changed file, without the leading folder.
   [[nodiscard]] std::string refusal(const std::string& source, const std::string& from, const std::string& to) const {
     return refusal(changed(source, from, to));
   }
@@ -71,7 +71,7 @@ class LoadMachineTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(LoadMachineTest, EveryMachineOfTheCatalogueIsWiredUp) {
+TEST_F(LoadMachineTest, EveryMachineOfTheCatalogueIsConnected) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);
     ASSERT_NE(machine.topology, nullptr) << name;
@@ -84,7 +84,7 @@ TEST_F(LoadMachineTest, EveryMachineOfTheCatalogueIsWiredUp) {
   }
 }
 
-TEST_F(LoadMachineTest, TheResidualOfAFitIsBesideItsParameters) {
+TEST_F(LoadMachineTest, AFitHasItsResidualNextToItsParameters) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
               "    rate:", "    fit: {residual: 0.07, seen: {bytes: {least: 8, most: 1048576}}}\n    rate:");
@@ -95,7 +95,7 @@ TEST_F(LoadMachineTest, TheResidualOfAFitIsBesideItsParameters) {
   EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // This machine has no fit.
 }
 
-TEST_F(LoadMachineTest, ALimitHasAFactorOfTheResidual) {
+TEST_F(LoadMachineTest, EachLimitScalesTheResidual) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
               "    rate:", "    fit: {residual: 0.08, by_limit: {latency: 0.5, bandwidth: 20}}\n    rate:");
@@ -121,7 +121,7 @@ TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNotNodes) {
   EXPECT_THROW((void)find_config(Catalogue::nodes, "dgx-h100-x2"), ConfigError);
 }
 
-TEST_F(LoadMachineTest, AClusterIsItsNodesAndANetwork) {
+TEST_F(LoadMachineTest, AClusterHasNodesAndANetwork) {
   const Machine node = load_machine("h100-sxm");
   const Machine machine = load_machine("dgx-h100-x2");
   EXPECT_EQ(machine.name, "dgx-h100-x2");
@@ -137,7 +137,7 @@ TEST_F(LoadMachineTest, AClusterIsItsNodesAndANetwork) {
   EXPECT_EQ(route_between(*machine.topology, 7, 8)->rate, BytesPerSecond{50e9});
 }
 
-TEST_F(LoadMachineTest, AMeshGivesAPeerOneWireAndACollectiveMore) {
+TEST_F(LoadMachineTest, OnAMeshAPeerHasOneWireAndACollectiveMore) {
   const Machine machine = load_machine("ascend-910b-mesh");
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{18.5e9});
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->hops(), 1);
@@ -145,14 +145,14 @@ TEST_F(LoadMachineTest, AMeshGivesAPeerOneWireAndACollectiveMore) {
   EXPECT_GT(collective_over(machine, 0, 8).rate.value.value, 28e9);
 }
 
-TEST_F(LoadMachineTest, ThePcieBoxHasANearAMiddleAndAFarPair) {
+TEST_F(LoadMachineTest, ThePcieBoxHasNearMiddleAndFarPairs) {
   const Machine machine = load_machine("pcie-rtx-pro-6000");
   EXPECT_EQ(&peer_between(machine, 0, 1), &peer_between(machine, 6, 7));
   EXPECT_LT(peer_between(machine, 1, 2).rate.value.value, peer_between(machine, 0, 1).rate.value.value);
   EXPECT_LT(peer_between(machine, 1, 2).latency.value, peer_between(machine, 3, 4).latency.value);
 }
 
-TEST_F(LoadMachineTest, AllPeersTogetherGetTheStatedRateOrThatOfOne) {
+TEST_F(LoadMachineTest, AllPeersTogetherGetTheStatedRateOrTheRateOfOnePeer) {
   const PeerParameters mesh = load_machine("ascend-910b-mesh").link.peer;
   EXPECT_EQ(mesh.aggregate_rate.value.value, 78e9);
   EXPECT_EQ(mesh.aggregate_rate.provenance, Provenance::prior);
@@ -161,7 +161,7 @@ TEST_F(LoadMachineTest, AllPeersTogetherGetTheStatedRateOrThatOfOne) {
   EXPECT_EQ(port.aggregate_rate.provenance, port.rate.provenance);
 }
 
-TEST_F(LoadMachineTest, AFileWithoutTopologyIsAnNvswitch) {
+TEST_F(LoadMachineTest, AFileWithoutATopologyHasAnNvswitch) {
   const std::string path = changed("hardware/h100-sxm.yaml", "\ntopology:\n  kind: nvswitch\n  hop_latency:", "\n#");
   const Machine machine = load_machine(path);
   EXPECT_EQ(route_between(*machine.topology, 0, 5)->hops(), 2);
@@ -257,25 +257,25 @@ TEST_F(LoadMachineTest, ANetworkHasTreesAndSmallMessages) {
 }
 
 TEST_F(LoadMachineTest, GroupsOfFewerGpusPerNodeAreStatedOrShareTheNics) {
-  const Machine written = load_machine("a100-100g-x2");
-  EXPECT_EQ(collective_across(written, 1).rate.provenance, Provenance::fitted);
-  EXPECT_GT(collective_across(written, 4).tree->two_nodes_rate->value.value,
-            collective_across(written, 2).tree->two_nodes_rate->value.value);
-  EXPECT_EQ(&collective_across(written, 8), &written.network->collective);
-  const Machine left_out = load_machine("dgx-h100-x2");
-  const CollectiveParameters& whole = left_out.network->collective;
-  EXPECT_EQ(collective_across(left_out, 2).rate.value.value, whole.rate.value.value / 4);
-  EXPECT_EQ(collective_across(left_out, 2).tree->two_nodes_rate->value.value,
+  const Machine stated = load_machine("a100-100g-x2");
+  EXPECT_EQ(collective_across(stated, 1).rate.provenance, Provenance::fitted);
+  EXPECT_GT(collective_across(stated, 4).tree->two_nodes_rate->value.value,
+            collective_across(stated, 2).tree->two_nodes_rate->value.value);
+  EXPECT_EQ(&collective_across(stated, 8), &stated.network->collective);
+  const Machine derived = load_machine("dgx-h100-x2");
+  const CollectiveParameters& whole = derived.network->collective;
+  EXPECT_EQ(collective_across(derived, 2).rate.value.value, whole.rate.value.value / 4);
+  EXPECT_EQ(collective_across(derived, 2).tree->two_nodes_rate->value.value,
             whole.tree->two_nodes_rate->value.value / 4);
-  EXPECT_EQ(collective_across(left_out, 2).tree->two_nodes_rate->provenance, Provenance::prior);
-  EXPECT_EQ(collective_across(left_out, 2).tree->base_latency.value, whole.tree->base_latency.value);
+  EXPECT_EQ(collective_across(derived, 2).tree->two_nodes_rate->provenance, Provenance::prior);
+  EXPECT_EQ(collective_across(derived, 2).tree->base_latency.value, whole.tree->base_latency.value);
 }
 
 TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreReportedWithPlace) {
   const std::string cluster = "clusters/a100-100g-x2.yaml";
   const auto refused = [&](const std::string& text, const std::string& with) {
-    const std::string said = refusal(cluster, text, with);
-    return said.substr(said.find(' ') + 1);
+    const std::string message = refusal(cluster, text, with);
+    return message.substr(message.find(' ') + 1);
   };
   EXPECT_EQ(refused("    1:\n", "    8:\n"),
             "a100-100g-x2 has 8 GPUs per node; groups must have fewer; for all, give collective");
@@ -312,7 +312,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("361 GB/s"), 8, rate);
     text.replace(text.find("450 GB/s"), 8, nominal);
     if (lines.find("box.txt") != std::string::npos) {
-      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // The root allows this rate.
+      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // root_rate permits this rate.
     }
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
@@ -332,7 +332,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
       "  root_rate: {value: 20 GB/s, provenance: \"prior: a test\"}\n";
 };
 
-TEST_F(LoadMachineFromWiresTest, AnNcclFileIsTheNode) {
+TEST_F(LoadMachineFromWiresTest, AnNcclFileDescribesTheNode) {
   const Machine machine = load_machine(with_topology("  file: dgx.xml\n"));
   EXPECT_EQ(machine.topology->gpus, 8);
   EXPECT_EQ(route_between(*machine.topology, 0, 7)->rate, BytesPerSecond{450e9});
@@ -340,7 +340,7 @@ TEST_F(LoadMachineFromWiresTest, AnNcclFileIsTheNode) {
   EXPECT_EQ(peer_between(machine, 0, 7).rate.value, BytesPerSecond{361e9});
 }
 
-TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
+TEST_F(LoadMachineFromWiresTest, AnExtendingMachineHasItsOwnWires) {
   const auto extending = [&](const std::string& base, const std::string& topology) {
     return "schema: commfuse.hardware/1\nname: mine\nextends: " + base + "\ntopology: " + topology + "\n";
   };
@@ -354,14 +354,14 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
             "machine.yaml:3:10: 'base.yaml' reads its wires from a file, which is not inherited; give a topology here");
 }
 
-TEST_F(LoadMachineFromWiresTest, ATableOfNvidiaSmiMakesPairsThatDiffer) {
+TEST_F(LoadMachineFromWiresTest, PairsOfAnNvidiaSmiTableDiffer) {
   const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});
-  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of this rate.
+  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // 40 GB/s x root_rate / pcie_rate
   EXPECT_GT(peer_between(machine, 0, 4).latency.value, peer_between(machine, 0, 3).latency.value);
 }
 
-TEST_F(LoadMachineFromWiresTest, AClusterHasNodesAsInItsFile) {
+TEST_F(LoadMachineFromWiresTest, AClusterTakesTheWiresOfItsNodesFromAFile) {
   std::string text = read(configs + "/clusters/dgx-h100-x2.yaml");
   text += "\ntopology: {file: dgx.xml, hop_latency: {value: 300 ns, provenance: \"prior: a test\"}}\n";
   const Machine machine = load_machine(write(text));
@@ -401,39 +401,40 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
             place(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
 }
 
-TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
-  const auto at = [](const std::string& file, const std::string& map, int below, int column) {
+TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
+  const auto place_in = [](const std::string& file, const std::string& map, int below, int column) {
     return "machine.yaml:" + std::to_string(line_of(file, map) + below) + ":" + std::to_string(column) + ": ";
   };
   const std::string remedy = "; lower it, or correct the rate of the wires";
   const std::string sxm = "hardware/h100-sxm.yaml";
-  EXPECT_EQ(
-      refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
-      at(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" + remedy);
+  EXPECT_EQ(refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
+            place_in(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" +
+                remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
-            at(tree, "  collective:", 3, 11) +
+            place_in(tree, "  collective:", 3, 11) +
                 "55.51 GB/s exceeds the wires: over the wires of the topology a GPU gets 1 GB/s" + remedy);
-  // The messages name the rate of the ring, and the rates of trees by each protocol except LL.
+  // The messages name the rate of the ring, and the rates of trees with every protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
-  const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
+  const std::string messages = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " exceeds the wires: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
-  EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
-  EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
-  EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
+  EXPECT_EQ(messages.substr(0, messages.find('\n')), place_in(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
+  EXPECT_EQ(std::ranges::count(messages, '\n'), 4);
+  EXPECT_NE(messages.find("112.6 GB/s" + of_nic), std::string::npos);
   // Exchanges, their small messages and all peers together are checked too.
-  EXPECT_EQ(refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
-            at(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
-  const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   EXPECT_EQ(
-      refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
-      at(mesh, "    aggregate_rate:", 0, 21) + "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
+      refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
+      place_in(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
+  const std::string mesh = "hardware/ascend-910b-mesh.yaml";
+  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
+            place_in(mesh, "    aggregate_rate:", 0, 21) +
+                "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
 TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
-  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 divided by two
+  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 GB/s over two wires
   EXPECT_EQ(route_between(*machine.topology, 0, 4)->hops(), 4);
   EXPECT_GT(peer_between(machine, 0, 2).latency.value, peer_between(machine, 0, 7).latency.value);
   const std::string fast = changed(mesh, "kind: full_mesh", "kind: ring", "ring.yaml");

@@ -50,7 +50,7 @@ TEST(LoadModel, ModelsWithDifferentLayersHaveTheReleasedParameters) {
   EXPECT_EQ(total("deepseek-v3.2"), 671'877'944'064);
 }
 
-TEST(LoadModel, MoreParametersThan64BitsHoldInBytesAreRefused) {
+TEST(LoadModel, ParameterCountsWhoseBytesOverflow64BitsAreRefused) {
   const OwnFolder folder;
   std::ofstream("huge.yaml") << "schema: commfuse.model/1\nname: huge\nlayers: 10000\nhidden: 1M\nffn: 1M\nheads: 1\n"
                                 "kv_heads: 1\nhead_dim: 1\nvocab: 1\ngated_mlp: true\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of TransformerEngine's tp_comm_overlap_cfg: each of the twelve has the default method that initialize_ub
-// assigns, and a schedule here that can be proved. docs/implementations.md says the same.
+// Tests that each of the twelve keys of TransformerEngine's tp_comm_overlap_cfg has the default method that
+// initialize_ub assigns, and a schedule of commfuse that can be proved, and that docs/implementations.md lists the same
+// keys.
 #include "model/config/overlap_keys.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@
 namespace commfuse {
 namespace {
 
-/// initialize_ub of transformer_engine/pytorch/module/base.py, read on 27 November 2026: `methods`.
+/// `methods` in initialize_ub of transformer_engine/pytorch/module/base.py, as of 27 November 2026.
 const std::map<std::string, std::vector<std::string>> methods_of_initialize_ub{
     {"ring_exchange", {"qkv_fprop", "fc1_fprop", "proj_dgrad", "fc2_dgrad"}},
     {"pipeline", {"proj_fprop", "fc2_fprop"}},
@@ -81,7 +82,7 @@ std::string row_of(const std::string& key) {
   return {};
 }
 
-TEST(OverlapKeys, AreInTheTableOfThePageWithTheirSchedules) {
+TEST(OverlapKeys, AreInTheTableOfTheDocsWithTheirSchedules) {
   for (const OverlapKey& key : load_overlap_keys("te")) {
     const std::string row = row_of(key.key);
     const std::string schedule(key.file.empty() ? std::string(key.strategy->name) : key.file);
@@ -103,7 +104,7 @@ keys:
   up: {method: warp, scope: KEY_SCOPE, KEY_SCHEDULE}
 )";
 
-/// Returns what is wrong with a key of this scope and schedule.
+/// Returns the message about a key with this scope and schedule.
 std::string refusal(const std::string& scope, const std::string& schedule) {
   const OwnFolder folder;
   std::string text = example;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the content of good plan files; tests/config/bad has the others.
+// Tests the content of valid plan files; tests/config/bad has invalid ones.
 #include "model/config/plan_file.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace commfuse {
 namespace {
 
 const std::string gpus = "gpus: {h100: {hardware: dgx-h100-x2, price: 2.5, price_date: 2026-05-04, available: 2K}}\n";
-const std::string least = "schema: commfuse.plan/1\ntokens: 15e12\ndeadline: 60 days\n" + gpus;
+const std::string minimal = "schema: commfuse.plan/1\ntokens: 15e12\ndeadline: 60 days\n" + gpus;
 
 class PlanFileTest : public ::testing::Test {
  protected:
@@ -38,28 +38,28 @@ class PlanFileTest : public ::testing::Test {
 };
 
 TEST_F(PlanFileTest, TitlesAndKindsHaveNoControlCharacters) {
-  EXPECT_EQ(refusal("title: \"a\\e[31m\"\n" + least),
+  EXPECT_EQ(refusal("title: \"a\\e[31m\"\n" + minimal),
             "mine.yaml:1:8: 'title' must be one line of plain text; remove control characters");
-  std::string kind = least;
+  std::string kind = minimal;
   kind.replace(kind.find("h100:"), 5, "\"h\\e]0;x\\a\":");
   EXPECT_EQ(refusal(kind), "mine.yaml:4:21: 'h\\x1b]0;x\\x07' must be plain text; remove control characters");
 }
 
 TEST_F(PlanFileTest, TitlesAndKindsAreUtf8) {
-  EXPECT_EQ(refusal("title: Jos\xe9\n" + least), "mine.yaml:1:8: 'title' is not UTF-8; save the file as UTF-8");
-  std::string kind = least;
+  EXPECT_EQ(refusal("title: Jos\xe9\n" + minimal), "mine.yaml:1:8: 'title' is not UTF-8; save the file as UTF-8");
+  std::string kind = minimal;
   kind.replace(kind.find("h100:"), 5, "h\xff:");
   EXPECT_EQ(refusal(kind), "mine.yaml:4:12: 'h\xff' is not UTF-8; save the file as UTF-8");
 }
 
 TEST_F(PlanFileTest, LimitsOfZeroAreRefused) {
-  EXPECT_EQ(refusal(least + "limits: {p99_step: 0 s}\n"),
+  EXPECT_EQ(refusal(minimal + "limits: {p99_step: 0 s}\n"),
             "mine.yaml:5:20: 'p99_step' is 0, which no run can meet; give a time above 0, as in \"p99_step: 30 s\", or "
             "remove it");
-  EXPECT_EQ(refusal(least + "limits: {power: 0 MW}\n"),
+  EXPECT_EQ(refusal(minimal + "limits: {power: 0 MW}\n"),
             "mine.yaml:5:17: 'power' is 0, which no run can meet; give a power above 0, as in \"power: 10 MW\", or "
             "remove it");
-  std::string kind = least;
+  std::string kind = minimal;
   kind.replace(kind.find("available"), 0, "power: 0 W, ");
   EXPECT_NE(refusal(kind).find("'power' is 0, but every GPU draws power; give what one GPU with its share of the node "
                                "draws, as in \"power: 1.3 kW\", or remove it"),
@@ -69,27 +69,27 @@ TEST_F(PlanFileTest, LimitsOfZeroAreRefused) {
 
 TEST_F(PlanFileTest, ARunHasAtLeastOneStep) {
   const std::string set = "set: {batch: 2K, seq: 8K}\n";
-  std::string few = least + set;
-  few.replace(few.find("15e12"), 5, "1");
-  EXPECT_EQ(refusal(few),
+  std::string short_run = minimal + set;
+  short_run.replace(short_run.find("15e12"), 5, "1");
+  EXPECT_EQ(refusal(short_run),
             "mine.yaml:2:9: 'tokens' is 1, less than one step of 16777216 (batch 2K x seq 8K); give more tokens, or a "
             "smaller batch");
-  few.replace(few.find("tokens: 1"), 9, "tokens: 16777216");
-  EXPECT_EQ(plan(few).tokens, 16777216.0);
+  short_run.replace(short_run.find("tokens: 1"), 9, "tokens: 16777216");
+  EXPECT_EQ(plan(short_run).tokens, 16777216.0);
 }
 
-TEST_F(PlanFileTest, OneDayIsASpan) {
-  std::string one_day = least;
+TEST_F(PlanFileTest, ADeadlineMayBeOneDay) {
+  std::string one_day = minimal;
   one_day.replace(one_day.find("60 days"), 7, "1 day");
   EXPECT_EQ(plan(one_day).deadline->count(), 86400.0);
 }
 
 TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {
-  EXPECT_EQ(choices_of(plan(least + "set: {verdict: {difference: 5%}}\n").settings).verdict.difference, 0.05);
+  EXPECT_EQ(choices_of(plan(minimal + "set: {verdict: {difference: 5%}}\n").settings).verdict.difference, 0.05);
 }
 
 TEST_F(PlanFileTest, OmittedKeysHaveThePresetsOfTheTable) {
-  const PlanFile file = plan(least);
+  const PlanFile file = plan(minimal);
   EXPECT_EQ(file.title, "mine");
   EXPECT_EQ(file.tokens, 15e12);
   EXPECT_EQ(file.deadline, Seconds{60.0 * 86400.0});
@@ -147,7 +147,7 @@ TEST_F(PlanFileTest, EveryKeyIsReadAndKindsKeepTheOrderOfTheFile) {
   EXPECT_EQ(file.gpus[1].power, Watts{900.0});
 }
 
-/// Returns a plan in which one field, at any place, has the given value.
+/// Returns a plan in which this field, at the top level or in a group, has the given value.
 std::string with(const PlanField& field, const std::string& value) {
   const std::size_t dot = field.key.rfind('.');
   const std::string name(field.key.substr(dot == std::string_view::npos ? 0 : dot + 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a rename keeps its alias for one minor release with one warning, and then is refused with the new name.
+// Tests that a former name is accepted for one minor release with one warning, and then refused with the new name.
 #include "model/config/renames.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::array made_up{Rename{"tokens", "seq", 0, 3}, Rename{"strategy.pieces", "strategy.slices", 0, 3},
                              Rename{"--tokens", "--seq", 0, 3}};
 const Renames in_its_release(made_up, "0.3.2");
-const Renames in_the_next(made_up, "0.4.0");
+const Renames in_the_next_release(made_up, "0.4.0");
 
 std::string value_of(const Settings& settings, std::string_view key) { return settings.at(*find_field(key)).text; }
 
@@ -41,7 +41,7 @@ TEST(Renames, AFormerKeyIsAcceptedInItsReleaseWithOneWarning) {
   std::ofstream("a.yaml") << "tokens: 8K\nstrategy: {pieces: 4}\n";
   Resolver resolver(in_its_release);
   resolver.read_file("a.yaml");
-  resolver.read_file("a.yaml");  // A second mention at the same place repeats no warning.
+  resolver.read_file("a.yaml");  // Reading the same place again does not repeat the warning.
   testing::internal::CaptureStderr();
   const Settings settings = resolver.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
@@ -63,10 +63,10 @@ TEST(Renames, FormerVariablesAndKeysOfSetAreAcceptedToo) {
   EXPECT_EQ(value_of(resolver.settings(), "seq"), "2K");
 }
 
-TEST(Renames, TheNextMinorReleaseRefusesThemWithTheirNewNames) {
+TEST(Renames, TheNextMinorReleaseRefusesFormerNamesWithTheNewOnes) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << "tokens: 8K\n";
-  Resolver resolver(in_the_next);
+  Resolver resolver(in_the_next_release);
   resolver.read_file("a.yaml");
   resolver.read_environment(std::vector<std::string>{"COMMFUSE_TOKENS=2K"});
   resolver.read_set("tokens=2K");
@@ -99,7 +99,7 @@ TEST(Renames, AFormerFlagIsAcceptedInItsReleaseWithOneWarning) {
     EXPECT_EQ(last.warnings, std::vector<std::string>{"--tokens is now called --seq; the former name ends with 0.4"});
   }
   Program next;
-  const LastWords refused = next.run({"program", "--tokens", "4K"}, in_the_next);
+  const LastWords refused = next.run({"program", "--tokens", "4K"}, in_the_next_release);
   EXPECT_EQ(refused.code, exit_code::user_mistake);
   EXPECT_EQ(refused.sentence, "--tokens is called --seq since 0.3; write --seq");
 }
@@ -123,9 +123,9 @@ TEST(Renames, CurrentNamesRaiseNoWarning) {
   EXPECT_FALSE(in_its_release.variable("COMMFUSE_SEQ"));
 }
 
-// In the table of this program, no entry leads to a name that does not exist, hides one that does, or outlives its
+// No entry in the program's table refers to a name that does not exist, hides a name that does, or outlives its
 // release.
-TEST(Renames, TheTableOfThisProgramIsInOrder) {
+TEST(Renames, TheTableOfTheProgramIsConsistent) {
   for (const Rename& rename : program_renames().table()) {
     const bool is_flag = rename.before.starts_with("--");
     if (!is_flag) {

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
-/// Runs each test in a separate empty folder, so that messages say just `a.yaml`.
+/// Runs each test in a separate empty folder, so that messages name just `a.yaml`.
 class ResolverTest : public ::testing::Test {
  protected:
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
@@ -149,8 +149,8 @@ TEST_F(ResolverTest, ScalarsThatYamlCouldMisreadAreQuoted) {
   EXPECT_EQ(yaml_scalar("a: \"b\\\n"), "\"a: \\\"b\\\\\\x0a\"");
 }
 
-/// A hundred thousand keys fit into 1 MiB, and each is unknown.
-TEST_F(ResolverTest, AHundredThousandMistakesAreSummarized) {
+// A file of up to 1 MiB can hold almost a hundred thousand unknown keys.
+TEST_F(ResolverTest, ManyMistakesAreSummarized) {
   std::string text;
   for (int i = 0; i < 95'000; ++i) {
     text += "k" + std::to_string(i) + ": 1\n";
@@ -158,9 +158,9 @@ TEST_F(ResolverTest, AHundredThousandMistakesAreSummarized) {
   write("a.yaml", text);
   Resolver resolver;
   resolver.read_file("a.yaml");
-  const std::string told = mistakes(resolver);
-  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 100);
-  EXPECT_NE(told.find("\na.yaml: 94900 more mistakes; correct these first"), std::string::npos);
+  const std::string message = mistakes(resolver);
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 100);
+  EXPECT_NE(message.find("\na.yaml: 94900 more mistakes; correct these first"), std::string::npos);
 }
 
 }  // namespace

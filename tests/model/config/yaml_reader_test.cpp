@@ -13,7 +13,7 @@
 namespace commfuse {
 namespace {
 
-/// Runs each test inside a separate empty folder, so that messages say just `a.yaml`.
+/// Runs each test inside a separate empty folder, so that messages name just `a.yaml`.
 class YamlReader : public ::testing::Test {
  protected:
   static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }
@@ -44,10 +44,10 @@ class YamlReader : public ::testing::Test {
   OwnFolder folder_;
 };
 
-const std::string good = "layers: 8\nlink: {latency: 5 us, rate: 450 GB/s}\n";
+const std::string valid = "layers: 8\nlink: {latency: 5 us, rate: 450 GB/s}\n";
 
 std::string extra(const std::string& share, const std::string& gated = "true", const std::string& name = "x") {
-  return good + "extra:\n  share: " + share + "\n  gated: " + gated + "\n  name: " + name + "\n";
+  return valid + "extra:\n  share: " + share + "\n  gated: " + gated + "\n  name: " + name + "\n";
 }
 
 TEST_F(YamlReader, ReadsEveryKindOfField) {
@@ -88,14 +88,14 @@ TEST_F(YamlReader, ReadsAParameterWithItsProvenance) {
 }
 
 TEST_F(YamlReader, AcceptsTheFileThatOtherTestsBreak) {
-  EXPECT_EQ(mistakes(good), "accepted");
+  EXPECT_EQ(mistakes(valid), "accepted");
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}")), "accepted");
 }
 
-TEST_F(YamlReader, UnknownKeysAreAnsweredWithTheNearestOrAll) {
+TEST_F(YamlReader, UnknownKeysGetTheNearestKeyOrTheWholeList) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latncy: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:2:8: unknown key 'latncy'; did you mean 'latency'?");
-  EXPECT_EQ(mistakes(good + "colour: red\n"), "a.yaml:3:1: unknown key 'colour'; known keys: layers, link, extra");
+  EXPECT_EQ(mistakes(valid + "colour: red\n"), "a.yaml:3:1: unknown key 'colour'; known keys: layers, link, extra");
 }
 
 TEST_F(YamlReader, MissingKeysComeWithAnExample) {
@@ -170,7 +170,7 @@ TEST_F(YamlReader, YesIsNotTrue) {
 }
 
 TEST_F(YamlReader, DuplicateKeysAreRefused) {
-  EXPECT_EQ(mistakes(good + "layers: 9\n"), "a.yaml:3:1: key 'layers' was already given in line 1; keep one of them");
+  EXPECT_EQ(mistakes(valid + "layers: 9\n"), "a.yaml:3:1: key 'layers' was already given in line 1; keep one of them");
 }
 
 TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {
@@ -189,19 +189,19 @@ TEST_F(YamlReader, TextThatIsNotYamlIsRefusedWithItsPlace) {
             "a.yaml:2:1: not valid YAML (illegal tab when looking for indentation); correct it there");
 }
 
-TEST_F(YamlReader, TheTopIsOneMap) {
+TEST_F(YamlReader, TheTopLevelIsOneMap) {
   EXPECT_EQ(mistakes(""), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top level is not a map; write 'key: value' lines");
   EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top level is not a map; write 'key: value' lines");
-  EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document per file");
+  EXPECT_EQ(mistakes(valid + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document per file");
 }
 
 TEST_F(YamlReader, KeysArePlainText) {
   EXPECT_EQ(mistakes("? [a, b]\n: 1\n"), "a.yaml:1:3: a key is not plain text; write 'key: value'");
 }
 
-TEST_F(YamlReader, DeepNestingIsRefusedWithoutHarm) {
+TEST_F(YamlReader, DeepNestingIsRefused) {
   EXPECT_EQ(mistakes("a: " + std::string(40, '[') + std::string(40, ']') + "\n"),
             "a.yaml:1:35: more than 32 levels of nesting; flatten it");
   EXPECT_EQ(mistakes("a: " + std::string(20'000, '[') + std::string(20'000, ']')),
@@ -224,7 +224,7 @@ TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {
 }
 
 TEST_F(YamlReader, ControlCharactersNeverReachTheTerminal) {
-  EXPECT_EQ(mistakes(good + "\"a\\e[31m\": 1\n"),
+  EXPECT_EQ(mistakes(valid + "\"a\\e[31m\": 1\n"),
             "a.yaml:3:1: unknown key 'a\\x1b[31m'; known keys: layers, link, extra");
 }
 
@@ -301,13 +301,15 @@ TEST_F(YamlReader, ManyKeysAreInheritedFromAnotherFile) {
     file.finish();
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
-    const std::string told = error.what();
-    EXPECT_EQ(told.substr(0, told.find('\n')), "a.yaml:1:1: unknown key 'k0'; did you mean 'k8'?");
-    EXPECT_EQ(told.find("unknown key 'k8';"), std::string::npos) << "it was asked for before it was there";
+    const std::string message_of_finish = error.what();
+    EXPECT_EQ(message_of_finish.substr(0, message_of_finish.find('\n')),
+              "a.yaml:1:1: unknown key 'k0'; did you mean 'k8'?");
+    EXPECT_EQ(message_of_finish.find("unknown key 'k8';"), std::string::npos)
+        << "k8 was read before the base provided it";
   }
 }
 
-TEST_F(YamlReader, ASchemaOfAnotherKindStopsAtOnce) {
+TEST_F(YamlReader, ASchemaOfAnotherKindStopsImmediately) {
   write("schema: commfuse.model/1\nx: 1\n");
   YamlFile file("a.yaml");
   try {

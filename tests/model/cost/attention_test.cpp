@@ -37,7 +37,7 @@ TEST(AttentionTime, IsTheSameForAllRowsAndTheWhole) {
   }
 }
 
-/// Returns ten SMs at 1 TFLOP/s each and 1 TB/s of HBM; everything else is free unless a test says so.
+/// Returns ten SMs at 1 TFLOP/s each and 1 TB/s of HBM; everything else is free unless a test sets it.
 Accelerator ten_sms() {
   Accelerator accelerator;
   accelerator.name = "ten SMs";
@@ -67,7 +67,7 @@ TEST(AttentionTime, FollowsFromItsScores) {
   // A masked width of 128 keys behind the diagonal adds 64 per query to the 512 that a query sees on average.
   accelerator.attention.masked_width.value = 128.0;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{603'979'776});
-  // One exponential per score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us beside the products' 603.979776.
+  // One exponential per score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us, the matrix products 603.98 us.
   accelerator.attention.exponentials.value = FlopsPerSecond{0.01e12};
   EXPECT_NEAR(to_microseconds(attention_time(accelerator, size, 10)),
               std::pow(std::pow(603.979776, 4) + std::pow(1179.648, 4), 0.25), 1e-6);
@@ -101,7 +101,7 @@ TEST(AttentionTime, NarrowHeadsHaveTheirOwnOverheads) {
   attention.overhead.value = Duration{10'000'000};
   attention.tile_overhead.value = Duration{2'000'000};
   AttentionSize size{.seq = 1024, .heads = 20, .kv_heads = 20, .head_dim = 64, .causal = false};
-  // Half of 1073.741824 us for products, 10 us, sixteen waves of 2 us.
+  // Half of 1073.741824 us for the matrix products, 10 us of overhead and sixteen waves of 2 us.
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 10'000'000 + 32'000'000});
   attention.narrow_overhead.value = 1.5;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 15'000'000 + 48'000'000});
@@ -113,10 +113,11 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
   Accelerator accelerator = ten_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.tile_overhead.value = Duration{2'000'000};
-  // One query of 32 heads per sequence, 5 sequences: 160 tiles, 16 waves of 2 us, and 5 x 32 x 512 FLOP / 10 TFLOP/s.
+  // One query of 32 heads in each of 5 sequences makes 160 tiles: 16 waves of 2 us. A tile of 128 rows takes 128 x 512
+  // FLOP / 1 TFLOP/s, longer than all scores on ten SMs.
   AttentionSize size{.batch = 5, .seq = 1, .heads = 32, .kv_heads = 2, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{32'000'000 + 512 * 128});
-  // Packed, the 16 heads of a key head are one tile: 10 tiles, one wave. A lone tile of 128 rows takes 0.065536 us.
+  // Packed, the 16 heads of a key head are one tile: 10 tiles, one wave. A tile of 128 rows still takes 0.065536 us.
   attention.split_cost.value = 1.5;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{2'000'000 + 65'536});
   // 15 tiles are one and a half waves, because blocks take the next tile as soon as they are free.
@@ -135,7 +136,8 @@ TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
   // Other sequences do not matter, though their tiles fill the SMs.
   size.batch = 10;
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(15 * 896 * 896 * 51.2e-12));
-  // Eight tiles are not split, and 512 keys are not either, but a tile takes its own time: 128 x 256 x 512 ps.
+  // Eight tiles are not split. Four tiles of 512 keys are not split either, and take as long as one: 128 x 512 x 512
+  // ps.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{67'108'864});
   EXPECT_EQ(attention_time(accelerator, {.seq = 512, .heads = 1, .causal = false}, 10), Duration{33'554'432});
   accelerator.attention.unsplit_keys.value = 256.0;
@@ -145,7 +147,7 @@ TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
 TEST(AttentionTime, HidesQueriesBehindPackedTiles) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.query_cost.value = 32.0;
-  // Ten heads of 1024: 536.870912 us of scores. Queries and output: 2 x 10 x 1024 x 128 x 2 bytes, at 32 ps a byte.
+  // Ten heads of 1024: 536.870912 us of scores. Queries and output: 2 x 10 x 1024 x 128 x 2 bytes, at 32 ps per byte.
   const AttentionSize size{.seq = 1024, .heads = 10, .kv_heads = 10, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 167'772'160});
   accelerator.attention.split_cost.value = 1.5;
@@ -174,12 +176,12 @@ TEST(UnfusedAttentionTime, WritesTheScoresOut) {
   EXPECT_GT(unfused_attention_time(machine.accelerator, size, 132), attention_time(machine.accelerator, size, 132));
 }
 
-TEST(Windows, HaveASecondEdgeForQueriesThatDoNotSeeAllBeforeThem) {
-  const AttentionWindow slides{.keys = 128};
-  EXPECT_EQ(queries_beyond(slides, 0.0, 4096.0), 3968.0);
-  EXPECT_EQ(queries_beyond(slides, 0.0, 100.0), 0.0);
-  EXPECT_EQ(queries_beyond(slides, 64.0, 192.0), 64.0);
-  EXPECT_EQ(queries_beyond(slides, 512.0, 1024.0), 512.0);
+TEST(Windows, HaveASecondEdgeForQueriesThatMissEarlierKeys) {
+  const AttentionWindow window_of_128{.keys = 128};
+  EXPECT_EQ(queries_beyond(window_of_128, 0.0, 4096.0), 3968.0);
+  EXPECT_EQ(queries_beyond(window_of_128, 0.0, 100.0), 0.0);
+  EXPECT_EQ(queries_beyond(window_of_128, 64.0, 192.0), 64.0);
+  EXPECT_EQ(queries_beyond(window_of_128, 512.0, 1024.0), 512.0);
   EXPECT_EQ(queries_beyond(AttentionWindow{}, 0.0, 4096.0), 0.0);
   EXPECT_EQ(queries_beyond(AttentionWindow{.keys = 128, .chunked = true}, 0.0, 4096.0), 0.0);
 }
@@ -247,7 +249,7 @@ TEST(AttentionTime, AddsUpToAtLeastTheWholeOverAllSlices) {
   expect_slices_no_cheaper(load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml"));
 }
 
-/// The attention block of Llama-3.1-70B by query, priced.
+/// Prices the attention block of Llama-3.1-70B for one cut of attention.
 struct Priced {
   Priced(std::int32_t ranks, AttentionCut cut, const Machine& machine, const PriceOptions& options = {},
          std::int64_t seq = 65536)
@@ -271,7 +273,7 @@ struct Priced {
   Costs costs;
 };
 
-TEST(PriceByQuery, IsThatOfTheSliceAtThePositionOfTheRank) {
+TEST(PriceByQuery, PricesTheSliceAtThePositionOfTheRank) {
   const Machine machine = h100();
   const Priced priced(4, AttentionCut::by_query, machine, {.interference = Interference::none});
   const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
@@ -287,7 +289,7 @@ TEST(PriceByQuery, IsThatOfTheSliceAtThePositionOfTheRank) {
   }
 }
 
-TEST(PriceByQuery, UnfusedIsThatOfTheSliceWithScoresWrittenOut) {
+TEST(PriceByQuery, UnfusedPricesTheSliceWithItsScoresWrittenOut) {
   const Machine machine = h100();
   const PriceOptions options{.interference = Interference::none, .attention = AttentionKernel::unfused};
   const Priced priced(4, AttentionCut::by_query, machine, options);
@@ -303,8 +305,9 @@ TEST(PriceByQuery, UnfusedIsThatOfTheSliceWithScoresWrittenOut) {
             unfused_attention_time(machine.accelerator, size, 132) - attention_time(machine.accelerator, size, 132));
 }
 
-TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {
-  // Scores are equal; the keys that the later half sees and the longest tile are not.
+TEST(PriceByQuery, ZigZagCostsNearlyTheSameOnAllRanks) {
+  // All ranks have equally many scores, but their later halves see different numbers of keys, and their longest tiles
+  // differ.
   const Priced priced(4, AttentionCut::zigzag, h100());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {
@@ -315,29 +318,29 @@ TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {
   }
 }
 
-TEST(PriceByQuery, GivesEveryRankTheSameWorkInAll) {
+TEST(PriceByQuery, GivesEveryRankTheSameTotalWork) {
   const Machine machine = h100();
-  const Priced whole(8, AttentionCut::whole, machine);
-  EXPECT_TRUE(whole.costs.by_rank.empty());
-  EXPECT_TRUE(whole.costs.undisturbed_by_rank.empty());
+  const Priced uncut(8, AttentionCut::whole, machine);
+  EXPECT_TRUE(uncut.costs.by_rank.empty());
+  EXPECT_TRUE(uncut.costs.undisturbed_by_rank.empty());
   for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
     const Priced priced(8, cut, machine);
-    EXPECT_EQ(priced.costs.compute, whole.costs.compute);
+    EXPECT_EQ(priced.costs.compute, uncut.costs.compute);
     for (Rank rank = 0; rank < 8; ++rank) {
       EXPECT_EQ(essential_time(priced.program, priced.costs, rank), essential_time(priced.program, priced.costs, 0));
-      EXPECT_GT(essential_time(priced.program, priced.costs, rank), whole.costs.compute);
+      EXPECT_GT(essential_time(priced.program, priced.costs, rank), uncut.costs.compute);
     }
   }
 }
 
 TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
-  const Priced beside(4, AttentionCut::by_query, h100());
-  const Priced alone(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
-  EXPECT_EQ(alone.costs.by_rank, alone.costs.undisturbed_by_rank);
-  const std::size_t second = beside.cores()[1];  // This part runs beside the first transfer.
+  const Priced disturbed(4, AttentionCut::by_query, h100());
+  const Priced without_interference(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
+  EXPECT_EQ(without_interference.costs.by_rank, without_interference.costs.undisturbed_by_rank);
+  const std::size_t second = disturbed.cores()[1];  // This slice runs during the first transfer.
   for (Rank rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(beside.costs.undisturbed_of(rank, second), alone.costs.of(rank, second));
-    EXPECT_GT(beside.costs.of(rank, second), alone.costs.of(rank, second));
+    EXPECT_EQ(disturbed.costs.undisturbed_of(rank, second), without_interference.costs.of(rank, second));
+    EXPECT_GT(disturbed.costs.of(rank, second), without_interference.costs.of(rank, second));
   }
 }
 

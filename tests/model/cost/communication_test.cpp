@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns a link without ramp and without a copy of the own share, so that times can be computed by hand.
+/// Returns a link without a ramp and without the cost of copying a rank's own share, so that times can be computed by
+/// hand.
 Link plain_link() {
   Link link;
   link.peer.latency.value = 5us;
@@ -31,7 +32,7 @@ TEST(P2pTime, IsLatencyAndBytesOverRate) {
   EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
 }
 
-TEST(P2pTime, BesideOtherTransfersUsesOnlyTheRemainingRate) {
+TEST(P2pTime, UsesOnlyTheRateThatOtherTransfersLeave) {
   // 1 MB at 100 GB/s takes 10 us.
   const PeerParameters peer = plain_link().peer;
   const Bytes size{1'000'000};
@@ -49,17 +50,17 @@ TEST(P2pTime, UsesTheProtocolOfSmallMessages) {
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{25e9}), Duration{42us});
   EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
-  // The rate of small messages is twice that of large ones, so where large ones get half, small ones get 100 GB/s.
+  // Small messages have twice the rate of large ones, so when half of the rate remains, they get 100 GB/s.
   peer.small->rate.value = BytesPerSecond{200e9};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
-TEST(P2pTime, IsAtMostThatOfALargeMessageForASmallOne) {
+TEST(P2pTime, ASmallMessageTakesAtMostTheTimeOfALargeOne) {
   PeerParameters peer = plain_link().peer;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{500'000}), Duration{12us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // It is that of 1,000,001 bytes, not 16 us.
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // the time of 1,000,001 bytes, not 16 us
 }
 
 TEST(CollectiveTime, AllGatherAndReduceScatterGoRoundTheRingOnce) {
@@ -75,7 +76,7 @@ TEST(CollectiveTime, AllReduceGoesRoundTwiceInOneLaunch) {
 
 TEST(CollectiveTime, RampAndOwnCopyAddToTheWire) {
   Link link = plain_link();
-  link.collective.ramp_size.value = Bytes{3'000'000};  // At this size it adds half of it, 1.5 MB: 15 us.
+  link.collective.ramp_size.value = Bytes{3'000'000};  // For 3 MB it adds half of itself, 1.5 MB: 15 us.
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{58us});
   link.collective.own_copy_rate.value = BytesPerSecond{200e9};  // 1 MB of the rank's own share: 5 us.
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{63us});
@@ -113,17 +114,18 @@ TEST(CollectiveTime, UsesTheKernelThatNcclWouldChoose) {
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
 }
 
-TEST(CollectiveTime, SumsInTheSwitchFillAPipelineAsWideAsTheRanks) {
+TEST(CollectiveTime, TheRampOfSumsInTheSwitchGrowsWithTheRanks) {
   CollectiveParameters collective = nccl_on_h100();
   NcclKernels kernels = *collective.nccl;
   kernels.nvls->ramp_size_per_rank.value = Bytes{40'000'000};
   collective.nccl = std::make_shared<const NcclKernels>(kernels);
-  // Eight ranks: 320 MB, at that size half of it, 160 us. A switch of 24: 960 MB, three quarters of 320 MB.
+  // Eight ranks have a ramp of 320 MB, which adds 160 MB to 320 MB: 160 us. A switch of 24 ranks has a ramp of 960 MB,
+  // which adds three quarters of 320 MB.
   EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{484us});
   EXPECT_EQ(all_reduce_time(collective, 24, Bytes{320'000'000}), Duration{564us});
 }
 
-TEST(CollectiveTime, TreesFillAPipelineAsWideAsANode) {
+TEST(CollectiveTime, TheRampOfTreesGrowsWithTheRanksOfANode) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 10us}, {.value = 5us}, {.value = {100e9}}}};
   tree.ramp_size_per_rank.value = Bytes{1'000'000};
@@ -135,10 +137,10 @@ TEST(CollectiveTime, TreesFillAPipelineAsWideAsANode) {
 
 TEST(CollectiveTime, StaysConstantWhileMoreChannelsShareMoreBytes) {
   const CollectiveParameters collective = nccl_on_h100();
-  const Duration full = Duration{3'800ns};  // A share of 40 kB fills all channels: 280 kB at 100 GB/s.
+  const Duration full = Duration{3'800ns};  // A share counts as ll_fill, 40 kB, so 280 kB at 100 GB/s.
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), full);
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{16'000}), full);
-  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // One channel moves 1 of its 2 kB.
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // 20 channels x 1 kB, half of ll_fill
 }
 
 TEST(CollectiveTime, AllToAllFollowsTheBytesPerPeer) {
@@ -152,7 +154,7 @@ TEST(CollectiveTime, AllToAllFollowsTheBytesPerPeer) {
   EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
 }
 
-TEST(CollectiveTime, AllReduceClimbsATreeOfNodesByTheFastestProtocol) {
+TEST(CollectiveTime, AllReduceOnATreeOfNodesUsesTheFastestProtocol) {
   CollectiveParameters collective = nccl_on_h100();
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {100e9}}}};
   tree.two_nodes_rate.emplace().value = {200e9};
@@ -195,34 +197,34 @@ TEST(CollectiveTime, AmongNodesUsesRingOrTreeAsNcclWould) {
 }
 
 TEST(CollectiveTime, TakesNoLongerThanALargerMessageThatNcclGivesAFasterKernel) {
-  // From 4.63 MB on NCCL chooses LL128, in 2 us and 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
+  // From 4.63 MB on, NCCL chooses LL128, which takes 2 us plus 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
   EXPECT_NEAR(to_microseconds(all_gather_time(nccl_on_h100(), 8, Bytes{4'000'000})), 22.256, 0.001);
   EXPECT_EQ(all_gather_time(nccl_on_h100(), 8, Bytes{2'400'000}), Duration{22us});  // LL: 2.1 MB at 100 GB/s
   EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 4'000'000}), NcclKernel::ll128);
   EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 2'400'000}), NcclKernel::ll);
 }
 
-// NCCL's lines of the ring and the tree meet at 50.4 us / (1 / 16 - 1 / 17.664 ns per byte) = 8.56 MB, where the tree
-// takes 50 us and 8.56 MB at 8 GB/s, 1120.03 us.
-constexpr double tree_at_the_least_us = 50.0 + 50.4 / (1 / 16.0 - 1 / 17.664) / 8.0;
+// NCCL's estimates for the ring and the tree are equal at 50.4 us / (1 / 16 - 1 / 17.664 ns per byte) = 8.56 MB, where
+// the tree takes 50 us plus 8.56 MB at 8 GB/s: 1120.03 us.
+constexpr double tree_at_crossover_us = 50.0 + 50.4 / (1 / 16.0 - 1 / 17.664) / 8.0;
 
 TEST(CollectiveTime, AmongNodesTakesAtMostTwiceAsLongAsALargerMessage) {
   CollectiveParameters collective = nccl_among_nodes();
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'800'000}, 2), Duration{1150us});  // the tree
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2003us});  // the ring: 12 MB at 6 GB/s
-  collective.rate.value = {4e9};                                                     // 3003 us
-  EXPECT_NEAR(to_microseconds(all_reduce_time(collective, 4, Bytes{8'000'000}, 2)), 2 * tree_at_the_least_us, 1e-3);
+  collective.rate.value = {4e9};                                                     // The ring would take 3003 us.
+  EXPECT_NEAR(to_microseconds(all_reduce_time(collective, 4, Bytes{8'000'000}, 2)), 2 * tree_at_crossover_us, 1e-3);
 }
 
 TEST(CollectiveTime, KeepsTheStepsOfMeasuredLinksOnOtherLinks) {
-  const auto on = [](double times) {
+  const auto time_on_links = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
   // The ring would take 4003 us; the bytes of the tree take twice as long as on the real links.
-  EXPECT_NEAR(to_microseconds(on(0.5)), 2 * tree_at_the_least_us - 50.0, 1e-3);
-  EXPECT_EQ(on(1.0), Duration{2003us});
+  EXPECT_NEAR(to_microseconds(time_on_links(0.5)), 2 * tree_at_crossover_us - 50.0, 1e-3);
+  EXPECT_EQ(time_on_links(1.0), Duration{2003us});
   // The tree would take less, but links twice as fast make it at most twice as fast.
-  EXPECT_EQ(on(2.0), Duration{1'001'500ns});
+  EXPECT_EQ(time_on_links(2.0), Duration{1'001'500ns});
 }
 
 TEST(CollectiveTime, TreesAreFasterBetweenTwoNodesWithEveryProtocol) {
@@ -263,7 +265,7 @@ TEST(CollectiveTime, FrameworkKernelsReadWholeTensorsOrSharesAndSums) {
   EXPECT_EQ(time(4, 400'000), Duration{8us + 3us + 3us});
   EXPECT_EQ(time(4, 100'000, 2), by_nccl);                      // across nodes
   EXPECT_GT(time(4, 8'000'001), Duration{200us});               // larger than the framework's buffers
-  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // SGLang has no times here.
+  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // The link has no times of SGLang's kernels.
   EXPECT_EQ(time(4, 100'000), by_nccl);
   EXPECT_EQ(time(1, 100'000), Duration{});
 }

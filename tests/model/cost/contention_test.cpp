@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a collective and the exchanges beside it share the wires.
+// Tests that a collective and the exchanges that run at the same time share the wires.
 #include "model/cost/contention.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// A program with exchanges of `rows` rows on lane 0 along one axis, and an all-gather on lane 1 along one axis.
-struct Beside {
-  Beside(const Machine& on, const Mesh& mesh, int exchanges, std::int64_t rows, std::int8_t axis = 0,
-         std::int8_t gathered = 0)
+/// A program with exchanges of `rows` rows on lane 0 along `axis`, and an all-gather on lane 1 along `gathered`.
+struct ConcurrentOps {
+  ConcurrentOps(const Machine& on, const Mesh& mesh, int exchanges, std::int64_t rows, std::int8_t axis = 0,
+                std::int8_t gathered = 0)
       : machine(on) {
-    ProgramBuilder builder("beside", mesh);
+    ProgramBuilder builder("concurrent", mesh);
     const std::int32_t members = mesh.axes[static_cast<std::size_t>(gathered)].extent;
     const Extent block{builder.dimension("block", 1), 1};
     const Extent sent{builder.dimension("sent", 1), 1};
@@ -47,8 +47,8 @@ struct Beside {
     meetings = meetings_of(program, Order(program, 0));
   }
 
-  [[nodiscard]] Costs costs(bool beside = true) const {
-    return price(program, beside ? meetings : std::vector<Meetings>(meetings.size()), sizes, machine,
+  [[nodiscard]] Costs costs(bool concurrent = true) const {
+    return price(program, concurrent ? meetings : std::vector<Meetings>(meetings.size()), sizes, machine,
                  {.launch = Launch::graph});
   }
   [[nodiscard]] std::size_t collective() const { return program.ops.size() - 1; }
@@ -61,22 +61,22 @@ struct Beside {
 
 Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 
-// Both are delayed for as long as the shorter of the two needs the port.
+// Each kernel is delayed by the time for which the shorter one needs the port.
 TEST(Contention, DelaysBothKernelsByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
-    const Beside beside(h100, ring(8), 1, rows);
-    const Costs alone = beside.costs(false);
-    const Costs both = beside.costs();
+    const ConcurrentOps concurrent(h100, ring(8), 1, rows);
+    const Costs uncontended = concurrent.costs(false);
+    const Costs contended = concurrent.costs();
     const Duration gap = h100.accelerator.graph_node_gap.value;
-    const Duration exchange = alone.duration[0] - gap - p2p_time(h100.link, Bytes{});
-    const Duration gather = alone.duration[1] - gap - all_gather_time(h100.link.collective, 8, Bytes{});
+    const Duration exchange = uncontended.duration[0] - gap - p2p_time(h100.link, Bytes{});
+    const Duration gather = uncontended.duration[1] - gap - all_gather_time(h100.link.collective, 8, Bytes{});
     EXPECT_EQ(exchange < gather, rows == 256);
     const Duration shorter = std::min(exchange, gather);
-    EXPECT_EQ(both.duration[0], alone.duration[0] + shorter);
-    EXPECT_EQ(both.duration[1], alone.duration[1] + shorter);
-    EXPECT_EQ(both.undisturbed[0], both.duration[0]);
-    EXPECT_EQ(both.undisturbed[1], both.duration[1]);
+    EXPECT_EQ(contended.duration[0], uncontended.duration[0] + shorter);
+    EXPECT_EQ(contended.duration[1], uncontended.duration[1] + shorter);
+    EXPECT_EQ(contended.undisturbed[0], contended.duration[0]);
+    EXPECT_EQ(contended.undisturbed[1], contended.duration[1]);
   }
 }
 
@@ -86,45 +86,46 @@ TEST(Contention, BetweenNodesOmitsTheLatencyOfTheNetwork) {
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const Duration latency = p2p_time(cluster.network->peer, Bytes{});
   ASSERT_NE(latency, p2p_time(cluster.link.peer, Bytes{}));
-  const Beside beside(cluster, nested, 1, 16);
-  const Costs alone = beside.costs(false);
-  const Costs both = beside.costs();
-  const Duration on_wires = alone.of(0, 0) - cluster.accelerator.graph_node_gap.value - latency;
+  const ConcurrentOps concurrent(cluster, nested, 1, 16);
+  const Costs uncontended = concurrent.costs(false);
+  const Costs contended = concurrent.costs();
+  const Duration on_wires = uncontended.of(0, 0) - cluster.accelerator.graph_node_gap.value - latency;
   ASSERT_GT(on_wires, Duration{});
-  EXPECT_EQ(both.of(0, 0) - alone.of(0, 0), on_wires);
-  EXPECT_EQ(both.of(0, 1) - alone.of(0, 1), on_wires);
+  EXPECT_EQ(contended.of(0, 0) - uncontended.of(0, 0), on_wires);
+  EXPECT_EQ(contended.of(0, 1) - uncontended.of(0, 1), on_wires);
 }
 
 TEST(Contention, AddsUpOverConsecutiveSends) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Beside three(h100, ring(8), 3, 256);
-  const Costs alone = three.costs(false);
-  const Costs both = three.costs();
-  const Duration lost = both.duration[0] - alone.duration[0];
+  const ConcurrentOps sends(h100, ring(8), 3, 256);
+  const Costs uncontended = sends.costs(false);
+  const Costs contended = sends.costs();
+  const Duration lost = contended.duration[0] - uncontended.duration[0];
   EXPECT_GT(lost, Duration{});
-  EXPECT_EQ(both.duration[three.collective()] - alone.duration[three.collective()], 3 * lost);
+  EXPECT_EQ(contended.duration[sends.collective()] - uncontended.duration[sends.collective()], 3 * lost);
 }
 
 // The engine itself shares wires among exchanges; a collective holds none of the engine's links.
 TEST(Contention, IsTheSameForTheEngine) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Beside beside(h100, ring(8), 2, 4096);
-  const Fluid fluid = price_fluid(beside.program, beside.meetings, beside.sizes, h100, {.launch = Launch::graph},
-                                  std::make_shared<const Wiring>(wiring_of(beside.program, h100)));
-  EXPECT_EQ(fluid.costs.duration, beside.costs().duration);
+  const ConcurrentOps concurrent(h100, ring(8), 2, 4096);
+  const Fluid fluid =
+      price_fluid(concurrent.program, concurrent.meetings, concurrent.sizes, h100, {.launch = Launch::graph},
+                  std::make_shared<const Wiring>(wiring_of(concurrent.program, h100)));
+  EXPECT_EQ(fluid.costs.duration, concurrent.costs().duration);
 }
 
-// One axis is inside the nodes, the other across them. A gather inside a node does not share wires with sends between
-// nodes.
-TEST(Contention, IsAmongThoseOnTheSameWires) {
+// One axis is inside the nodes, and the other one crosses them. A gather inside a node does not share wires with sends
+// between nodes.
+TEST(Contention, IsBetweenOpsOnTheSameWires) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const auto differs = [&](std::int8_t axis, std::int8_t gathered) {
-    const Beside beside(cluster, nested, 1, 4096, axis, gathered);
-    const Costs alone = beside.costs(false);
-    const Costs both = beside.costs();
-    const bool exchange = both.of(0, 0) != alone.of(0, 0);
-    EXPECT_EQ(both.of(0, 1) != alone.of(0, 1), exchange);
+    const ConcurrentOps concurrent(cluster, nested, 1, 4096, axis, gathered);
+    const Costs uncontended = concurrent.costs(false);
+    const Costs contended = concurrent.costs();
+    const bool exchange = contended.of(0, 0) != uncontended.of(0, 0);
+    EXPECT_EQ(contended.of(0, 1) != uncontended.of(0, 1), exchange);
     return exchange;
   };
   EXPECT_FALSE(differs(0, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests bytes over a wire, by topology, with sums worked out by hand.
+// Tests the bound that the bytes over the busiest wire set, for several topologies, against sums worked out by hand.
 #include "model/cost/cut_bound.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using test::gigabytes;
 
-/// Gate and up of a toy model; a shard of the tokens has 1 MB.
+/// Scope gate_up of a toy model; a shard of the tokens has 1 MB.
 struct Case {
   Case(std::int32_t ranks, const char* strategy, const StrategyOptions& options)
       : program(generate(operation_of(Scope::gate_up, false), ranks, *find_strategy(strategy), options)),
@@ -64,15 +64,15 @@ TEST(CutBound, IsThePortOfASwitch) {
 TEST(CutBound, IsTheBridgeOfATreeWhereManyCrossIt) {
   const Machine tree = wired(test::pcie_tree());
   EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(tree).seconds, 7e6 / 60e9);
-  const Case case_of_all(8, "commfuse", direct);
-  const CutBound bound(case_of_all.program, tree);
-  const Cut cut = bound.at(case_of_all.program, case_of_all.sizes);
+  const Case direct_case(8, "commfuse", direct);
+  const CutBound bound(direct_case.program, tree);
+  const Cut cut = bound.at(direct_case.program, direct_case.sizes);
   EXPECT_DOUBLE_EQ(cut.seconds, 12e6 / 60e9);
   EXPECT_EQ(cut.wire, "the link between a bridge and a root");
 }
 
-// The bridge's rate of 30 GB/s is measured. A transfer in a kernel crosses once for both GPUs of a bridge: 6 MB at 30
-// GB/s; between the roots, 4 MB at 20.
+// The bridge's rate of 30 GB/s is measured. A transfer in a kernel crosses once for both GPUs of a bridge, so
+// the bridge carries 6 MB at 30 GB/s and the wire between the roots 4 MB at 20 GB/s, in the same time.
 TEST(CutBound, AKernelTakesAsLongAsItsBusiestWire) {
   const Machine tree = wired(test::pcie_tree());
   for (const std::int32_t blocks : {1, 2, 4}) {
@@ -87,7 +87,7 @@ TEST(CutBound, AKernelTakesAsLongAsItsBusiestWire) {
   }
 }
 
-// Sums that form on the way cross once too, in the other direction.
+// Partial sums that are added on the way cross a wire once too, in the other direction.
 TEST(CutBound, SumsInAKernelCrossOnce) {
   const Machine tree = wired(test::pcie_tree());
   const Program program = generate(operation_of(Scope::down, false), 8, fused_kernel_strategy, {.sub_slices = 2});
@@ -112,9 +112,9 @@ TopologyPlan two_nodes(int nics) {
   return {.gpus_per_node = 4, .gpu_rate = gigabytes(100), .nodes = 2, .nics_per_node = nics, .nic_rate = gigabytes(10)};
 }
 
-// Four ranks per node. A ring crosses to the next node by one NIC, 7 MB. In the direct form every GPU gets 4 MB from
-// the other node, by its own NIC, by a NIC that two GPUs share, or by the only NIC. A collective receives them once: 4
-// MB over all NICs.
+// Four ranks per node. A ring sends 7 MB to the next node through one NIC. In the direct form every GPU receives 4 MB
+// from the other node, through its own NIC, a NIC that two GPUs share, or the node's only NIC. With a collective, a
+// node receives these bytes once: 4 MB over all NICs.
 TEST(CutBound, IsTheNicsBetweenNodes) {
   for (const int nics : {4, 2, 1}) {
     const Machine cluster = wired(two_nodes(nics));
@@ -126,7 +126,7 @@ TEST(CutBound, IsTheNicsBetweenNodes) {
   }
 }
 
-// One node represents all where possible: three nodes of four ranks, but not nine ranks, whose last node has one.
+// One node represents all where possible: three nodes of four ranks, but not nine ranks, whose last node has only one.
 TEST(CutBound, IsTheSameForOneNodeAsForAllNodes) {
   TopologyPlan plan = two_nodes(4);
   plan.nodes = 3;
@@ -139,10 +139,10 @@ TEST(CutBound, IsTheSameForOneNodeAsForAllNodes) {
   EXPECT_DOUBLE_EQ(ragged.on(cluster).seconds, 8e6 / 10e9);  // the last node has one GPU
 }
 
-TEST(CutBoundDeathTest, ARunBelowItNamesTheWire) {
-  const Case case_of_all(8, "commfuse", direct);
-  const CutBound bound(case_of_all.program, wired(test::pcie_tree()));
-  const Cut cut = bound.at(case_of_all.program, case_of_all.sizes);
+TEST(CutBoundDeathTest, ATimeBelowTheBoundNamesTheWire) {
+  const Case direct_case(8, "commfuse", direct);
+  const CutBound bound(direct_case.program, wired(test::pcie_tree()));
+  const Cut cut = bound.at(direct_case.program, direct_case.sizes);
   require_above_cut(std::chrono::nanoseconds(200'001), cut);
   EXPECT_DEATH(require_above_cut(std::chrono::nanoseconds(199'990), cut),
                "nothing is faster than its wires: 199.99 us, where the bytes over the link between a bridge and a root "

@@ -36,7 +36,7 @@ struct Keyed {
 
 DrawKey essential(std::uint32_t work, std::uint32_t step) { return {.step = step, .purpose = 4 * work}; }
 
-TEST(DrawKeys, TheOneGemmOfSerialAndTheFirstPartOfOthersShareADraw) {
+TEST(DrawKeys, TheGemmOfSerialAndTheFirstPartOfCommfuseShareADraw) {
   // The unfused works of an MLP: gate_up, activation, down.
   const std::vector<DrawKey> whole{essential(0, 0), essential(1, 0), essential(2, 0)};
   EXPECT_EQ(Keyed("serial").of(Purpose::essential), whole);
@@ -45,7 +45,7 @@ TEST(DrawKeys, TheOneGemmOfSerialAndTheFirstPartOfOthersShareADraw) {
   EXPECT_EQ(Keyed("commfuse").of(Purpose::essential), parts);
 }
 
-TEST(DrawKeys, CommunicationAndLocalOpsCountForThemselves) {
+TEST(DrawKeys, CommunicationAndLocalOpsAreNumberedSeparately) {
   const Keyed keyed("commfuse", Scope::down);
   std::uint32_t step = 0;
   for (const DrawKey& key : keyed.of(Purpose::communication)) {
@@ -60,7 +60,7 @@ TEST(DrawKeys, CommunicationAndLocalOpsCountForThemselves) {
 }
 
 // Two MLPs in sequence: works 0 to 2 belong to the first, 3 to 5 to the second. Partial sums alternate between two
-// buffers, so only the weights show to which of the similar works a product belongs.
+// buffers, so only the weights show to which of the similar works a GEMM belongs.
 TEST(DrawKeys, SimilarWorkIsDistinguishedByItsWeights) {
   Operation twice = operation_of(Scope::mlp, true);
   const std::size_t stages = twice.stages.size();
@@ -89,9 +89,9 @@ TEST(DrawKeys, NoTwoKernelsOfAProgramShareADraw) {
         continue;
       }
       const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, strategy, {});
-      std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+      std::set<std::pair<std::uint32_t, std::uint32_t>> used_draws;
       for (const DrawKey& key : draw_keys(program)) {
-        EXPECT_NE(seen.insert({key.purpose, key.step}).second, !key.can_stall) << program.name;
+        EXPECT_NE(used_draws.insert({key.purpose, key.step}).second, !key.can_stall) << program.name;
         EXPECT_NE(key.draw(), Draw::rank);
       }
     }

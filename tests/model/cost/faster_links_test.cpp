@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws that hold on every machine of the catalogue: no collective takes longer on a faster link, nor longer than a
-// larger collective, except for the steps that tables show; and links N times as fast speed up no collective by more
-// than a factor of N.
+// Laws that hold on every machine of the catalogue: No collective takes longer on a faster link. No collective takes
+// longer than a larger one, except at the steps that measured tables show. Links that are N times as fast speed up no
+// collective by more than a factor of N.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ Duration time_of(std::size_t kind, const CollectiveParameters& collective, int r
   }
 }
 
-/// Fails for every step to a faster link that takes longer. Returns the number of compared steps.
-int look_at(const Machine& machine, int ranks, int nodes) {
+/// Reports a failure for each collective that takes longer on a faster link. Returns the number of comparisons.
+int compare_links(const Machine& machine, int ranks, int nodes) {
   int steps = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 32U; bytes *= 4) {
     const Bytes total{bytes / ranks * ranks};
@@ -54,10 +54,10 @@ TEST(FasterLinks, NoCollectiveOfAnyMachineTakesLonger) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);
     for (int ranks = 2; ranks <= machine.gpus_per_node; ranks *= 2) {
-      steps += look_at(machine, ranks, 1);
+      steps += compare_links(machine, ranks, 1);
     }
     if (machine.network && machine.nodes > 1) {
-      steps += look_at(machine, total_gpus(machine), machine.nodes);
+      steps += compare_links(machine, total_gpus(machine), machine.nodes);
     }
   }
   EXPECT_GT(steps, 20'000);
@@ -67,8 +67,8 @@ double step_of(const CollectiveParameters& collective) {
   return collective.nccl == nullptr ? 1.0 : measured_step(collective.nccl->tuning.wire);
 }
 
-/// Fails for every size that takes longer than a larger one. Returns the number of compared sizes.
-int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
+/// Reports a failure for each size that takes longer than a larger one. Returns the number of compared sizes.
+int compare_sizes(const Machine& machine, int ranks, int nodes, double factor) {
   const Machine faster = with_link_rates(machine, {.node = factor, .network = factor});
   const CollectiveParameters& collective = nodes == 1 ? collective_over(faster, 0, ranks) : faster.network->collective;
   const CollectiveParameters& real = nodes == 1 ? collective_over(machine, 0, ranks) : machine.network->collective;
@@ -98,17 +98,17 @@ TEST(FasterLinks, NoCollectiveExceedsALargerOneExceptAtTheMeasuredStep) {
     const Machine machine = load_machine(name);
     for (const double factor : {0.25, 1.0, 3.0}) {
       for (int ranks = 2; ranks <= machine.gpus_per_node; ranks *= 2) {
-        sizes += look_at_sizes(machine, ranks, 1, factor);
+        sizes += compare_sizes(machine, ranks, 1, factor);
       }
       if (machine.network && machine.nodes > 1) {
-        sizes += look_at_sizes(machine, total_gpus(machine), machine.nodes, factor);
+        sizes += compare_sizes(machine, total_gpus(machine), machine.nodes, factor);
       }
     }
   }
   EXPECT_GT(sizes, 20'000);
 }
 
-TEST(FasterLinks, AMeasuredStepStays) {
+TEST(FasterLinks, KeepsAMeasuredStep) {
   // Rows of Vidur: four A100, two on each of two nodes, reduce 8,257,536 bytes in 2027 us and 8.7 MB in about 1255 us.
   const Machine machine = load_machine("a100-100g-x2");
   const CollectiveParameters& real = collective_across(machine, 2);
@@ -122,7 +122,7 @@ TEST(FasterLinks, AMeasuredStepStays) {
   }
 }
 
-TEST(FasterLinks, ARealLinkHasTheKernelThatNcclEstimates) {
+TEST(FasterLinks, LinksAtFactorOneKeepTheirKernels) {
   const Machine machine = load_machine("h100-sxm");
   const CollectiveParameters& real = collective_over(machine, 0, 8);
   const Machine unchanged = with_link_rates(machine, {.node = 1.0});

@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a mesh with round numbers: 28 GB/s per wire, 137 for all wires of a GPU together.
+/// Returns a mesh with round numbers: 28 GB/s per wire, 137 GB/s for all wires of a GPU together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -23,7 +23,7 @@ Machine mesh_of_wires() {
   return mesh;
 }
 
-/// Gate and up of Llama-3.1-70B, 32K tokens.
+/// Prices scope gate_up of Llama-3.1-70B with 32K tokens.
 struct Gate {
   Gate(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const char* strategy = "commfuse",
        Forwarding forwarding = Forwarding::cut_through)
@@ -37,9 +37,9 @@ struct Gate {
     return price(program, meetings_of(program, Order(program, 0)), sizes, on, {.interference = interference});
   }
   [[nodiscard]] std::size_t first(OpKind kind) const {
-    const auto wanted =
+    const auto first_op =
         std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) { return op.kind == kind; });
-    return static_cast<std::size_t>(wanted - program.ops.begin());
+    return static_cast<std::size_t>(first_op - program.ops.begin());
   }
 
   Program program;
@@ -50,7 +50,7 @@ struct Gate {
 StrategyOptions direct(std::int32_t lanes) { return {.form = Form::direct, .lanes = lanes}; }
 Bytes shard(std::int32_t ranks) { return Bytes{32768LL / ranks * 8192 * 2}; }
 
-TEST(Fluid, CostsAreThoseOfOpsThatRunAlone) {
+TEST(Fluid, CostsAreForOpsThatRunAlone) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100);
   EXPECT_EQ(gate.fluid.costs.duration, gate.priced(h100, Interference::none).duration);
@@ -69,13 +69,13 @@ TEST(Fluid, ASpeedIsTheFactorOfStaticInterference) {
   EXPECT_EQ(gate.fluid.speed_of(1, 0, gemm), static_cast<double>(gate.fluid.costs.duration[gemm].count()) /
                                                  static_cast<double>(slowed.duration[gemm].count()));
   EXPECT_EQ(gate.fluid.speed_of(1, 0, gate.first(OpKind::exchange)), 1.0);
-  EXPECT_EQ(gate.fluid.speed_of(2, 0, gemm), 1.0);  // There is no collective in it.
+  EXPECT_EQ(gate.fluid.speed_of(2, 0, gemm), 1.0);  // The program has no collective.
   const Gate serial(8, {}, h100, "serial");
   EXPECT_LT(serial.fluid.speed_of(2, 3, serial.first(OpKind::gemm)), 1.0);
 }
 
-/// Returns the capacities of the links of the first stage of an exchange, in GB/s, and its cap.
-std::vector<double> way_of(const Fluid& fluid, Rank rank, std::size_t op, std::uint32_t stage = 0) {
+/// Returns the cap of a stage of an exchange, followed by the capacities of its links, in GB/s.
+std::vector<double> rates_of_stage(const Fluid& fluid, Rank rank, std::size_t op, std::uint32_t stage = 0) {
   const WirePath* path = fluid.wiring->path_of(rank, op);
   const WireStage& wire_stage = fluid.wiring->stages[path->first_stage + stage];
   std::vector<double> capacities{wire_stage.cap / 1e9};
@@ -91,13 +91,14 @@ TEST(Fluid, OnASwitchAPairPassesTwoPortsAndTwoWires) {
   const std::size_t exchange = gate.first(OpKind::exchange);
   EXPECT_EQ(gate.fluid.wiring->path_of(2, exchange)->latency, h100.link.peer.latency.value);
   // The order is cap, port, wire, wire, port.
-  EXPECT_EQ(way_of(gate.fluid, 2, exchange), std::vector<double>(5, 361.0));
+  EXPECT_EQ(rates_of_stage(gate.fluid, 2, exchange), std::vector<double>(5, 361.0));
 }
 
 TEST(Fluid, OnAMeshAPairHasAWireAndPortsCarryMore) {
   const Machine mesh = mesh_of_wires();
   const Gate gate(8, direct(7), mesh);
-  EXPECT_EQ(way_of(gate.fluid, 2, gate.first(OpKind::exchange)), (std::vector<double>{28.0, 137.0, 28.0, 137.0}));
+  EXPECT_EQ(rates_of_stage(gate.fluid, 2, gate.first(OpKind::exchange)),
+            (std::vector<double>{28.0, 137.0, 28.0, 137.0}));
 }
 
 TEST(Fluid, TransfersOfOppositeDirectionsUseDifferentLinks) {
@@ -112,18 +113,18 @@ TEST(Fluid, TransfersOfOppositeDirectionsUseDifferentLinks) {
   }
 }
 
-TEST(Fluid, AcrossNodesItIsTheNetworksPeer) {
+TEST(Fluid, AcrossNodesAPairHasTheNetworksRate) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Gate gate(16, {}, cluster);
   const std::size_t exchange = gate.first(OpKind::exchange);
   const double network = cluster.network->peer.rate.value.value / 1e9;
-  EXPECT_EQ(way_of(gate.fluid, 7, exchange)[0], network);
-  EXPECT_EQ(way_of(gate.fluid, 6, exchange)[0], 361.0);
+  EXPECT_EQ(rates_of_stage(gate.fluid, 7, exchange)[0], network);
+  EXPECT_EQ(rates_of_stage(gate.fluid, 6, exchange)[0], 361.0);
   EXPECT_EQ(gate.fluid.wiring->path_of(7, exchange)->latency, cluster.network->peer.latency.value);
   EXPECT_EQ(gate.fluid.costs.of(7, exchange), p2p_time(cluster.network->peer, shard(16)));
 }
 
-TEST(Fluid, NoLinkIsNarrowerThanATransferAlone) {
+TEST(Fluid, NoLinkIsSlowerThanALoneTransfer) {
   for (const char* file :
        {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
     const Machine on = machine(file);
@@ -139,7 +140,7 @@ TEST(Fluid, NoLinkIsNarrowerThanATransferAlone) {
   }
 }
 
-TEST(Fluid, StoreAndForwardTakesTheBytesOnceAHop) {
+TEST(Fluid, StoreAndForwardSendsTheBytesOncePerHop) {
   // A switch takes two hops, each at the peer's rate: twice the time of the bytes.
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100, "commfuse", Forwarding::store_and_forward);
@@ -156,14 +157,14 @@ TEST(Fluid, StoreAndForwardTakesTheBytesOnceAHop) {
 TEST(Fluid, TransfersInsideAKernelHoldNoWires) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate fused(8, {}, h100, "fused_kernel");
-  bool is_any = false;
+  bool has_kernel_lane = false;
   for (std::size_t op = 0; op < fused.program.ops.size(); ++op) {
     if (fused.program.lanes[fused.program.ops[op].lane].kind == LaneKind::kernel) {
       EXPECT_EQ(fused.fluid.wiring->path_of(0, op), nullptr);
-      is_any = true;
+      has_kernel_lane = true;
     }
   }
-  EXPECT_TRUE(is_any);
+  EXPECT_TRUE(has_kernel_lane);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns 100 SMs that hold 200 thread blocks, 1 TB/s of HBM, and an L2 of which 60% are 6 MB.
+/// Returns 100 SMs that hold 200 thread blocks, 1 TB/s of HBM, and an L2 of 10 MB, of which 60% caches the input.
 Accelerator made_up() {
   Accelerator accelerator;
   accelerator.sms = 100;
@@ -31,7 +31,7 @@ Accelerator made_up() {
   return accelerator;
 }
 
-TEST(FrameworkKernelTime, IsShorterForASumByItsCachedBytes) {
+TEST(FrameworkKernelTime, CachedBytesShortenASum) {
   // All 4 MB are cached, and half of them is saved: 2 MB / 0.8 TB/s. Of 100 MB only 6 are cached: 97 MB / 0.8 TB/s.
   const auto sum = [](std::int64_t bytes) {
     return framework_kernel_time(made_up(), {.rows = 8, .width = 8, .traffic = Bytes{bytes}});
@@ -41,7 +41,7 @@ TEST(FrameworkKernelTime, IsShorterForASumByItsCachedBytes) {
   EXPECT_EQ(sum(0), Duration{1us});
 }
 
-TEST(FrameworkKernelTime, IsWavesOfBlocksForFewRows) {
+TEST(FrameworkKernelTime, FewRowsTakeWavesOfBlocks) {
   const auto norm = [](std::int64_t rows, std::int64_t width) {
     return framework_kernel_time(made_up(), {.kernel = FrameworkKernel::norm, .rows = rows, .width = width});
   };
@@ -61,13 +61,13 @@ TEST(FrameworkKernelTime, IsBandwidthBoundForManyBytes) {
 }
 
 TEST(FrameworkKernelTime, CombinesBothLimitsByFourthPowers) {
-  // 2 us of steps beside 2 us of bytes: 2^(1/4) x 2 us.
+  // 2 us of steps and 2 us of bytes: 2^(1/4) x 2 us.
   const Duration time = framework_kernel_time(
       made_up(), {.kernel = FrameworkKernel::norm, .rows = 1, .width = 1024, .traffic = Bytes{1'000'000}});
   EXPECT_NEAR(to_microseconds(time), 1.0 + 2.0 * 1.189207115, 1e-6);
 }
 
-TEST(FrameworkKernelTime, UnmeasuredIsThatOfAMemoryBoundKernel) {
+TEST(FrameworkKernelTime, WithoutMeasurementsIsTheTimeOfAMemoryBoundKernel) {
   Accelerator accelerator = made_up();
   accelerator.framework_kernels.reset();
   const FrameworkKernelSize size{.kernel = FrameworkKernel::norm, .rows = 5, .width = 5, .traffic = Bytes{1'000'000}};

@@ -39,8 +39,8 @@ Accelerator ten_sms() {
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
 TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
-  // 1280 x 256 is ten tiles of 128 x 256, one per SM: 2 x 128 x 256 x 1000 (16 steps of 64: 1024) / 1e12 = 67.108864
-  // us.
+  // 1280 x 256 is ten tiles of 128 x 256, one per SM, and k = 1000 is rounded up to 16 steps of 64: 2 x 128 x 256 x
+  // 1024 / 1e12 = 67.108864 us.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 10);
   EXPECT_EQ(estimate.time, Duration{67'108'864});
   EXPECT_EQ(estimate.waves, 1);
@@ -103,8 +103,8 @@ TEST(EstimateGemm, APartlyFullWaveCostsItsQuantum) {
     (bf16_of(accelerator).*tile).value = 0.1;
   }
   bf16_of(accelerator).tile_256x128.value = 2.0;
-  // 2560 x 192, 128 x 256 tiles: twenty of 33.554432 us on ten SMs are two waves; on eight, 2.5 waves, counted as
-  // 2.5 + 0.5 quantum.
+  // 2560 x 256 is twenty tiles of 256 x 128, each of which takes 33.554432 us: two waves on ten SMs, and 2.5 waves on
+  // eight, which count as 2.5 + 0.5 x wave_quantum.
   const GemmSize size{.m = 2560, .n = 256, .k = 1024};
   EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{67'108'864});
   EXPECT_EQ(estimate_gemm(accelerator, size, 8).time, Duration{100'663'296});
@@ -122,7 +122,7 @@ TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
   const GemmEstimate estimate = estimate_gemm(accelerator, size, 10);
   EXPECT_NEAR(to_microseconds(estimate.time), std::pow(17.0, 0.25) * 67.108864, 1e-6);
   EXPECT_TRUE(estimate.power_bound);
-  // The time equals the burst time, so the rate is half way from 1 to the sustained share: 0.75, hence 2 / 0.75.
+  // The time equals the burst time, so the rate is halfway from 1 to the sustained share: 0.75, hence 2 / 0.75.
   bf16_of(accelerator).burst_time.value = Duration{67'108'864};
   bf16_of(accelerator).sustained_share.value = 0.5;
   EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, size, 10).time),
@@ -150,26 +150,27 @@ Duration conversion_time(double passes, double cached_cost, std::int64_t l2) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   accelerator.l2_capacity = Bytes{l2};
-  const Duration without = estimate_gemm(accelerator, converted, 10).time;
+  const Duration without_conversion = estimate_gemm(accelerator, converted, 10).time;
   bf16_of(accelerator).conversion_passes.value = passes;
   bf16_of(accelerator).cached_conversion_cost.value = cached_cost;
-  return estimate_gemm(accelerator, converted, 10).time - without;
+  return estimate_gemm(accelerator, converted, 10).time - without_conversion;
 }
 
-TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
+TEST(EstimateGemm, ConversionOfTheActivationsAddsItsPasses) {
   EXPECT_EQ(conversion_time(3.0, 1.0, 0), Duration{3 * converted_bytes});
 }
 
 TEST(EstimateGemm, ActivationsInL2AreConvertedFaster) {
-  // The copies before and after conversion together have twice these bytes. Of the L2, 0.6 can hold them: all of them,
-  // then half of them, of which a quarter stays, then none.
+  // The copies before and after conversion together have twice these bytes. An L2 that is too small keeps the
+  // square of the share that it can hold. Here 0.6 of the L2 holds all of them, half of them (a quarter stays), and
+  // none.
   EXPECT_EQ(conversion_time(4.0, 0.25, 4 * converted_bytes), Duration{converted_bytes});
   EXPECT_NEAR(to_microseconds(conversion_time(4.0, 0.25, converted_bytes / 3 * 5)),
               static_cast<double>(4 * converted_bytes) * (0.25 * 0.25 + 0.75) * 1e-6, 1e-4);
   EXPECT_EQ(conversion_time(4.0, 0.25, 0), Duration{4 * converted_bytes});
 }
 
-TEST(EstimateGemm, RampComesOnceAndTheFloorHolds) {
+TEST(EstimateGemm, TheRampIsAddedOnceAndTheFloorIsAMinimum) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.ramp.value = 2us;
   EXPECT_EQ(estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10).time, Duration{69'108'864});
@@ -177,7 +178,7 @@ TEST(EstimateGemm, RampComesOnceAndTheFloorHolds) {
   EXPECT_EQ(estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10).time, 100us);
 }
 
-TEST(EstimateGemm, AShareOfTheLesserShowsBesideTheGreater) {
+TEST(EstimateGemm, AShareOfTheShorterSideIsNotHidden) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).unhidden.value = 0.4;
   // Bytes: 2 x (1000 x 256 + 1280 x 1000 + 1280 x 256) = 3,727,360; at 3.727360e6 / 89.478485333 us the memory side
@@ -227,7 +228,7 @@ TEST(EstimateGemm, WeightsThatABenchmarkFindsInL2ComeFromThere) {
 
 TEST(EstimateGemm, ABenchmarkUsesNoMoreCopiesThanFillTheL2) {
   // Weights have 2,000,000 bytes, so two of the five copies fill the L2: 4,000,000 bytes between two uses, and 2 x
-  // (2500 + 400) bytes of input and output. They fit 1.1 times the L2, but not 0.9 times.
+  // (2500 + 400) bytes of input and output. They fit in 1.1 times the L2, but not in 0.9 times.
   const GemmSize size{.m = 1, .n = 2500, .k = 400, .weight_copies = 5};
   EXPECT_EQ(repeated_time(size, 1.1), Duration{500'000 + 5'800});
   EXPECT_EQ(repeated_time(size, 0.9), Duration{2'000'000 + 5'800});
@@ -242,19 +243,20 @@ TEST(EstimateGemm, AnOutputThatTheL2KeepsCostsItsOwnPrice) {
   bf16_of(accelerator).cached_output_cost.value = 0.5;
   // Inputs 2 x 100 x (m + n) bytes, output 2 x m n bytes, one byte per picosecond. 4,000,000 bytes x 0.5 can stay.
   const GemmSize fits{.m = 800, .n = 1000, .k = 100};
-  EXPECT_EQ(estimate_gemm(accelerator, fits, 10).time, Duration{360'000 + 2'400'000}) << "nothing is known to stay";
+  EXPECT_EQ(estimate_gemm(accelerator, fits, 10).time, Duration{360'000 + 2'400'000})
+      << "without resident_output_share no output stays";
   bf16_of(accelerator).resident_output_share.value = 0.5;
   EXPECT_EQ(estimate_gemm(accelerator, fits, 10).time, Duration{360'000 + 800'000});
-  // 380,000 + 1,800,000 bytes are 9% above: nine tenths go to memory, at a price of 1.4 on average.
+  // 380,000 + 1,800,000 bytes are 9% above 2,000,000: nine tenths go to memory, at a price of 1.4 on average.
   const GemmSize spills{.m = 900, .n = 1000, .k = 100};
   EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, spills, 10).time), 0.38 + 1.4 * 1.8, 1e-6);
-  // 400,000 + 2,000,000 bytes are a fifth above: everything does.
+  // 400,000 + 2,000,000 bytes are 20% above: the whole output goes to memory.
   const GemmSize large{.m = 1000, .n = 1000, .k = 100};
   EXPECT_EQ(estimate_gemm(accelerator, large, 10).time, Duration{400'000 + 3'000'000});
 }
 
 TEST(EstimateGemm, WritesAnOutputInItsOwnDtype) {
-  // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
+  // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, 1 byte per ps.
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512, .out = DType::fp32}), Duration{3'145'728 + 4 * 2'097'152});
 }
@@ -377,7 +379,7 @@ double cutting_rows_by_eight(std::int64_t rows) {
          to_seconds(estimate_gemm(accelerator, whole, 132).time);
 }
 
-TEST(EstimateGemm, CuttingRowsByEightCostsMoreTheFewerThereAre) {
+TEST(EstimateGemm, CuttingRowsByEightCostsMoreTheFewerRowsThereAre) {
   // Measured at 8192: 8 x 167.573 / 1172.853 = 1.143, but the slice with n and k exchanged takes 151.595 us, a tenth
   // less, because the library chose a better algorithm. At 1024 every slice streams the whole weight: well over twice.
   EXPECT_NEAR(cutting_rows_by_eight(8192), 8 * 151.595 / 1172.853, 0.05);

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using test::gigabytes;
 using test::link;
 
-/// Returns nodes whose GPUs have a NIC of 10 GB/s each, and 200 GB/s inside the node for a collective.
+/// Returns two nodes of four GPUs, with a NIC of 10 GB/s for each GPU and 200 GB/s inside a node for a collective.
 Machine two_nodes() {
   Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
@@ -32,9 +32,9 @@ Machine two_nodes() {
 
 Machine loaded(const std::string& name) { return load_machine(name); }
 
-TEST(Group, AllToAllAcrossNodesGoesByTheNics) {
-  // Each of eight ranks sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB
-  // go to the three other GPUs of its node: 10 us + 150 us.
+TEST(Group, AllToAllAcrossNodesUsesTheNics) {
+  // Each of eight ranks sends half of its 80 MB to the other node through its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile
+  // 30 MB go to the three other GPUs of its node: 10 us + 150 us.
   const Machine machine = two_nodes();
   EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{4010us});
   // A pair across two nodes sends half of its 80 MB.
@@ -42,20 +42,20 @@ TEST(Group, AllToAllAcrossNodesGoesByTheNics) {
   EXPECT_EQ(group_of(machine, {1, 4}).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
 
-TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
+TEST(Group, AcrossNodesWaitsForTheNodeThatUsesTheFewestNics) {
   const Machine machine = two_nodes();
   const auto rate = [&](std::int64_t ranks) { return group_of(machine, {1, ranks}).wires->rate.value.value; };
   EXPECT_EQ(rate(5), 10e9);
   EXPECT_EQ(rate(6), 20e9);
   EXPECT_EQ(rate(7), 30e9);
   EXPECT_EQ(rate(8), 40e9);
-  // The fifth rank sends 10 of its 50 MB to each of the four in the other node, all by one NIC.
+  // The fifth rank sends 10 of its 50 MB to each of the four in the other node, all through one NIC.
   EXPECT_EQ(group_of(machine, {1, 5}).all_to_all(Bytes{50'000'000}), Duration{4010us});
 }
 
 TEST(Group, IsAsSlowAsTheSlowestSimilarGroup) {
   const Machine machine = two_nodes();
-  // Ranks 0 to 2 are in one node; of ranks 3 to 5 one is in that node, and two are in the next.
+  // Ranks 0 to 2 are in one node; of ranks 3 to 5, one is in the same node and two are in the next.
   EXPECT_EQ(group_of(machine, {1, 3, 3}).nodes, 1);
   EXPECT_EQ(group_of(machine, {1, 3, 6}).nodes, 2);
   EXPECT_EQ(group_of(machine, {1, 3, 6}).wires->rate.value.value, 10e9);
@@ -73,13 +73,13 @@ TEST(Group, IsPlacedAsQuicklyForABillionRanksAsForEight) {
   EXPECT_EQ(group_of(machine, {2, largest / 2}).nodes, 1 << 28);
   EXPECT_EQ(group_of(machine, {8, largest / 8}).nodes, 1 << 27);
   EXPECT_EQ(group_of(machine, {1, largest - 3}).wires->rate.value.value, 10e9);  // The last node has one rank.
-  EXPECT_EQ(group_of(machine, {3, largest / 3}).nodes, (1 << 28));               // Every node has one or two.
-  EXPECT_EQ(group_of(machine, {6, largest / 6}).nodes, 178'956'970);             // Each member is alone.
+  EXPECT_EQ(group_of(machine, {3, largest / 3}).nodes, (1 << 28));               // Every node has one or two members.
+  EXPECT_EQ(group_of(machine, {6, largest / 6}).nodes, 178'956'970);             // Each node has at most one member.
   EXPECT_EQ(group_of(machine, {1, 357'913'941, 1'073'741'823}).nodes, 89'478'486);
 }
 
-/// Returns, by counting, the nodes of the group with the fewest members on one of its nodes, and among such groups of
-/// the one on the most nodes.
+/// Counts members to find the group that has the fewest members on one of its nodes, and among such groups the one on
+/// the most nodes. Returns the number of its nodes.
 int counted_nodes(int per_node, int stride, int ranks) {
   std::pair<int, int> worst{per_node + 1, 0};
   for (int first = 0; first < stride; ++first) {
@@ -87,10 +87,10 @@ int counted_nodes(int per_node, int stride, int ranks) {
     for (int i = 0; i < ranks; ++i) {
       ++members[(first + i * stride) / per_node];
     }
-    const auto least = std::min_element(members.begin(), members.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto fewest = std::min_element(members.begin(), members.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
     if (members.size() > 1) {
-      worst = std::min(worst, {least->second, -static_cast<int>(members.size())});
+      worst = std::min(worst, {fewest->second, -static_cast<int>(members.size())});
     }
   }
   return std::max(1, -worst.second);
@@ -117,7 +117,7 @@ TEST(Group, AllToAllAcrossNodesWaitsForSlowLinksInsideToo) {
   EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{30'010us});
 }
 
-TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
+TEST(Group, NoAllToAllOfTheCatalogueExceedsItsNics) {
   for (const char* name : {"dgx-h100-x2", "dgx-a100-x2", "a100-roce-x2", "gke-a4-x2", "mi300x-x2", "gh200-slingshot-x2",
                            "a100-100g-x2", "azure-nc96ads-x2", "gb200-nvl72-x2"}) {
     const Machine machine = loaded(name);
@@ -129,30 +129,31 @@ TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
   }
 }
 
-// Each of the four GPUs of a node forms a group with the corresponding GPU of the other node: all four share the NICs.
-TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
+// Each of the four GPUs of a node forms a group with the corresponding GPU of the other node, so four groups share the
+// NICs.
+TEST(Group, SharesTheNicsWithOtherGroupsOnItsNodes) {
   Machine machine = two_nodes();
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
-    auto alone = machine.network->collective;  // This is how a file without rates for groups is read.
-    alone.rate.value.value *= share_of_nics({1, 1}, {4, nics});
-    machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
+    auto single_group = machine.network->collective;  // This is how a file without rates for groups is read.
+    single_group.rate.value.value *= share_of_nics({1, 1}, {4, nics});
+    machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, single_group);
     return group_of(machine, {stride, ranks, 8}).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
-    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // It is a quarter of the node's rate, for any number of NICs.
+    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // a quarter of the node's rate, for any number of NICs
     EXPECT_DOUBLE_EQ(rate(nics, 1, 8), 40e9) << nics;
   }
 }
 
 TEST(Group, InsideAMeshUsesItsOwnWires) {
   const Machine machine = loaded("mi300x");
-  const double whole = machine.link.collective.rate.value.value;
-  EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, whole / 7.0);
-  EXPECT_DOUBLE_EQ(group_of(machine, {4, 2}).wires->rate.value.value, whole / 7.0);
-  EXPECT_DOUBLE_EQ(group_of(machine, {2, 4}).wires->rate.value.value, whole * 3.0 / 7.0);
-  EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, whole);
+  const double node_rate = machine.link.collective.rate.value.value;
+  EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, node_rate / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, {4, 2}).wires->rate.value.value, node_rate / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, {2, 4}).wires->rate.value.value, node_rate * 3.0 / 7.0);
+  EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, node_rate);
 }
 
 TEST(Group, FarApartInAPcieTreeIsSlowerThanNeighbours) {
@@ -168,7 +169,7 @@ TEST(Group, AcrossNodesOfAMeshHasNoMoreThanItsWiresInside) {
   EXPECT_LE(group_of(machine, {4, 4}).wires->rate.value.value, std::max(inside, across) / 7.0 * 1.0001);
 }
 
-TEST(Group, TakesAsManyTimesAsLongAsItIsStretched) {
+TEST(Group, MultipliesItsTimesByTheStretch) {
   const Machine machine = two_nodes();
   Group group = group_of(machine, {1, 4});
   group.stretch = 1.5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some costs of the H100 node to the picosecond, which show every change of its numbers or of a formula.
+// Tests some costs of the H100 node to the picosecond, so that every change of its numbers or of a formula fails.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,12 +17,12 @@ Machine h100() { return load_machine("h100-sxm"); }
 
 TEST(H100Costs, HoldForGemmsAndCopies) {
   const Accelerator accelerator = h100().accelerator;
-  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
+  const auto gemm = [&](std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
     return estimate_gemm(accelerator, {.m = m, .n = n, .k = k}, sms).time;
   };
-  EXPECT_EQ(product(8192, 7168, 8192, 132), Duration{1'246'611'731});
-  EXPECT_EQ(product(1024, 7168, 8192, 116), Duration{163'087'444});
-  EXPECT_EQ(product(1024, 8192, 3584, 108), Duration{86'061'895});
+  EXPECT_EQ(gemm(8192, 7168, 8192, 132), Duration{1'246'611'731});
+  EXPECT_EQ(gemm(1024, 7168, 8192, 116), Duration{163'087'444});
+  EXPECT_EQ(gemm(1024, 8192, 3584, 108), Duration{86'061'895});
   EXPECT_EQ(memory_bound_time(accelerator, Bytes{std::int64_t{1} << 28}, 132), Duration{93'556'803});
 }
 
@@ -64,8 +64,8 @@ TEST(H100Costs, MatchPublishedReduceScattersWithinAFewPercent) {
 }
 
 TEST(H100Costs, ThePriorIsTheEstimateOfNccl) {
-  // Model over measured time, as reference evaluations of NCCL's formula give it.
-  constexpr std::array<double, 7> known{0.950, 0.965, 0.971, 0.982, 0.992, 0.997, 1.008};
+  // Model over measured time, from a reference evaluation of NCCL's formula.
+  constexpr std::array<double, 7> reference_ratios{0.950, 0.965, 0.971, 0.982, 0.992, 0.997, 1.008};
   const NcclTuning tuning = h100().link.collective.nccl->tuning;
   const NcclEstimate simple = nccl_estimate(tuning, NcclKernel::simple).value();
   CollectiveParameters prior;
@@ -78,7 +78,8 @@ TEST(H100Costs, ThePriorIsTheEstimateOfNccl) {
     EXPECT_EQ(nccl_choice(tuning, {.ranks = 8, .passes = 1, .total = static_cast<double>(total.count)}),
               NcclKernel::simple);
     const double predicted = to_microseconds(reduce_scatter_time(prior, 8, total));
-    EXPECT_NEAR(predicted / published_sweep[i].time_us, known[i], 0.001) << published_sweep[i].mebibytes << " MiB";
+    EXPECT_NEAR(predicted / published_sweep[i].time_us, reference_ratios[i], 0.001)
+        << published_sweep[i].mebibytes << " MiB";
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A GEMM of 4096 x 8192 x 28672 over 8 ranks of an H100, as one kernel whose shards are sent in one piece.
+/// A GEMM of 4096 x 8192 x 28672 over 8 ranks of an H100 node, as one kernel whose shards are sent in one piece.
 struct Kernel {
   explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy)
       : program(generate(operation_of(scope, false), 8, strategy, {.sub_slices = 1})),
@@ -56,7 +56,7 @@ TEST(Implemented, DefaultsAreTheIdealKernels) {
   }
 }
 
-TEST(Implemented, ACallCostsOncePerSite) {
+TEST(Implemented, PerCallIsPaidOncePerSite) {
   const Kernel kernel(Scope::mlp);
   ImplementedSites sites;
   sites.ag_gemm.per_call.value = 40us;
@@ -87,7 +87,7 @@ TEST(Implemented, TransfersAreNoFasterThanTheirRateAndPayForEveryStep) {
   sites.gemm_rs.rate->value = BytesPerSecond{1e15};  // The transport is faster than the link, so the ideal rate stays.
   sites.gemm_rs.per_step.value = 0us;
   EXPECT_EQ(kernel.costs(&sites).duration, kernel.costs(nullptr).duration);
-  sites.gemm_rs.rate_share.value = 0.5;  // The link has 450 GB/s.
+  sites.gemm_rs.rate_share.value = 0.5;  // half of the link's 450 GB/s
   for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
     EXPECT_EQ(kernel.costs(&sites).duration[op], Duration{37'282'702});
   }
@@ -104,7 +104,7 @@ TEST(Implemented, AShardedGemmCostsTheSumOfItsShards) {
   const Duration shard_time = estimate_gemm(h100, shard, h100.sms).time;
   const std::vector<std::size_t> parts = kernel.of_kind(OpKind::gemm);
   ASSERT_EQ(parts.size(), 8U);
-  for (std::size_t i = 1; i < parts.size(); ++i) {  // The first kernel waits as a kernel of a stream does.
+  for (std::size_t i = 1; i < parts.size(); ++i) {  // The first part also has the wait of the kernel in its stream.
     EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(shard_time), 2e-12);
   }
 }
@@ -137,13 +137,13 @@ TEST(Implemented, EveryHandicapIsRemovedSeparately) {
                             .product_time = {.value = 1.2},
                             .rate_share = {.value = 0.3},
                             .separate_sum = {.value = 1}};
-  ImplementedSites left = every_handicap;
+  ImplementedSites remaining = every_handicap;
   for (const Handicap handicap : all_handicaps) {
-    const ImplementedSites fewer = without(left, handicap);
-    EXPECT_NE(kernel.costs(&fewer).duration, kernel.costs(&left).duration) << in_words(handicap);
-    left = fewer;
+    const ImplementedSites fewer = without(remaining, handicap);
+    EXPECT_NE(kernel.costs(&fewer).duration, kernel.costs(&remaining).duration) << in_words(handicap);
+    remaining = fewer;
   }
-  EXPECT_EQ(kernel.costs(&left).duration, kernel.costs(nullptr).duration);
+  EXPECT_EQ(kernel.costs(&remaining).duration, kernel.costs(nullptr).duration);
 }
 
 TEST(Implemented, ParametersWithAnErrorAreRaisedOneByOne) {

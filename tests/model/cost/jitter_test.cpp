@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Jitter spread(double compute, double communication, double rank, double stalls = 0.0) {
+Jitter jitter_with(double compute, double communication, double rank, double stalls = 0.0) {
   Jitter jitter;
   jitter.compute_sigma.value = compute;
   jitter.communication_sigma.value = communication;
@@ -37,7 +37,7 @@ JitterDraws draws_of(const Jitter& jitter, const Program& program, std::uint64_t
   return {std::make_shared<const JitterTables>(jitter), seed, draw_keys(program)};
 }
 
-/// Returns prices that differ from op to op: 10 us and up.
+/// Returns prices that differ from op to op, of 10 us or more.
 Costs some_costs(const Program& program) {
   Costs costs;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -85,11 +85,12 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
   return sum / static_cast<double>(a.size()) / deviation(a) / deviation(b);
 }
 
-TEST(JitterSampler, VectorAndScalarPathsGiveTheSamePicoseconds) {
+TEST(JitterSampler, VectorAndScalarPathsDrawTheSamePicoseconds) {
   for (const std::int32_t ranks : {2, 4, 7}) {
     const Program program = fuse_rs(ranks);
     const Costs costs = some_costs(program);
-    for (const Jitter& jitter : {spread(0.05, 0.1, 0.03, 0.1), spread(0.2, 0.0, 0.0), spread(0.0, 0.2, 0.05)}) {
+    for (const Jitter& jitter :
+         {jitter_with(0.05, 0.1, 0.03, 0.1), jitter_with(0.2, 0.0, 0.0), jitter_with(0.0, 0.2, 0.05)}) {
       const JitterDraws draws = draws_of(jitter, program, 0x123456789abcdef0);
       for (const std::size_t lanes : {4U, 8U, 12U, 16U}) {
         for (const JitterLanes& inner : supported_jitter_lanes()) {
@@ -114,10 +115,10 @@ TEST(JitterSampler, VectorAndScalarPathsGiveTheSamePicoseconds) {
   }
 }
 
-TEST(JitterSampler, ManyRanksTakeSeveralRunsOfWords) {
+TEST(JitterSampler, ManyRanksNeedSeveralRunsOfWords) {
   constexpr std::int32_t ranks = 300;  // 300 x 12 words, 1020 per run
   const Program program = fuse_rs(4);
-  const JitterDraws draws = draws_of(spread(0.1, 0.1, 0.1, 0.05), program);
+  const JitterDraws draws = draws_of(jitter_with(0.1, 0.1, 0.1, 0.05), program);
   std::vector<double> prices(ranks);
   std::iota(prices.begin(), prices.end(), 1e6);
   std::vector<std::vector<double>> sampled;
@@ -130,62 +131,62 @@ TEST(JitterSampler, ManyRanksTakeSeveralRunsOfWords) {
   for (const std::vector<double>& times : sampled) {
     EXPECT_EQ(times, sampled.front());
   }
-  // Rank 299 of 300, and alone: its draws do not depend on the number of ranks.
-  JitterSampler few(draws, ranks, 4);
+  // Samples 20 to 23 of rank 299, in a batch of 4 instead of 12: draws do not depend on the number of lanes.
+  JitterSampler four_lanes(draws, ranks, 4);
   std::vector<double> times(std::size_t{ranks} * 4);
-  few.begin(20);
-  few.sample(0, prices, times.data());
+  four_lanes.begin(20);
+  four_lanes.sample(0, prices, times.data());
   EXPECT_TRUE(std::equal(times.end() - 4, times.end(), sampled[0].end() - 4));
 }
 
 TEST(JitterSampler, OnePriceEqualsThatPriceForEveryRank) {
   const Program program = fuse_rs(4);
-  JitterSampler sampler(draws_of(spread(0.1, 0.1, 0.1, 0.05), program), 4, 8);
-  std::vector<double> of_one_price(32);
-  std::vector<double> each(32);
+  JitterSampler sampler(draws_of(jitter_with(0.1, 0.1, 0.1, 0.05), program), 4, 8);
+  std::vector<double> from_one_price(32);
+  std::vector<double> from_four_prices(32);
   const std::vector<double> price{5e6};
   const std::vector<double> prices(4, 5e6);
   sampler.begin(0);
-  sampler.sample(0, price, of_one_price.data());
-  sampler.sample(0, prices, each.data());
-  EXPECT_EQ(of_one_price, each);
+  sampler.sample(0, price, from_one_price.data());
+  sampler.sample(0, prices, from_four_prices.data());
+  EXPECT_EQ(from_one_price, from_four_prices);
 }
 
 TEST(JitterSampler, KernelsVaryByTheirSigma) {
   const Program program = fuse_rs(4);
-  JitterSampler sampler(draws_of(spread(0.05, 0.2, 0.0), program), 4, 16);
-  const auto products = sampled(sampler, 4, 0, 1e9, 20'000);
+  JitterSampler sampler(draws_of(jitter_with(0.05, 0.2, 0.0), program), 4, 16);
+  const auto gemms = sampled(sampler, 4, 0, 1e9, 20'000);
   const auto transfers = sampled(sampler, 4, 1, 1e9, 20'000);
   ASSERT_EQ(program.ops[0].purpose, Purpose::essential);
   ASSERT_EQ(program.ops[1].purpose, Purpose::communication);
   for (std::size_t rank = 0; rank < 4; ++rank) {
-    EXPECT_NEAR(mean(products[rank]) / 1e9, std::exp(0.05 * 0.05 / 2), 0.002);
-    EXPECT_NEAR(deviation(products[rank]) / 1e9, 0.05, 0.002);
+    EXPECT_NEAR(mean(gemms[rank]) / 1e9, std::exp(0.05 * 0.05 / 2), 0.002);
+    EXPECT_NEAR(deviation(gemms[rank]) / 1e9, 0.05, 0.002);
     EXPECT_NEAR(deviation(transfers[rank]) / 1e9, std::sqrt(std::expm1(0.04) * std::exp(0.04)), 0.01);
   }
-  EXPECT_NEAR(correlation(products[0], products[1]), 0.0, 0.03);
-  EXPECT_NEAR(correlation(products[0], transfers[0]), 0.0, 0.03);
+  EXPECT_NEAR(correlation(gemms[0], gemms[1]), 0.0, 0.03);
+  EXPECT_NEAR(correlation(gemms[0], transfers[0]), 0.0, 0.03);
 }
 
 TEST(JitterSampler, ASlowRankIsSlowInAllItsKernelsButNotOnTheWire) {
   const Program program = fuse_rs(4);
-  JitterSampler sampler(draws_of(spread(0.0, 0.0, 0.03), program), 4, 16);
-  const auto first = sampled(sampler, 4, 0, 1e9, 4000);
-  const auto second = sampled(sampler, 4, 2, 1e9, 4000);
+  JitterSampler sampler(draws_of(jitter_with(0.0, 0.0, 0.03), program), 4, 16);
+  const auto first_gemm = sampled(sampler, 4, 0, 1e9, 4000);
+  const auto second_gemm = sampled(sampler, 4, 2, 1e9, 4000);
   const auto transfers = sampled(sampler, 4, 1, 1e9, 4000);
   ASSERT_EQ(program.ops[2].purpose, Purpose::essential);
-  EXPECT_EQ(first, second);
-  EXPECT_NEAR(deviation(first[2]) / 1e9, 0.03, 0.002);
-  EXPECT_NEAR(correlation(first[0], first[1]), 0.0, 0.06);
+  EXPECT_EQ(first_gemm, second_gemm);
+  EXPECT_NEAR(deviation(first_gemm[2]) / 1e9, 0.03, 0.002);
+  EXPECT_NEAR(correlation(first_gemm[0], first_gemm[1]), 0.0, 0.06);
   EXPECT_EQ(transfers[0], std::vector<double>(4000, 1e9));
 }
 
 TEST(JitterSampler, StallsAreAsRareAndAsLongAsStated) {
   const Program program = fuse_rs(2);
-  JitterSampler sampler(draws_of(spread(0.0, 0.0, 0.0, 0.01), program), 2, 16);
+  JitterSampler sampler(draws_of(jitter_with(0.0, 0.0, 0.0, 0.01), program), 2, 16);
   const std::vector<double> times = sampled(sampler, 2, 0, 1e6, 200'000)[0];
   const auto stalled = std::count_if(times.begin(), times.end(), [](double time) { return time > 1e6; });
-  EXPECT_NEAR(static_cast<double>(stalled), 2000, 4 * 45);  // This is four standard deviations.
+  EXPECT_NEAR(static_cast<double>(stalled), 2000, 4 * 45);  // four standard deviations
   // (time - price) / 5 us exceeds 10^(1/2.5) in a tenth of all stalls.
   const double limit = 1e6 + 5e6 * std::pow(10.0, 1 / 2.5);
   const auto longest = std::count_if(times.begin(), times.end(), [&](double time) { return time > limit; });
@@ -195,13 +196,13 @@ TEST(JitterSampler, StallsAreAsRareAndAsLongAsStated) {
 
 TEST(JitterSampler, OpsThatTakeNoTimeNeverStall) {
   const Program program = fuse_rs(2);
-  JitterSampler sampler(draws_of(spread(0.1, 0.1, 0.1, 0.1), program), 2, 16);
+  JitterSampler sampler(draws_of(jitter_with(0.1, 0.1, 0.1, 0.1), program), 2, 16);
   EXPECT_EQ(sampled(sampler, 2, 0, 0.0, 1600)[0], std::vector<double>(1600, 0.0));
 }
 
 TEST(JitterSampler, AMeasuredSampleReplacesTheLognormal) {
   const Program program = fuse_rs(2);
-  Jitter jitter = spread(0.5, 0.0, 0.0);
+  Jitter jitter = jitter_with(0.5, 0.0, 0.0);
   jitter.compute_ratios = {1.0, 1.0, 1.5, 1.5};
   JitterSampler sampler(draws_of(jitter, program), 2, 16);
   const std::vector<double> times = sampled(sampler, 2, 0, 1e9, 4000)[0];
@@ -211,7 +212,7 @@ TEST(JitterSampler, AMeasuredSampleReplacesTheLognormal) {
 }
 
 TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstGemm) {
-  const Jitter jitter = spread(0.05, 0.05, 0.03);
+  const Jitter jitter = jitter_with(0.05, 0.05, 0.03);
   const Program serial = fuse_rs(4, "serial");
   const Program fused = fuse_rs(4);
   JitterSampler of_serial(draws_of(jitter, serial), 4, 8);
@@ -222,7 +223,7 @@ TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstGemm) {
 
 // The digest is fixed; a compiler, processor or maths library that draws other numbers fails here.
 TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
-  JitterDraws draws{.tables = std::make_shared<const JitterTables>(spread(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
+  JitterDraws draws{.tables = std::make_shared<const JitterTables>(jitter_with(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
   for (std::uint32_t op = 0; op < 64; ++op) {
     draws.keys.push_back({.step = op / 3, .purpose = op % 3});
   }
@@ -244,32 +245,32 @@ TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
   }
 }
 
-TEST(JitterSampler, ASeedIsAnotherRun) {
+TEST(JitterSampler, AnotherSeedDrawsAnotherRun) {
   const Program program = fuse_rs(2);
-  JitterSampler first(draws_of(spread(0.1, 0.1, 0.1), program, 1), 2, 8);
-  JitterSampler second(draws_of(spread(0.1, 0.1, 0.1), program, 2), 2, 8);
+  JitterSampler first(draws_of(jitter_with(0.1, 0.1, 0.1), program, 1), 2, 8);
+  JitterSampler second(draws_of(jitter_with(0.1, 0.1, 0.1), program, 2), 2, 8);
   EXPECT_NE(sampled(first, 2, 0, 1e9, 8), sampled(second, 2, 0, 1e9, 8));
 }
 
 TEST(Jittered, ADrawIsAPhiloxWordOfItsPlace) {
   const Program program = fuse_rs(4);
-  const JitterDraws draws = draws_of(spread(0.05, 0.0, 0.0), program, 7);
+  const JitterDraws draws = draws_of(jitter_with(0.05, 0.0, 0.0), program, 7);
   const Costs costs = some_costs(program);
   const Costs sampled = jittered(program, costs, draws, 4 * 9 + 2);
-  const double factor = draws.tables->kernel(false)->at(philox({9, 3, 1, 0}, 7)[2]);  // The second GEMM of rank 3.
+  const double factor = draws.tables->kernel(false)->at(philox({9, 3, 1, 0}, 7)[2]);  // the second GEMM of rank 3
   ASSERT_EQ(draws.keys[2], (DrawKey{.step = 1, .purpose = 0}));
   EXPECT_EQ(sampled.of(3, 2).count(), std::llround(static_cast<double>(costs.duration[2].count()) * factor));
 }
 
 TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   const Program program = fuse_rs(4);
-  const JitterDraws draws = draws_of(spread(0.05, 0.05, 0.03), program);
+  const JitterDraws draws = draws_of(jitter_with(0.05, 0.05, 0.03), program);
   Costs costs = some_costs(program);
-  const Costs plain = jittered(program, costs, draws, 5);
-  EXPECT_NE(plain.of(1, 2), costs.of(1, 2));
-  EXPECT_EQ(plain.undisturbed_of(1, 2), costs.of(1, 2));
-  EXPECT_EQ(plain.issue, costs.issue);
-  EXPECT_EQ(essential_time(program, plain, 1), essential_time(program, costs, 1));
+  const Costs drawn = jittered(program, costs, draws, 5);
+  EXPECT_NE(drawn.of(1, 2), costs.of(1, 2));
+  EXPECT_EQ(drawn.undisturbed_of(1, 2), costs.of(1, 2));
+  EXPECT_EQ(drawn.issue, costs.issue);
+  EXPECT_EQ(essential_time(program, drawn, 1), essential_time(program, costs, 1));
 
   costs.undisturbed.assign(program.ops.size(), 3us);
   EXPECT_EQ(jittered(program, costs, draws, 5).undisturbed_of(1, 2), Duration{3us});
@@ -282,12 +283,12 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   }
   const Costs differing = jittered(program, by_rank, draws, 5);
   EXPECT_EQ(differing.undisturbed_of(3, 2), by_rank.of(3, 2));
-  EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(plain.of(3, 2).count()), 4.0);
+  EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(drawn.of(3, 2).count()), 4.0);
 }
 
 TEST(Jitter, DependsOnTheParametersItDraws) {
   const auto kind = [](Provenance provenance) { return static_cast<std::size_t>(provenance); };
-  Jitter jitter = spread(0.01, 0.0, 0.0);
+  Jitter jitter = jitter_with(0.01, 0.0, 0.0);
   jitter.compute_sigma.provenance = Provenance::measured;
   jitter.communication_sigma.provenance = Provenance::published;
   EXPECT_TRUE(leans_on(jitter)[kind(Provenance::measured)]);
@@ -302,10 +303,10 @@ TEST(Jitter, DependsOnTheParametersItDraws) {
 TEST(Jittered, WithoutJitterNothingChanges) {
   const Program program = fuse_rs(4);
   const Costs costs = some_costs(program);
-  const Costs same = jittered(program, costs, draws_of(Jitter{}, program), 3);
+  const Costs unchanged = jittered(program, costs, draws_of(Jitter{}, program), 3);
   for (Rank rank = 0; rank < 4; ++rank) {
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      EXPECT_EQ(same.of(rank, op), costs.of(rank, op));
+      EXPECT_EQ(unchanged.of(rank, op), costs.of(rank, op));
     }
   }
 }

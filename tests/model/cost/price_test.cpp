@@ -15,14 +15,15 @@ namespace {
 
 Machine as_shipped(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a machine without waits between the kernels of a stream, so that the price of an op is that of its kernel.
+/// Returns a machine without waits between the kernels of a stream, so that the price of an op equals the time of its
+/// kernel.
 Machine machine(const char* file) {
-  Machine prompt = as_shipped(file);
-  prompt.accelerator.stream_gap.value = Duration::zero();
-  return prompt;
+  Machine gapless = as_shipped(file);
+  gapless.accelerator.stream_gap.value = Duration::zero();
+  return gapless;
 }
 
-/// Llama-3.1-70B with 32K tokens and one schedule, priced.
+/// Prices one schedule of Llama-3.1-70B with 32K tokens.
 struct Priced {
   Priced(Scope scope, std::int32_t ranks, const char* strategy, const Machine& on, const PriceOptions& options = {},
          const StrategyOptions& schedule = {})
@@ -50,8 +51,8 @@ struct Priced {
 TEST(Price, SerialOpsHaveTheMachineToThemselves) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "serial", h100);
-  const GemmSize product{.m = 32768, .n = 2 * 28672 / 8, .k = 8192};
-  EXPECT_EQ(priced.costs.duration[1], estimate_gemm(h100.accelerator, product, 132).time);
+  const GemmSize gemm{.m = 32768, .n = 2 * 28672 / 8, .k = 8192};
+  EXPECT_EQ(priced.costs.duration[1], estimate_gemm(h100.accelerator, gemm, 132).time);
   EXPECT_EQ(priced.costs.compute, priced.costs.duration[1]);
   EXPECT_EQ(priced.costs.duration[0], all_gather_time(h100.link, 8, Bytes{32768LL * 8192 * 2}));
   EXPECT_EQ(priced.costs.issue[0], h100.link.collective.issue_cost.value);
@@ -59,7 +60,7 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
   EXPECT_EQ(priced.costs.issue[1], h100.accelerator.launch_cost.value + h100.accelerator.event_cost.value);
 }
 
-TEST(Price, AGemmBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
+TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
   GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
@@ -68,8 +69,8 @@ TEST(Price, AGemmBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   EXPECT_EQ(priced.costs.duration[first], estimate_gemm(h100.accelerator, part, 132 - 16).time);
   EXPECT_EQ(priced.costs.undisturbed[first], estimate_gemm(h100.accelerator, part, 132).time);
   EXPECT_EQ(priced.costs.duration.back(), priced.costs.undisturbed.back());
-  const Priced alone(Scope::gate_up, 8, "commfuse", h100, {.interference = Interference::none});
-  EXPECT_EQ(alone.costs.duration, alone.costs.undisturbed);
+  const Priced without_interference(Scope::gate_up, 8, "commfuse", h100, {.interference = Interference::none});
+  EXPECT_EQ(without_interference.costs.duration, without_interference.costs.undisturbed);
 }
 
 TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
@@ -103,7 +104,7 @@ TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
   }
 }
 
-TEST(Price, TheBoundMakesTheScoresOfTheBestCutWhereAttentionIsNotFused) {
+TEST(Price, TheBoundComputesTheScoresOfTheBestCutOfUnfusedAttention) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const PriceOptions unfused{.attention = AttentionKernel::unfused};
   const AttentionSize size{.seq = 32768, .heads = 8, .kv_heads = 1};
@@ -116,12 +117,12 @@ TEST(Price, TheBoundMakesTheScoresOfTheBestCutWhereAttentionIsNotFused) {
     return sum;
   };
   const Priced bound(Scope::attention, 8, "fused_kernel", h100, unfused, {.sub_slices = 2});
-  Duration least = Duration::max();
+  Duration shortest_sum = Duration::max();
   for (const std::int64_t parts : {1, 2, 4, 8, 16}) {  // 8 ranks with two blocks each can have these parts.
-    least = std::min(least, in_parts(parts));
+    shortest_sum = std::min(shortest_sum, in_parts(parts));
   }
-  EXPECT_LT(least, in_parts(1));
-  EXPECT_EQ(bound.costs.duration[bound.first(OpKind::attention)], least);
+  EXPECT_LT(shortest_sum, in_parts(1));
+  EXPECT_EQ(bound.costs.duration[bound.first(OpKind::attention)], shortest_sum);
   const Priced serial(Scope::attention, 8, "serial", h100, unfused);
   EXPECT_EQ(serial.costs.duration[serial.first(OpKind::attention)], in_parts(1));
   // A fused kernel skips masked scores, whether cut or not.
@@ -137,18 +138,19 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
   const Duration gap = h100.accelerator.graph_node_gap.value;
   std::vector<std::size_t> launched;
   for (std::size_t op = 0; op < stream.program.ops.size(); ++op) {
-    const bool alone = graph.costs.duration[op] - stream.costs.duration[op] == gap;
-    EXPECT_EQ(alone, stream.costs.issue[op] > Duration{});
-    if (alone) {
+    const bool has_gap = graph.costs.duration[op] - stream.costs.duration[op] == gap;
+    EXPECT_EQ(has_gap, stream.costs.issue[op] > Duration{});
+    if (has_gap) {
       launched.push_back(op);
     }
   }
-  // The kernel of gate-up with four parts and three exchanges; the activation; the kernel of down.
+  // Ops 0 to 6 are the kernel of gate-up (four parts, three exchanges), op 7 is the activation, and op 8 is the first
+  // part of the kernel of down.
   EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8}));
   EXPECT_EQ(stream.costs.issue[0], h100.accelerator.launch_cost.value);
 }
 
-TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
+TEST(Price, AGradientSummedByShardIsReadAndWrittenInFp32EachTime) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down_backward, 8, "commfuse", h100, {}, {.sum = Sum::arrival});
   GemmSize whole{.m = 28672 / 8, .n = 8192, .k = 32768, .out = DType::fp32};
@@ -170,7 +172,7 @@ TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
   for (std::size_t i = 1; i < gradients.size(); ++i) {
     EXPECT_EQ(priced.costs.undisturbed[gradients[i]], adding);
   }
-  // Unfused it is one GEMM.
+  // In the uncut work the gradient is one GEMM.
   EXPECT_EQ(priced.costs.compute,
             estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
 }
@@ -198,27 +200,27 @@ TEST(Price, AGraphPaysOneLaunchAndAGapPerNode) {
 TEST(Price, AStreamWaitsBeforeKernelsButNotBeforeCommunication) {
   const Machine h100 = as_shipped("hardware/h100-sxm.yaml");
   ASSERT_EQ(h100.accelerator.stream_gap.value, std::chrono::nanoseconds(1400));
-  const Machine without = machine("hardware/h100-sxm.yaml");
+  const Machine gapless_h100 = machine("hardware/h100-sxm.yaml");
   for (const Interference interference : {Interference::none, Interference::constant, Interference::dynamic}) {
     for (const auto& [scope, strategy] :
          {std::pair{Scope::down, "commfuse"}, std::pair{Scope::mlp, "serial"}, std::pair{Scope::mlp, "fused_kernel"}}) {
       const PriceOptions options{.interference = interference};
       const Priced waits(scope, 4, strategy, h100, options);
-      const Priced prompt(scope, 4, strategy, without, options);
+      const Priced gapless(scope, 4, strategy, gapless_h100, options);
       std::size_t waiting = 0;
       for (std::size_t op = 0; op < waits.program.ops.size(); ++op) {
         const OpKind kind = waits.program.ops[op].kind;
         const bool is_launched = waits.costs.issue[op] > Duration::zero();
         const bool is_kernel = kind == OpKind::gemm || kind == OpKind::elementwise;
         const Duration gap = is_launched && is_kernel ? h100.accelerator.stream_gap.value : Duration::zero();
-        EXPECT_EQ(waits.costs.duration[op] - prompt.costs.duration[op], gap) << strategy << op;
-        EXPECT_EQ(waits.costs.undisturbed[op] - prompt.costs.undisturbed[op], gap) << strategy << op;
+        EXPECT_EQ(waits.costs.duration[op] - gapless.costs.duration[op], gap) << strategy << op;
+        EXPECT_EQ(waits.costs.undisturbed[op] - gapless.costs.undisturbed[op], gap) << strategy << op;
         waiting += gap > Duration::zero() ? 1 : 0;
       }
       EXPECT_GT(waiting, 0U) << strategy;
       // The uncut, undisturbed work waits once per kernel.
       const auto kernels = static_cast<std::int64_t>(waits.program.unfused.size());
-      EXPECT_EQ(waits.costs.compute - prompt.costs.compute, kernels * h100.accelerator.stream_gap.value);
+      EXPECT_EQ(waits.costs.compute - gapless.costs.compute, kernels * h100.accelerator.stream_gap.value);
     }
   }
 }

@@ -9,7 +9,7 @@
 namespace commfuse {
 namespace {
 
-/// The MLP of Llama-3.1-70B on 8 ranks by one schedule.
+/// The MLP of Llama-3.1-70B on 8 ranks with one schedule.
 struct Mlp {
   explicit Mlp(const char* strategy, std::int64_t seq = 4096)
       : program(generate(operation_of(Scope::mlp, true), Mesh{{{"tp", 8}}}, 0, *find_strategy(strategy), {})),
@@ -49,7 +49,7 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
 }
 
-PricedShape product(std::int64_t m, std::int64_t n, std::int64_t k) {
+PricedShape gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
   PricedShape shape;
   shape.size[static_cast<std::size_t>(FitSize::m)] = m;
   shape.size[static_cast<std::size_t>(FitSize::n)] = n;
@@ -68,14 +68,14 @@ TEST(PricedShape, TheLimitOfAnOpSelectsItsResidual) {
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.04;
   fit.by_limit = {0.5, 1.0, 2.0, 0.25};
-  EXPECT_EQ(limit_of(product(1, 128, 128), machine, 1), Limit::latency);
-  EXPECT_EQ(residual_of(product(1, 128, 128), machine, 1), 0.02);
-  EXPECT_EQ(limit_of(product(1, 16384, 16384), machine, 1), Limit::bandwidth);  // 537 MB of weights
-  EXPECT_EQ(residual_of(product(1, 16384, 16384), machine, 1), 0.04);
-  EXPECT_EQ(limit_of(product(512, 1024, 16384), machine, 1), Limit::few_tiles);  // 32 tiles of 128 x 128
-  EXPECT_EQ(residual_of(product(512, 1024, 16384), machine, 1), 0.08);
-  EXPECT_EQ(limit_of(product(8192, 8192, 8192), machine, 1), Limit::compute);
-  EXPECT_EQ(residual_of(product(8192, 8192, 8192), machine, 1), 0.01);
+  EXPECT_EQ(limit_of(gemm(1, 128, 128), machine, 1), Limit::latency);
+  EXPECT_EQ(residual_of(gemm(1, 128, 128), machine, 1), 0.02);
+  EXPECT_EQ(limit_of(gemm(1, 16384, 16384), machine, 1), Limit::bandwidth);  // 537 MB of weights
+  EXPECT_EQ(residual_of(gemm(1, 16384, 16384), machine, 1), 0.04);
+  EXPECT_EQ(limit_of(gemm(512, 1024, 16384), machine, 1), Limit::few_tiles);  // 32 tiles of 128 x 128
+  EXPECT_EQ(residual_of(gemm(512, 1024, 16384), machine, 1), 0.08);
+  EXPECT_EQ(limit_of(gemm(8192, 8192, 8192), machine, 1), Limit::compute);
+  EXPECT_EQ(residual_of(gemm(8192, 8192, 8192), machine, 1), 0.01);
 }
 
 TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) {
@@ -87,7 +87,7 @@ TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) 
     put(FitSize::seq, seq);
     put(FitSize::n, heads);
     put(FitSize::k, 128);
-    // Keys and values have the same number of heads, with 2 bytes per element.
+    // Keys and values have as many heads as the queries, and 2 bytes per element.
     put(FitSize::bytes, 2 * 2 * 128 * batch * seq * heads);
     return limit_of(shape, machine, 1);
   };
@@ -131,7 +131,7 @@ TEST(PricedShape, FitsCoverHalfToTwiceTheSeenSizesAndReportTheRest) {
   sees(FitSize::k, 7168, 16384);
   EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());
   sees(FitSize::m, 1, 2047);
-  sees(FitSize::k, 7169, 16384);  // half of it, rounded up, is 3585, and one k is 3584
+  sees(FitSize::k, 7169, 16384);  // half of 7169, rounded up, is 3585, and the smaller k is 3584
   EXPECT_EQ(
       outside_fit(mlp.program, mlp.sizes, machine),
       (std::vector<std::string>{"m 4K: GEMMs were measured up to 2047", "k 3584: GEMMs were measured from 7169"}));

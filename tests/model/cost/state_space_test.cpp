@@ -40,10 +40,10 @@ TEST(Scan, MovesItsInputsTwiceAndItsStatesFourTimes) {
 }
 
 TEST(Scan, TakesTheLongerOfComputeAndTrafficAndEveryFloor) {
-  EXPECT_EQ(scan_time(plain(), small), 5 * 2us + Duration{1'664'000});  // bytes: 1.664 MB at 1 TB/s
+  EXPECT_EQ(scan_time(plain(), small), 5 * 2us + Duration{1'664'000});  // traffic: 1.664 MB at 1 TB/s
   Accelerator fast = plain();
   fast.hbm_bandwidth.value = {1e15};
-  EXPECT_EQ(scan_time(fast, small), 5 * 2us + Duration{163'840});  // products: 16.384 MFLOP at 100 TFLOP/s
+  EXPECT_EQ(scan_time(fast, small), 5 * 2us + Duration{163'840});  // compute: 16.384 MFLOP at 100 TFLOP/s
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a mesh with round numbers: 28 GB/s per wire, 137 for all wires of a GPU together.
+/// Returns a mesh with round numbers: 28 GB/s per wire, 137 GB/s for all wires of a GPU together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -23,7 +23,7 @@ Machine mesh_of_wires() {
   return mesh;
 }
 
-/// Gate and up of Llama-3.1-70B, 32K tokens.
+/// Prices scope gate_up of Llama-3.1-70B with 32K tokens.
 struct Priced {
   Priced(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const PriceOptions& how = {})
       : program(generate(operation_of(Scope::gate_up, true), ranks, commfuse_strategy, options)),
@@ -53,7 +53,7 @@ constexpr StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
 
 BytesPerSecond part(const Parameter<BytesPerSecond>& rate, int of) { return {rate.value.value / of}; }
 
-// Seven peers on two lanes: three times two of them, then the last peer alone.
+// Seven peers on two lanes: three pairs of transfers, then the last peer alone.
 TEST(Wires, AreOnePortForAllLanesOfASwitch) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int32_t lanes : {1, 2, 7}) {
@@ -61,9 +61,9 @@ TEST(Wires, AreOnePortForAllLanesOfASwitch) {
     const std::vector<std::size_t> exchanges = priced.exchanges();
     ASSERT_EQ(exchanges.size(), 7U);
     for (std::size_t i = 0; i < 7; ++i) {
-      const int abreast = lanes == 2 && i == 6 ? 1 : lanes;
+      const int concurrent = lanes == 2 && i == 6 ? 1 : lanes;
       EXPECT_EQ(priced.costs.duration[exchanges[i]],
-                p2p_time(h100.link.peer, shard(8), part(h100.link.peer.rate, abreast)))
+                p2p_time(h100.link.peer, shard(8), part(h100.link.peer.rate, concurrent)))
           << lanes;
       EXPECT_EQ(priced.costs.undisturbed[exchanges[i]], priced.costs.duration[exchanges[i]]);
     }
@@ -82,8 +82,8 @@ TEST(Wires, AreOnePerPeerOfAMeshUpToTheirSum) {
   }
 }
 
-TEST(Wires, AreTheSameToTheSamePeer) {
-  // Both halves of two ranks go to the other rank; four ranks use two wires.
+TEST(Wires, AreSharedByLanesToTheSamePeer) {
+  // With two ranks, both halves go to the same peer over one wire. With four ranks, they use two wires.
   const Machine mesh = mesh_of_wires();
   const Priced two(2, halves, mesh);
   const Priced four(4, halves, mesh);
@@ -99,14 +99,14 @@ TEST(Wires, AreTheSameToTheSamePeer) {
 
 TEST(Wires, AreSharedWithoutInterferenceToo) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Priced with(8, direct(7), h100);
-  const Priced without(8, direct(7), h100, {.interference = Interference::none});
-  for (const std::size_t op : with.exchanges()) {
-    EXPECT_EQ(with.costs.duration[op], without.costs.duration[op]);
+  const Priced disturbed(8, direct(7), h100);
+  const Priced undisturbed(8, direct(7), h100, {.interference = Interference::none});
+  for (const std::size_t op : disturbed.exchanges()) {
+    EXPECT_EQ(disturbed.costs.duration[op], undisturbed.costs.duration[op]);
   }
 }
 
-TEST(Wires, AcrossNodesAreNotThoseInside) {
+TEST(Wires, AcrossNodesDifferFromWiresInsideANode) {
   // In nested rings the outer transfer has the network to itself, and the inner transfers have the node.
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Priced nested(16, {.inner = 8}, cluster);
@@ -120,13 +120,14 @@ TEST(Wires, AcrossNodesAreNotThoseInside) {
   const Bytes half{shard(16).count / 2};
   const std::vector<std::size_t> ops = ring.exchanges();
   EXPECT_EQ(ring.costs.of(7, ops[0]), p2p_time(cluster.network->peer, half));
-  // Rank 6 receives from ranks 7 and 5 by one port, though rank 7 sends nothing else inside its node.
+  // Rank 6 receives from ranks 7 and 5 through one port, though rank 7 sends nothing else inside its node.
   EXPECT_EQ(ring.costs.of(7, ops[1]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(3, ops[0]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(8, ops[1]), p2p_time(cluster.network->peer, half));
 }
 
-// Returns two bridges of four GPUs under two roots, joined at 8 GB/s; a pair gets 20 GB/s of a wire's 25.
+/// Returns two bridges of four GPUs under two roots. A pair gets 20 of a wire's 25 GB/s, or 8 of the 10 GB/s between
+/// the roots.
 Machine two_roots() {
   Machine machine = commfuse::machine("hardware/h100-sxm.yaml");
   machine.link.peer.rate.value = BytesPerSecond{20e9};
@@ -144,9 +145,10 @@ Machine two_roots() {
   return machine;
 }
 
-// In step s a GPU sends to the GPU s further, so s GPUs of each root, at most four, send across to the other root. A
-// pair across has 20 x 10 / 25 = 8 GB/s alone, which is also the rate of all transfers between the roots together.
-TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
+// In step s a GPU sends to the GPU s places further, so s GPUs of each root, at most four, send across to the other
+// root. A pair across has 20 x 10 / 25 = 8 GB/s alone, which is also the rate of all transfers between the roots
+// together.
+TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
   const Machine tree = two_roots();
   const Priced priced(8, direct(1), tree);
   const std::vector<std::size_t> exchanges = priced.exchanges();
@@ -161,7 +163,8 @@ TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
   }
 }
 
-// A node has eight GPUs and two NICs; in the step of distance eight all GPUs send across, four by each NIC.
+// A node has eight GPUs and two NICs; in the step of distance eight all GPUs send across, four through
+// each NIC.
 TEST(Wires, IncludeNicsThatTheGpusOfANodeShare) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster);
@@ -170,10 +173,10 @@ TEST(Wires, IncludeNicsThatTheGpusOfANodeShare) {
   for (const Rank rank : {0, 7, 8, 15}) {
     EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, shard(16), part(nic.rate, 4))) << rank;
   }
-  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // Only this GPU sends across from there.
+  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // Only this GPU of its node sends across.
 }
 
-// The engine itself shares wires, so its prices are those of exchanges alone.
+// The engine itself shares wires, so its prices are for exchanges that run alone.
 TEST(Wires, AreNotSharedInPricesForTheEngine) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster, {.interference = Interference::dynamic});
@@ -201,7 +204,7 @@ TEST(Wires, CountTowardsProvenanceWhereTheyAreShared) {
   EXPECT_TRUE(measured(halves));
 }
 
-TEST(Wires, SixtyFourRanksOnSixtyThreeLanesArePricedAtOnce) {
+TEST(Wires, SixtyFourRanksOnSixtyThreeLanesHaveSixtyTwoRivals) {
   const Program program = generate(operation_of(Scope::gate_up, true), 64, commfuse_strategy, direct(63));
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
   for (std::size_t op = 0; op < program.ops.size(); ++op) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests copies of a node, both published and made up: the verdict, and the named GPU or pair.
+// Tests the verdicts on copies of a node, both published and made up, and the GPU or pair that they name.
 #include "model/expect/copies.h"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ TEST(Copies, WiresAndTheirSharesMakeTheExpectedRate) {
   EXPECT_NEAR(expected_copy(pcie, 0, 7, false).value, 0.70 * 63e9, 1e3);
 }
 
-// The medians are those of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
+// The rates are medians of matrices that users of nvbandwidth published; docs/decisions/0070 names the sources.
 TEST(Copies, PublishedMatricesAreHealthy) {
   struct Published {
     const char* machine;
@@ -120,15 +120,16 @@ TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
 
 TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
   const Machine machine = load_machine("gb200");
-  const CopyJudgement alike = judged(machine, {host_table_of("to", 4, [](int) { return 90.0; })});
-  EXPECT_EQ(alike.health, Health::undecided);
-  EXPECT_DOUBLE_EQ(alike.rate_share, 1.0);
-  const CopyJudgement other = judged(machine, {host_table_of("to", 4, [](int gpu) { return gpu == 2 ? 40.0 : 90.0; })});
-  EXPECT_EQ(other.health, Health::bad);
-  EXPECT_EQ(other.suspects.front().subject, "GPU 2");
+  const CopyJudgement equal_gpus = judged(machine, {host_table_of("to", 4, [](int) { return 90.0; })});
+  EXPECT_EQ(equal_gpus.health, Health::undecided);
+  EXPECT_DOUBLE_EQ(equal_gpus.rate_share, 1.0);
+  const CopyJudgement slow_gpu =
+      judged(machine, {host_table_of("to", 4, [](int gpu) { return gpu == 2 ? 40.0 : 90.0; })});
+  EXPECT_EQ(slow_gpu.health, Health::bad);
+  EXPECT_EQ(slow_gpu.suspects.front().subject, "GPU 2");
 }
 
-TEST(Copies, APartialMatrixIsNeverHealthyAndForeignGpusAreOmitted) {
+TEST(Copies, APartialMatrixIsNeverHealthyAndUnknownGpusAreOmitted) {
   const Machine machine = load_machine("h100-sxm");
   const CopyJudgement part = judged(machine, {table_of("read", 4, [](int, int) { return 390.0; })});
   EXPECT_EQ(part.health, Health::undecided);
@@ -148,7 +149,7 @@ double normal(std::uint32_t node, std::uint32_t which) {
   return sum;
 }
 
-/// Returns a healthy node with the errors that copies.cpp states, and one pair of it at a share of its rate.
+/// Returns a node with the errors that copies.cpp states, with one pair at `share` of its rate.
 std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, double share) {
   const double shared_error = 0.05 * normal(node, 0);
   std::uint32_t which = 0;
@@ -159,21 +160,21 @@ std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, d
   return {table_of("read", 8, rate), table_of("write", 8, rate)};
 }
 
-TEST(Copies, FalseAlarmsKeepToTheirShareAndHalfARateIsSeen) {
+TEST(Copies, FalseAlarmsAreRareAndAPairAtHalfItsRateIsNamed) {
   const Machine machine = load_machine("h100-sxm");
-  int called = 0;
+  int false_alarms = 0;
   int named = 0;
   constexpr std::uint32_t nodes = 300;
   for (std::uint32_t node = 0; node < nodes; ++node) {
     const std::pair<int, int> pair{static_cast<int>(node % 4), static_cast<int>(4 + node % 3)};
-    called += judged(machine, made_node(node, pair, 1.0)).health == Health::bad ? 1 : 0;
+    false_alarms += judged(machine, made_node(node, pair, 1.0)).health == Health::bad ? 1 : 0;
     const CopyJudgement judgement = judged(machine, made_node(node, pair, 0.5));
     named += judgement.health == Health::bad &&
                      judgement.suspects.front().subject == fmt::format("GPU {} – GPU {}", pair.first, pair.second)
                  ? 1
                  : 0;
   }
-  EXPECT_LE(called, 3);
+  EXPECT_LE(false_alarms, 3);
   EXPECT_EQ(named, 300);
 }
 

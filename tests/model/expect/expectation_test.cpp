@@ -45,7 +45,8 @@ TEST(Expectation, FitsMessagesToTheMachine) {
   EXPECT_TRUE(fits(load_machine("dgx-h100-x2"), {.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {1}}));
 }
 
-// 15.87% lie above one standard error: e^0.1 = 1.10517 times the time; as much lies below.
+// 15.87% of a normal distribution lies more than one standard error above the mean: e^0.1 = 1.10517 times the time. The
+// same share lies more than one standard error below the mean.
 TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   const Expected expected{
       .message = all_reduce_of(gib), .time = std::chrono::milliseconds(1), .shared_error = 0.06, .own_error = 0.08};
@@ -73,7 +74,7 @@ TEST(Expectation, NamesTheFitAndTheParametersBehindATime) {
   EXPECT_EQ(expectation.of(all_reduce_of(1024)).limit, Limit::latency);
 }
 
-TEST(Expectation, SaturatesWhereNineTenthsAreReached) {
+TEST(Expectation, SaturatesAtNineTenthsOfTheBandwidth) {
   const Expectation expectation(load_machine("h100-sxm"));
   const Bytes size = expectation.saturation(all_reduce_of(1));
   EXPECT_EQ(size.count, std::int64_t{256} << 20U);
@@ -81,9 +82,9 @@ TEST(Expectation, SaturatesWhereNineTenthsAreReached) {
 
 TEST(MachineChange, LinksAtHalfTheirRateTakeALongMessageTwiceAsLong) {
   const Machine machine = load_machine("h100-sxm");
-  const Message long_one = all_reduce_of(64 * gib);
-  const double ratio =
-      to_seconds(message_time(with_link_rates(machine, 0.5), long_one)) / to_seconds(message_time(machine, long_one));
+  const Message long_message = all_reduce_of(64 * gib);
+  const double ratio = to_seconds(message_time(with_link_rates(machine, 0.5), long_message)) /
+                       to_seconds(message_time(machine, long_message));
   EXPECT_NEAR(ratio, 2.0, 0.001);
 }
 
@@ -97,12 +98,12 @@ TEST(MachineChange, WithoutSumsInTheSwitchTheRingTakesOver) {
   EXPECT_EQ(message_time(rings, gather), message_time(machine, gather));
 }
 
-TEST(MachineChange, FewerCtasSlowRingsAndNoSumsInTheSwitch) {
+TEST(MachineChange, FewerCtasSlowRingsButNotSumsInTheSwitch) {
   const Machine machine = load_machine("h100-sxm");
-  const Machine few = with_ctas(machine, 12);  // The machine has 24.
+  const Machine twelve_ctas = with_ctas(machine, 12);  // The machine has 24.
   const Message gather{.op = LinkOp::all_gather, .gpus = 8, .nodes = 1, .bytes = {64 * gib}};
-  EXPECT_NEAR(to_seconds(message_time(few, gather)) / to_seconds(message_time(machine, gather)), 2.0, 0.01);
-  EXPECT_EQ(message_time(few, all_reduce_of(gib)), message_time(machine, all_reduce_of(gib)));
+  EXPECT_NEAR(to_seconds(message_time(twelve_ctas, gather)) / to_seconds(message_time(machine, gather)), 2.0, 0.01);
+  EXPECT_EQ(message_time(twelve_ctas, all_reduce_of(gib)), message_time(machine, all_reduce_of(gib)));
   EXPECT_EQ(message_time(with_ctas(machine, 100), gather), message_time(machine, gather));
 }
 
@@ -115,7 +116,7 @@ TEST(MachineChange, LatenciesAndClocksSlowSmallMessages) {
   EXPECT_GT(message_time(with_clock(machine, 0.5), small), message_time(machine, small));
 }
 
-TEST(MachineChange, RailsAndNetworkRatesLeaveTheNodeAlone) {
+TEST(MachineChange, RailsAndNetworkRatesDoNotChangeTheNode) {
   const Machine machine = load_machine("dgx-h100-x2");
   const Message across{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};
   const double four_of_eight =
@@ -126,21 +127,21 @@ TEST(MachineChange, RailsAndNetworkRatesLeaveTheNodeAlone) {
   EXPECT_EQ(message_time(slow, all_reduce_of(gib)), message_time(machine, all_reduce_of(gib)));
 }
 
-TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
+TEST(Expectation, CanCountUndecidedParametersOnly) {
   const Machine machine = load_machine("h100-sxm");
-  const Expectation every(machine);
+  const Expectation every_error(machine);
   const Expectation undecided(machine, ParameterErrors::undecided);
-  const Expected expected = every.of(all_reduce_of(gib));
+  const Expected expected = every_error.of(all_reduce_of(gib));
   EXPECT_GT(expected.shared_error, 0.0);
   EXPECT_LT(undecided.of(all_reduce_of(gib)).shared_error, expected.shared_error);
   EXPECT_EQ(undecided.of(all_reduce_of(gib)).time, expected.time);
-  // A prior has no fit that determined anything.
+  // Without a fit, every parameter is undecided.
   const Machine prior = load_machine("h100-pcie");
   EXPECT_DOUBLE_EQ(Expectation(prior, ParameterErrors::undecided).of(all_reduce_of(gib)).shared_error,
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);
 }
 
-TEST(Expectation, KnowsTheSizesThatAFitSaw) {
+TEST(Expectation, RecognisesTheSizesThatAFitSaw) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_TRUE(is_seen(machine, all_reduce_of(1 << 20)));
   EXPECT_FALSE(is_seen(machine, all_reduce_of(64 * gib)));

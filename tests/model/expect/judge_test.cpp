@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::vector<MeasuredMessage>;
 
-/// Returns rows as a machine would print them: two collectives, 1 KiB to 8 GiB.
+/// Returns rows with the expected times of a machine: two collectives by default, from 1 KiB to 8 GiB.
 Rows rows_of(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gather, LinkOp::all_reduce}) {
   Rows rows;
   for (const LinkOp op : ops) {
@@ -26,7 +26,7 @@ Rows rows_of(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gath
   return rows;
 }
 
-Rows times(double factor, Rows rows) {
+Rows scaled(double factor, Rows rows) {
   for (MeasuredMessage& row : rows) {
     row.time_us *= factor;
   }
@@ -43,7 +43,8 @@ Expected expected_of(const Message& message, Limit limit) {
           .limit = limit};
 }
 
-// Two collectives have three sizes. Only one size is limited by latency: that half has a single row and is omitted.
+// All-reduce has four sizes, and all-gather has two. Only one size is limited by latency: that half has a single row
+// and is omitted.
 TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
@@ -61,12 +62,12 @@ TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   ASSERT_EQ(halves.size(), 2U);
   EXPECT_EQ(halves[0].op, LinkOp::all_gather);
   EXPECT_NEAR(halves[0].median, std::log(1.1), 1e-12);  // the mean of the logarithms of 1 and 1.21
-  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // The third row changes nothing.
+  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // The outlier changes nothing.
   EXPECT_NEAR(halves[1].shared_error, std::sqrt(0.03 * 0.03 + 0.10 * 0.01 + 0.024 * 0.024), 1e-12);
   EXPECT_NEAR(halves[1].own_error, std::sqrt((0.40 + 1.8 / 3) * 0.01 + 0.024 * 0.024), 1e-12);
 }
 
-// One half is normal with both errors: exp(-x^2 / 2 s^2) / (s sqrt(2 pi)).
+// One half has a normal likelihood with both errors: exp(-x^2 / 2 s^2) / (s sqrt(2 pi)).
 TEST(Evidence, OneBandwidthMedianIsNormal) {
   const ClassHalf half{
       .limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.2, .shared_error = 0.06, .own_error = 0.08};
@@ -78,14 +79,14 @@ TEST(Evidence, OneBandwidthMedianIsNormal) {
 // errors are shared.
 TEST(Evidence, SharedErrorsMakeCommonShiftsLikelier) {
   ClassHalf half{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
-  ClassHalf other = half;
-  const std::vector<ClassHalf> together{half, other};
-  other.median = -0.1;
-  const std::vector<ClassHalf> apart{half, other};
-  EXPECT_GT(log_likelihood(together, {0.0, 0.0}), log_likelihood(apart, {0.0, 0.0}) + 1.0);
+  ClassHalf second = half;
+  const std::vector<ClassHalf> same_direction{half, second};
+  second.median = -0.1;
+  const std::vector<ClassHalf> opposite_directions{half, second};
+  EXPECT_GT(log_likelihood(same_direction, {0.0, 0.0}), log_likelihood(opposite_directions, {0.0, 0.0}) + 1.0);
 }
 
-TEST(Evidence, AsksForEightSizesOfTwoCollectives) {
+TEST(Evidence, NeedsEightSizesOfTwoCollectives) {
   const auto half = [](LinkOp op, std::size_t rows, Limit limit = Limit::bandwidth) {
     return ClassHalf{.op = op, .limit = limit, .rows = std::vector<std::size_t>(rows)};
   };
@@ -109,10 +110,10 @@ TEST(Judge, ExpectedTimesAreHealthy) {
 
 TEST(Judge, FasterThanExpectedIsNotAFault) {
   const Machine machine = load_machine("h100-sxm");
-  EXPECT_EQ(judged(times(0.8, rows_of(machine)), machine).health, Health::healthy);
+  EXPECT_EQ(judged(scaled(0.8, rows_of(machine)), machine).health, Health::healthy);
 }
 
-TEST(Judge, NamesWhatTheMeasurementsLookLike) {
+TEST(Judge, NamesTheFaultThatTheMeasurementsResemble) {
   const Machine machine = load_machine("h100-sxm");
   const auto first = [&](const Rows& rows) {
     const Judgement judgement = judged(rows, machine);
@@ -120,7 +121,7 @@ TEST(Judge, NamesWhatTheMeasurementsLookLike) {
     return judgement.suspects.empty() ? "" : std::string(judgement.suspects.front().fault->name);
   };
   const std::vector<LinkOp> ops{LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce};
-  EXPECT_EQ(first(times(1.6, rows_of(machine, ops))), "uniform_slowdown");
+  EXPECT_EQ(first(scaled(1.6, rows_of(machine, ops))), "uniform_slowdown");
   EXPECT_EQ(first(rows_of(with_link_rates(machine, 0.55), ops)), "slow_link");
   EXPECT_EQ(first(rows_of(with_ctas(machine, 10), ops)), "few_ctas");
   EXPECT_EQ(first(rows_of(with_latencies(with_link_rates(machine, 0.15), 1.4), ops)), "host_path");
@@ -129,10 +130,10 @@ TEST(Judge, NamesWhatTheMeasurementsLookLike) {
 // All rows are 1.6 times as slow, so e^(median) is 1.6.
 TEST(Judge, ReportsTheSlowdown) {
   const Machine machine = load_machine("h100-sxm");
-  const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
+  const Judgement judgement = judged(scaled(1.6, rows_of(machine)), machine);
   EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
   EXPECT_EQ(judgement.severity, Severity::critical);
-  EXPECT_EQ(judged(times(1.45, rows_of(machine)), machine).severity, Severity::major);
+  EXPECT_EQ(judged(scaled(1.45, rows_of(machine)), machine).severity, Severity::major);
 }
 
 TEST(Judge, OneRowDecidesNothing) {
@@ -142,16 +143,15 @@ TEST(Judge, OneRowDecidesNothing) {
   EXPECT_EQ(judged(rows, machine).health, Health::healthy);
 }
 
-TEST(Judge, IsUndecidedWhereALogIsShort) {
+TEST(Judge, AShortLogIsUndecidedUnlessTheNodeIsFarTooSlow) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
-  // A node that is slow enough is bad nevertheless.
-  EXPECT_EQ(judged(times(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
+  // Even on a short log, a node that is four times as slow is bad.
+  EXPECT_EQ(judged(scaled(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// The node is 20% slower than a node that is itself 5% slower than the file states. All sizes are within those that the
-// fit of the shipped file saw, and take 1 / 0.85 times as long.
+// All sizes are within those that the fit of the shipped file saw, and take 1 / 0.85 times as long as it states.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -162,12 +162,12 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
     }
   }
   ASSERT_GE(rows.size(), 60U);
-  Judge other(Expectation(machine), 0.01);
+  Judge with_shipped_errors(Expectation(machine), 0.01);
   Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
-  EXPECT_EQ(other.of(times(1.0 / 0.85, rows)).health, Health::healthy);
-  EXPECT_EQ(judge.of(times(1.0 / 0.85, rows)).health, Health::bad);
+  EXPECT_EQ(with_shipped_errors.of(scaled(1.0 / 0.85, rows)).health, Health::healthy);
+  EXPECT_EQ(judge.of(scaled(1.0 / 0.85, rows)).health, Health::bad);
   EXPECT_EQ(judge.of(rows).health, Health::healthy);
-  const std::vector<ClassHalf> wide = other.of(rows).halves;
+  const std::vector<ClassHalf> wide = with_shipped_errors.of(rows).halves;
   const std::vector<ClassHalf> narrow = judge.of(rows).halves;
   ASSERT_EQ(wide.size(), narrow.size());
   for (std::size_t i = 0; i < wide.size(); ++i) {
@@ -191,7 +191,7 @@ TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   EXPECT_EQ(judgement.suspects.front().fault->name, "slow_host");
 }
 
-// Sizes that nobody measured stay as uncertain as before.
+// Sizes that nobody measured are as uncertain as with the shipped file.
 TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -210,23 +210,24 @@ TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
   }
 }
 
+// The slow node is 20% slower than a healthy node, which is itself 5% slower than the file states.
 TEST(Judge, SeesSmallerFaultsAgainstAHealthyNode) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
-  const Rows healthy = times(1.05, rows_of(machine));
-  const Rows slow = times(1.05 * 1.2, rows_of(machine));
-  const std::vector<Rows> known{healthy};
-  Judge judge(expectation, 0.01, reference_of(known, expectation));
+  const Rows healthy = scaled(1.05, rows_of(machine));
+  const Rows slow = scaled(1.05 * 1.2, rows_of(machine));
+  const std::vector<Rows> reference_nodes{healthy};
+  Judge judge(expectation, 0.01, reference_of(reference_nodes, expectation));
   EXPECT_EQ(judge.of(healthy).health, Health::healthy);
   const Judgement judgement = judge.of(slow);
   EXPECT_EQ(judgement.health, Health::bad);
   EXPECT_NEAR(judgement.slowdown, 1.2, 1e-6);
 }
 
-TEST(Judge, StaysSaneOnAbsurdTimes) {
+TEST(Judge, StaysFiniteOnAbsurdTimes) {
   const Machine machine = load_machine("h100-sxm");
   for (const double factor : {1e-9, 1e9}) {
-    const Judgement judgement = judged(times(factor, rows_of(machine)), machine);
+    const Judgement judgement = judged(scaled(factor, rows_of(machine)), machine);
     EXPECT_TRUE(std::isfinite(judgement.odds)) << factor;
     EXPECT_GE(judgement.healthy_probability, 0.0);
     EXPECT_LE(judgement.healthy_probability, 1.0);
@@ -237,21 +238,21 @@ TEST(Judge, StaysSaneOnAbsurdTimes) {
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
-  const std::vector<Rows> nodes{times(1.0, rows_of(machine)), times(1.1, rows_of(machine)),
-                                times(1.3, rows_of(machine))};
+  const std::vector<Rows> nodes{scaled(1.0, rows_of(machine)), scaled(1.1, rows_of(machine)),
+                                scaled(1.3, rows_of(machine))};
   const Reference reference = reference_of(nodes, expectation, 3);
   EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
   EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The distances are 0.095, 0 and 0.167.
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 
-TEST(Faults, AreKnownByTheirNames) {
+TEST(Faults, AreFoundByName) {
   ASSERT_NE(fault_named("missing_nvls"), nullptr);
   EXPECT_EQ(fault_named("gremlins"), nullptr);
   EXPECT_TRUE(fault_named("pcie_generation")->degrees(load_machine("h100-sxm")).empty());
   EXPECT_EQ(fault_named("pcie_generation")->degrees(load_machine("pcie-rtx-pro-6000")).size(), 2U);
   EXPECT_TRUE(fault_named("dead_rail")->degrees(load_machine("h100-sxm")).empty());
-  EXPECT_EQ(fault_named("dead_rail")->degrees(load_machine("dgx-h100-x2")).size(), 5U);  // 7, 6, 4, 2 or 1 of 8 left
+  EXPECT_EQ(fault_named("dead_rail")->degrees(load_machine("dgx-h100-x2")).size(), 5U);  // 7, 6, 4, 2 or 1 of 8 remain
 }
 
 }  // namespace

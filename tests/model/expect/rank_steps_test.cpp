@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges made-up jobs: one rank computes, sends or launches slowly, or is late occasionally, or all ranks are healthy.
+// Tests the verdicts on made-up jobs, in which one rank computes, sends or launches slowly, or is late occasionally, or
+// all ranks are healthy.
 #include "model/expect/rank_steps.h"
 
 #include <gtest/gtest.h>
@@ -37,9 +38,9 @@ struct MadeJob {
   double late_share = 0.0;  ///< Share of the faulty rank's steps that take 1.5 times as long.
 };
 
-/// Makes a synchronous job: a step ends on all ranks when the slowest rank has computed and all have sent. GPUs differ
-/// by 1.5%, the steps of one GPU by 2%.
-std::vector<RankStep> made(const MadeJob& job) {
+/// Makes a synchronous job: a step ends on all ranks when the slowest rank has computed and the longest send is
+/// done. GPUs differ by 1.5%, and the steps of one GPU by 2%.
+std::vector<RankStep> make_steps(const MadeJob& job) {
   std::vector<RankStep> steps;
   for (std::uint32_t step = 0; step < job.steps; ++step) {
     double latest = 0.0;
@@ -65,7 +66,7 @@ std::vector<RankStep> made(const MadeJob& job) {
   return steps;
 }
 
-StepJudgement judged(const MadeJob& job) { return judge_steps(made(job), 0.01); }
+StepJudgement judged(const MadeJob& job) { return judge_steps(make_steps(job), 0.01); }
 
 TEST(RankSteps, FaultsAreNamedWithTheirRank) {
   struct Case {
@@ -91,25 +92,25 @@ TEST(RankSteps, FaultsAreNamedWithTheirRank) {
 }
 
 TEST(RankSteps, HealthyJobsHaveNoSuspects) {
-  int called = 0;
+  int false_alarms = 0;
   for (std::uint32_t number = 0; number < 400; ++number) {
     const StepJudgement judgement = judged({.number = number});
-    called += judgement.health == Health::bad ? 1 : 0;
+    false_alarms += judgement.health == Health::bad ? 1 : 0;
     EXPECT_NE(judgement.health, Health::undecided);
   }
-  EXPECT_LE(called, 4);
+  EXPECT_LE(false_alarms, 4);
 }
 
-TEST(RankSteps, EquallySlowRanksBlameNoRank) {
-  std::vector<RankStep> steps = made({});
+TEST(RankSteps, EquallySlowRanksAreHealthy) {
+  std::vector<RankStep> steps = make_steps({});
   for (RankStep& step : steps) {
     *step.compute_us *= 2.0;
   }
   EXPECT_EQ(judge_steps(steps, 0.01).health, Health::healthy);
 }
 
-// The rank computes 1.25 times as long, which is 300 ms in a step of about 390.
-TEST(RankSteps, TheSlowdownIsThatOfTheStep) {
+// The rank computes 1.5 times as long, so 150 of the 550 ms of a step are lost.
+TEST(RankSteps, TheSlowdownIsOfTheWholeStep) {
   const StepJudgement judgement = judged({.compute = 1.5});
   EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
   EXPECT_NEAR(judgement.slowdown, 1.0 + 0.5 * 300.0 / (1.5 * 300.0 + 100.0), 0.08);
@@ -124,8 +125,8 @@ std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<
   return steps;
 }
 
-TEST(RankSteps, TheRankThatWaitsLeastIsLateWithoutMoreColumns) {
-  const StepJudgement judgement = judge_steps(stripped(made({.compute = 1.3}),
+TEST(RankSteps, WithoutOtherColumnsTheRankThatWaitsLeastIsLate) {
+  const StepJudgement judgement = judge_steps(stripped(make_steps({.compute = 1.3}),
                                                        [](RankStep& step) {
                                                          step.compute_us.reset();
                                                          step.send_us.reset();
@@ -139,21 +140,21 @@ TEST(RankSteps, TheRankThatWaitsLeastIsLateWithoutMoreColumns) {
 }
 
 TEST(RankSteps, TimesAloneNameTheSlowRankButNoCause) {
-  const auto alone = [](double factor) {
-    std::vector<RankStep> steps = made({});
+  const auto times_only = [](double factor) {
+    std::vector<RankStep> steps = make_steps({});
     for (RankStep& step : steps) {
       step = {.rank = step.rank, .step = step.step, .time_us = *step.compute_us * (step.rank == faulty ? factor : 1.0)};
     }
     return judge_steps(steps, 0.01);
   };
-  EXPECT_EQ(alone(1.0).health, Health::healthy);
-  ASSERT_EQ(alone(1.3).health, Health::bad);
-  EXPECT_EQ(alone(1.3).suspects.at(0).fault, RankFault::slow);
-  EXPECT_EQ(alone(1.3).suspects.at(0).rank, faulty);
+  EXPECT_EQ(times_only(1.0).health, Health::healthy);
+  ASSERT_EQ(times_only(1.3).health, Health::bad);
+  EXPECT_EQ(times_only(1.3).suspects.at(0).fault, RankFault::slow);
+  EXPECT_EQ(times_only(1.3).suspects.at(0).rank, faulty);
 }
 
 TEST(RankSteps, TwoBadRanksAreBothNamed) {
-  std::vector<RankStep> steps = made({.compute = 1.4});
+  std::vector<RankStep> steps = make_steps({.compute = 1.4});
   for (RankStep& step : steps) {
     *step.compute_us *= step.rank == 2 ? 1.3 : 1.0;
   }

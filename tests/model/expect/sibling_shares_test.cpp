@@ -9,7 +9,8 @@
 namespace commfuse {
 namespace {
 
-/// Medians of eight collectives at a share: non-residual errors of 0.02, and a residual of 0.1.
+/// Returns the likelihood of every tried share for the medians of eight collectives, which have an error of 0.02 and a
+/// share of the residual of 0.1.
 ShareLikelihood likelihood_of(double median, Limit limit) {
   ShareLikelihood likelihood;
   for (const double share : tried_shares()) {
@@ -25,22 +26,22 @@ ShareLikelihood likelihood_of(double median, Limit limit) {
   return likelihood;
 }
 
-TEST(SiblingSharesTest, TheShareIsNearTheOneBehindTheMedians) {
+TEST(SiblingSharesTest, FindsTheShareThatMadeTheMedians) {
   const std::vector<ShareLikelihood> nodes(40, likelihood_of(std::hypot(0.02, 0.1 * 0.4), Limit::bandwidth));
   EXPECT_NEAR(share_of(nodes), 0.4, 0.02);
 }
 
 TEST(SiblingSharesTest, FewNodesDecideLittleAndNoNodesDecideNothing) {
   EXPECT_DOUBLE_EQ(share_of({}), 0.5);
-  const std::vector<ShareLikelihood> alike{likelihood_of(0.0, Limit::bandwidth)};
-  EXPECT_GT(share_of(alike), 0.02);
-  EXPECT_LT(share_of(alike), 0.2);
-  EXPECT_LT(share_of(std::vector<ShareLikelihood>(40, alike.front())), share_of(alike));
-  const std::vector<ShareLikelihood> far{likelihood_of(0.5, Limit::bandwidth)};
-  EXPECT_GT(share_of(far), 0.9);
+  const std::vector<ShareLikelihood> equal_medians{likelihood_of(0.0, Limit::bandwidth)};
+  EXPECT_GT(share_of(equal_medians), 0.02);
+  EXPECT_LT(share_of(equal_medians), 0.2);
+  EXPECT_LT(share_of(std::vector<ShareLikelihood>(40, equal_medians.front())), share_of(equal_medians));
+  const std::vector<ShareLikelihood> distant_medians{likelihood_of(0.5, Limit::bandwidth)};
+  EXPECT_GT(share_of(distant_medians), 0.9);
 }
 
-TEST(SiblingSharesTest, OneMedianFarOffMovesLatencyLess) {
+TEST(SiblingSharesTest, AnOutlierMovesTheShareOfLatencyLess) {
   std::vector<ClassHalf> halves(8, {.limit = Limit::latency, .median = 0.0, .shared_error = 0.001, .own_error = 0.0});
   const auto share_with = [&](Limit limit) {
     ShareLikelihood likelihood;
@@ -57,7 +58,7 @@ TEST(SiblingSharesTest, OneMedianFarOffMovesLatencyLess) {
   EXPECT_LT(share_with(Limit::latency), share_with(Limit::bandwidth));
 }
 
-TEST(SiblingSharesTest, HalvesOfTheOtherLimitDoNotCount) {
+TEST(SiblingSharesTest, HalvesOfTheOtherLimitAreIgnored) {
   const std::vector<ClassHalf> halves{{.limit = Limit::latency, .median = 9.0, .shared_error = 0.1, .own_error = 0.1}};
   EXPECT_EQ(healthy_likelihood(halves, Limit::bandwidth), 0.0);
   EXPECT_LT(healthy_likelihood(halves, Limit::latency), 0.0);

@@ -53,7 +53,7 @@ TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
   EXPECT_EQ(attention_yaml(fit, 4).find("split_cost"), std::string::npos);
 }
 
-TEST(FitAttention, FindsTheCostOfSplitKeysIfTheBaseHasSuchAKernel) {
+TEST(FitAttention, FindsTheCostOfSplitKeysIfTheBaseSplitsKeys) {
   Accelerator machine = h100();
   machine.attention.split_cost.value = 1.6;
   Accelerator base = h100();

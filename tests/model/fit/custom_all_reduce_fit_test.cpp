@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr BytesPerSecond capacity{450e9};
 
-CustomAllReduce made_up() {
+CustomAllReduce invented_kernels() {
   CustomAllReduce kernels;
   kernels.up_to = {.value = Bytes{8 << 20}, .provenance = Provenance::published, .source = "made up"};
   kernels.one_shot_latency.value = 4us;
@@ -32,7 +32,7 @@ CustomAllReduce made_up() {
   return kernels;
 }
 
-/// Returns rows from 256 B to 8 MiB on these ranks, each time multiplied by `factor()`.
+/// Returns rows from 256 B to 8 MiB on these ranks, with each time multiplied by `factor()`.
 template <class Factor>
 std::vector<CustomAllReduceRow> rows_of(const CustomAllReduce& kernels, const std::vector<int>& ranks, Factor factor) {
   std::vector<CustomAllReduceRow> rows;
@@ -45,7 +45,7 @@ std::vector<CustomAllReduceRow> rows_of(const CustomAllReduce& kernels, const st
 }
 
 CustomAllReduceFit fit(const std::vector<CustomAllReduceRow>& rows) {
-  return fit_custom_all_reduce(rows, made_up().up_to, capacity, "rows.csv");
+  return fit_custom_all_reduce(rows, invented_kernels().up_to, capacity, "rows.csv");
 }
 
 double number(Duration time) { return to_microseconds(time); }
@@ -63,8 +63,8 @@ void each_parameter(const CustomAllReduce& fitted, const CustomAllReduce& truth,
 }
 
 TEST(CustomAllReduceFit, ExactRowsReproduceTheirConstants) {
-  const CustomAllReduceFit result = fit(rows_of(made_up(), {2, 4, 8}, [] { return 1.0; }));
-  each_parameter(result.parameters, made_up(), [](const auto& fitted, const auto& truth) {
+  const CustomAllReduceFit result = fit(rows_of(invented_kernels(), {2, 4, 8}, [] { return 1.0; }));
+  each_parameter(result.parameters, invented_kernels(), [](const auto& fitted, const auto& truth) {
     EXPECT_NEAR(number(fitted.value) / number(truth.value), 1.0, 0.002);
     EXPECT_EQ(fitted.provenance, Provenance::fitted);
     EXPECT_EQ(fitted.source, "rows.csv");
@@ -73,12 +73,12 @@ TEST(CustomAllReduceFit, ExactRowsReproduceTheirConstants) {
   EXPECT_EQ(result.parameters.up_to.provenance, Provenance::published);
 }
 
-TEST(CustomAllReduceFit, RowsWithNoiseGiveThemWithinTheirErrors) {
+TEST(CustomAllReduceFit, NoisyRowsReproduceTheirConstantsWithinTheErrors) {
   Noise noise;
-  std::vector<CustomAllReduceRow> rows = rows_of(made_up(), {2, 4, 8}, [&] { return noise.factor(); });
-  rows[20].time_us *= 3.0;  // A clock that was interrupted.
+  std::vector<CustomAllReduceRow> rows = rows_of(invented_kernels(), {2, 4, 8}, [&] { return noise.factor(); });
+  rows[20].time_us *= 3.0;  // an interrupted measurement
   const CustomAllReduceFit result = fit(rows);
-  each_parameter(result.parameters, made_up(), [](const auto& fitted, const auto& truth) {
+  each_parameter(result.parameters, invented_kernels(), [](const auto& fitted, const auto& truth) {
     EXPECT_GT(fitted.standard_error, 0.001);
     EXPECT_LT(fitted.standard_error, 0.25);
     EXPECT_LT(std::abs(std::log(number(fitted.value) / number(truth.value))), 3.0 * fitted.standard_error);
@@ -88,14 +88,14 @@ TEST(CustomAllReduceFit, RowsWithNoiseGiveThemWithinTheirErrors) {
 
 TEST(CustomAllReduceFit, TheOrderOfRowsDoesNotMatter) {
   Noise noise;
-  std::vector<CustomAllReduceRow> rows = rows_of(made_up(), {2, 4, 8}, [&] { return noise.factor(); });
+  std::vector<CustomAllReduceRow> rows = rows_of(invented_kernels(), {2, 4, 8}, [&] { return noise.factor(); });
   const std::string lines = custom_all_reduce_yaml(fit(rows).parameters, 0);
   std::ranges::reverse(rows);
   EXPECT_EQ(custom_all_reduce_yaml(fit(rows).parameters, 0), lines);
 }
 
-TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsOpen) {
-  const CustomAllReduceFit result = fit(rows_of(made_up(), {2}, [] { return 1.0; }));
+TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsUndecided) {
+  const CustomAllReduceFit result = fit(rows_of(invented_kernels(), {2}, [] { return 1.0; }));
   EXPECT_NEAR(number(result.parameters.one_shot_rate.value), 250e9, 1e9);
   EXPECT_LT(result.parameters.one_shot_rate.standard_error, 0.05);
   for (const FittedParameter& parameter : result.fitted_parameters) {
@@ -107,7 +107,7 @@ TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsOpen) {
 }
 
 TEST(CustomAllReduceFit, RatesAreAtMostTheRatesOfTheWires) {
-  CustomAllReduce faster = made_up();
+  CustomAllReduce faster = invented_kernels();
   faster.two_shot_rate.value = {900e9};
   const CustomAllReduceFit result = fit(rows_of(faster, {2, 4, 8}, [] { return 1.0; }));
   EXPECT_EQ(result.parameters.two_shot_rate.value.value, capacity.value);
@@ -118,10 +118,10 @@ TEST(CustomAllReduceFit, RatesAreAtMostTheRatesOfTheWires) {
 }
 
 TEST(CustomAllReduceFit, TwoShotsTakeNoLessLatencyThanOne) {
-  CustomAllReduce odd = made_up();
-  odd.two_shot_latency.value = 3us;
-  odd.two_shot_step.value = 50ns;
-  const CustomAllReduce fitted = fit(rows_of(odd, {2, 4, 8}, [] { return 1.0; })).parameters;
+  CustomAllReduce cheap_two_shots = invented_kernels();
+  cheap_two_shots.two_shot_latency.value = 3us;
+  cheap_two_shots.two_shot_step.value = 50ns;
+  const CustomAllReduce fitted = fit(rows_of(cheap_two_shots, {2, 4, 8}, [] { return 1.0; })).parameters;
   EXPECT_GE(fitted.two_shot_latency.value, fitted.one_shot_latency.value);
   EXPECT_GE(fitted.two_shot_step.value, fitted.one_shot_step.value);
 }

@@ -22,7 +22,7 @@ namespace {
 Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
 
 /// Returns a number that is uniform in [0, 1), determined by seed and place.
-double even(std::uint32_t seed, std::uint32_t place) { return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0; }
+double uniform(std::uint32_t seed, std::uint32_t place) { return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0; }
 
 GemmParameters& gemm_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
 
@@ -50,7 +50,7 @@ Accelerator fitted(const Accelerator& base, const std::vector<MeasuredFrameworkK
   return fit_framework_kernels(base, rows, "mine", "mine.csv").accelerator;
 }
 
-MeasuredGemm product(const Accelerator& machine, std::int64_t m, std::int64_t n, std::int64_t k) {
+MeasuredGemm gemm(const Accelerator& machine, std::int64_t m, std::int64_t n, std::int64_t k) {
   MeasuredGemm row{.size = {.m = m, .n = n, .k = k}};
   row.time = from_seconds(predicted(machine, row));
   return row;
@@ -59,7 +59,7 @@ MeasuredGemm product(const Accelerator& machine, std::int64_t m, std::int64_t n,
 TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
   Accelerator machine = h100();
   gemm_of(machine).burst_efficiency.value *= 0.7;
-  const std::vector<MeasuredGemm> rows{product(machine, 8192, 8192, 8192)};
+  const std::vector<MeasuredGemm> rows{gemm(machine, 8192, 8192, 8192)};
   const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
   EXPECT_TRUE(fit.has_few);
   EXPECT_GE(fit.distance, 0.2);
@@ -85,7 +85,7 @@ TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
 TEST(FewRows, CorrectlyPricedGemmsMoveNothing) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t m : {128, 1024, 4096}) {
-    rows.push_back(product(h100(), m, 4096, 4096));
+    rows.push_back(gemm(h100(), m, 4096, 4096));
     rows.back().time = from_seconds(1.03 * to_seconds(rows.back().time));
   }
   const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
@@ -95,7 +95,7 @@ TEST(FewRows, CorrectlyPricedGemmsMoveNothing) {
 }
 
 TEST(FewRows, AParameterAtItsLimitIsAsUncertainAsItsPrior) {
-  MeasuredGemm row = product(h100(), 8192, 8192, 8192);
+  MeasuredGemm row = gemm(h100(), 8192, 8192, 8192);
   row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior allows a time this long.
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
@@ -114,18 +114,18 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
   Accelerator machine = h100();
   gemm_of(machine).hbm_efficiency.value *= 0.7;
   gemm_of(machine).burst_efficiency.value *= 0.8;
-  std::vector<MeasuredGemm> once{product(machine, 1, 4096, 14336), product(machine, 8192, 14336, 4096),
-                                 product(machine, 512, 4096, 4096)};
-  std::vector<MeasuredGemm> often;
+  std::vector<MeasuredGemm> single_calls{gemm(machine, 1, 4096, 14336), gemm(machine, 8192, 14336, 4096),
+                                         gemm(machine, 512, 4096, 4096)};
+  std::vector<MeasuredGemm> repeated_calls;
   for (int call = 0; call < 333; ++call) {
-    for (MeasuredGemm row : once) {
+    for (MeasuredGemm row : single_calls) {
       row.time = from_seconds(to_seconds(row.time) * (call % 3 == 0 ? 1.4 : call % 3 == 1 ? 0.9 : 1.0));
-      often.push_back(row);
+      repeated_calls.push_back(row);
     }
   }
   const GemmFitOptions options{.machine = "mine", .source = "mine.csv"};
-  const GemmFit single = fit_gemm(h100(), DType::bf16, once, options);
-  const GemmFit many = fit_gemm(h100(), DType::bf16, often, options);
+  const GemmFit single = fit_gemm(h100(), DType::bf16, single_calls, options);
+  const GemmFit many = fit_gemm(h100(), DType::bf16, repeated_calls, options);
   EXPECT_TRUE(many.has_few);
   EXPECT_EQ(many.medians.size(), 3U);
   ASSERT_EQ(single.fitted_parameters.size(), many.fitted_parameters.size());
@@ -150,14 +150,15 @@ TEST(FewRows, KernelsOfAnUnmeasuredMachineMoveItsOnlyEfficiency) {
   EXPECT_EQ(framework_kernels_yaml(fit, 2).rfind("  memory_bound_efficiency: {value: 0.", 0), 0U);
 }
 
-// The law: a file that is fitted to few rows of a machine prices its other rows no worse than the base does.
+// The law: A file that is fitted to a few rows of a machine prices the machine's other rows no worse than the base
+// does.
 
 struct Law {
   int draws = 0;
-  int worse = 0;       ///< Fits whose median error is worse by more than a percentage point.
-  double worst = 0.0;  ///< Largest growth of the median error.
-  double before = 0.0;
-  double after = 0.0;
+  int worse = 0;        ///< Fits whose median error is worse by more than a percentage point.
+  double worst = 0.0;   ///< Largest growth of the median error.
+  double before = 0.0;  ///< Median error of the base, averaged over all draws.
+  double after = 0.0;   ///< Median error of the fits, averaged over all draws.
 };
 
 template <class Row>
@@ -169,19 +170,19 @@ double median_error(const Accelerator& accelerator, const std::vector<Row>& rows
   return quantile(std::move(errors), 0.5);
 }
 
-/// Returns `shapes` measured on the machine, each with an error of 5% (standard deviation of a sum of three uniform
-/// numbers).
+/// Returns `shapes` with times measured on the machine. The errors are sums of three uniform numbers, with a standard
+/// deviation of 5%.
 template <class Row>
 std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, std::uint32_t seed) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const auto place = static_cast<std::uint32_t>(3 * i);
-    const double sum = even(seed, place) + even(seed, place + 1) + even(seed, place + 2) - 1.5;
+    const double sum = uniform(seed, place) + uniform(seed, place + 1) + uniform(seed, place + 2) - 1.5;
     shapes[i].time = from_seconds(predicted(machine, shapes[i]) * std::exp(0.1 * sum));
   }
   return shapes;
 }
 
-/// Makes rows of `machine_of(seed)`, of which `count` calibrate the base and all others judge.
+/// Makes rows of `machine_of(seed)`, of which `count` calibrate the base and the rest test the result.
 template <class Row, class MachineOf>
 Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& machine_of) {
   Law law;
@@ -190,7 +191,7 @@ Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& m
     std::vector<Row> rows = measured(machine_of(seed), shapes, seed);
     std::vector<Row> seen;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto place = static_cast<std::size_t>(even(seed, static_cast<std::uint32_t>(90'000 + i)) *
+      const auto place = static_cast<std::size_t>(uniform(seed, static_cast<std::uint32_t>(90'000 + i)) *
                                                   static_cast<double>(rows.size()));
       seen.push_back(rows[place]);
       rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(place));
@@ -206,11 +207,11 @@ Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& m
   return law;
 }
 
-/// Returns the factor of a parameter. For seeds above 10 a third of the factors are off by 10 to 30% in either
-/// direction; seeds up to 10 are the base itself.
+/// Returns the factor of a parameter. For seeds above 10, a third of the factors are 1, a third are 10 to 30% lower,
+/// and a third are 10 to 30% higher. Seeds up to 10 are the base itself.
 double factor(std::uint32_t seed, std::uint32_t parameter) {
-  const double size = 0.1 + 0.2 * even(seed, 80'000 + parameter);
-  const double sign = even(seed, 81'000 + parameter);
+  const double size = 0.1 + 0.2 * uniform(seed, 80'000 + parameter);
+  const double sign = uniform(seed, 81'000 + parameter);
   return seed <= 10 || sign < 1.0 / 3.0 ? 1.0 : sign < 2.0 / 3.0 ? 1.0 - size : 1.0 + size;
 }
 void scale(Parameter<double>& parameter, double factor, double limit = 10.0) {
@@ -222,7 +223,7 @@ void scale(Parameter<Duration>& parameter, double factor) {
 
 void expect_law(const std::string& name, std::size_t count, const Law& law) {
   const std::string text = fmt::format(
-      "{} of {} rows: median error {:.3f} before, {:.3f} after; {} of {} worse by a "
+      "{}, {} rows: median error {:.3f} before, {:.3f} after; {} of {} fits worse by more than a "
       "point, {:.3f} at most",
       name, count, law.before, law.after, law.worse, law.draws, law.worst);
   EXPECT_LT(law.after, law.before + 0.002) << text;
@@ -254,7 +255,7 @@ TEST(FewRows, UnseenGemmsArePricedNoWorse) {
     return machine;
   };
   for (const std::size_t count : {1U, 3U, 5U, 10U, 20U}) {
-    expect_law("products", count, law_of(shapes, count, machine_of));
+    expect_law("GEMMs", count, law_of(shapes, count, machine_of));
   }
 }
 

@@ -38,10 +38,10 @@ std::vector<MeasuredFrameworkKernel> measured_on(const Accelerator& accelerator,
 
 TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
   Accelerator machine = h100();
-  FrameworkKernels& made = *machine.framework_kernels;
-  made.floor.value = from_seconds(2e-6);
-  made.norm_efficiency.value = 0.35;
-  made.activation_step.value = from_seconds(0.8e-6);
+  FrameworkKernels& true_kernels = *machine.framework_kernels;
+  true_kernels.floor.value = from_seconds(2e-6);
+  true_kernels.norm_efficiency.value = 0.35;
+  true_kernels.activation_step.value = from_seconds(0.8e-6);
   const FrameworkKernelFit fit = fit_framework_kernels(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_GT(fit.held_out.rows, 30);
   EXPECT_LT(fit.held_out.median, 0.02);

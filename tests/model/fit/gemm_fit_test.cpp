@@ -15,7 +15,8 @@ namespace {
 
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
-/// Returns GEMMs from decoding to prefill with the times of a machine, each with a uniform error of at most `noise`.
+/// Returns GEMMs from decoding to prefill with the times of a machine, each with a uniform relative error of up to
+/// `noise`.
 std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise, int weight_copies = 0) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t n : {512, 1024, 2560, 4096, 7168, 8192, 16384}) {
@@ -34,11 +35,11 @@ std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noi
 
 TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
   Accelerator machine = h100();
-  GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
-  made.hbm_efficiency.value = 0.7;
-  made.burst_efficiency.value = 0.72;
-  made.ramp.value = from_seconds(3.5e-6);
-  made.split_overhead.value = from_seconds(4e-6);
+  GemmParameters& true_parameters = machine.matrix_units[index_of(DType::bf16)]->gemm;
+  true_parameters.hbm_efficiency.value = 0.7;
+  true_parameters.burst_efficiency.value = 0.72;
+  true_parameters.ramp.value = from_seconds(3.5e-6);
+  true_parameters.split_overhead.value = from_seconds(4e-6);
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, measured_on(machine, 0.02), {.machine = "mine", .source = "mine.csv"});
   EXPECT_GT(fit.held_out.rows, 60);
@@ -68,11 +69,11 @@ TEST(FitGemm, StatesTheSourceOfEveryParameter) {
   EXPECT_EQ(yaml.find("conversion_passes"), std::string::npos);
 }
 
-TEST(FitGemm, FindsTheCostOfWeightsInL2WhereTheirPlaceIsKnown) {
+TEST(FitGemm, FindsTheCostOfWeightsInL2GivenTheirShare) {
   Accelerator machine = h100();
-  GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
-  made.resident_share.value = 1.0;
-  made.cached_weight_cost.value = 0.3;
+  GemmParameters& true_parameters = machine.matrix_units[index_of(DType::bf16)]->gemm;
+  true_parameters.resident_share.value = 1.0;
+  true_parameters.cached_weight_cost.value = 0.3;
   const GemmFit fit = fit_gemm(machine, DType::bf16, measured_on(machine, 0.02, 5),
                                {.machine = "mine", .source = "mine.csv", .has_resident_weights = true});
   EXPECT_EQ(fit.parameters.resident_share.value, 1.0);
@@ -82,10 +83,10 @@ TEST(FitGemm, FindsTheCostOfWeightsInL2WhereTheirPlaceIsKnown) {
 
 TEST(FitGemm, FindsTheCostOfOutputsInL2GivenTheirShare) {
   Accelerator machine = h100();
-  GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
-  made.resident_output_share.value = 0.75;
-  made.output_cost.value = 1.6;
-  made.cached_output_cost.value = 0.4;
+  GemmParameters& true_parameters = machine.matrix_units[index_of(DType::bf16)]->gemm;
+  true_parameters.resident_output_share.value = 0.75;
+  true_parameters.output_cost.value = 1.6;
+  true_parameters.cached_output_cost.value = 0.4;
   const GemmFit fit = fit_gemm(machine, DType::bf16, measured_on(machine, 0.02),
                                {.machine = "mine", .source = "mine.csv", .has_resident_output = true});
   EXPECT_EQ(fit.parameters.resident_output_share.value, 0.75);
@@ -104,7 +105,7 @@ TEST(FitGemm, FindsTheRateOfOperandsAndKeepsItOtherwise) {
   EXPECT_EQ(fit_gemm(machine, DType::bf16, rows, {.machine = "mine"}).parameters.operand_feed.value, 0.8);
 }
 
-TEST(FitGemm, FitsNoCeilingUnlessAsked) {
+TEST(FitGemm, CanFitWithoutAPowerCeiling) {
   const GemmFit fit = fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05),
                                {.machine = "mine", .source = "mine.csv", .has_power_ceiling = false});
   EXPECT_EQ(fit.parameters.burst_efficiency.value, 0.0);

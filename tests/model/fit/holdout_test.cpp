@@ -8,14 +8,14 @@
 namespace commfuse {
 namespace {
 
-TEST(Holdout, HashesAsTheAuthorsOfFnv1aDo) {
+TEST(Holdout, HashesLikeThePublishedFnv1a) {
   // These are the test vectors of FNV's authors.
   EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(fnv1a("a"), 0xaf63dc4c8601ec8cULL);
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);
 }
 
-TEST(Holdout, KeepsBackOneGroupInFive) {
+TEST(Holdout, HoldsOutOneGroupInFive) {
   int held_out = 0;
   constexpr int groups = 20000;
   for (std::int64_t i = 0; i < groups; ++i) {

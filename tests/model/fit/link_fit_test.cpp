@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Errors of a few percent that are equal in every run: a sum of three numbers of a Weyl sequence, so about normal.
+/// Reproducible errors of a few percent: sums of three numbers of a Weyl sequence, which are approximately normal.
 class Noise {
  public:
   explicit Noise(double spread) : spread_(spread) {}
@@ -43,7 +43,7 @@ ProtocolParameters protocol(double base_us, double step_us, double gigabytes, do
           .ramp_size = {}};
 }
 
-/// Returns a hypothetical machine for a share of 1, and for other shares a guess at it before measuring.
+/// Returns a made-up machine for a share of 1, and a guess at its parameters for other shares.
 CollectiveParameters machine(double share) {
   NcclKernels kernels;
   kernels.tuning = {
@@ -79,7 +79,7 @@ std::vector<CollectiveRow> measured(const CollectiveParameters& truth, double sp
   return rows;
 }
 
-/// Checks that a fitted value is within `errors` of its standard errors.
+/// Checks that a fitted value is within `errors` standard errors of the truth.
 template <class T>
 void expect_found(const Parameter<T>& parameter, double value, double truth, double errors = 3.0) {
   EXPECT_EQ(parameter.provenance, Provenance::fitted);
@@ -107,8 +107,8 @@ TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
   EXPECT_LT(fitted.rate.standard_error, 0.05);
 }
 
-/// Returns the output that nccl-tests' program of an op would print on such a machine.
-std::string printed(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
+/// Returns the output that a program of nccl-tests prints for these rows.
+std::string nccl_tests_output(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
   std::string text = "# Collective test starting: " + program + "_perf\n# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank) {
     text += fmt::format("#  Rank {:2} Group  0 Pid  {} on   made-up device  {} [0x07] None\n", rank, 100 + rank, rank);
@@ -122,24 +122,24 @@ std::string printed(const std::string& program, int ranks, const std::vector<Col
 
 TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
   const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
-  std::vector<CollectiveRow> read;
-  for (const auto& [program, of] : {std::pair{"all_gather", CollectiveKind::all_gather},
-                                    {"reduce_scatter", CollectiveKind::reduce_scatter},
-                                    {"all_reduce", CollectiveKind::all_reduce},
-                                    {"alltoall", CollectiveKind::all_to_all}}) {
-    const CollectiveKind kind = of;  // clang 14 does not let a lambda capture a structured binding.
+  std::vector<CollectiveRow> parsed;
+  for (const auto& [program, collective] : {std::pair{"all_gather", CollectiveKind::all_gather},
+                                            {"reduce_scatter", CollectiveKind::reduce_scatter},
+                                            {"all_reduce", CollectiveKind::all_reduce},
+                                            {"alltoall", CollectiveKind::all_to_all}}) {
+    const CollectiveKind kind = collective;  // clang 14 does not let a lambda capture a structured binding.
     for (const int ranks : {2, 3, 4, 6, 8}) {
       std::vector<CollectiveRow> rows = truth;
       std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });
-      const NcclTestsRun run = read_nccl_tests(printed(program, ranks, rows), "made-up.txt").front();
+      const NcclTestsRun run = read_nccl_tests(nccl_tests_output(program, ranks, rows), "made-up.txt").front();
       ASSERT_EQ(run.rows.size(), rows.size());
       for (const NcclTestsRow& row : run.rows) {
-        read.push_back({.kind = kind, .ranks = run.ranks, .total = Bytes{row.bytes}, .time_us = row.time_us});
+        parsed.push_back({.kind = kind, .ranks = run.ranks, .total = Bytes{row.bytes}, .time_us = row.time_us});
       }
     }
   }
   const CollectiveParameters fitted =
-      fit_collectives(machine(0.7), read, {.source = "made up", .prior_spread = 3.0}).parameters;
+      fit_collectives(machine(0.7), parsed, {.source = "made up", .prior_spread = 3.0}).parameters;
   expect_found(fitted.base_latency, to_microseconds(fitted.base_latency.value), 15.0);
   expect_found(fitted.rate, fitted.rate.value.value, 280e9);
   expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
@@ -160,7 +160,7 @@ TEST(LinkFit, KeepsParametersThatNoRowDependsOn) {
   EXPECT_NE(start.all_to_all->large.rate.value.value, fit.parameters.all_to_all->large.rate.value.value);
 }
 
-TEST(LinkFit, DistinguishesTwoNodesFromMoreInATree) {
+TEST(LinkFit, DistinguishesTreesOfTwoNodesFromLargerOnes) {
   CollectiveParameters truth = machine(1.0);
   TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
   tree.two_nodes_rate.emplace().value = {250e9};
@@ -185,7 +185,8 @@ TEST(LinkFit, DistinguishesTwoNodesFromMoreInATree) {
   EXPECT_NEAR(to_microseconds(fit.parameters.tree->base_latency.value), 30.0, 2.0);
 }
 
-/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. A share other than 1 makes a guess at them.
+/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. A share other than 1 returns a guess at their
+/// parameters.
 CollectiveParameters slow_network(double share) {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,
@@ -229,11 +230,11 @@ TEST(LinkFit, DistinguishesRingAndTreeAmongNodesBySize) {
 }
 
 PeerParameters peer(Duration latency, double gigabytes) {
-  PeerParameters made;
-  made.latency.value = latency;
-  made.rate.value = {1e9 * gigabytes};
-  made.aggregate_rate = made.rate;
-  return made;
+  PeerParameters parameters;
+  parameters.latency.value = latency;
+  parameters.rate.value = {1e9 * gigabytes};
+  parameters.aggregate_rate = parameters.rate;
+  return parameters;
 }
 
 std::vector<PeerRow> exchanged(const PeerParameters& truth, double spread) {

@@ -11,7 +11,7 @@
 namespace commfuse {
 namespace {
 
-/// Each time is that of one parameter: row i takes `values[i]`, and its measurement is `measured[i]`.
+/// The time of row i is the value of parameter i, `values[i]`; it was measured as `measured[i]`.
 class Times {
  public:
   Times(std::vector<double> starts, std::vector<double> measured) : values_(starts), measured_(std::move(measured)) {
@@ -41,7 +41,7 @@ PriorFitOptions least_squares() {
           .fit = {.huber = std::numeric_limits<double>::infinity(), .tolerance = 1e-14}};
 }
 
-TEST(PriorFit, OneRowIsBayesRule) {
+TEST(PriorFit, OneRowFollowsBayesRule) {
   // Prior ln p = 0 +- 0.2, row ln p = 0.25 +- 0.1: mean 0.25 x 0.04 / (0.04 + 0.01) = 0.2, error (25 + 100)^(-1/2).
   Times times({1.0}, {std::exp(0.25)});
   const PriorFit fit = prior_fit(times.parameters, times.rows(), least_squares());
@@ -64,7 +64,7 @@ TEST(PriorFit, KeepsAndDoesNotNameUnusedParameters) {
 TEST(PriorFit, KeepsParametersThatARowHardlyDecides) {
   Times times({1.0, 1.0}, {1.2, 1.2});
   PriorRows rows = times.rows();
-  // The second row's weight means an error of 10, beside a prior of 0.2.
+  // The weight of the second row gives it an error of 10, far above the prior's 0.2.
   rows.weight = [](std::size_t row) { return row == 0 ? 1.0 : 0.01; };
   PriorFitOptions options = least_squares();
   options.decided = 0.9;

@@ -12,7 +12,7 @@
 namespace commfuse {
 namespace {
 
-// A link of 7 us and 350 bytes a nanosecond, in microseconds and bytes: time = latency + bytes / rate.
+// A link of 7 us and 350 GB/s, in microseconds and bytes: time = latency + bytes / rate.
 constexpr double true_latency = 7.0;
 constexpr double true_rate = 350e3;
 
@@ -28,7 +28,7 @@ double normal(std::uint32_t row, std::uint64_t seed) {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(angle);
 }
 
-/// Returns sizes from 1 KiB to 512 MiB; each time is off by a lognormal factor.
+/// Returns rows of sizes from 1 KiB to 512 MiB, with each time multiplied by a lognormal factor.
 std::vector<Row> rows_of(double noise, std::uint64_t seed) {
   std::vector<Row> rows;
   for (std::uint32_t i = 0; i < 60; ++i) {
@@ -38,7 +38,7 @@ std::vector<Row> rows_of(double noise, std::uint64_t seed) {
   return rows;
 }
 
-Residuals of(const std::vector<Row>& rows) {
+Residuals residuals_of(const std::vector<Row>& rows) {
   return [rows](std::span<const double> values, std::span<double> residuals) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       residuals[i] = std::log((values[0] + rows[i].bytes / values[1]) / rows[i].time);
@@ -50,7 +50,7 @@ std::vector<FitParameter> parameters() { return {{"latency", 1.0, 1e-3, 1e3}, {"
 
 TEST(RobustFit, FindsTheParametersOfExactRows) {
   const std::vector<Row> rows = rows_of(0.0, 1);
-  const RobustFit fit = robust_fit(parameters(), rows.size(), of(rows));
+  const RobustFit fit = robust_fit(parameters(), rows.size(), residuals_of(rows));
   EXPECT_TRUE(fit.converged);
   EXPECT_EQ(fit.parameters[0].name, "latency");
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 1e-5);
@@ -58,54 +58,54 @@ TEST(RobustFit, FindsTheParametersOfExactRows) {
   EXPECT_LT(fit.parameters[0].standard_error, 1e-5);
 }
 
-TEST(RobustFit, OneRowInTenTimesFiveMovesItLittleAndLeastSquaresMuch) {
+TEST(RobustFit, OutliersMoveItLittleButMoveLeastSquaresMuch) {
   std::vector<Row> rows = rows_of(0.02, 2);
   for (std::size_t i = 3; i < rows.size(); i += 10) {
     rows[i].time *= 5.0;
   }
-  const RobustFit robust = robust_fit(parameters(), rows.size(), of(rows));
-  const RobustFit plain =
-      robust_fit(parameters(), rows.size(), of(rows), {.huber = std::numeric_limits<double>::infinity()});
+  const RobustFit robust = robust_fit(parameters(), rows.size(), residuals_of(rows));
+  const RobustFit least_squares =
+      robust_fit(parameters(), rows.size(), residuals_of(rows), {.huber = std::numeric_limits<double>::infinity()});
   EXPECT_NEAR(robust.parameters[0].value, true_latency, 0.02 * true_latency);
   EXPECT_NEAR(robust.parameters[1].value, true_rate, 0.02 * true_rate);
-  EXPECT_GT(std::abs(plain.parameters[0].value - true_latency), 0.08 * true_latency);
+  EXPECT_GT(std::abs(least_squares.parameters[0].value - true_latency), 0.08 * true_latency);
 }
 
-TEST(RobustFit, NineteenIntervalsInTwentyHoldTheTrueValue) {
+TEST(RobustFit, NineteenInTwentyIntervalsCoverTheTrueValue) {
   constexpr int experiments = 400;
-  int held = 0;
+  int covered = 0;
   for (int seed = 0; seed < experiments; ++seed) {
     const std::vector<Row> rows = rows_of(0.05, 100 + static_cast<std::uint64_t>(seed));
-    const RobustFit fit = robust_fit(parameters(), rows.size(), of(rows));
+    const RobustFit fit = robust_fit(parameters(), rows.size(), residuals_of(rows));
     const FittedParameter& rate = fit.parameters[1];
-    held += std::abs(std::log(rate.value / true_rate)) < 1.96 * rate.standard_error ? 1 : 0;
+    covered += std::abs(std::log(rate.value / true_rate)) < 1.96 * rate.standard_error ? 1 : 0;
   }
-  EXPECT_GE(held, experiments * 91 / 100);  // 95%; White's errors are a little short with 60 rows.
-  EXPECT_LE(held, experiments * 98 / 100);
+  EXPECT_GE(covered, experiments * 91 / 100);  // 95%; White's errors are slightly too small with 60 rows.
+  EXPECT_LE(covered, experiments * 98 / 100);
 }
 
-TEST(RobustFit, RowsRepeatedInAGroupTeachNothingNew) {
-  const std::vector<Row> once = rows_of(0.05, 3);
-  std::vector<Row> often;
+TEST(RobustFit, RowsRepeatedInAGroupAddNoInformation) {
+  const std::vector<Row> single_rows = rows_of(0.05, 3);
+  std::vector<Row> repeated_rows;
   FitOptions options;
-  for (std::size_t i = 0; i < once.size(); ++i) {
-    often.insert(often.end(), 9, once[i]);
+  for (std::size_t i = 0; i < single_rows.size(); ++i) {
+    repeated_rows.insert(repeated_rows.end(), 9, single_rows[i]);
     options.groups.insert(options.groups.end(), 9, static_cast<int>(i));
   }
-  const RobustFit few = robust_fit(parameters(), once.size(), of(once));
-  const RobustFit many = robust_fit(parameters(), often.size(), of(often), options);
+  const RobustFit single = robust_fit(parameters(), single_rows.size(), residuals_of(single_rows));
+  const RobustFit grouped = robust_fit(parameters(), repeated_rows.size(), residuals_of(repeated_rows), options);
   options.groups.clear();
-  const RobustFit fooled = robust_fit(parameters(), often.size(), of(often), options);
-  const double error = few.parameters[1].standard_error;
-  EXPECT_NEAR(many.parameters[1].standard_error / error, 1.0, 0.03);
-  EXPECT_NEAR(fooled.parameters[1].standard_error / error, 1.0 / 3.0, 0.02);
+  const RobustFit ungrouped = robust_fit(parameters(), repeated_rows.size(), residuals_of(repeated_rows), options);
+  const double error = single.parameters[1].standard_error;
+  EXPECT_NEAR(grouped.parameters[1].standard_error / error, 1.0, 0.03);
+  EXPECT_NEAR(ungrouped.parameters[1].standard_error / error, 1.0 / 3.0, 0.02);
 }
 
 TEST(RobustFit, AParameterAtItsBoundIsReportedAsUndetermined) {
   const std::vector<Row> rows = rows_of(0.01, 4);
   std::vector<FitParameter> bounded = parameters();
   bounded[0].upper = 5.0;
-  const RobustFit fit = robust_fit(bounded, rows.size(), of(rows));
+  const RobustFit fit = robust_fit(bounded, rows.size(), residuals_of(rows));
   EXPECT_DOUBLE_EQ(fit.parameters[0].value, 5.0);
   EXPECT_TRUE(fit.parameters[0].undecided);
   EXPECT_EQ(fit.parameters[0].standard_error, 0.0);
@@ -113,11 +113,11 @@ TEST(RobustFit, AParameterAtItsBoundIsReportedAsUndetermined) {
   EXPECT_GT(fit.parameters[1].standard_error, 0.0);
 }
 
-TEST(RobustFit, AFixedParameterStaysAndTheOthersFitAroundIt) {
+TEST(RobustFit, FixedParametersStayWhileTheOthersAreFitted) {
   const std::vector<Row> rows = rows_of(0.0, 5);
-  std::vector<FitParameter> held = parameters();
-  held[1] = {"rate", true_rate, true_rate, true_rate};
-  const RobustFit fit = robust_fit(held, rows.size(), of(rows));
+  std::vector<FitParameter> with_fixed_rate = parameters();
+  with_fixed_rate[1] = {"rate", true_rate, true_rate, true_rate};
+  const RobustFit fit = robust_fit(with_fixed_rate, rows.size(), residuals_of(rows));
   EXPECT_DOUBLE_EQ(fit.parameters[1].value, true_rate);
   EXPECT_FALSE(fit.parameters[1].undecided);
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 1e-5);
@@ -127,7 +127,7 @@ TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
   const std::vector<Row> rows = rows_of(0.01, 6);
   std::vector<FitParameter> more = parameters();
   more.push_back({"idle", 3.0, 1.0, 9.0});
-  const RobustFit fit = robust_fit(more, rows.size(), of(rows));
+  const RobustFit fit = robust_fit(more, rows.size(), residuals_of(rows));
   EXPECT_DOUBLE_EQ(fit.parameters[2].value, 3.0);
   EXPECT_TRUE(fit.parameters[2].undecided);
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 0.02 * true_latency);
@@ -135,7 +135,7 @@ TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
 
 TEST(RobustFit, TheSpreadEqualsTheNoise) {
   const std::vector<Row> rows = rows_of(0.05, 7);
-  const RobustFit fit = robust_fit(parameters(), rows.size(), of(rows));
+  const RobustFit fit = robust_fit(parameters(), rows.size(), residuals_of(rows));
   EXPECT_NEAR(fit.spread, 0.05, 0.015);
   EXPECT_EQ(fit.residuals.size(), rows.size());
 }

@@ -62,7 +62,7 @@ TEST(DcgmDiag, Version4HasEntitiesCodesAndASummary) {
   EXPECT_EQ(diagnostic.notes, std::vector<std::string>{});
 }
 
-TEST(DcgmDiag, Version3HasListsOfGpusAndHoles) {
+TEST(DcgmDiag, Version3HasListsOfGpusAndNulls) {
   const DcgmDiagnostic diagnostic = read(
       R"(Successfully ran diagnostic for group.
       {"DCGM GPU Diagnostic": {"test_categories": [
@@ -88,7 +88,7 @@ TEST(DcgmDiag, Version3HasListsOfGpusAndHoles) {
                 "diag.json: dcgmi says: 'a statement'"}));
 }
 
-TEST(DcgmDiag, ThirdVersionsWarningsWithCodesAndSecondVersionsGpuIdAreRead) {
+TEST(DcgmDiag, ReadsCodedWarningsOfVersion3AndTheGpuIdOfVersion2) {
   const DcgmDiagnostic diagnostic = read(
       R"({"DCGM GPU Diagnostic": {"test_categories": [{"category": "Integration", "tests": [
           {"name": "PCIe", "results": [{"gpu_id": "3", "status": "Fail", "warnings":
@@ -120,7 +120,7 @@ TEST(DcgmDiag, UnusedPartsAreNoted) {
 }
 
 TEST(DcgmDiag, MistakesAreRefusedWithTheirPlace) {
-  const auto of = [](const std::string& result) {
+  const auto result_refusal = [](const std::string& result) {
     return refusal(version_4(R"({"name": "pcie", "results": [)" + result + "]}"));
   };
   const std::string place = "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0]";
@@ -131,19 +131,19 @@ TEST(DcgmDiag, MistakesAreRefusedWithTheirPlace) {
             "diag.json:2:1: is not one JSON document; give what dcgmi diag -j printed, whole, one run a file");
   EXPECT_EQ(refusal("{\"DCGM Diagnostic\": {\"test_categories\": []}}"),
             "diag.json: DCGM Diagnostic: has no result and no error; look at what dcgmi printed, and run it again");
-  EXPECT_EQ(of(R"({"entity_group": "GPU", "entity_id": 0, "status": "Fine"})"),
+  EXPECT_EQ(result_refusal(R"({"entity_group": "GPU", "entity_id": 0, "status": "Fine"})"),
             place + ".status: unknown status 'Fine'; known: Pass, Fail, Warn, Skip");
-  EXPECT_EQ(of(R"({"entity_group": "GPU", "entity_id": 0})"),
+  EXPECT_EQ(result_refusal(R"({"entity_group": "GPU", "entity_id": 0})"),
             place + ": has no status; give the whole file as it was printed");
-  EXPECT_EQ(of(R"({"status": "Pass"})"),
+  EXPECT_EQ(result_refusal(R"({"status": "Pass"})"),
             place + ": names neither a GPU nor another entity; give the whole file as it was printed");
-  EXPECT_EQ(of(R"({"entity_id": 0, "status": "Pass"})"),
+  EXPECT_EQ(result_refusal(R"({"entity_id": 0, "status": "Pass"})"),
             place + ": has an entity without its group; give the whole file as it was printed");
-  EXPECT_EQ(of(R"({"entity_group": "GPU", "entity_id": -1, "status": "Pass"})"),
+  EXPECT_EQ(result_refusal(R"({"entity_group": "GPU", "entity_id": -1, "status": "Pass"})"),
             place + ".entity_id: is not a whole number from 0 to 1048576; give the whole file as it was printed");
-  EXPECT_EQ(of(R"({"gpu_ids": "0,x", "status": "Pass"})"),
+  EXPECT_EQ(result_refusal(R"({"gpu_ids": "0,x", "status": "Pass"})"),
             place + ".gpu_ids: '0,x' is not a list of GPUs; give the whole file as it was printed");
-  EXPECT_EQ(of(R"({"gpu_ids": "0", "status": "Pass", "info": [3]})"),
+  EXPECT_EQ(result_refusal(R"({"gpu_ids": "0", "status": "Pass", "info": [3]})"),
             place + ".info[0]: is not text; give the whole file as it was printed");
 }
 

@@ -35,7 +35,7 @@ NcclTestsRun only_run(std::string_view text, const std::string& path,
   return std::move(runs.front());
 }
 
-std::string why(const std::string& text, const std::optional<std::string>& op = "all_gather") {
+std::string refusal(const std::string& text, const std::optional<std::string>& op = "all_gather") {
   try {
     read_nccl_tests(text, "out.txt", op);
   } catch (const ConfigError& error) {
@@ -44,7 +44,7 @@ std::string why(const std::string& text, const std::optional<std::string>& op = 
   return "accepted";
 }
 
-TEST(NcclTests, TextGivesSizesTimesRanksAndNodes) {
+TEST(NcclTests, TextHasSizesTimesRanksAndNodes) {
   const NcclTestsRun run = only_run(head +
                                         "node-a:11461:11461 [0] NCCL INFO Bootstrap\n"
                                         "           0             0     float     sum      -1     6.10    0.00  "
@@ -73,7 +73,7 @@ TEST(NcclTests, NewerTextNamesItsProgram) {
   EXPECT_EQ(run.op, "reduce_scatter");
 }
 
-TEST(NcclTests, TimesOfIterationsMayStandBetweenColumns) {
+TEST(NcclTests, IterationTimesBetweenColumnsAreSkipped) {
   const NcclTestsRun run = only_run(
       head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16  20  19  3.1  16.9  0.0  0.0  0  15  20  19  3.0\n",
       "out.txt", "all_gather");
@@ -116,7 +116,7 @@ const std::string json =
 {"size":8192,"out_of_place":{"time":10.5,"nwrong":null},"in_place":null},
 {"size":"x"}]})";
 
-TEST(NcclTests, JsonGivesTheSameAndItsBadRowsByNumber) {
+TEST(NcclTests, JsonIsReadLikeTextAndItsBadRowsAreNumbered) {
   const NcclTestsRun run = only_run(json, "out.json");
   EXPECT_EQ(run.op, "all_gather");
   EXPECT_EQ(run.ranks, 2);
@@ -134,23 +134,23 @@ TEST(NcclTests, JsonGivesTheSameAndItsBadRowsByNumber) {
 }
 
 TEST(NcclTests, AnInvalidHostNameCountsAsNone) {
-  std::string odd = json;
-  odd.replace(odd.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
-  EXPECT_EQ(only_run(odd, "out.json").ranks, 2);
+  std::string changed = json;
+  changed.replace(changed.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
+  EXPECT_EQ(only_run(changed, "out.json").ranks, 2);
 }
 
 TEST(NcclTests, BrokenJsonIsRefusedWithItsPlace) {
   constexpr auto no_json = ": is not JSON; give the whole file that nccl-tests -J wrote";
-  EXPECT_EQ(why("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
-  EXPECT_EQ(why("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
-  EXPECT_EQ(why("{\"version\": 1e999}"),
+  EXPECT_EQ(refusal("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
+  EXPECT_EQ(refusal("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
+  EXPECT_EQ(refusal("{\"version\": 1e999}"),
             "out.txt: a number is out of range; give the whole file that nccl-tests -J wrote");
 }
 
 TEST(NcclTests, NoMessageRepeatsTheEnvironment) {
   std::string broken = json;
   broken.replace(broken.find("\"results\":["), 11, "\"results\":{");
-  EXPECT_EQ(why(broken).find("SECRET"), std::string::npos);
+  EXPECT_EQ(refusal(broken).find("SECRET"), std::string::npos);
   const NcclTestsRun run = only_run(json, "out.json");
   for (const NcclTestsMistake& mistake : run.mistakes) {
     EXPECT_EQ(mistake.reason.find("SECRET"), std::string::npos);
@@ -158,11 +158,11 @@ TEST(NcclTests, NoMessageRepeatsTheEnvironment) {
 }
 
 TEST(NcclTests, OtherTextsAreUserErrors) {
-  EXPECT_EQ(why(""), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
-  EXPECT_EQ(why("hello\n"), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
-  EXPECT_EQ(why("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
+  EXPECT_EQ(refusal(""), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
+  EXPECT_EQ(refusal("hello\n"), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
+  EXPECT_EQ(refusal("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: has no lines of ranks and devices; give the whole output");
-  EXPECT_EQ(why(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
+  EXPECT_EQ(refusal(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
             "out.txt: does not say which collective was timed; call the file after it, as in all_gather.txt");
 }
 
@@ -182,11 +182,11 @@ TEST(NcclTests, AnImpossibleTimeIsAMistakeInItsRow) {
 
 // Users have logs of launchers, of several programs and of old versions.
 
-std::string device_lines(int ranks, int a_node = 8) {
+std::string device_lines(int ranks, int per_node = 8) {
   std::string text;
   for (int rank = 0; rank < ranks; ++rank) {
     text += fmt::format("#  Rank {:2} Group  0 Pid   {} on {:>10} device {:2} [0x0a] NVIDIA H100\n", rank, 1000 + rank,
-                        fmt::format("{}", 7100 + rank / a_node), rank % a_node);
+                        fmt::format("{}", 7100 + rank / per_node), rank % per_node);
   }
   return text;
 }
@@ -206,7 +206,7 @@ std::string program(std::string_view name, int ranks) {
 }
 
 /// Returns the text with a prefix before every line.
-std::string behind(std::string_view prefix, const std::string& text) {
+std::string prefixed(std::string_view prefix, const std::string& text) {
   std::string out;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -217,7 +217,7 @@ std::string behind(std::string_view prefix, const std::string& text) {
   return out;
 }
 
-TEST(NcclTests, HostsMayBeCalledByNumbers) {
+TEST(NcclTests, HostsMayHaveNumbersAsNames) {
   const NcclTestsRun run = only_run(program("all_reduce", 16), "out.txt");
   EXPECT_EQ(run.ranks, 16);
   EXPECT_EQ(run.nodes, 2);
@@ -227,7 +227,7 @@ TEST(NcclTests, RemovesThePrefixesOfLaunchers) {
   for (const char* const prefix :
        {"[1,0]<stdout>:", "[1,0]<stdout>: ", " 0: ", "[0] ", "[0]", "node-a: ", "[pod/nccl-launcher-x7/mpi] ",
         "2026-11-25T12:00:00.123Z ", "2026-11-25 12:00:00.123 ", "[2026-11-25 12:00:00] 0: "}) {
-    const NcclTestsRun run = only_run(behind(prefix, program("all_gather", 8)), "out.txt");
+    const NcclTestsRun run = only_run(prefixed(prefix, program("all_gather", 8)), "out.txt");
     EXPECT_EQ(run.op, "all_gather") << prefix;
     EXPECT_EQ(run.ranks, 8) << prefix;
     ASSERT_EQ(run.rows.size(), 2U) << prefix;
@@ -236,9 +236,9 @@ TEST(NcclTests, RemovesThePrefixesOfLaunchers) {
   }
 }
 
-TEST(NcclTests, RemovesAMarkInsideARowToo) {
+TEST(NcclTests, RemovesAPrefixInsideARowToo) {
   const NcclTestsRun run = only_run(
-      "[0]# Collective test starting: all_gather_perf\n" + behind("[0]", device_lines(8)) +
+      "[0]# Collective test starting: all_gather_perf\n" + prefixed("[0]", device_lines(8)) +
           "[0]        1024            32     float    none      -1[0]       25    0.04    0.04      0[0]    25.25    "
           "0.04    0.04      0\n",
       "out.txt");
@@ -262,8 +262,8 @@ TEST(NcclTests, ALogMayHoldSeveralPrograms) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-/// Returns the lines of two processes that write at the same time, each after its label.
-std::string woven(const std::string& first, const std::string& second) {
+/// Alternates the lines of two texts, as two processes do that write at the same time.
+std::string interleaved(const std::string& first, const std::string& second) {
   std::string text;
   std::size_t a = 0;
   std::size_t b = 0;
@@ -279,7 +279,8 @@ std::string woven(const std::string& first, const std::string& second) {
 
 TEST(NcclTests, LabelsDistinguishLinesOfSeveralProcesses) {
   const std::vector<NcclTestsRun> runs = read_nccl_tests(
-      woven(behind("0: ", program("all_gather", 8)), behind("1: ", program("reduce_scatter", 16))), "out.txt");
+      interleaved(prefixed("0: ", program("all_gather", 8)), prefixed("1: ", program("reduce_scatter", 16))),
+      "out.txt");
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].op, "all_gather");
   EXPECT_EQ(runs[0].ranks, 8);
@@ -291,29 +292,30 @@ TEST(NcclTests, LabelsDistinguishLinesOfSeveralProcesses) {
 
 TEST(NcclTests, IgnoresALoggersWordsBeforeALine) {
   for (const char* const prefix : {"Nov 25 12:00:00 ", "INFO worker-3 | ", "(WorkerProc pid=12, ip=10.0.0.1) "}) {
-    const NcclTestsRun run = only_run(behind(prefix, program("all_gather", 8)), "out.txt");
+    const NcclTestsRun run = only_run(prefixed(prefix, program("all_gather", 8)), "out.txt");
     EXPECT_EQ(run.op, "all_gather") << prefix;
     EXPECT_EQ(run.ranks, 8) << prefix;
     EXPECT_EQ(run.rows.size(), 2U) << prefix;
   }
 }
 
-TEST(NcclTests, AnAttemptThatDiedBeforeItsRowsAddsNoDevices) {
-  const std::string died =
+TEST(NcclTests, AnAttemptThatFailedBeforeItsRowsAddsNoDevices) {
+  const std::string failed_attempt =
       "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor)\n# Using devices\n" + device_lines(8);
-  const NcclTestsRun run = only_run(died + head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
-                                    "out.txt", "all_reduce");
+  const NcclTestsRun run =
+      only_run(failed_attempt + head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", "out.txt",
+               "all_reduce");
   EXPECT_EQ(run.ranks, 4);
 }
 
 TEST(NcclTests, SeveralUnnamedRunsAreRefused) {
   const std::string table = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
-  EXPECT_EQ(why(table + table),
+  EXPECT_EQ(refusal(table + table),
             "out.txt: has 2 runs that do not say which collective was timed; split it into one file per run, each "
             "named after its collective, as in all_gather.txt");
 }
 
-TEST(NcclTests, OldVersionsHaveNoRootAndAnErrorOfRounding) {
+TEST(NcclTests, OldVersionsHaveNoRootAndARoundingError) {
   const std::string devices =
       "#   Rank  0 Pid 1000 on node-a device  0 [0x00] A100\n"
       "#   Rank  1 Pid 1001 on node-a device  1 [0x01] A100\n";
@@ -334,14 +336,14 @@ TEST(NcclTests, OldVersionsHaveNoRootAndAnErrorOfRounding) {
 }
 
 TEST(NcclTests, ProcessesThatRanAloneAreRefused) {
-  std::string lone = "# Collective test starting: all_reduce_perf\n# Using devices\n";
+  std::string lone_processes = "# Collective test starting: all_reduce_perf\n# Using devices\n";
   for (int i = 0; i < 8; ++i) {
-    lone += fmt::format("#  Rank  0 Group  0 Pid {} on node-a device  0 [0x0f] H100\n", 2000 + i);
+    lone_processes += fmt::format("#  Rank  0 Group  0 Pid {} on node-a device  0 [0x0f] H100\n", 2000 + i);
   }
-  EXPECT_EQ(why(lone + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
+  EXPECT_EQ(refusal(lone_processes + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: names rank 0 8 times, so every process ran alone and nothing was sent between them; build "
             "nccl-tests with MPI=1, or run one process with -g");
-  EXPECT_EQ(why(program("all_reduce", 1) + program("all_reduce", 1)),
+  EXPECT_EQ(refusal(program("all_reduce", 1) + program("all_reduce", 1)),
             "out.txt: has 2 runs of one rank each, so every process ran alone; build nccl-tests with MPI=1, or run one "
             "process with -g");
 }
@@ -358,7 +360,7 @@ TEST(NcclTests, RanksMissingFromTheListAreCountedAndReported) {
   EXPECT_EQ(run.notes[0], "the list of ranks is cut off; taken for 16 ranks on 2 nodes");
 }
 
-TEST(NcclTests, GroupsThatRunAtOnceAreEachAsLargeAsOne) {
+TEST(NcclTests, ConcurrentGroupsCountTheRanksOfOneGroup) {
   std::string text;
   for (int rank = 0; rank < 8; ++rank) {
     text += fmt::format("#  Rank {} Group {} Pid 1 on node-a device {} [0x0a] H100\n", rank, rank % 2, rank);
@@ -369,10 +371,10 @@ TEST(NcclTests, GroupsThatRunAtOnceAreEachAsLargeAsOne) {
   EXPECT_EQ(run.groups, 2);
 }
 
-TEST(NcclTests, TimesOfTheProcessorAreRefused) {
+TEST(NcclTests, CpuTimesAreRefused) {
   std::string text = program("all_reduce", 8);
   text.replace(text.find("     time"), 9, "  cputime");
-  EXPECT_EQ(why(text),
+  EXPECT_EQ(refusal(text),
             "out.txt: times are those of the processor, which only issues (-C 1); run nccl-tests without it");
 }
 
@@ -384,7 +386,7 @@ TEST(NcclTests, TimestampsAfterARowAreNotColumns) {
   EXPECT_EQ(run.rows[0].time_us, 17.1);
 }
 
-TEST(NcclTests, JsonListsTheFirstDeviceOfAProcessAlone) {
+TEST(NcclTests, JsonListsOnlyTheFirstDeviceOfAProcess) {
   const NcclTestsRun run = only_run(
       R"({"args":["all_gather_perf"],"config":{"nthreads":1,"ngpus":4,"devices":[{"rank":0,"hostname":"a","device":0},
       {"rank":4,"hostname":"b","device":0}]},"results":[{"size":1024,"out_of_place":{"time":9.5},"in_place":null}]})",

@@ -128,7 +128,7 @@ TEST(Nvbandwidth, UnusedPartsAreNoted) {
 
 TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
   const std::string bandwidth = "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)";
-  const auto of = [&](const std::string& matrix, const std::string& more = "") {
+  const auto matrix_refusal = [&](const std::string& matrix, const std::string& more = "") {
     return refusal(document(test("a", bandwidth, matrix, more)));
   };
   const std::string place = "bw.json: nvbandwidth.testcases[0]";
@@ -142,14 +142,17 @@ TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
             "bw.json: nvbandwidth: has no test and no error; give the whole file as it was printed");
   EXPECT_EQ(refusal("{\"nvbandwidth\": 3}"),
             "bw.json: nvbandwidth: is not an object; give the whole file as it was printed");
-  EXPECT_EQ(of(R"([["1", "2"], ["3"]])"),
+  EXPECT_EQ(matrix_refusal(R"([["1", "2"], ["3"]])"),
             place + ".bandwidth_matrix[1]: has 1 columns, the first row has 2; give the whole file");
-  EXPECT_EQ(of("[]"), place + ".bandwidth_matrix: has 0 rows; give the whole file");
-  EXPECT_EQ(of(R"([["1", "2"], ["3", "4"], ["5", "6"]])"),
+  EXPECT_EQ(matrix_refusal("[]"), place + ".bandwidth_matrix: has 0 rows; give the whole file");
+  EXPECT_EQ(matrix_refusal(R"([["1", "2"], ["3", "4"], ["5", "6"]])"),
             place + ": the matrix has 3 rows and 2 columns; give the whole file");
-  EXPECT_EQ(of(R"([["-1"]])"), place + ".bandwidth_matrix[0][0]: '-1' is not a rate or time; run nvbandwidth again");
-  EXPECT_EQ(of(R"([["nan"]])"), place + ".bandwidth_matrix[0][0]: 'nan' is not a rate or time; run nvbandwidth again");
-  EXPECT_EQ(of(R"([["1"]])", R"(, "sum": 2)"), place + ".sum: is 2, but the values add up to 1; give the whole file");
+  EXPECT_EQ(matrix_refusal(R"([["-1"]])"),
+            place + ".bandwidth_matrix[0][0]: '-1' is not a rate or time; run nvbandwidth again");
+  EXPECT_EQ(matrix_refusal(R"([["nan"]])"),
+            place + ".bandwidth_matrix[0][0]: 'nan' is not a rate or time; run nvbandwidth again");
+  EXPECT_EQ(matrix_refusal(R"([["1"]])", R"(, "sum": 2)"),
+            place + ".sum: is 2, but the values add up to 1; give the whole file");
   EXPECT_EQ(refusal(document(test("a", "memcpy (MB/s)", R"([["1"]])"))),
             place + ".bandwidth_description: 'memcpy (MB/s)' names neither GB/s nor ns; convert the values");
   EXPECT_EQ(refusal(document(R"({"name": "a", "status": "Fine"})")),

@@ -24,7 +24,7 @@ using CellOf = std::function<std::string(int a, int b)>;
 constexpr WireRates all_rates{
     .nvlink = BytesPerSecond{50e9}, .pcie = BytesPerSecond{32e9}, .root = BytesPerSecond{20e9}};
 
-constexpr std::string_view how_made = "give all that `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints";
+constexpr std::string_view remedy = "give all that `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints";
 
 CellOf always(const std::string& cell) {
   return [cell](int, int) { return cell; };
@@ -79,8 +79,8 @@ int mi250x_links(int a, int b) {
   if (a / 2 == b / 2) {
     return 4;
   }
-  const int apart = std::abs(a / 2 - b / 2);
-  return a % 2 != 0 || b % 2 != 0 || apart == 2 ? 0 : std::min(a, b) == 2 || apart == 3 ? 2 : 1;
+  const int distance = std::abs(a / 2 - b / 2);
+  return a % 2 != 0 || b % 2 != 0 || distance == 2 ? 0 : std::min(a, b) == 2 || distance == 3 ? 2 : 1;
 }
 
 RocmSmi mi250x() {
@@ -97,11 +97,11 @@ RocmSmi mi250x() {
 
 /// Returns two groups of four GPUs, each GPU with links to the three others of its group, and PCIe between the groups.
 RocmSmi two_hives() {
-  const auto same = [](int a, int b) { return a / 4 == b / 4; };
+  const auto is_same_group = [](int a, int b) { return a / 4 == b / 4; };
   return {.gpus = 8,
-          .weight = [=](int a, int b) { return same(a, b) ? "15" : "72"; },
-          .hops = [=](int a, int b) { return same(a, b) ? "1" : "3"; },
-          .type = [=](int a, int b) { return same(a, b) ? "XGMI" : "PCIE"; },
+          .weight = [=](int a, int b) { return is_same_group(a, b) ? "15" : "72"; },
+          .hops = [=](int a, int b) { return is_same_group(a, b) ? "1" : "3"; },
+          .type = [=](int a, int b) { return is_same_group(a, b) ? "XGMI" : "PCIE"; },
           .numa = [](int gpu) { return gpu / 4; }};
 }
 
@@ -119,7 +119,7 @@ std::string amd_table(std::string_view title, const std::vector<std::string>& na
   return text + "\n\n";
 }
 
-/// Returns the output of amd-smi for two GPUs; the cells are those outside the diagonal.
+/// Returns the output of amd-smi for two GPUs, with these cells outside the diagonal.
 std::string amd_smi(const std::string& access, const std::string& bandwidth) {
   const std::vector<std::string> names{"0000:0c:00.0", "0000:22:00.0"};
   const auto cells = [](const std::string& self, const std::string& other) {
@@ -161,7 +161,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 TEST(RocmTable, EveryPairOfAnMi300XHasItsOwnLink) {
   const NodeWires wires = read(print(mi300x()), {.nvlink = BytesPerSecond{64e9}});
   EXPECT_EQ(wires.gpus, 8);
-  EXPECT_EQ(wires.edges.size(), 28u);  // 8 x 7 / 2, and no switch: seven links are not those of a crossbar
+  EXPECT_EQ(wires.edges.size(), 28u);  // 8 x 7 / 2 direct links: with seven links per GPU there is no switch
   EXPECT_TRUE(wires.others.empty());
   EXPECT_EQ(route_between(topology_of(wires), 2, 5)->rate, BytesPerSecond{64e9});
 }
@@ -183,7 +183,7 @@ TEST(RocmTable, LinksOfMi250XDiesFollowFromTheirBandwidth) {
   EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 0, 2, 3}));  // The route passes through other dies.
 }
 
-TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
+TEST(RocmTable, WithoutBandwidthsDifferentPairsAreRefused) {
   RocmSmi smi = mi250x();
   const std::string message =
       "topo.txt:28:47: GPUs pass on for others here, so pairs have different numbers of xGMI links, which these tables "
@@ -194,8 +194,8 @@ TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
   EXPECT_EQ(refusal(print(smi)), message);
 }
 
-TEST(RocmTable, TwoHivesMeetOverPcie) {
-  // There are roots 8 and 9, one for each NUMA node.
+TEST(RocmTable, TwoHivesAreJoinedByPcie) {
+  // Vertices 8 and 9 are the roots, one for each NUMA node.
   const NodeWires wires = read(print(two_hives()));
   using enum VertexKind;
   EXPECT_EQ(wires.others, (std::vector<VertexKind>{root, root}));
@@ -205,7 +205,7 @@ TEST(RocmTable, TwoHivesMeetOverPcie) {
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{20e9});
   EXPECT_EQ(unreachable_gpu(
                 topology_of(read(print(two_hives()), {.nvlink = BytesPerSecond{46e9}, .pcie = BytesPerSecond{32e9}}))),
-            4);  // There is no root_rate.
+            4);  // Without root_rate, nothing joins the roots.
 }
 
 TEST(RocmTable, NumaNodesThatVirtualMachinesHideAreNotUsed) {
@@ -239,31 +239,33 @@ TEST(RocmTable, ToolsOfAmdAreRecognisedByTheirTitles) {
 
 TEST(RocmTable, MistakesNameTheirPlace) {
   const std::string text = print({.gpus = 2, .weight = always("15"), .hops = always("1"), .type = always("XGMI")});
-  const auto told = [&](const std::string& from, const std::string& to) { return refusal(with(text, from, to)); };
-  EXPECT_EQ(told("15  ", "15  "), "accepted");
+  const auto refusal_with = [&](const std::string& from, const std::string& to) {
+    return refusal(with(text, from, to));
+  };
+  EXPECT_EQ(refusal_with("15  ", "15  "), "accepted");
   EXPECT_EQ(
-      told("15  ", "13  "),
+      refusal_with("15  ", "13  "),
       "topo.txt:6:21: 'GPU0' and 'GPU1' are partitions of one GPU (weight 13), which this program does not model; make "
       "them one with `amd-smi set --compute-partition SPX` and print the tables again");
   EXPECT_EQ(
-      told("15  ", "20  "),
-      fmt::format("topo.txt:6:21: a weight of 20 is not a number of xGMI hops, each of which weighs 15; {}", how_made));
-  EXPECT_EQ(told("15  ", "N/A "), fmt::format("topo.txt:6:21: 'N/A' is not a whole number; {}", how_made));
-  EXPECT_EQ(told("XGMI", "CXL "), "topo.txt:16:21: unknown type of link 'CXL'; known types: XGMI, PCIE");
-  EXPECT_EQ(told("XGMI", "PCIE"), "topo.txt:11:21: PCIe has no 1 hops; 2 are below one CPU and 3 over two");
-  EXPECT_EQ(told("Link Type between two GPUs", "Other"),
-            fmt::format("topo.txt:1:1: there is no table of types of links; {}", how_made));
-  EXPECT_EQ(told("\nGPU1   15", "\nGPU3   15"),
-            fmt::format("topo.txt:7:1: the row of 'GPU1' is missing; {}", how_made));
-  EXPECT_EQ(told("GPU1   1 ", "GPU1   1 1 "),
-            fmt::format("topo.txt:12:1: 'GPU1' has 3 cells, but the table has 2 GPUs; {}", how_made));
+      refusal_with("15  ", "20  "),
+      fmt::format("topo.txt:6:21: a weight of 20 is not a number of xGMI hops, each of which weighs 15; {}", remedy));
+  EXPECT_EQ(refusal_with("15  ", "N/A "), fmt::format("topo.txt:6:21: 'N/A' is not a whole number; {}", remedy));
+  EXPECT_EQ(refusal_with("XGMI", "CXL "), "topo.txt:16:21: unknown type of link 'CXL'; known types: XGMI, PCIE");
+  EXPECT_EQ(refusal_with("XGMI", "PCIE"), "topo.txt:11:21: PCIe has no 1 hops; 2 are below one CPU and 3 over two");
+  EXPECT_EQ(refusal_with("Link Type between two GPUs", "Other"),
+            fmt::format("topo.txt:1:1: there is no table of types of links; {}", remedy));
+  EXPECT_EQ(refusal_with("\nGPU1   15", "\nGPU3   15"),
+            fmt::format("topo.txt:7:1: the row of 'GPU1' is missing; {}", remedy));
+  EXPECT_EQ(refusal_with("GPU1   1 ", "GPU1   1 1 "),
+            fmt::format("topo.txt:12:1: 'GPU1' has 3 cells, but the table has 2 GPUs; {}", remedy));
   EXPECT_EQ(refusal(text + text), "topo.txt:28:1: this table is here a second time; give the tables of one node");
   EXPECT_EQ(refusal("FOO TABLE:\n" + amd_smi("ENABLED", "N/A")),
             "topo.txt:1:1: unknown table 'FOO TABLE:'; take it out of the file if it says nothing about links");
-  EXPECT_EQ(refusal(amd_smi("ENABLED", "50000-70000")),
-            fmt::format("topo.txt:23:27: '50000-70000' is not the bandwidth of one link and of 1 to 18 of them; {}",
-                        how_made));
-  EXPECT_EQ(refusal("WEIGHT TABLE:\n"), fmt::format("topo.txt:1:1: the table is cut off; {}", how_made));
+  EXPECT_EQ(
+      refusal(amd_smi("ENABLED", "50000-70000")),
+      fmt::format("topo.txt:23:27: '50000-70000' is not the bandwidth of one link and of 1 to 18 of them; {}", remedy));
+  EXPECT_EQ(refusal("WEIGHT TABLE:\n"), fmt::format("topo.txt:1:1: the table is cut off; {}", remedy));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `nvidia-smi topo -m` in the layouts of real machines, and other files that people give by mistake.
+// Tests the output of `nvidia-smi topo -m` in the layouts of real machines, and other files that users give by mistake.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -136,7 +136,7 @@ TEST(SmiLayouts, ATrayOfGraceBlackwellHasNumaNodesOfItsGpus) {
   EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3}));
 }
 
-TEST(SmiLayouts, BridgedPairsOfH100NvlMeetOthersOverPcie) {
+TEST(SmiLayouts, BridgedPairsOfH100NvlReachOthersOverPcie) {
   // Vertex 4, after the GPUs, is the root that joins the host bridges of GPUs 0 to 3.
   const NodeWires wires = read(print(
       {.gpus = named("GPU", 4), .cell = [](int gpu, int device) { return gpu / 2 == device / 2 ? "NV12" : "NODE"; }}));
@@ -146,15 +146,15 @@ TEST(SmiLayouts, BridgedPairsOfH100NvlMeetOthersOverPcie) {
   EXPECT_EQ(route(wires, 0, 2).rate, BytesPerSecond{50e9});
 }
 
-TEST(SmiLayouts, EightL40sMeetAtSwitchesBridgesAndSockets) {
+TEST(SmiLayouts, EightL40sAreJoinedBySwitchesBridgesAndSockets) {
   // GPUs 0 and 1 are below a switch, 2 below another switch of the same host bridge, 3 below another bridge; 4 to 7
   // likewise.
   const NodeWires wires = read(print({.gpus = named("GPU", 8), .cell = [](int gpu, int device) {
                                         if (gpu / 4 != device / 4) {
                                           return "SYS";
                                         }
-                                        const int far = std::max(gpu % 4, device % 4);
-                                        return far == 1 ? "PIX" : far == 2 ? "PHB" : "NODE";
+                                        const int farther = std::max(gpu % 4, device % 4);
+                                        return farther == 1 ? "PIX" : farther == 2 ? "PHB" : "NODE";
                                       }}));
   using enum VertexKind;
   EXPECT_EQ(wires.others, (std::vector<VertexKind>{bridge, bridge, root, root, root, root}));
@@ -223,32 +223,32 @@ TEST(SmiLayouts, SlicesAreRefused) {
 }
 
 TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
-  const auto told = [](const std::string& text) { return refusal(text); };
   const std::string smi = "; give what `nvidia-smi topo -m` prints";
   const std::string gaudi = "; remove `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
-  EXPECT_EQ(told("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
+  EXPECT_EQ(refusal("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
             "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
             "how" +
                 smi);
-  EXPECT_EQ(told("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n"),
+  EXPECT_EQ(refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n"),
             "topo.txt:2:3: `nvidia-smi nvlink -s` says how fast links are, but not where they go" + smi);
-  EXPECT_EQ(told("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),
+  EXPECT_EQ(refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),
             "topo.txt:1:1: `nvidia-smi -L` says nothing about links" + smi);
-  EXPECT_EQ(told("| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n"),
+  EXPECT_EQ(refusal("| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n"),
             "topo.txt:1:3: `nvidia-smi` alone says nothing about links" + smi);
-  EXPECT_EQ(told("CA 'mlx5_0'\n\tCA type: MT4129\n"),
+  EXPECT_EQ(refusal("CA 'mlx5_0'\n\tCA type: MT4129\n"),
             "topo.txt:1:1: `ibstat` says nothing about links between GPUs" + smi);
-  EXPECT_EQ(told("Machine (2015GB total)\n  Package L#0\n"),
+  EXPECT_EQ(refusal("Machine (2015GB total)\n  Package L#0\n"),
             "topo.txt:1:1: `lstopo` says nothing about links between GPUs" + smi);
   EXPECT_EQ(
-      told("modID   CPU Affinity    NUMA Affinity\n-----   ------------    -------------\n0       0-39, 80-119    0\n"),
+      refusal(
+          "modID   CPU Affinity    NUMA Affinity\n-----   ------------    -------------\n0       0-39, 80-119    0\n"),
       "topo.txt:1:1: `hl-smi topo` names the CPUs of each Gaudi, but no links between them" + gaudi);
-  EXPECT_EQ(told("{\n  \"HCCL_PORT\": 5332\n}\n"),
+  EXPECT_EQ(refusal("{\n  \"HCCL_PORT\": 5332\n}\n"),
             "topo.txt:2:3: a configuration of HCCL says nothing about links between Gaudis" + gaudi);
-  EXPECT_EQ(told("{\"card0\": {}}\n"),
+  EXPECT_EQ(refusal("{\"card0\": {}}\n"),
             "topo.txt:1:1: JSON is not supported; give what `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` "
             "prints");
-  EXPECT_EQ(told("\tNPU0\tNPU1\tCPU Affinity\nNPU0\tX\tHCCS\t0-23\nNPU1\tHCCS\tX\t0-23\n"),
+  EXPECT_EQ(refusal("\tNPU0\tNPU1\tCPU Affinity\nNPU0\tX\tHCCS\t0-23\nNPU1\tHCCS\tX\t0-23\n"),
             "topo.txt:1:2: the table of `npu-smi info -t topo` is not supported; remove `file` and write `kind: "
             "full_mesh` or `kind: nvswitch`");
 }

@@ -36,7 +36,7 @@ TEST(StepTimesFile, CsvHasUnitsAndHosts) {
   EXPECT_EQ(job.notes, std::vector<std::string>{"s.csv: column 'loss' is not used"});
 }
 
-TEST(StepTimesFile, JsonIsAListOrALineEach) {
+TEST(StepTimesFile, JsonIsAListOrOneObjectPerLine) {
   for (const std::string text : {R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1, "time_s": 0.25}])",
                                  "{\"rank\": 0, \"step\": 1, \"time_s\": 0.5}\n"
                                  "{\"rank\": 1, \"step\": 1, \"time_s\": 0.25}\n"}) {

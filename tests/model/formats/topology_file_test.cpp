@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests wires as NCCL and nvidia-smi print them. The files in tests/model/hardware/topologies are modelled on real
-// ones, with fewer and simpler parts.
+// Tests reading the wires that NCCL and nvidia-smi print. The files in tests/model/hardware/topologies are modelled on
+// real files, with fewer and simpler parts.
 #include "model/formats/topology_file.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ std::string text_of(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Returns one node whose wires are all 1 us long.
+/// Returns one node, in which every wire has a latency of 1 us.
 Topology topology_of(const NodeWires& wires) {
   return build_topology({.wires = wires, .gpus_per_node = wires.gpus, .hop_latency = 1us});
 }
@@ -63,18 +63,18 @@ TEST(NcclTopology, NvswitchesAreOneCrossbarThatEveryGpuReachesWithAllItsLinks) {
   EXPECT_EQ(topology.gpus, 8);
   for (int gpu = 1; gpu < 8; ++gpu) {
     const Route route = *route_between(topology, 0, gpu);
-    // The route is the same where a PCIe switch would take as many hops.
+    // The route is the same where a PCIe switch would need no more hops.
     EXPECT_EQ(route.vertices, (Path{0, 8, gpu}));
     EXPECT_EQ(route.rate, BytesPerSecond{450e9});  // 18 NVLinks of 25 GB/s
   }
 }
 
-TEST(NcclTopology, EveryGpuUsesTheNicBesideIt) {
+TEST(NcclTopology, EveryGpuUsesItsNearestNic) {
   const NodeWires wires = read_topology_file(path_of("nccl_nvswitch.xml"), {});
   EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // eno1 is not used.
 }
 
-TEST(NcclTopology, NvlinksBetweenGpusAreWiresThatOthersPassOn) {
+TEST(NcclTopology, NvlinksBetweenGpusAlsoForwardForOtherPairs) {
   // Vertices after the GPUs: CPU 4 with PCIe switches 5 (GPUs 0 and 1) and 6 (GPU 2), and CPU 7 with GPU 3.
   const Topology topology = topology_of("nccl_nvlinks.xml");
   EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 2}));
@@ -83,23 +83,24 @@ TEST(NcclTopology, NvlinksBetweenGpusAreWiresThatOthersPassOn) {
   EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{25e9});
 }
 
-TEST(NcclTopology, WithoutNvlinksTheWayIsPcie) {
+TEST(NcclTopology, WithoutNvlinksTheRouteIsPcie) {
   std::string text = text_of("nccl_nvlinks.xml");
   for (std::size_t at = text.find("<nvlink"); at != std::string::npos; at = text.find("<nvlink")) {
     text.erase(at, text.find("/>", at) + 2 - at);
   }
-  const Topology apart = topology_of(read_nccl_topology("a.xml", text, {}));
-  EXPECT_EQ(unreachable_gpu(apart), 3);  // The file does not state the rate between its sockets.
+  const Topology unjoined = topology_of(read_nccl_topology("a.xml", text, {}));
+  EXPECT_EQ(unreachable_gpu(unjoined), 3);  // The file does not state the rate between the sockets.
   const Topology topology = topology_of(read_nccl_topology("a.xml", text, {.root = BytesPerSecond{10e9}}));
   EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 5, 1}));
   EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 5, 4, 6, 2}));
-  // Generation 3: 16 lanes of 8 GT/s, 128 of 130 bits; the switch of GPU 2 states no rate and is assumed to be equal.
+  // Generation 3: 16 lanes of 8 GT/s, 128 of 130 bits; the switch of GPU 2 states no rate and is assumed to have the
+  // same.
   EXPECT_DOUBLE_EQ(route_between(topology, 0, 2)->rate.value, 16 * 8e9 / 8 * 128 / 130);
   EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 5, 4, 7, 3}));
   EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{10e9});
 }
 
-TEST(NcclTopology, GivenRatesReplaceThoseOfTheFile) {
+TEST(NcclTopology, GivenRatesReplaceTheRatesOfTheFile) {
   const Topology topology = topology_of("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
 }
@@ -129,37 +130,39 @@ TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
 
 TEST(NcclTopology, MistakesNameTheirPlace) {
   const std::string text = text_of("nccl_nvlinks.xml");
-  const auto told = [&](const std::string& from, const std::string& to) {
+  const auto refusal_with = [&](const std::string& from, const std::string& to) {
     return refusal(read_nccl_topology, with(text, from, to), {});
   };
-  EXPECT_EQ(told("</system>", ""),
+  EXPECT_EQ(refusal_with("</system>", ""),
             "a.txt:39:1: this is not XML (Start-end tags mismatch); let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<html/>"),
             "a.txt:1:1: there is no <system>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu/></system>"),
             "a.txt:1:1: there is no <gpu>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(told("dev=\"1\"", "dev=\"0\""), "a.txt:11:9: GPU 0 is here a second time; give every GPU a dev of its own");
-  EXPECT_EQ(told("busid=\"0000:07:00.0\"", "busid=\"0000:06:00.0\""),
+  EXPECT_EQ(refusal_with("dev=\"1\"", "dev=\"0\""),
+            "a.txt:11:9: GPU 0 is here a second time; give every GPU a dev of its own");
+  EXPECT_EQ(refusal_with("busid=\"0000:07:00.0\"", "busid=\"0000:06:00.0\""),
             "a.txt:10:7: busid '0000:06:00.0' has a GPU already; give every GPU one of its own");
-  EXPECT_EQ(told("busid=\"0000:07:00.0\"", ""),
+  EXPECT_EQ(refusal_with("busid=\"0000:07:00.0\"", ""),
             "a.txt:11:9: GPU 1 is in no <pci> with a busid of a <cpu>; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(told("dev=\"2\"", "dev=\"-2\""), "a.txt:19:9: dev of gpu is '-2'; write a whole number from 0 to 1023");
-  EXPECT_EQ(told("count=\"2\"", "count=\"0\""),
+  EXPECT_EQ(refusal_with("dev=\"2\"", "dev=\"-2\""),
+            "a.txt:19:9: dev of gpu is '-2'; write a whole number from 0 to 1023");
+  EXPECT_EQ(refusal_with("count=\"2\"", "count=\"0\""),
             "a.txt:7:11: count of nvlink is '0'; write a whole number from 1 to 64");
-  EXPECT_EQ(told("count=\"1\"", "count=\"3\""),
+  EXPECT_EQ(refusal_with("count=\"1\"", "count=\"3\""),
             "a.txt:5:9: this GPU has 3 NVLinks to '0000:07:00.0', which has 1 to it; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(told("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
+  EXPECT_EQ(refusal_with("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
             "a.txt:5:9: an NVLink joins this GPU to itself; name the busid of the other one");
-  EXPECT_EQ(told("link_speed=\"8 GT/s\"", "link_speed=\"-8 GT/s\""),
+  EXPECT_EQ(refusal_with("link_speed=\"8 GT/s\"", "link_speed=\"-8 GT/s\""),
             "a.txt:3:5: link_speed '-8 GT/s' is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"");
-  EXPECT_EQ(told("link_speed=\"8 GT/s\"", "link_speed=\"0 GT/s\""),
+  EXPECT_EQ(refusal_with("link_speed=\"8 GT/s\"", "link_speed=\"0 GT/s\""),
             "a.txt:3:5: link_speed '0 GT/s' is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"");
-  EXPECT_EQ(told("link_width=\"16\"", "link_width=\"-16\""),
+  EXPECT_EQ(refusal_with("link_width=\"16\"", "link_width=\"-16\""),
             "a.txt:3:5: link_width of pci is '-16'; write a whole number from 1 to 32");
-  EXPECT_EQ(told("sm=\"70\"", "sm=\"52\""),
+  EXPECT_EQ(refusal_with("sm=\"70\"", "sm=\"52\""),
             "a.txt:5:9: GPUs of sm 52 have no NVLink that is known here; give nvlink_rate beside the file");
 }
 
@@ -180,18 +183,19 @@ TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
 
 TEST(NcclTopology, UnknownElementsAreNamed) {
   const std::string text = text_of("nccl_nvlinks.xml");
-  const auto told = [&](const std::string& from, const std::string& to) {
+  const auto refusal_with = [&](const std::string& from, const std::string& to) {
     return refusal(read_nccl_topology, with(text, from, to), {});
   };
-  EXPECT_EQ(told("<nvlink", "<cxl/><nvlink"),
+  EXPECT_EQ(refusal_with("<nvlink", "<cxl/><nvlink"),
             "a.txt:6:11: unknown element 'cxl' in <gpu>; if it says nothing about how GPUs are joined, take it out of "
             "the file");
   EXPECT_EQ(
-      told("<gpu dev", "<gpu lanes=\"2\" dev"),
+      refusal_with("<gpu dev", "<gpu lanes=\"2\" dev"),
       "a.txt:5:9: unknown attribute 'lanes' of <gpu>; if it says nothing about how GPUs are joined, take it out of "
       "the file");
-  EXPECT_EQ(told("<nvlink", "<c2c bw=\"44712\" count=\"10\"/><nvlink"), "accepted");
-  EXPECT_EQ(told("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"), "accepted");  // All GPUs have NVLinks.
+  EXPECT_EQ(refusal_with("<nvlink", "<c2c bw=\"44712\" count=\"10\"/><nvlink"), "accepted");
+  EXPECT_EQ(refusal_with("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"),
+            "accepted");  // All GPUs have NVLinks.
   EXPECT_EQ(refusal(read_nccl_topology,
                     "<system><cpu><pci busid=\"0\"><pcilink target=\"1\"/><gpu dev=\"0\"/></pci></cpu></system>"),
             "a.txt:1:29: this PCIe switch is joined to another one, which this program does not model; take <pcilink> "
@@ -208,8 +212,8 @@ TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
       "with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
 }
 
-TEST(NcclTopology, FilesOfStrangersHaveLimits) {
-  const auto many = [](const std::string& text, int times) {
+TEST(NcclTopology, UntrustedFilesHaveLimits) {
+  const auto repeated = [](const std::string& text, int times) {
     std::string content;
     for (int i = 0; i < times; ++i) {
       content += text;
@@ -217,10 +221,10 @@ TEST(NcclTopology, FilesOfStrangersHaveLimits) {
     return content;
   };
   const std::string gpu = "<pci busid=\"0\"><gpu dev=\"0\"/></pci>";
-  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + many("<cpu/>", 64) + "</system>"),
+  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + repeated("<cpu/>", 64) + "</system>"),
             "a.txt:1:433: more than 64 CPUs are too many; give the file of one node");
   EXPECT_EQ(refusal(read_nccl_topology,
-                    "<system><cpu>" + many("<pci>", 50000) + gpu + many("</pci>", 50000) + "</cpu></system>"),
+                    "<system><cpu>" + repeated("<pci>", 50000) + gpu + repeated("</pci>", 50000) + "</cpu></system>"),
             "a.txt:1:169: PCIe switches in more than 32 others are too many; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   std::string gpus;
@@ -255,13 +259,13 @@ TEST(TopologyMatrix, MoreNvlinksThanAGpuHasAreACrossbar) {
   EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{450e9});
 }
 
-TEST(TopologyMatrix, FewerAreWires) {
+TEST(TopologyMatrix, FewerNvlinksAreWires) {
   const Topology topology = topology_of("smi_cube_mesh.txt", all_rates);
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{25e9});
   EXPECT_EQ(route_between(topology, 0, 4)->vertices, (Path{0, 4}));
   EXPECT_EQ(route_between(topology, 0, 4)->rate, BytesPerSecond{50e9});
   EXPECT_EQ(route_between(topology, 0, 5)->vertices,
-            (Path{0, 1, 5}));  // This route is shorter than that over both sockets.
+            (Path{0, 1, 5}));  // This route is shorter than the route over both sockets.
 }
 
 TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
@@ -280,7 +284,7 @@ TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
   EXPECT_EQ(unreachable_gpu(topology_of("smi_pcie.txt", {.pcie = BytesPerSecond{16e9}})), 4);
 }
 
-TEST(TopologyMatrix, TwoGpusOfTwoSocketsMeetOverBoth) {
+TEST(TopologyMatrix, TwoGpusOfTwoSocketsAreJoinedByBothSockets) {
   const Topology topology =
       topology_of(read_topology_matrix("a.txt", "GPU0 GPU1 CPU Affinity\nGPU0 X SOC\nGPU1 SOC X\n", all_rates));
   EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 2, 3, 1}));
@@ -289,28 +293,30 @@ TEST(TopologyMatrix, TwoGpusOfTwoSocketsMeetOverBoth) {
 
 TEST(TopologyMatrix, MistakesNameTheirPlace) {
   const std::string table = "GPU0 GPU1 GPU2\nGPU0 X NV2 SYS\nGPU1 NV2 X PIX\nGPU2 SYS PIX X\n";
-  const auto told = [&](const std::string& from, const std::string& to) {
+  const auto refusal_with = [&](const std::string& from, const std::string& to) {
     return refusal(read_topology_matrix, with(table, from, to));
   };
-  EXPECT_EQ(told("NV2", "NV2"), "accepted");
+  EXPECT_EQ(refusal_with("NV2", "NV2"), "accepted");
   EXPECT_EQ(refusal(read_topology_matrix, ""),
             "a.txt:1:1: there is no line with the names of GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
             "or `amd-smi topology` prints");
-  EXPECT_EQ(told("GPU1 GPU2\n", "GPU2 GPU1\n"),
+  EXPECT_EQ(refusal_with("GPU1 GPU2\n", "GPU2 GPU1\n"),
             "a.txt:1:11: GPU1 stands after GPU2; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("GPU2 SYS PIX X\n", ""), "a.txt:1:1: there is no row for GPU2; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("GPU2 SYS PIX X", "GPU2 SYS PIX"),
+  EXPECT_EQ(refusal_with("GPU2 SYS PIX X\n", ""),
+            "a.txt:1:1: there is no row for GPU2; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(refusal_with("GPU2 SYS PIX X", "GPU2 SYS PIX"),
             "a.txt:4:1: GPU2 has 2 cells, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("GPU2 SYS", "GPU1 SYS"), "a.txt:4:1: GPU1 has two rows; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("GPU2 SYS", "GPU3 SYS"),
+  EXPECT_EQ(refusal_with("GPU2 SYS", "GPU1 SYS"),
+            "a.txt:4:1: GPU1 has two rows; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(refusal_with("GPU2 SYS", "GPU3 SYS"),
             "a.txt:4:1: GPU3 is not in the first line; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("NV2", "NV19"), "a.txt:2:8: 'NV19' is not a number of NVLinks; a GPU has NV1 to NV18");
-  EXPECT_EQ(told("NV2", "NV-2"), "a.txt:2:8: 'NV-2' is not a number of NVLinks; a GPU has NV1 to NV18");
-  EXPECT_EQ(told("NV2", "XGMI"),
+  EXPECT_EQ(refusal_with("NV2", "NV19"), "a.txt:2:8: 'NV19' is not a number of NVLinks; a GPU has NV1 to NV18");
+  EXPECT_EQ(refusal_with("NV2", "NV-2"), "a.txt:2:8: 'NV-2' is not a number of NVLinks; a GPU has NV1 to NV18");
+  EXPECT_EQ(refusal_with("NV2", "XGMI"),
             "a.txt:2:8: unknown connection 'XGMI'; known connections: X, NV1 to NV18, PIX, PXB, PHB, NODE, SYS");
-  EXPECT_EQ(told("NV2", "NV4"),
+  EXPECT_EQ(refusal_with("NV2", "NV4"),
             "a.txt:3:6: this is not what the row of GPU0 says about GPU1; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("PIX X\n", "PIX PIX\n"), "a.txt:4:14: GPU2 meets itself here; write X");
+  EXPECT_EQ(refusal_with("PIX X\n", "PIX PIX\n"), "a.txt:4:14: GPU2 meets itself here; write X");
   EXPECT_EQ(refusal(read_topology_matrix, "GPU0 GPU1 GPU2\nGPU0 X PIX SYS\nGPU1 PIX X PIX\nGPU2 SYS PIX X\n"),
             "a.txt:2:12: GPU0 and GPU2 meet nearer than this over another GPU, which no machine does; give what "
             "`nvidia-smi topo -m` prints");
@@ -320,12 +326,12 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
             "a.txt:3:12: the table does not say how fast PCIe is; give pcie_rate beside the file");
 }
 
-TEST(NearestNics, TakeTheOneThatFewestUse) {
+TEST(NearestNics, TakeTheNicThatFewestGpusUse) {
   EXPECT_EQ(nearest_nics({{1, 1}, {1, 1}, {1, 1}, {1, 1}}), (Path{0, 1, 0, 1}));
   EXPECT_EQ(nearest_nics({{2, 1}, {1, 1}, {1, 2}}), (Path{1, 0, 0}));
 }
 
-TEST(NearestNics, UnusedNicsDoNotCount) {
+TEST(NearestNics, IgnoreNicsThatNoGpuUses) {
   EXPECT_EQ(nearest_nics({{5, 1, 5, 2}, {5, 2, 5, 1}}), (Path{0, 1}));
   EXPECT_EQ(nearest_nics({{}, {}}), Path{});
 }

@@ -34,18 +34,18 @@ TEST(GroupRates, OnAMeshAGroupHasTheWiresBetweenItsOwnGpus) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 64.0 * (ranks - 1)) << ranks;
   }
-  EXPECT_DOUBLE_EQ(gb(rates.together({4, 2})), 64.0);  // four pairs, each with its wire
+  EXPECT_DOUBLE_EQ(gb(rates.together({4, 2})), 64.0);  // four pairs, each with its own wire
   EXPECT_DOUBLE_EQ(StridedRates(rates, 8).of_whole({2, 4}), 3.0 / 7.0);
 }
 
-TEST(GroupRates, AGroupThatDoesNotCloseTheRingHasOneOfTwoWaysRound) {
+TEST(GroupRates, AGroupThatDoesNotCloseTheRingUsesOneDirection) {
   const GroupRates rates = rates_of(NodeKind::ring, 8, 100);
   EXPECT_DOUBLE_EQ(gb(rates.alone(8)), 200.0);
   EXPECT_DOUBLE_EQ(gb(rates.alone(2)), 100.0);
   EXPECT_DOUBLE_EQ(gb(rates.alone(4)), 100.0);
 }
 
-TEST(GroupRates, AreThoseOfTheSlowestWireBetweenNeighboursInATree) {
+TEST(GroupRates, InATreeAreTheSlowestWireBetweenNeighbours) {
   EXPECT_DOUBLE_EQ(gb(tree().alone(2)), 60.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(3)), 30.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(4)), 30.0);
@@ -54,14 +54,15 @@ TEST(GroupRates, AreThoseOfTheSlowestWireBetweenNeighboursInATree) {
 }
 
 TEST(GroupRates, InterleavedGroupsInATreeShareCommonWires) {
-  // Groups {0, 2} and {1, 3} both leave by the first bridge. Four pairs {0, 4} to {3, 7} all pass between the roots.
+  // Groups {0, 2} and {1, 3} both leave through the first bridge. Four pairs {0, 4} to {3, 7} all pass between the
+  // roots.
   EXPECT_DOUBLE_EQ(gb(tree().together({2, 2})), 15.0);
   EXPECT_DOUBLE_EQ(gb(tree().together({4, 2})), 5.0);
   EXPECT_DOUBLE_EQ(gb(tree().together({1, 2})), 60.0);
   EXPECT_DOUBLE_EQ(StridedRates(tree(), 8).of_whole({4, 2}), 0.25);
 }
 
-TEST(GroupRates, IgnoreDifferencesByRounding) {
+TEST(GroupRates, IgnoreRoundingDifferences) {
   EXPECT_EQ(part_of({1.0 + 1e-12}, {1.0}), 1.0);
   EXPECT_EQ(part_of({1.0}, {3.0}), 1.0 / 3.0);
 }

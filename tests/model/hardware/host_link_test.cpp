@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-TEST(HostLinkTest, GenerationAndLanesMakeTheRateOfTheDataSheet) {
+TEST(HostLinkTest, GenerationAndLanesDetermineTheRateOfTheDataSheet) {
   const std::optional<HostLink> link = host_link_named("PCIe 5 x16");
   ASSERT_TRUE(link);
   EXPECT_EQ(rate_of(*link).value, 63e9);

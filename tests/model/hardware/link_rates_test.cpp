@@ -17,14 +17,14 @@ using namespace std::chrono_literals;
 
 using test::gigabytes;
 
-/// Returns a link whose rates have a data sheet; a rank copies its own share at 100 GB/s.
+/// Returns a link with a nominal rate from a data sheet; a rank copies its own share at 100 GB/s.
 Link link(double peer_rate, double collective_rate) {
-  Link made = test::link(peer_rate, collective_rate);
-  made.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};
-  made.peer.rate = {.value = gigabytes(peer_rate), .standard_error = 0.1, .provenance = Provenance::fitted};
-  made.peer.aggregate_rate.value = gigabytes(peer_rate);
-  made.collective.own_copy_rate.value = gigabytes(100);
-  return made;
+  Link result = test::link(peer_rate, collective_rate);
+  result.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};
+  result.peer.rate = {.value = gigabytes(peer_rate), .standard_error = 0.1, .provenance = Provenance::fitted};
+  result.peer.aggregate_rate.value = gigabytes(peer_rate);
+  result.collective.own_copy_rate.value = gigabytes(100);
+  return result;
 }
 
 Machine two_nodes() {
@@ -42,7 +42,7 @@ TEST(WithLinkRates, KeepsLatenciesAndOwnCopies) {
   EXPECT_EQ(all_gather_time(collective_over(fast, 0, 4), 4, Bytes{8'000'000}), Duration{45us});
 }
 
-TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeApart) {
+TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeSeparately) {
   const Machine slow = with_link_rates(two_nodes(), {.network = 0.5});
   EXPECT_EQ(peer_between(slow, 0, 1).rate.value, gigabytes(100));
   EXPECT_EQ(peer_between(slow, 0, 4).rate.value, gigabytes(5));
@@ -65,7 +65,7 @@ TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
   EXPECT_EQ(with_link_rates(machine, {.node = 0.1}).network->peer.rate.provenance, Provenance::fitted);
 }
 
-TEST(WithLinkRates, AnUnmeasuredRateIsAPriorAsUncertainAsBefore) {
+TEST(WithLinkRates, AHypotheticalRateIsAPriorWithTheSameError) {
   const Machine machine = two_nodes();
   const Parameter<BytesPerSecond> rate = with_link_rates(machine, {.node = 3.0}).link.peer.rate;
   EXPECT_EQ(rate.provenance, Provenance::prior);
@@ -74,7 +74,7 @@ TEST(WithLinkRates, AnUnmeasuredRateIsAPriorAsUncertainAsBefore) {
   EXPECT_EQ(with_link_rates(machine, {}).link.nominal_rate.source, "a data sheet");
 }
 
-TEST(WithLinkRates, EveryPairAndGroupOfAPcieTreeAndItsWiresFollow) {
+TEST(WithLinkRates, ScalesEveryPairGroupAndWireOfAPcieTree) {
   const Machine machine = load_machine("pcie-rtx-pro-6000");
   const Machine half = with_link_rates(machine, {.node = 0.5});
   ASSERT_NE(machine.pair_peers, nullptr);
@@ -92,7 +92,7 @@ TEST(WithLinkRates, EveryPairAndGroupOfAPcieTreeAndItsWiresFollow) {
 TEST(WithLinkRates, WiresOfTheNetworkBeginAtTheNic) {
   const Machine machine = load_machine("dgx-h100-x2");
   const Machine other = with_link_rates(machine, {.node = 4.0, .network = 0.5});
-  const auto rate = [](const Machine& of, int a, int b) { return route_between(*of.topology, a, b)->rate.value; };
+  const auto rate = [](const Machine& on, int a, int b) { return route_between(*on.topology, a, b)->rate.value; };
   EXPECT_EQ(rate(other, 0, 1), 4.0 * rate(machine, 0, 1));
   EXPECT_EQ(rate(other, 0, 8), 0.5 * rate(machine, 0, 8));
 }

@@ -26,7 +26,7 @@ TEST(PeerBetween, IsTheLinkInANodeAndTheNetworkAcross) {
   EXPECT_EQ(peer_between(machine, 4, 7).rate.value, gigabytes(100));
   EXPECT_EQ(peer_between(machine, 3, 4).rate.value, gigabytes(10));
   EXPECT_EQ(peer_between(machine, 7, 0).rate.value, gigabytes(10));
-  // A step of a ring over all eight: 1 MB is 5 + 10 us inside a node, 5 + 100 us at its two ends.
+  // A step of a ring over all eight GPUs: 1 MB takes 5 + 10 us inside a node, and 5 + 100 us between nodes.
   EXPECT_EQ(p2p_time(peer_between(machine, 2, 3), Bytes{1'000'000}), Duration{15us});
   EXPECT_EQ(p2p_time(peer_between(machine, 3, 4), Bytes{1'000'000}), Duration{105us});
 }
@@ -48,7 +48,7 @@ TEST(ShareOfNics, FollowsTheShareOfGpusAndIsAtLeastOneNic) {
   EXPECT_EQ(share_of_nics({1, 1}, {4, 16}), 0.25);
 }
 
-TEST(ShareOfNics, IsLessWhereOtherGpusUseThemToo) {
+TEST(ShareOfNics, IsSmallerIfOtherGpusUseTheNicsToo) {
   for (const int nics : {1, 2, 4, 8}) {
     EXPECT_EQ(share_of_nics({1, 8}, {8, nics}), 0.125) << nics;
   }
@@ -71,7 +71,7 @@ TEST(CollectiveAcross, DependsOnTheGpusPerNodeOfAGroup) {
   EXPECT_EQ(&collective_across(machine, 4), &machine.network->collective);
 }
 
-TEST(WithRates, RaisesATreeToo) {
+TEST(WithRates, ScalesTreesToo) {
   CollectiveParameters collective = link(1, 10).collective;
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = gigabytes(1)}}};
   tree.ll = TreeProtocol{{}, {}, {.value = gigabytes(2)}, Parameter<BytesPerSecond>{.value = gigabytes(4)}};
@@ -91,7 +91,7 @@ TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
   Machine machine{.name = "mesh", .link = link(28, 7 * 28), .gpus_per_node = 8};
   const Topology topology = build_topology(plan);
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
-  EXPECT_EQ(machine.pair_peers, nullptr);  // All pairs are alike.
+  EXPECT_EQ(machine.pair_peers, nullptr);  // All pairs are equal.
   for (int gpu = 0; gpu < 8; ++gpu) {
     const int next = (gpu + 1) % 8;
     EXPECT_EQ(p2p_time(peer_between(machine, gpu, next), Bytes{28'000'000}), Duration{1005us});
@@ -117,7 +117,7 @@ TEST(PeerBetween, APairOfAPcieTreeSeesItsSlowestHop) {
   EXPECT_EQ(&peer_between(machine, 4, 3), &peer_between(machine, 7, 0));
 }
 
-TEST(CollectiveOver, AGroupBelowTheSlowestWireIsAsMuchFasterAsItsPairsAre) {
+TEST(CollectiveOver, AGroupThatAvoidsTheSlowestWireIsProportionallyFaster) {
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
   const ProtocolParameters& protocol = machine.link.collective;
   machine.link.collective.all_to_all =
@@ -127,14 +127,14 @@ TEST(CollectiveOver, AGroupBelowTheSlowestWireIsAsMuchFasterAsItsPairsAre) {
   machine.group_collectives = group_collectives_of(GroupRates(topology, 8), 8, machine.link.collective);
   ASSERT_NE(machine.group_collectives, nullptr);
   EXPECT_EQ(collective_over(machine, 0, 8).rate.value, gigabytes(20));
-  EXPECT_EQ(collective_over(machine, 0, 5).rate.value, gigabytes(20));      // over the root
-  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 3).rate.value.value, 30e9);  // 30 to 20
-  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 2).rate.value.value, 60e9);  // 60 to 20
+  EXPECT_EQ(collective_over(machine, 0, 5).rate.value, gigabytes(20));      // over both roots
+  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 3).rate.value.value, 30e9);  // wires of 30 instead of 20 GB/s
+  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 2).rate.value.value, 60e9);  // wires of 60 instead of 20 GB/s
   EXPECT_DOUBLE_EQ(collective_over(machine, 0, 2).all_to_all->large.rate.value.value, 60e9);
   EXPECT_EQ(collective_over(machine, 0, 2).base_latency.value, Duration{10us});
 }
 
-TEST(CollectiveOver, GroupsOnASwitchAreAlike) {
+TEST(CollectiveOver, GroupsOnASwitchAreEqual) {
   const Topology topology =
       build_topology({.kind = NodeKind::nvswitch, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us});
   EXPECT_EQ(group_collectives_of(GroupRates(topology, 8), 8, link(28, 28).collective), nullptr);

@@ -23,7 +23,7 @@ NcclEstimate estimate(const NcclTuning& tuning, NcclKernel kernel) { return nccl
 
 TEST(NcclEstimate, MatchesTheTableOfNcclForEightH100) {
   // Seven steps of an all-gather: 6.6 + 7 x 0.6 = 10.8 us, 14 + 7 x 1.9 = 27.3 us, 8.4 + 7 x 3.4 = 32.2 us.
-  const auto latency = [](const NcclEstimate& of) { return of.base_latency + 7 * of.step_latency; };
+  const auto latency = [](const NcclEstimate& kernel) { return kernel.base_latency + 7 * kernel.step_latency; };
   EXPECT_EQ(latency(estimate(h100, NcclKernel::ll)), Duration{10'800ns});
   EXPECT_EQ(latency(estimate(h100, NcclKernel::ll128)), Duration{27'300ns});
   EXPECT_EQ(latency(estimate(h100, NcclKernel::simple)), Duration{32'200ns});
@@ -40,8 +40,8 @@ TEST(NcclEstimate, IsAbsentForHardwareThatTheMachineLacks) {
   EXPECT_EQ(estimate(pcie, NcclKernel::simple).step_latency, Duration{5'700ns});
 }
 
-TEST(NcclChoice, GoesFromLlOverLl128ToSimpleAsSizesGrow) {
-  // The three lines of eight H100 meet at about 4.6 MB and 23 MB.
+TEST(NcclChoice, GoesFromLlThroughLl128ToSimpleAsSizesGrow) {
+  // The estimates of the three kernels on eight H100 are equal at about 4.6 MB and 23 MB.
   const auto choice = [](double total) { return nccl_choice(h100, {.ranks = 8, .passes = 1, .total = total}); };
   EXPECT_EQ(choice(1e3), NcclKernel::ll);
   EXPECT_EQ(choice(4.5e6), NcclKernel::ll);
@@ -61,8 +61,8 @@ TEST(NcclChoice, UsesTheSwitchForLargeTensorsOfFiveRanksOrMore) {
   EXPECT_EQ(choice(a100, 8, 1e9), NcclKernel::simple);
 }
 
-// Two rings and a tree of four channels, as NCCL finds them with two NICs of 100 Gbit/s; trees as version 2.17 counts
-// them.
+// Two rings and a tree of four channels, as NCCL finds them with two NICs of 100 Gbit/s. The tree steps are those of
+// version 2.17.
 constexpr NcclTuning two_nics{.generation = NcclGeneration::ampere,
                               .wire = NcclWire::network,
                               .channels = 2,
@@ -89,7 +89,8 @@ TEST(NcclChoice, UsesTheTreeForOneDoublingOfSizesOnTwoNodes) {
 
 TEST(NcclChoice, AmongNodesWaitsForStepsOfTheTreeAndOfTheRing) {
   // Sixteen ranks: the tree takes 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us at 8/15
-  // of 24 GB/s. They meet at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is corrected by 0.7.
+  // of 24 GB/s. They are equal at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is corrected by
+  // 0.7.
   EXPECT_EQ(among_nodes(16, 12), NcclKernel::simple);
   EXPECT_EQ(among_nodes(16, 13), NcclKernel::tree_simple);
   EXPECT_EQ(among_nodes(16, 15), NcclKernel::tree_simple);

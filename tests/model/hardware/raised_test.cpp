@@ -14,7 +14,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-TEST(Raised, EveryParameterHasOneNameAndItsPlaceInTheFile) {
+TEST(Raised, EveryParameterIsNamedUniquelyByItsPlaceInTheFile) {
   const std::vector<NamedParameter> parameters = parameters_of(machine("clusters/dgx-h100-x2.yaml"));
   std::set<std::string> names;
   for (const NamedParameter& parameter : parameters) {
@@ -28,13 +28,13 @@ TEST(Raised, EveryParameterHasOneNameAndItsPlaceInTheFile) {
   }
 }
 
-TEST(Raised, OneParameterMovesAndNoOther) {
+TEST(Raised, ChangesOnlyOneParameter) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Machine higher = raised(h100, "link.peer.rate", 0.25);
   EXPECT_EQ(higher.link.peer.rate.value.value, 1.25 * h100.link.peer.rate.value.value);
   EXPECT_EQ(higher.link.peer.latency.value, h100.link.peer.latency.value);
   const std::vector<NamedParameter> parameters = parameters_of(h100);
-  for (const NamedParameter& parameter : parameters) {  // 0 keeps every number
+  for (const NamedParameter& parameter : parameters) {  // a change by 0 keeps every value
     EXPECT_EQ(raised(h100, parameter.name, 0.0).link.collective.nccl->ll.rate.value.value,
               h100.link.collective.nccl->ll.rate.value.value);
   }
@@ -44,7 +44,7 @@ TEST(Raised, OneParameterMovesAndNoOther) {
   EXPECT_NE(ll.link.collective.nccl, h100.link.collective.nccl);
 }
 
-TEST(Raised, TimesAreRoundedToAPicosecond) {
+TEST(Raised, RoundsTimesToAPicosecond) {
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.link.peer.latency.value = Duration{333};
   EXPECT_EQ(raised(h100, "link.peer.latency", 0.01).link.peer.latency.value, Duration{336});
@@ -79,12 +79,12 @@ TEST(Raised, PartsWithoutTheParameterAreShared) {
 TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const std::vector<NamedParameter> parameters = parameters_of(h100);
-  const std::vector<RaisedMachine> doubtful = raised_by_error(h100);
-  EXPECT_EQ(doubtful.size(),
+  const std::vector<RaisedMachine> uncertain = raised_by_error(h100);
+  EXPECT_EQ(uncertain.size(),
             static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(), [](const auto& parameter) {
               return parameter.standard_error > 0.0;
             })));
-  EXPECT_GT(doubtful.size(), 20U);
+  EXPECT_GT(uncertain.size(), 20U);
 }
 
 TEST(RaisedDeathTest, AnUnknownNameIsAProgrammingError) {

@@ -32,7 +32,7 @@ TEST(Segments, GoUpToTheRootOfATreeAndDown) {
   EXPECT_EQ(segments.of_a_node, 2 * 7 + 4 * 4);
   EXPECT_EQ(segments.way(0, 1).size(), 4U);
   EXPECT_EQ(segments.way(0, 3).size(), 7U);
-  // The way back crosses the same links in the opposite direction.
+  // The route back crosses the same links in the opposite direction.
   std::multiset<std::int32_t> forward;
   std::multiset<std::int32_t> back;
   for (const Segments::Crossing& crossing : segments.way(0, 3).subspan(1, 5)) {
@@ -47,24 +47,24 @@ TEST(Segments, GoUpToTheRootOfATreeAndDown) {
 TEST(Segments, AcrossNodesIncludeBothNodesAndTheFabric) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Segments& segments = *cluster.segments;
-  const auto way = segments.way(3, 13);
-  EXPECT_EQ(way.front().side, Side::sender);
-  EXPECT_EQ(way.back().side, Side::receiver);
-  EXPECT_EQ(segments.number(way.back(), 0, 1) - segments.kind(way.back()),
+  const auto route = segments.way(3, 13);
+  EXPECT_EQ(route.front().side, Side::sender);
+  EXPECT_EQ(route.back().side, Side::receiver);
+  EXPECT_EQ(segments.number(route.back(), 0, 1) - segments.kind(route.back()),
             static_cast<std::size_t>(segments.of_a_node));
-  // All pairs of nodes share the same ways.
+  // All pairs of nodes share the same routes.
   EXPECT_EQ(segments.way(3, 13).data(), segments.way(11, 5).data());
 }
 
 TEST(SegmentRates, AreScaledToTheMeasuredRatesOfPairs) {
   Machine tree = machine("hardware/l40s-pcie.yaml");
   const std::vector<double> rates = segment_rates(*tree.segments, tree);
-  const double slowest = peer_between(tree, 0, 7).rate.value.value;
-  double least = rates[0];
+  const double slowest_pair = peer_between(tree, 0, 7).rate.value.value;
+  double slowest_link = rates[0];
   for (std::int32_t link = 0; link < tree.segments->links_of_a_node; ++link) {
-    least = std::min(least, rates[static_cast<std::size_t>(link)]);
+    slowest_link = std::min(slowest_link, rates[static_cast<std::size_t>(link)]);
   }
-  EXPECT_DOUBLE_EQ(least, slowest);  // The link between the roots is as fast as a pair that crosses it.
+  EXPECT_DOUBLE_EQ(slowest_link, slowest_pair);  // The link between the roots is as fast as a pair that crosses it.
 }
 
 }  // namespace

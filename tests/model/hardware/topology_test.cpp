@@ -20,7 +20,7 @@ using test::gigabytes;
 using Path = std::vector<int>;
 
 /// Returns a topology whose first vertices are the GPUs.
-Topology of_edges(int gpus, int vertices, std::vector<Edge> edges) {
+Topology topology_with(int gpus, int vertices, std::vector<Edge> edges) {
   Topology topology{.gpus = gpus, .edges = std::move(edges)};
   topology.vertices.resize(static_cast<std::size_t>(vertices));
   return topology;
@@ -29,7 +29,7 @@ Topology of_edges(int gpus, int vertices, std::vector<Edge> edges) {
 TEST(RouteBetween, SumsLatenciesAndKeepsTheSlowestRate) {
   // GPU 0 -1us- 2 -2us- 3 -3us- GPU 1, at 50, 20 and 40 GB/s.
   const Topology line =
-      of_edges(2, 4, {{0, 2, gigabytes(50), 1us}, {2, 3, gigabytes(20), 2us}, {3, 1, gigabytes(40), 3us}});
+      topology_with(2, 4, {{0, 2, gigabytes(50), 1us}, {2, 3, gigabytes(20), 2us}, {3, 1, gigabytes(40), 3us}});
   const std::optional<Route> route = route_between(line, 0, 1);
   ASSERT_TRUE(route);
   EXPECT_EQ(route->vertices, (Path{0, 2, 3, 1}));
@@ -43,34 +43,34 @@ TEST(RouteBetween, SumsLatenciesAndKeepsTheSlowestRate) {
 TEST(RouteBetween, NamesTheLinkOfEveryHopAndItsDirection) {
   // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the route from 0 to 1 crosses the second edge against its direction.
   const Topology line =
-      of_edges(2, 4, {{0, 2, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}});
+      topology_with(2, 4, {{0, 2, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}});
   EXPECT_EQ(route_between(line, 0, 1)->links, (Path{0, 3, 4}));
   EXPECT_EQ(route_between(line, 1, 0)->links, (Path{5, 2, 1}));
 }
 
 TEST(RouteBetween, PrefersLessLatencyAndThenFewerHops) {
-  // The direct edge takes 5 us, the way over vertex 2 takes 2 + 2 us.
+  // The direct edge takes 5 us, the route over vertex 2 takes 2 + 2 us.
   const Topology detour =
-      of_edges(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
+      topology_with(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
   EXPECT_EQ(route_between(detour, 0, 1)->vertices, (Path{0, 2, 1}));
   // Both take 4 us; the direct edge has fewer hops.
   const Topology tie =
-      of_edges(2, 3, {{0, 2, gigabytes(90), 2us}, {2, 1, gigabytes(90), 2us}, {0, 1, gigabytes(1), 4us}});
+      topology_with(2, 3, {{0, 2, gigabytes(90), 2us}, {2, 1, gigabytes(90), 2us}, {0, 1, gigabytes(1), 4us}});
   EXPECT_EQ(route_between(tie, 0, 1)->vertices, (Path{0, 1}));
 }
 
-TEST(RouteBetween, AFullTieGoesThroughTheLowestVertexHoweverTheEdgesAreListed) {
+TEST(RouteBetween, AFullTieTakesTheLowestVertexInAnyOrderOfEdges) {
   std::vector<Edge> edges{{0, 4, gigabytes(1), 1us}, {4, 1, gigabytes(1), 1us}, {0, 2, gigabytes(1), 1us},
                           {2, 1, gigabytes(1), 1us}, {0, 3, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}};
   for (std::size_t turn = 0; turn < edges.size(); ++turn) {
     std::rotate(edges.begin(), edges.begin() + 1, edges.end());
-    EXPECT_EQ(route_between(of_edges(2, 5, edges), 0, 1)->vertices, (Path{0, 2, 1}));
-    EXPECT_EQ(route_between(of_edges(2, 5, edges), 1, 0)->vertices, (Path{1, 2, 0}));
+    EXPECT_EQ(route_between(topology_with(2, 5, edges), 0, 1)->vertices, (Path{0, 2, 1}));
+    EXPECT_EQ(route_between(topology_with(2, 5, edges), 1, 0)->vertices, (Path{1, 2, 0}));
   }
 }
 
 TEST(RouteBetween, MayNotExist) {
-  const Topology islands = of_edges(3, 4, {{0, 3, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}});
+  const Topology islands = topology_with(3, 4, {{0, 3, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}});
   EXPECT_FALSE(route_between(islands, 0, 1).has_value());
   EXPECT_EQ(unreachable_gpu(islands), 1);
   const std::vector<std::optional<Route>> routes = routes_from(islands, 0);
@@ -79,14 +79,14 @@ TEST(RouteBetween, MayNotExist) {
   EXPECT_EQ(routes[2]->vertices, (Path{0, 3, 2}));
 }
 
-TEST(KnownRoutes, HaveTheLinksOfRoutesInAnyOrderOfAsking) {
+TEST(KnownRoutes, HaveTheLinksOfRoutesInAnyOrderOfQueries) {
   const auto tree = std::make_shared<const Topology>(build_topology(test::pcie_tree()));
-  KnownRoutes known(tree);
-  EXPECT_EQ(&known.topology(), tree.get());
+  KnownRoutes known_routes(tree);
+  EXPECT_EQ(&known_routes.topology(), tree.get());
   for (const int from : {3, 0, 3, 7, 1}) {
     for (int to = 7; to >= 0; --to) {
       if (to != from) {
-        const std::span<const int> links = known.links(from, to);
+        const std::span<const int> links = known_routes.links(from, to);
         EXPECT_EQ(Path(links.begin(), links.end()), route_between(*tree, from, to)->links) << from << ' ' << to;
       }
     }
@@ -125,26 +125,26 @@ TEST(BuildTopology, OnARingRoutesTakeTheShorterWay) {
   EXPECT_EQ(route_between(topology, 0, 3)->rate, gigabytes(50));
 }
 
-TEST(BuildTopology, ARingOfTwoHasOneWireAndOfOneNone) {
+TEST(BuildTopology, ARingOfTwoGpusHasOneWireAndARingOfOneHasNone) {
   EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 2}).edges.size(), 1u);
   EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 1}).edges.size(), 0u);
 }
 
-TEST(BuildTopology, APcieTreeIsSlowerTheHigherAPairMeets) {
+TEST(BuildTopology, APcieTreeIsSlowerForPairsThatAreJoinedHigherUp) {
   // GPUs 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
   const Topology topology = build_topology(test::pcie_tree());
   EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);
   EXPECT_EQ(topology.edges.size(), 8u + 4u + 1u);
-  const Route near = *route_between(topology, 0, 1);
-  EXPECT_EQ(near.hops(), 2);
-  EXPECT_EQ(near.rate, gigabytes(60));
-  const Route middle = *route_between(topology, 0, 3);
-  EXPECT_EQ(middle.hops(), 4);  // GPU, bridge, root, bridge, GPU
-  EXPECT_EQ(middle.rate, gigabytes(30));
-  const Route far = *route_between(topology, 0, 4);
-  EXPECT_EQ(far.hops(), 5);  // The route also crosses the other root.
-  EXPECT_EQ(far.latency, Duration{5us});
-  EXPECT_EQ(far.rate, gigabytes(20));
+  const Route near_pair = *route_between(topology, 0, 1);
+  EXPECT_EQ(near_pair.hops(), 2);
+  EXPECT_EQ(near_pair.rate, gigabytes(60));
+  const Route middle_pair = *route_between(topology, 0, 3);
+  EXPECT_EQ(middle_pair.hops(), 4);  // GPU, bridge, root, bridge, GPU
+  EXPECT_EQ(middle_pair.rate, gigabytes(30));
+  const Route far_pair = *route_between(topology, 0, 4);
+  EXPECT_EQ(far_pair.hops(), 5);  // The route also crosses the other root.
+  EXPECT_EQ(far_pair.latency, Duration{5us});
+  EXPECT_EQ(far_pair.rate, gigabytes(20));
 }
 
 TEST(BuildTopology, ATreeWhoseRootsAreNotJoinedLosesTheSecondHalf) {
@@ -193,7 +193,7 @@ TEST(BuildTopology, FewNicsAreSharedByNeighbours) {
 }
 
 TEST(BuildTopology, RoutesInsideANodeNeverPassANic) {
-  // Two GPUs per bridge, and a NIC for all four: over the NIC two hops of 1 ns, over the root four of 500 ns.
+  // Two GPUs per bridge, and a NIC for all four: two hops of 1 ns over the NIC, or four hops of 500 ns over the root.
   TopologyPlan plan{.kind = NodeKind::pcie_tree,
                     .gpus_per_node = 4,
                     .gpu_rate = gigabytes(60),
@@ -235,7 +235,7 @@ TopologyPlan on_rails() {
   return plan;
 }
 
-TEST(BuildTopology, ARailJoinsEqualGpusOfAllNodesByOneLeaf) {
+TEST(BuildTopology, ARailJoinsCorrespondingGpusOfAllNodesAtOneLeaf) {
   const Topology topology = build_topology(on_rails());
   const Route route = *route_between(topology, 1, 5);
   EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, nic, gpu}));
@@ -253,7 +253,7 @@ TEST(BuildTopology, BetweenRailsARoutePassesTheSpineAtTheRateOfALeaf) {
 }
 
 TEST(BuildTopology, NoGpuForwardsFromTheNetwork) {
-  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this way is shorter, but not a route.
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this path is shorter, but not permitted.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;
   const Topology topology = build_topology(plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests of 100,000 results. CTest runs these tests a second time without FMA and AVX2 (tests/CMakeLists.txt), where
-// glibc's exp, expm1, log1p, erfc and pow would change their digests.
+// Tests digests of 100,000 function results and 20,000 quantiles. CTest runs these tests a second time without FMA and
+// AVX2 (tests/CMakeLists.txt), where glibc's exp, expm1, log1p, erfc and pow would change their digests.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -36,7 +36,7 @@ std::string digest_of(const Next& next, int count) {
 
 using Digests = std::map<std::string_view, std::string>;
 
-TEST(FixedBits, AreKeptByEveryFunction) {
+TEST(FixedBits, HoldForEveryFunction) {
   Digests digests;
   for (const UnaryFunction& unary : unary_functions) {
     Arguments arguments(5);
@@ -66,7 +66,7 @@ std::string quantile_digest(const Quantile& quantile) {
 }
 
 // Quantiles are digested before a table rounds them to 40 bits.
-TEST(FixedBits, AreKeptByQuantiles) {
+TEST(FixedBits, HoldForQuantiles) {
   EXPECT_EQ(quantile_digest(lognormal(0.3)), "beeef5e37a6717c4");
   EXPECT_EQ(quantile_digest(pareto({.scale = 5.0, .shape = 2.5})), "c6a92087890504e9");
 }

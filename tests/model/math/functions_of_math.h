@@ -15,14 +15,15 @@
 
 namespace commfuse::math::test {
 
-/// A function of model/math, the C library's in long double, and the range of arguments in which they are compared.
+/// A function of model/math, the C library's function in long double, and the range of arguments in which the two are
+/// compared.
 struct UnaryFunction {
   std::string_view name;
   double (*function)(double);
   long double (*reference)(long double);
   double low;
   double high;
-  int largest_error;  ///< In ulp.
+  int largest_error;  ///< in ulp
 };
 
 inline constexpr std::array<UnaryFunction, 8> unary_functions{{{"exp", exp, expl, -745.0, 709.7, 1},
@@ -41,7 +42,7 @@ class Arguments {
 
   double uniform(double low, double high) { return low + static_cast<double>(words_() >> 11) * 0x1p-53 * (high - low); }
 
-  /// Returns arguments of which half are uniform, and half nearer to 0 by a power of two.
+  /// Returns an argument: in half of the calls it is uniform, in the other half it is divided by a power of two.
   double inside(double low, double high) {
     const double value = uniform(low, high);
     const double scaled = std::ldexp(value, -static_cast<int>(words_() % 60));
@@ -55,7 +56,7 @@ class Arguments {
 inline double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 inline std::uint64_t to_bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// Returns how many doubles lie between the two. Requires no NaN.
+/// Returns the distance of two numbers, counted in doubles. Requires that neither is NaN.
 inline std::uint64_t doubles_between(double a, double b) {
   const auto place = [](double value) {
     const auto magnitude = static_cast<std::int64_t>(to_bits(std::abs(value)));
@@ -64,7 +65,7 @@ inline std::uint64_t doubles_between(double a, double b) {
   return static_cast<std::uint64_t>(std::abs(place(a) - place(b)));
 }
 
-/// Returns the distance of a double to the next one away from 0.
+/// Returns the distance from a double to the next double away from 0.
 inline double ulp_of(double value) {
   const double size = std::abs(value);
   return std::nextafter(size, INFINITY) - size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known results of model/math, exactly: constants, ends of the range of doubles, and special values.
+// Tests exact results of model/math: constants, both ends of the range of doubles, and special values.
 #include "model/math/functions.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr double least_normal = 0x1p-1022;
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr std::uint64_t bits_of_nan = 0x7ff8000000000000;
 
-/// Compares the sign of 0 too.
+/// Compares bits, so that the sign of 0 matters too.
 void expect_same(double actual, double expected) { EXPECT_EQ(to_bits(actual), to_bits(expected)) << actual; }
 
 TEST(MathFunctions, HaveTheConstantsOfTheTextbook) {
@@ -89,7 +89,7 @@ TEST(MathFunctions, OverflowAndUnderflowWhereTheResultLeavesTheDoubles) {
   expect_same(pow(2.0, -1076.0), 0.0);
 }
 
-TEST(MathFunctions, TakeSubnormalAndTheLargestArguments) {
+TEST(MathFunctions, AcceptSubnormalAndTheLargestArguments) {
   expect_same(log2(least_subnormal), -1074.0);
   expect_same(log2(3.0 * least_subnormal), -0x1.0c1a8ff971811p+10);
   expect_same(log(least_subnormal), -0x1.74385446d71c3p+9);
@@ -124,10 +124,10 @@ TEST(MathFunctions, ReturnPositiveQuietNanOutsideTheirDomain) {
 }
 
 TEST(MathFunctions, PowHasTheSpecialValuesOfC) {
-  for (const double any : {0.0, -0.0, 1.0, -3.5, infinity, -infinity, quiet_nan}) {
-    expect_same(pow(any, 0.0), 1.0);
-    expect_same(pow(any, -0.0), 1.0);
-    expect_same(pow(1.0, any), 1.0);
+  for (const double x : {0.0, -0.0, 1.0, -3.5, infinity, -infinity, quiet_nan}) {
+    expect_same(pow(x, 0.0), 1.0);
+    expect_same(pow(x, -0.0), 1.0);
+    expect_same(pow(1.0, x), 1.0);
   }
   expect_same(pow(-1.0, infinity), 1.0);
   expect_same(pow(-1.0, -infinity), 1.0);

@@ -54,7 +54,8 @@ std::vector<GoldenLine> golden_lines(const std::string& table, bool has_y) {
   return lines;
 }
 
-/// Returns the table of a function, with results by `result_of`.
+/// Compares the golden table of a function with the results of `result_of`, which may be up to `largest_error` doubles
+/// away from the correctly rounded results.
 template <class Function>
 void expect_golden(std::string_view name, bool has_y, std::uint64_t largest_error, const Function& result_of) {
   const auto path = std::filesystem::path(COMMFUSE_SOURCE_DIR) / fmt::format("tests/model/math/golden/{}.txt", name);
@@ -70,7 +71,7 @@ void expect_golden(std::string_view name, bool has_y, std::uint64_t largest_erro
     table += fmt::format("{:016x}{} {:016x} {:016x}  # {}({}{}) = {}\n", to_bits(line.x), y_bits, to_bits(result),
                          to_bits(line.rounded), name, line.x, y_text, result);
   }
-  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): no code sets it
     std::ofstream(path, std::ios::binary) << table;
   }
   EXPECT_EQ(table, commfuse::test::contents_of(path)) << path;

@@ -41,8 +41,8 @@ TEST(MathLaws, PowersAreWithinOneUlpOfLongDouble) {
   }
 }
 
-// erfc falls and all other functions rise. If the true results are further apart than both errors, ours must be in the
-// same order.
+// erfc falls and all other functions rise. If the true results differ by more than both errors, the results of
+// model/math must be in the same order.
 TEST(MathLaws, ResultsKeepTheOrderOfDistantArguments) {
   if (!has_reference) {
     GTEST_SKIP() << "long double is no more precise than double here";

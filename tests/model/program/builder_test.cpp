@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-/// A GEMM of one block by one block, and its operands.
+/// A builder with the operands of GEMMs of one block of rows.
 struct Bench {
   ProgramBuilder builder{"bench", Mesh{{{"tp", 4}}}};
   DimensionId tokens = builder.dimension("tokens", 4);
@@ -16,16 +16,16 @@ struct Bench {
   BufferId w = builder.buffer("w", BufferRole::weight, {hidden, 1}, {ffn, 2}, DType::bf16);
   BufferId y = builder.buffer("y", BufferRole::output, {tokens, 4}, {ffn, 2}, DType::bf16);
 
-  OpId product(const Index& row, const std::vector<OpId>& waits = {}) {
+  OpId gemm(const Index& row, const std::vector<OpId>& waits = {}) {
     return builder.gemm(
         {.a = {builder.rows_of(x, row)}, .b = {builder.whole(w)}, .out = {builder.rows_of(y, row)}, .waits = waits});
   }
 };
 
-TEST(Builder, GivesIdsInOrder) {
+TEST(Builder, ReturnsIdsInOrder) {
   Bench bench;
-  EXPECT_EQ(bench.product(0), OpId{0});
-  EXPECT_EQ(bench.product(1, {OpId{0}}), OpId{1});
+  EXPECT_EQ(bench.gemm(0), OpId{0});
+  EXPECT_EQ(bench.gemm(1, {OpId{0}}), OpId{1});
   const Program program = std::move(bench.builder).build();
   EXPECT_EQ(program.waits_of(program.ops[1]).size(), 1U);
   EXPECT_EQ(program.waits_of(program.ops[1])[0], OpId{0});
@@ -33,8 +33,8 @@ TEST(Builder, GivesIdsInOrder) {
 
 TEST(Builder, OpsOfOneShapeShareIt) {
   Bench bench;
-  bench.product(0);
-  bench.product(1);
+  bench.gemm(0);
+  bench.gemm(1);
   const Program program = std::move(bench.builder).build();
   ASSERT_EQ(program.shapes.size(), 1U);
   const GemmShape expected{.m = {bench.tokens, 1}, .n = {bench.ffn, 2}, .k = {bench.hidden, 1}};
@@ -42,7 +42,7 @@ TEST(Builder, OpsOfOneShapeShareIt) {
   EXPECT_EQ(program.ops[0].shape, program.ops[1].shape);
 }
 
-TEST(Builder, ShapesAreNumberedAsTheyAreFirstUsedHoweverManyThereAre) {
+TEST(Builder, ShapesAreNumberedInOrderOfFirstUse) {
   // Two rounds of 100 exchanges with different shifts, wires and halves: shapes with equal hashes must stay distinct.
   ProgramBuilder builder("shifts", Mesh{{{"tp", 25}}});
   const Extent one_token{builder.dimension("tokens", 1), 1};
@@ -61,10 +61,10 @@ TEST(Builder, ShapesAreNumberedAsTheyAreFirstUsedHoweverManyThereAre) {
   }
 }
 
-TEST(Builder, LanesAreNumberedAsTheyAreFirstUsed) {
+TEST(Builder, LanesAreNumberedInOrderOfFirstUse) {
   Bench bench;
   bench.builder.exchange({.send = {bench.builder.rows_of(bench.x, 0)}});
-  bench.product(0);
+  bench.gemm(0);
   bench.builder.exchange({.send = {bench.builder.rows_of(bench.x, 0)}});
   const Program program = std::move(bench.builder).build();
   EXPECT_EQ(program.lanes, (std::vector<Lane>{{LaneKind::comm, 0}, {LaneKind::compute, 0}}));
@@ -82,7 +82,7 @@ TEST(Builder, OperandsAreRegionsStackedByRows) {
   EXPECT_EQ(program.outputs_of(program.ops[0]).size(), 1U);
 }
 
-TEST(Builder, OperandsShareARegionWithTheLastTwoOfTheirBuffer) {
+TEST(Builder, OperandsShareOneOfTheLastTwoRegionsOfTheirBuffer) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const auto send = [&](std::int32_t from) { builder.exchange({.send = {builder.rows_of(bench.x, from)}}); };
@@ -91,15 +91,16 @@ TEST(Builder, OperandsShareARegionWithTheLastTwoOfTheirBuffer) {
   }
   const Program program = std::move(builder).build();
   EXPECT_EQ(program.regions.size(), 4U);  // 0, 1, 2, and 0 again
-  const Program apart = unshared(program);
-  EXPECT_EQ(apart.regions.size(), 7U);
+  const Program unshared_program = unshared(program);
+  EXPECT_EQ(unshared_program.regions.size(), 7U);
   for (std::size_t i = 0; i < program.operands.size(); ++i) {
-    EXPECT_EQ(program.regions_of(program.operands[i]).front(), apart.regions_of(apart.operands[i]).front());
-    EXPECT_EQ(apart.operands[i], (Slice{static_cast<std::uint32_t>(i), 1}));
+    EXPECT_EQ(program.regions_of(program.operands[i]).front(),
+              unshared_program.regions_of(unshared_program.operands[i]).front());
+    EXPECT_EQ(unshared_program.operands[i], (Slice{static_cast<std::uint32_t>(i), 1}));
   }
 }
 
-TEST(Builder, BringsShiftsIntoTheAxis) {
+TEST(Builder, WrapsShiftsIntoTheAxis) {
   Bench bench;
   for (const std::int32_t shift : {-1, 3, 7}) {  // All are one step back on 4 ranks.
     bench.builder.exchange({.shift = shift, .send = {bench.builder.rows_of(bench.x, 0)}});
@@ -180,18 +181,18 @@ TEST(Builder, FindsADimensionByName) {
 
 TEST(Builder, AnOpCanBeLimitedToSomeRanks) {
   Bench bench;
-  const OpId op = bench.product(0);
+  const OpId op = bench.gemm(0);
   bench.builder.only_where(op, {Relation::less, 0, 2});
   const Program program = std::move(bench.builder).build();
   EXPECT_EQ(program.ops[0].where, (Predicate{Relation::less, 0, 2}));
 }
 
-TEST(BuilderDeathTest, RefusesMistakesThatOnlyAnAuthorCanMake) {
+TEST(BuilderDeathTest, RefusesProgrammingErrors) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const Operand x{builder.whole(bench.x)};
   const Operand row{builder.rows_of(bench.x, 0)};
-  EXPECT_DEATH(bench.product(0, {OpId{0}}), "an op waits only for ops added before it");
+  EXPECT_DEATH(bench.gemm(0, {OpId{0}}), "an op waits only for ops added before it");
   EXPECT_DEATH(builder.dimension("hidden", 2), "a dimension is cut in one way");
   EXPECT_DEATH(builder.gemm({.a = x, .b = x, .out = x}), "the rows of b are the columns of a");
   EXPECT_DEATH(builder.gemm({.a = x, .b = {builder.whole(bench.w)}, .out = x, .transpose_a = true}),

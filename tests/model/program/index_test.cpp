@@ -34,7 +34,7 @@ TEST(Index, FollowsARotatedCoordinate) {
   EXPECT_EQ(on_all_ranks(four, along(four, 0, -1) * 2 + 1), (Values{7, 1, 3, 5}));
 }
 
-TEST(Index, EqualIndicesAreEqualHoweverTheOffsetWasWritten) {
+TEST(Index, IndicesWithCongruentOffsetsAreEqual) {
   EXPECT_EQ(along(four, 0, -1), along(four, 0, 3));
   EXPECT_EQ(along(four, 0, 7), along(four, 0, -5));
   EXPECT_NE(along(four, 0, 1), along(four, 0, 2));
@@ -50,7 +50,7 @@ TEST(Index, CountsZigZagWithANegativeSignOrANegativeScale) {
   EXPECT_EQ(on_all_ranks(four, from_the_end), (Values{6, 5, 4, 7}));
 }
 
-TEST(Index, AddsUpOneTermAnAxis) {
+TEST(Index, AddsUpOneTermPerAxis) {
   Index rank = along(two_by_three, 1);
   rank.terms[0] = {3, 0};  // 3*node + tp
   EXPECT_EQ(on_all_ranks(two_by_three, rank), (Values{0, 1, 2, 3, 4, 5}));
@@ -69,7 +69,7 @@ TEST(IndexDeathTest, AnAxisThatTheMeshDoesNotHaveIsAProgrammingError) {
 }
 
 TEST(Predicate, ComparesOneCoordinate) {
-  const auto holding = [](const Predicate& where) {
+  const auto ranks_where = [](const Predicate& where) {
     std::vector<Rank> ranks;
     for (Rank rank = 0; rank < two_by_three.ranks(); ++rank) {
       if (where.holds(two_by_three.coordinates(rank))) {
@@ -79,11 +79,11 @@ TEST(Predicate, ComparesOneCoordinate) {
     return ranks;
   };
   using Ranks = std::vector<Rank>;
-  EXPECT_EQ(holding({}), (Ranks{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(holding({Relation::equal, 1, 2}), (Ranks{2, 5}));
-  EXPECT_EQ(holding({Relation::not_equal, 1, 2}), (Ranks{0, 1, 3, 4}));
-  EXPECT_EQ(holding({Relation::less, 1, 1}), (Ranks{0, 3}));
-  EXPECT_EQ(holding({Relation::at_least, 0, 1}), (Ranks{3, 4, 5}));
+  EXPECT_EQ(ranks_where({}), (Ranks{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(ranks_where({Relation::equal, 1, 2}), (Ranks{2, 5}));
+  EXPECT_EQ(ranks_where({Relation::not_equal, 1, 2}), (Ranks{0, 1, 3, 4}));
+  EXPECT_EQ(ranks_where({Relation::less, 1, 1}), (Ranks{0, 3}));
+  EXPECT_EQ(ranks_where({Relation::at_least, 0, 1}), (Ranks{3, 4, 5}));
 }
 
 }  // namespace

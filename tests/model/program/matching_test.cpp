@@ -15,7 +15,7 @@ class Sketch {
  public:
   explicit Sketch(Mesh mesh) : builder_("sketch", std::move(mesh)) {}
 
-  struct What {
+  struct ExchangeOptions {
     bool sends = true;
     bool receives = true;
     std::int32_t shift = 1;
@@ -24,14 +24,14 @@ class Sketch {
     int axis = 0;
     DType wire = DType::bf16;
   };
-  OpId exchange(const What& what) {
-    const Operand every_row{builder_.rows_of(buffer_, 0, what.rows)};
-    return builder_.exchange({.lane = {LaneKind::comm, what.lane},
-                              .axis = what.axis,
-                              .shift = what.shift,
-                              .send = what.sends ? every_row : Operand{},
-                              .receive = what.receives ? every_row : Operand{},
-                              .wire = what.wire});
+  OpId exchange(const ExchangeOptions& options) {
+    const Operand every_row{builder_.rows_of(buffer_, 0, options.rows)};
+    return builder_.exchange({.lane = {LaneKind::comm, options.lane},
+                              .axis = options.axis,
+                              .shift = options.shift,
+                              .send = options.sends ? every_row : Operand{},
+                              .receive = options.receives ? every_row : Operand{},
+                              .wire = options.wire});
   }
   OpId all_reduce(int axis) {
     const Operand whole{builder_.whole(buffer_)};
@@ -50,7 +50,7 @@ class Sketch {
 const Mesh four{{{"tp", 4}}};
 const Mesh two_by_two{{{"node", 2}, {"tp", 2}}};
 
-TEST(Matching, AnExchangeOfBothHalvesMeetsItselfOnTheNeighbours) {
+TEST(Matching, AnExchangeOfBothHalvesMatchesItselfOnTheNeighbours) {
   Sketch sketch(four);
   const OpId op = sketch.exchange({});
   const Program program = sketch.build();
@@ -76,7 +76,7 @@ TEST(Matching, PairsTheKthSendWithTheKthReceive) {
   EXPECT_EQ(matching.receiver(0, second), 3);
 }
 
-TEST(Matching, KeepsLanesAndShiftsApart) {
+TEST(Matching, DistinguishesLanesAndShifts) {
   Sketch sketch(four);
   sketch.exchange({.receives = false, .lane = 1});
   sketch.exchange({.sends = false, .lane = 2});
@@ -85,23 +85,23 @@ TEST(Matching, KeepsLanesAndShiftsApart) {
                                                       "the receive of op 1 (exchange) on lane comm2 by shift 1 (rank 0 "
                                                       "to rank 1, and likewise on every rank) meets no send"}));
 
-  Sketch other(four);
-  other.exchange({.receives = false, .shift = 1});
-  other.exchange({.sends = false, .shift = 2});
-  EXPECT_EQ(match(other.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm by shift 1 (rank 0 to "
-                                                     "rank 1, and likewise on every rank) meets no receive",
-                                                     "the receive of op 1 (exchange) on lane comm by shift 2 (rank 0 "
-                                                     "to rank 2, and likewise on every rank) meets no send"}));
+  Sketch second(four);
+  second.exchange({.receives = false, .shift = 1});
+  second.exchange({.sends = false, .shift = 2});
+  EXPECT_EQ(match(second.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm by shift 1 (rank 0 to "
+                                                      "rank 1, and likewise on every rank) meets no receive",
+                                                      "the receive of op 1 (exchange) on lane comm by shift 2 (rank 0 "
+                                                      "to rank 2, and likewise on every rank) meets no send"}));
 }
 
-TEST(Matching, KeepsAxesApart) {
+TEST(Matching, DistinguishesAxes) {
   Sketch sketch(two_by_two);
   sketch.exchange({.receives = false, .axis = 0});
   sketch.exchange({.sends = false, .axis = 1});
   EXPECT_EQ(match(sketch.build()).problems.size(), 2U);
 }
 
-TEST(Matching, HalvesThatMeetCarryTheSameRows) {
+TEST(Matching, MatchedHalvesCarryTheSameRows) {
   Sketch sketch(four);
   sketch.exchange({.receives = false, .rows = 1});
   sketch.exchange({.sends = false, .rows = 2});
@@ -110,10 +110,10 @@ TEST(Matching, HalvesThatMeetCarryTheSameRows) {
                       "likewise on every rank) but do not carry the same "
                       "extents"}));
 
-  Sketch other(four);
-  other.exchange({.receives = false, .wire = DType::bf16});
-  other.exchange({.sends = false, .wire = DType::fp8});
-  EXPECT_EQ(match(other.build()).problems.size(), 1U);
+  Sketch second(four);
+  second.exchange({.receives = false, .wire = DType::bf16});
+  second.exchange({.sends = false, .wire = DType::fp8});
+  EXPECT_EQ(match(second.build()).problems.size(), 1U);
 }
 
 // Four ranks form a line: ranks 0, 1 and 2 send forward, ranks 1, 2 and 3 receive.
@@ -133,7 +133,7 @@ TEST(Matching, WithPredicatesEveryRankHasItsOwnPartners) {
   EXPECT_EQ(matching.sender(3, receive), 0);
 }
 
-TEST(Matching, NamesTheRanksOfAHalfThatNothingMeets) {
+TEST(Matching, NamesTheRanksOfAnUnmatchedHalf) {
   Sketch sketch(four);
   const OpId send = sketch.exchange({.receives = false});
   const OpId receive = sketch.exchange({.sends = false});
@@ -159,9 +159,9 @@ TEST(Matching, ACollectiveNeedsItsWholeGroup) {
   sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // One node as a whole takes part.
   EXPECT_EQ(match(sketch.build()).problems, Problems{});
 
-  Sketch other(two_by_two);
-  other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // Half of every node takes part.
-  EXPECT_EQ(match(other.build()).problems,
+  Sketch second(two_by_two);
+  second.only_where(second.all_reduce(1), {Relation::equal, 1, 0});  // Half of every node takes part.
+  EXPECT_EQ(match(second.build()).problems,
             (Problems{"only some ranks of its group join op 0 (collective): rank 0 does, rank 1 does not; a collective "
                       "needs all ranks along its axis"}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers that get fewer bits, and transfers that keep theirs.
+// Tests which transfers get narrower wires, and which keep theirs.
 #include "model/program/narrowed.h"
 
 #include <gtest/gtest.h>
@@ -12,25 +12,25 @@
 namespace commfuse {
 namespace {
 
-/// An exchange, a credit and one collective of every kind, in this order.
+/// Returns a program with an exchange, a credit and one collective of every kind, in this order.
 Program transfers(DType dtype) {
   ProgramBuilder builder("transfers", Mesh{{{"tp", 2}}});
   const DimensionId rows = builder.dimension("rows", 2);
   const DimensionId columns = builder.dimension("columns", 1);
   const BufferId half = builder.buffer("half", BufferRole::input, {rows, 1}, {columns, 1}, dtype);
-  const BufferId other = builder.buffer("other", BufferRole::output, {rows, 1}, {columns, 1}, dtype);
-  const BufferId both = builder.buffer("whole", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
-  const BufferId more = builder.buffer("more", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
-  OpId last = builder.exchange({.send = {builder.whole(half)}, .receive = {builder.whole(other)}, .wire = dtype});
+  const BufferId second_half = builder.buffer("second half", BufferRole::output, {rows, 1}, {columns, 1}, dtype);
+  const BufferId whole = builder.buffer("whole", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
+  const BufferId second_whole = builder.buffer("second whole", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
+  OpId last = builder.exchange({.send = {builder.whole(half)}, .receive = {builder.whole(second_half)}, .wire = dtype});
   last = builder.credit({.shift = -1, .waits = {last}});
   const auto collective = [&](CollectiveKind kind, BufferId in, BufferId out) {
     last = builder.collective(
         {.kind = kind, .in = {builder.whole(in)}, .out = {builder.whole(out)}, .wire = dtype, .waits = {last}});
   };
-  collective(CollectiveKind::all_gather, half, both);
-  collective(CollectiveKind::all_to_all, both, more);
-  collective(CollectiveKind::all_reduce, both, more);
-  collective(CollectiveKind::reduce_scatter, both, other);
+  collective(CollectiveKind::all_gather, half, whole);
+  collective(CollectiveKind::all_to_all, whole, second_whole);
+  collective(CollectiveKind::all_reduce, whole, second_whole);
+  collective(CollectiveKind::reduce_scatter, whole, second_half);
   return std::move(builder).build();
 }
 
@@ -51,7 +51,7 @@ TEST(Narrowed, TransfersThatDoNotAddUpGetFewerBits) {
   EXPECT_EQ(wires_of(narrowed(wide, DType::fp8)), expected);
 }
 
-TEST(Narrowed, WiresOfAsFewBitsStayUnchanged) {
+TEST(Narrowed, WiresThatAreNoWiderStayUnchanged) {
   const Program wide = transfers(DType::bf16);
   EXPECT_EQ(wires_of(narrowed(wide, DType::fp32)), wires_of(wide));
   EXPECT_EQ(wires_of(narrowed(wide, DType::fp16)), wires_of(wide));

@@ -8,7 +8,7 @@
 namespace commfuse {
 namespace {
 
-/// Makes copies on any lane and exchanges on comm, in two blocks of memory; only their order matters here.
+/// Makes copies on any lane and exchanges on comm, in two blocks of memory. Only their order matters here.
 class Sketch {
  public:
   OpId copy(LaneKind lane, const std::vector<OpId>& waits = {}) {
@@ -78,7 +78,7 @@ TEST(Order, DoesNotRelateOpsOfLanesThatDoNotWait) {
   EXPECT_FALSE(order.before(b, a));
 }
 
-TEST(Order, CountsWhatHasEndedOnEachLane) {
+TEST(Order, CountsFinishedOpsOnEachLane) {
   Sketch sketch;
   sketch.exchange();                      // comm 0
   const OpId second = sketch.exchange();  // comm 1
@@ -105,7 +105,7 @@ TEST(Order, OmitsOpsThatDoNotTakePart) {
 
 //   comm     |x0 |x1 |            x1 waits for g0; g1 waits for x0
 //   compute  |g0 |g1 |g2 |
-TEST(Meetings, AreThePairsThatTheOrderLeavesOpen) {
+TEST(Meetings, ArePairsOfOpsWithoutAnOrder) {
   Sketch sketch;
   const OpId x0 = sketch.exchange();
   const OpId g0 = sketch.copy(LaneKind::compute);
@@ -114,55 +114,55 @@ TEST(Meetings, AreThePairsThatTheOrderLeavesOpen) {
   const OpId g2 = sketch.copy(LaneKind::compute, {x1});
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside g0
-  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may run beside g1
-  EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
+  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run during g0
+  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may run during g1
+  EXPECT_FALSE(meetings[position(g2)].exchange);  // both have finished
   EXPECT_FALSE(meetings[position(g0)].collective);
-  EXPECT_FALSE(meetings[position(x0)].exchange);  // Communication itself is not requested.
+  EXPECT_FALSE(meetings[position(x0)].exchange);  // `exchange` is set only for compute ops.
 }
 
-TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
-  const auto meets_one = [](Lane lane) {
+TEST(Meetings, OmitExchangesThatHoldNoSms) {
+  const auto meets_exchange = [](Lane lane) {
     Sketch sketch;
     sketch.exchange_on(lane);
     sketch.copy(LaneKind::compute);
     const Program program = sketch.build();
     return meetings_of(program, Order(program, 0)).back().exchange;
   };
-  EXPECT_TRUE(meets_one({LaneKind::comm, 0}));
-  EXPECT_TRUE(meets_one({LaneKind::comm, 3}));
-  EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
-  EXPECT_FALSE(meets_one({LaneKind::kernel, 0}));
+  EXPECT_TRUE(meets_exchange({LaneKind::comm, 0}));
+  EXPECT_TRUE(meets_exchange({LaneKind::comm, 3}));
+  EXPECT_FALSE(meets_exchange({LaneKind::copy, 0}));
+  EXPECT_FALSE(meets_exchange({LaneKind::kernel, 0}));
 }
 
-TEST(Meetings, LeaveOutCollectivesThatCopyEnginesMove) {
-  const auto meets_one = [](Lane lane) {
+TEST(Meetings, OmitCollectivesThatCopyEnginesMove) {
+  const auto meets_collective = [](Lane lane) {
     Sketch sketch;
     sketch.all_reduce_on(lane);
     sketch.copy(LaneKind::compute);
     const Program program = sketch.build();
     return meetings_of(program, Order(program, 0)).back().collective;
   };
-  EXPECT_TRUE(meets_one({LaneKind::comm, 0}));
-  EXPECT_TRUE(meets_one({LaneKind::aux, 0}));
-  EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
+  EXPECT_TRUE(meets_collective({LaneKind::comm, 0}));
+  EXPECT_TRUE(meets_collective({LaneKind::aux, 0}));
+  EXPECT_FALSE(meets_collective({LaneKind::copy, 0}));
 }
 
-TEST(Meetings, TellExchangesFromCollectives) {
+TEST(Meetings, DistinguishExchangesFromCollectives) {
   Sketch sketch;
   sketch.all_reduce(1);
-  const OpId beside_one = sketch.copy(LaneKind::compute);
+  const OpId on_compute = sketch.copy(LaneKind::compute);
   sketch.exchange();
-  const OpId beside_both = sketch.copy(LaneKind::aux);
-  const OpId after = sketch.all_reduce(2, {beside_one});
-  const OpId behind = sketch.copy(LaneKind::copy, {after});
+  const OpId on_aux = sketch.copy(LaneKind::aux);
+  const OpId after = sketch.all_reduce(2, {on_compute});
+  const OpId on_copy = sketch.copy(LaneKind::copy, {after});
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_TRUE(meetings[position(beside_one)].collective);
-  EXPECT_TRUE(meetings[position(beside_one)].exchange);
-  EXPECT_TRUE(meetings[position(beside_both)].collective);
-  EXPECT_TRUE(meetings[position(beside_both)].exchange);
-  EXPECT_TRUE(meetings[position(behind)].collective);  // the first all-reduce, on another lane
+  EXPECT_TRUE(meetings[position(on_compute)].collective);
+  EXPECT_TRUE(meetings[position(on_compute)].exchange);
+  EXPECT_TRUE(meetings[position(on_aux)].collective);
+  EXPECT_TRUE(meetings[position(on_aux)].exchange);
+  EXPECT_TRUE(meetings[position(on_copy)].collective);  // the first all-reduce, on another lane
 }
 
 using Ops = std::vector<OpId>;
@@ -184,7 +184,7 @@ TEST(Rivals, AreTheConcurrentOpsOfOtherLanes) {
 }
 
 //   comm     |x0|x1|x2|
-//   comm1    |y0|                        done when x1 is under way
+//   comm1    |y0|                        finished when x1 runs
 TEST(Rivals, DisappearWhenTheirLaneIsDone) {
   Sketch sketch;
   const OpId x0 = sketch.exchange({}, 0, 1);
@@ -229,7 +229,7 @@ TEST(Rivals, DoNotExistOnOneLane) {
 
 //   comm     |x0 |x1 |x2 |x3 |          x3 waits for the all-reduce
 //   comm1    |all-reduce |
-TEST(Contenders, AreTheSendsBesideACollective) {
+TEST(Contenders, AreTheSendsConcurrentWithACollective) {
   Sketch sketch;
   const OpId x0 = sketch.exchange();
   const OpId reduced = sketch.all_reduce(1, {x0});
@@ -248,16 +248,16 @@ TEST(Contenders, AreTheSendsBesideACollective) {
 TEST(Contenders, AreCollectivesOfOtherLanesToo) {
   Sketch sketch;
   const OpId first = sketch.all_reduce(0);
-  const OpId two = sketch.all_reduce(1);
-  const OpId three = sketch.all_reduce(0);
+  const OpId second = sketch.all_reduce(1);
+  const OpId third = sketch.all_reduce(0);
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_EQ(meetings[position(first)].contenders, Ops{two});
-  EXPECT_EQ(meetings[position(two)].contenders, (Ops{first, three}));
-  EXPECT_EQ(meetings[position(three)].contenders, Ops{two});
+  EXPECT_EQ(meetings[position(first)].contenders, Ops{second});
+  EXPECT_EQ(meetings[position(second)].contenders, (Ops{first, third}));
+  EXPECT_EQ(meetings[position(third)].contenders, Ops{second});
 }
 
-// Exchanges share the wires by `rivals`, and transfers inside a kernel hold none.
+// Exchanges share wires through `rivals`, and transfers inside a kernel hold no wires.
 TEST(Contenders, DoNotExistWithoutACollective) {
   Sketch sketch;
   sketch.exchange({}, 0);
@@ -266,8 +266,8 @@ TEST(Contenders, DoNotExistWithoutACollective) {
   Sketch kernel;
   kernel.exchange_on({LaneKind::kernel, 0});
   kernel.all_reduce(0);
-  const Program beside_a_kernel = kernel.build();
-  for (const Program* program : {&exchanges, &beside_a_kernel}) {
+  const Program with_kernel = kernel.build();
+  for (const Program* program : {&exchanges, &with_kernel}) {
     for (const Meetings& met : meetings_of(*program, Order(*program, 0))) {
       EXPECT_TRUE(met.contenders.empty());
     }

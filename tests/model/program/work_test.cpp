@@ -65,11 +65,11 @@ unfused: []
 ops: []
 )";
 
-std::string work_with(std::string_view right, std::string_view instead) {
+std::string work_with(std::string_view from, std::string_view to) {
   std::string text{twice};
-  const std::size_t at = text.find(right);
-  EXPECT_NE(at, std::string::npos) << right;
-  return work_of(parse_program(text.replace(at, right.size(), instead), "twice.yaml"));
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return work_of(parse_program(text.replace(at, from.size(), to), "twice.yaml"));
 }
 
 TEST(Work, IsTheWorkThatTheFinalContentsNeed) {
@@ -99,7 +99,7 @@ TEST(Work, DependsOnOperandsAndOnInitialContents) {
   EXPECT_NE(work_with("dimensions: {tokens: 2", "dimensions: {tokens: 4"), work);
 }
 
-TEST(Work, IsStillTextForAThousandNestedTensors) {
+TEST(Work, HasOneLinePerTensorInAThousandNestedTensors) {
   std::string chain = "  v1: {residual: [y, x]}\n";
   for (int i = 2; i <= 1000; ++i) {
     chain +=

@@ -22,7 +22,7 @@ std::string message_of(const std::string& name) {
   return "no mistake found";
 }
 
-TEST(LoadSchedule, ANameIsOneOfTheConfigFolderAndAPathIsAPath) {
+TEST(LoadSchedule, NamesAreLookedUpInTheConfigFolderAndPathsAreKept) {
   const ScheduleFile by_name = load_schedule("doubling");
   const ScheduleFile by_path = load_schedule(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
   EXPECT_EQ(by_name.program, by_path.program);

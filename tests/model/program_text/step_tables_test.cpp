@@ -2,7 +2,7 @@
 // The step tables of the CommFuse paper for N = 4 follow from the lowered programs. The golden texts were checked by
 // hand, cell by cell, against those tables:
 //   fuse_ag_ring    Fig 6: x[0..3] are a, b, c, d; every rank's "computed / sent on / received"
-//   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends only its own shard,
+//   fuse_ag_direct  not in the paper: the GEMMs of Fig 6 in the same steps, but every rank sends only its own shard,
 //                   by shift 1, 2, 3
 //   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
 //   attention_by_query  fuse_rs_direct's table with a core before every partial product; attended[j,r] is the output
@@ -17,7 +17,7 @@
 //   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
 //   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
 // Schedules of the options, which are not in the paper, were checked against the pictures of their generators:
-//   *_parts         two parts per shard, the own shard's product in one piece
+//   *_parts         two parts per shard, the own shard's GEMM in one piece
 //   *_halves        2i is the first half of shard i, which comes from the previous rank, 2i+1 comes from the next rank
 //   *_shards        two steps: shards r-1 and r+1, then r-2; sums in the opposite order, the last of three terms
 //   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own
@@ -40,33 +40,33 @@ std::string table_of(Scope scope, const char* strategy, const StrategyOptions& o
   return step_table(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options));
 }
 
-std::string fused(Scope scope, Form form) {
+std::string commfuse_table(Scope scope, Form form) {
   StrategyOptions options;
   options.form = form;
   return table_of(scope, "commfuse", options, 4);
 }
 
-TEST(StepTables, FuseAgRingDoesWhatFigure6Shows) {
-  const std::string table = fused(Scope::qkv, Form::ring);
+TEST(StepTables, FuseAgRingMatchesFigure6) {
+  const std::string table = commfuse_table(Scope::qkv, Form::ring);
   EXPECT_EQ(table, golden_text("fuse_ag_ring.txt", table));
 }
 
 TEST(StepTables, FuseAgDirectComputesAsFigure6AndSendsOnlyOwnShards) {
-  const std::string table = fused(Scope::qkv, Form::direct);
+  const std::string table = commfuse_table(Scope::qkv, Form::direct);
   EXPECT_EQ(table, golden_text("fuse_ag_direct.txt", table));
 }
 
-TEST(StepTables, FuseRsRingDoesWhatFigure7Shows) {
-  const std::string table = fused(Scope::down, Form::ring);
+TEST(StepTables, FuseRsRingMatchesFigure7) {
+  const std::string table = commfuse_table(Scope::down, Form::ring);
   EXPECT_EQ(table, golden_text("fuse_rs_ring.txt", table));
 }
 
-TEST(StepTables, FuseRsDirectDoesWhatFigure9bShows) {
-  const std::string table = fused(Scope::down, Form::direct);
+TEST(StepTables, FuseRsDirectMatchesFigure9b) {
+  const std::string table = commfuse_table(Scope::down, Form::direct);
   EXPECT_EQ(table, golden_text("fuse_rs_direct.txt", table));
 }
 
-TEST(StepTables, LoopedEinsumMovesOneShardAStepAndZerosFirstWhereItScatters) {
+TEST(StepTables, LoopedEinsumMovesAShardPerStepAndScattersZerosFirst) {
   const std::string gather = table_of(Scope::qkv, "looped_einsum", {}, 4);
   EXPECT_EQ(gather, golden_text("looped_einsum_ag.txt", gather));
   const std::string scatter = table_of(Scope::down, "looped_einsum", {}, 4);
@@ -80,7 +80,7 @@ TEST(StepTables, AsyncTpPullsFromOnePeerAfterAnother) {
   EXPECT_EQ(scatter, golden_text("async_tp_rs.txt", scatter));
 }
 
-TEST(StepTables, RingExchangePassesShardsOnOneByOneOrInPairs) {
+TEST(StepTables, RingExchangeForwardsShardsSinglyOrInPairs) {
   const std::string gather = table_of(Scope::qkv, "ring_exchange", {}, 4);
   EXPECT_EQ(gather, golden_text("ring_exchange_ag.txt", gather));
   StrategyOptions options;
@@ -108,7 +108,7 @@ TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
   EXPECT_EQ(table, golden_text("fuse_a2a.txt", table));
 }
 
-/// Compares the table on four ranks, which are nested where the options say so.
+/// Compares the table on four ranks, which form nested rings if `options.inner` is set.
 void expect_table(const char* name, Scope scope, const StrategyOptions& options) {
   const std::string table = step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
   EXPECT_EQ(table, golden_text(name, table));
@@ -142,7 +142,7 @@ TEST(StepTables, FuseRsInWholeShardsBothWaysEndsInAnAddOfThree) {
   expect_table("fuse_rs_shards.txt", Scope::down, {.lanes = 2, .directions = Directions::shards});
 }
 
-TEST(StepTables, FuseRsInGroupsMultipliesAtOnceWhatItAddsOneByOne) {
+TEST(StepTables, FuseRsInGroupsMultipliesGroupsButAddsShardsSingly) {
   expect_table("fuse_rs_groups.txt", Scope::down, {.add_lane = LaneKind::aux, .group = 2});
 }
 
@@ -155,7 +155,7 @@ TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
   expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
 }
 
-TEST(StepTables, SlicedGathersTheNextSliceUnderTheGemmOfThisOne) {
+TEST(StepTables, SlicedGathersTheNextSliceDuringTheGemmOfThisSlice) {
   StrategyOptions options;
   options.slices = 2;
   EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),

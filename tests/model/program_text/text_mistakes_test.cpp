@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every mistake that a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
+// Tests every mistake that a schedule file can contain, with the whole message: its place, a sentence and the remedy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -510,7 +510,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheFileAsAWhole) {
   EXPECT_EQ(message_of(std::string(5000, '[')).substr(0, 10), "ring.yaml:");
 }
 
-TEST(ScheduleTextMistakes, IncludeAnEndlessStack) {
+TEST(ScheduleTextMistakes, IncludeAStackOfTooManyRows) {
   const std::string tall =
       with(ring, "inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202");
   EXPECT_EQ(message_of(with(tall, "in: shard, out: inbox", "in: shard, out: \"inbox; inbox\"")),
@@ -526,8 +526,8 @@ TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
             "ring.yaml:25:71: unknown key 'wait'; did you mean 'waits'?");
 }
 
-TEST(ScheduleTextMistakes, DoNotHideBehindEachOther) {
-  // No message complains about y = x w.
+TEST(ScheduleTextMistakes, DoNotCauseFurtherMessages) {
+  // The mistake in x causes no second message, about y = x w.
   const std::string text = with(ring, "x: {rows: tokens*4", "x: {rows: tokens*0");
   EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216");
 }
@@ -539,13 +539,13 @@ TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   }
   const std::string message = message_of(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
-  // The snippet occupies lines 28 to 47.
+  // The first 20 mistakes are in lines 28 to 47.
   EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is not one"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
   EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; correct these first"));
 }
 
-/// A small random generator of our own, which is the same on every machine.
+/// A small random generator that draws the same numbers on every machine.
 struct Dice {
   std::uint32_t state = 1;
   std::size_t below(std::size_t bound) {
@@ -558,10 +558,10 @@ struct Dice {
 TEST(ScheduleTextMistakes, ADamagedFileCausesOnlyAMessage) {
   constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
   Dice dice;
-  int read = 0;
+  int accepted = 0;
   for (int round = 0; round < 4000; ++round) {
     std::string text = ring;
-    for (std::size_t blow = dice.below(3) + 1; blow > 0; --blow) {
+    for (std::size_t edits = dice.below(3) + 1; edits > 0; --edits) {
       const std::size_t at = dice.below(text.size());
       switch (dice.below(4)) {
         case 0: text.erase(at, dice.below(8)); break;
@@ -573,16 +573,16 @@ TEST(ScheduleTextMistakes, ADamagedFileCausesOnlyAMessage) {
     try {
       const Program program = parse_program(text, "ring.yaml");
       EXPECT_EQ(parse_program(to_text(program), "again.yaml"), program) << text;
-      ++read;
+      ++accepted;
     } catch (const ConfigError& error) {
       EXPECT_EQ(std::string_view{error.what()}.substr(0, 10), "ring.yaml:") << text;
     }
   }
-  EXPECT_GT(read, 50);
-  EXPECT_LT(read, 3000);
+  EXPECT_GT(accepted, 50);
+  EXPECT_LT(accepted, 3000);
 }
 
-/// Returns a buffer of `blocks` blocks, and ops on all of them.
+/// Returns a schedule with two buffers of `blocks` blocks, and `ops` exchanges of all blocks.
 std::string copies(int blocks, int ops) {
   std::string text = fmt::format(
       "schema: commfuse.schedule/1\nname: copies\nmesh: {{tp: 8}}\ndimensions: {{tokens: {0}, hidden: 1}}\n"

@@ -20,9 +20,9 @@ namespace {
 void expect_round_trip(const Program& program) {
   const std::string text = to_text(program);
   try {
-    const Program read = parse_program(text, program.name);
-    EXPECT_EQ(read, program) << text;
-    EXPECT_EQ(to_text(read), text);
+    const Program parsed = parse_program(text, program.name);
+    EXPECT_EQ(parsed, program) << text;
+    EXPECT_EQ(to_text(parsed), text);
   } catch (const ConfigError& error) {
     FAIL() << error.what() << "\n" << text;
   }
@@ -127,12 +127,12 @@ ops:
 )");
 }
 
-/// A program with two axes, every kind of op, and everything that generators leave at its default.
+/// A program with two axes, every kind of op, and other values of all members that generators leave at their defaults.
 class Zoo {
  public:
   Zoo() {
     declare();
-    products();
+    gemms();
     exchanges();
     collectives();
   }
@@ -163,7 +163,7 @@ class Zoo {
     builder_.unfused(ElementwiseShape{.inputs = 3, .rows = {tokens_, 8}, .columns = {ffn_, 2}, .dtype = DType::fp32});
   }
 
-  void products() {
+  void gemms() {
     builder_.gemm({.lane = {LaneKind::compute, 1},
                    .a = {builder_.rows_of(x_, mirrored(), 2), builder_.rows_of(x_, 5)},
                    .b = {builder_.whole(w_)},
@@ -181,10 +181,10 @@ class Zoo {
                    .out = {builder_.rows_of(x_, 0, 2)},
                    .accumulate = true,
                    .transpose_b = true});
-    const Region left{x_, along(mesh(), 0) * 2, along(mesh(), 0, 1), 2, 1};
+    const Region region{x_, along(mesh(), 0) * 2, along(mesh(), 0, 1), 2, 1};
     builder_.elementwise({.lane = {LaneKind::aux, 0},
-                          .inputs = {{left}, {Region{x_, 3, 1, 2, 1}}, {left}},
-                          .out = {left},
+                          .inputs = {{region}, {Region{x_, 3, 1, 2, 1}}, {region}},
+                          .out = {region},
                           .waits = {OpId{0}, OpId{0}},
                           .purpose = Purpose::essential});
     builder_.elementwise({.lane = {LaneKind::copy, 7},
@@ -192,7 +192,7 @@ class Zoo {
                           .inputs = {{builder_.whole(x_)}},
                           .out = {builder_.whole(x_)},
                           .waits = {OpId{1}, OpId{0}}});
-    builder_.elementwise({.function = Function::zero, .out = {left}});
+    builder_.elementwise({.function = Function::zero, .out = {region}});
   }
 
   void exchanges() {
@@ -250,27 +250,28 @@ TEST(ScheduleText, EveryFeatureOfAProgramReadsBack) { expect_round_trip(Zoo().bu
 
 TEST(ScheduleText, ShowsOnlyUnusualValues) {
   const std::string text = to_text(Zoo().build());
-  const auto holds = [&](std::string_view line) { return text.find(line) != std::string::npos; };
-  EXPECT_TRUE(holds(R"(name: "a \"zoo\", c:\\ & ünïcode")"));
-  EXPECT_TRUE(holds(R"(here: "x[(-tp+2)%4 +: 2]", tensor: a, row: "8*((node+1)%2)+(tp+3)%4-1", column: "0")"));
-  EXPECT_TRUE(holds(R"({id: 0, op: gemm, lane: compute1, purpose: local, accumulate: true, accumulator: fp16, )"
-                    R"(kernel_m: tokens*6, a: "x[(-tp+2)%4 +: 2]; x[5]", b: "w_1.B", )"
-                    R"(out: "true[7-2*((-node)%2)-((-tp)%4)]; true[0 +: 2]"})"));
-  EXPECT_TRUE(holds(R"(in: ["x[2*node +: 2, (node+1)%2]", "x[3 +: 2, 1]", "x[2*node +: 2, (node+1)%2]"])"));
+  const auto contains = [&](std::string_view line) { return text.find(line) != std::string::npos; };
+  EXPECT_TRUE(contains(R"(name: "a \"zoo\", c:\\ & ünïcode")"));
+  EXPECT_TRUE(contains(R"(here: "x[(-tp+2)%4 +: 2]", tensor: a, row: "8*((node+1)%2)+(tp+3)%4-1", column: "0")"));
+  EXPECT_TRUE(contains(R"({id: 0, op: gemm, lane: compute1, purpose: local, accumulate: true, accumulator: fp16, )"
+                       R"(kernel_m: tokens*6, a: "x[(-tp+2)%4 +: 2]; x[5]", b: "w_1.B", )"
+                       R"(out: "true[7-2*((-node)%2)-((-tp)%4)]; true[0 +: 2]"})"));
+  EXPECT_TRUE(contains(R"(in: ["x[2*node +: 2, (node+1)%2]", "x[3 +: 2, 1]", "x[2*node +: 2, (node+1)%2]"])"));
   EXPECT_TRUE(
-      holds(R"(op: exchange, lane: comm4, where: "tp >= 3", axis: tp, shift: 3, wire: bf16, receive: "x[0]"})"));
-  EXPECT_TRUE(holds(R"(op: elementwise, lane: compute, function: zero, out: "x[2*node +: 2, (node+1)%2]"})"));
-  EXPECT_TRUE(holds("op: exchange, lane: kernel, axis: tp, shift: 1, wire: bf16, send: "));
-  EXPECT_TRUE(holds("{add: {rows: tokens*8, columns: ffn*2, dtype: fp32, inputs: 3}}"));
+      contains(R"(op: exchange, lane: comm4, where: "tp >= 3", axis: tp, shift: 3, wire: bf16, receive: "x[0]"})"));
+  EXPECT_TRUE(contains(R"(op: elementwise, lane: compute, function: zero, out: "x[2*node +: 2, (node+1)%2]"})"));
+  EXPECT_TRUE(contains("op: exchange, lane: kernel, axis: tp, shift: 1, wire: bf16, send: "));
+  EXPECT_TRUE(contains("{add: {rows: tokens*8, columns: ffn*2, dtype: fp32, inputs: 3}}"));
   EXPECT_TRUE(
-      holds("{gemm: {m: tokens*8, n: ffn*16, k: hidden*2, dtype: fp8, out: fp32, transpose_a: true, "
-            "accumulate: true, accumulator: fp16}}"));
-  EXPECT_TRUE(holds("  dw: {rows: hidden*2, columns: ffn*16, dtype: fp32, product: [a, c], transpose_a: true}\n"));
-  EXPECT_TRUE(holds("  dx: {rows: tokens*8, columns: hidden*2, dtype: fp16, product: [c, b], transpose_b: true}\n"));
-  EXPECT_TRUE(holds(R"({id: 1, op: gemm, lane: compute, transpose_a: true, a: "x[(-tp+2)%4 +: 2]", b: "true[3 +: 2]", )"
-                    R"(out: "w_1.B"})"));
-  EXPECT_TRUE(holds(R"({id: 2, op: gemm, lane: compute, transpose_b: true, accumulate: true, a: "true[3 +: 2]", )"
-                    R"(b: "w_1.B", out: "x[0 +: 2]"})"));
+      contains("{gemm: {m: tokens*8, n: ffn*16, k: hidden*2, dtype: fp8, out: fp32, transpose_a: true, "
+               "accumulate: true, accumulator: fp16}}"));
+  EXPECT_TRUE(contains("  dw: {rows: hidden*2, columns: ffn*16, dtype: fp32, product: [a, c], transpose_a: true}\n"));
+  EXPECT_TRUE(contains("  dx: {rows: tokens*8, columns: hidden*2, dtype: fp16, product: [c, b], transpose_b: true}\n"));
+  EXPECT_TRUE(
+      contains(R"({id: 1, op: gemm, lane: compute, transpose_a: true, a: "x[(-tp+2)%4 +: 2]", b: "true[3 +: 2]", )"
+               R"(out: "w_1.B"})"));
+  EXPECT_TRUE(contains(R"({id: 2, op: gemm, lane: compute, transpose_b: true, accumulate: true, a: "true[3 +: 2]", )"
+                       R"(b: "w_1.B", out: "x[0 +: 2]"})"));
 }
 
 TEST(ScheduleText, AnEmptyProgramReadsBack) {
@@ -353,7 +354,7 @@ ops:
   expect_round_trip(brief);
 }
 
-TEST(ScheduleText, OneOfTwoAxesHasToBeNamed) {
+TEST(ScheduleText, WithTwoAxesTheAxisIsRequired) {
   EXPECT_THROW(canonical("- {id: 0, op: exchange, shift: 1, send: \"x[0]\"}"), ConfigError);
 }
 
@@ -363,7 +364,7 @@ TEST(ScheduleText, KeyOrderSpacingStyleAndCommentsAreFree) {
                 "  - op: elementwise\n"
                 "    out: 'x[ 2 ]'\n"
                 "    in:\n"
-                "      - x[0]   # plain text may do without quotes here\n"
+                "      - x[0]   # plain text needs no quotes here\n"
                 "      - \"x[ ( tp - 1 ) % 4 +: 1 , 0 ]\"\n"
                 "    waits: []\n"
                 "    function: add\n"
@@ -425,7 +426,7 @@ TEST(IndexText, TheTextReadsBackForEveryIndex) {
   }
 }
 
-/// Returns a program in which rank r of two attends with its rows r and 3 - r of four to all keys.
+/// Returns a program in which each of two ranks attends to all keys with two rows of queries, at these positions.
 Program attention_at(const std::vector<Index>& positions) {
   ProgramBuilder builder("mirrored", Mesh{{{"tp", 2}}});
   const Extent tokens{builder.dimension("tokens", 4), 4};

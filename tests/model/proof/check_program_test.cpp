@@ -36,8 +36,8 @@ struct Small {
   BufferId own_shard = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
   BufferId left = input("left", 2, inner, a, 0, along(builder.mesh(), 0));
   BufferId right = right_factor();
-  BufferId room = scratch("room", 2);
-  BufferId more = scratch("more", 2);
+  BufferId slots = scratch("slots", 2);
+  BufferId spare = scratch("spare", 2);
 
   BufferId input(const char* name, std::int32_t rows, DimensionId columns, TensorId tensor, Index row, Index column) {
     const BufferId id = builder.buffer(name, BufferRole::input, {tokens, rows}, {columns, 1}, DType::bf16);
@@ -138,11 +138,11 @@ TEST(CheckProgram, Passes256RanksOfFuseRs) {
 
 TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
   Small small;
-  const OpId first = small.multiply(0, small.row(small.room, 0));
-  const OpId second = small.multiply(1, small.row(small.room, 1));
-  small.collect(CollectiveKind::all_reduce, {small.builder.whole(small.room)}, {small.builder.whole(small.more)},
+  const OpId first = small.multiply(0, small.row(small.slots, 0));
+  const OpId second = small.multiply(1, small.row(small.slots, 1));
+  small.collect(CollectiveKind::all_reduce, {small.builder.whole(small.slots)}, {small.builder.whole(small.spare)},
                 {first, second});
-  small.builder.finally(small.builder.whole(small.more), small.y, 0, 0);
+  small.builder.finally(small.builder.whole(small.spare), small.y, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
@@ -150,31 +150,31 @@ TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
   // Rank r sends x[r] twice: block i of its input goes to rank i.
   Small small;
   small.collect(CollectiveKind::all_to_all, {small.row(small.own_shard, 0), small.row(small.own_shard, 0)},
-                {small.builder.whole(small.more)});
-  small.builder.finally(small.builder.whole(small.more), small.x, 0, 0);
+                {small.builder.whole(small.spare)});
+  small.builder.finally(small.builder.whole(small.spare), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, PassesAnAllGatherInPlaceFromTheRanksOwnPart) {
   Small small;
-  const Region part = small.row(small.room, along(small.builder.mesh(), 0));
+  const Region part = small.row(small.slots, along(small.builder.mesh(), 0));
   const OpId placed = small.copy(small.row(small.own_shard, 0), part);
-  small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.room)}, {placed});
-  small.builder.finally(small.builder.whole(small.room), small.x, 0, 0);
+  small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.slots)}, {placed});
+  small.builder.finally(small.builder.whole(small.slots), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, PassesAGemmThatAccumulatesOntoReceivedData) {
-  // The product of this ring adds to the sum that the rank has just received (method.md 1.6): slow, but correct.
+  // The GEMM of this ring accumulates onto the sum that the rank has just received: slow, but correct.
   Small small;
-  const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.room, 0));
-  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {first});
+  const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.slots, 0));
+  const OpId moved = small.exchange({small.row(small.slots, 0)}, {small.row(small.slots, 1)}, {first});
   small.builder.gemm({.a = {small.row(small.left, along(small.builder.mesh(), 0))},
                       .b = {small.builder.whole(small.right)},
-                      .out = {small.row(small.room, 1)},
+                      .out = {small.row(small.slots, 1)},
                       .accumulate = true,
                       .waits = {moved}});
-  small.builder.finally(small.row(small.room, 1), small.y, along(small.builder.mesh(), 0), 0);
+  small.builder.finally(small.row(small.slots, 1), small.y, along(small.builder.mesh(), 0), 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
@@ -182,7 +182,7 @@ TEST(CheckProgram, PassesAnExchangeWhoseHalvesRunOnDifferentRanks) {
   // Rank 0 sends, rank 1 receives: two ops, one rank each.
   Small small;
   const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
-  const OpId receives = small.exchange({}, {small.row(small.room, 0)});
+  const OpId receives = small.exchange({}, {small.row(small.slots, 0)});
   Program program = small.build();
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
   program.ops[position(receives)].where = {Relation::equal, 0, 1};
@@ -193,9 +193,9 @@ TEST(CheckProgram, PassesAnExchangeWhoseHalvesRunOnDifferentRanks) {
 
 TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
   Small small;
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, along(small.builder.mesh(), 0) + 1));
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"bounds: op 0 (elementwise) on rank 1 leaves room, which has 2 x 1 blocks: its region has 1 x 1 "
+            Sentences{"bounds: op 0 (elementwise) on rank 1 leaves slots, which has 2 x 1 blocks: its region has 1 x 1 "
                       "from (2, 0)"});
 }
 
@@ -214,8 +214,8 @@ TEST(CheckProgram, FindsTooManyDifferentRanksToProve) {
 
 TEST(CheckProgram, FindsAWaitForALaterOp) {
   Small small;
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 1), {OpId{0}});
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 1), {OpId{0}});
   Program program = small.build();
   program.waits[0] = OpId{1};
   EXPECT_EQ(sentences(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
@@ -223,7 +223,7 @@ TEST(CheckProgram, FindsAWaitForALaterOp) {
 
 TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
   Small small;
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   Program program = small.build();
   program.regions[0].rows = 2;
   EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
@@ -240,7 +240,7 @@ TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
 
 TEST(CheckProgram, FindsUndefinedIds) {
   Small small;
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   Program program = small.build();
   program.regions[0].buffer = BufferId{99};
   EXPECT_EQ(sentences(program),
@@ -253,8 +253,8 @@ TEST(CheckProgram, FindsUndefinedIds) {
 
 TEST(CheckProgram, FindsAContentOutsideItsTensor) {
   Small small;
-  small.builder.finally(small.builder.whole(small.room), small.x, 1, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{"bounds: the final content of room lies outside tensor x"});
+  small.builder.finally(small.builder.whole(small.slots), small.x, 1, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{"bounds: the final content of slots lies outside tensor x"});
 }
 
 // --- matching -------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ TEST(CheckProgram, FindsASendThatNothingReceives) {
 TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
   Small small;
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.slots)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::equal, 0, 0};
   EXPECT_EQ(sentences(program),
@@ -280,7 +280,7 @@ TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
 TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
   Small small;
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.slots)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::at_least, 0, 0};
   EXPECT_EQ(sentences(program), Sentences{});
@@ -291,7 +291,7 @@ TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
 TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {});
-  small.exchange({}, {small.row(small.room, 0)});
+  small.exchange({}, {small.row(small.slots, 0)});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
                       "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 0"});
@@ -300,9 +300,9 @@ TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
 TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
   // Rank 0 gathers first and then sends; rank 1 receives first. Each waits for the other.
   Small small;
-  const OpId receives = small.exchange({}, {small.row(small.more, 0)});
+  const OpId receives = small.exchange({}, {small.row(small.spare, 0)});
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.slots)});
   const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
   Program program = small.build();
   program.ops[position(receives)].where = {Relation::equal, 0, 1};
@@ -331,40 +331,40 @@ TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
 
 TEST(CheckProgram, FindsAReadOfUnwrittenData) {
   Small small;
-  small.copy(small.row(small.room, 1), small.row(small.more, 0));
+  small.copy(small.row(small.slots, 1), small.row(small.spare, 0));
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 0 (elementwise) on rank 0 reads row 1 of room, which nothing has written"});
+            Sentences{"hazard: op 0 (elementwise) on rank 0 reads row 1 of slots, which nothing has written"});
 }
 
 TEST(CheckProgram, FindsAnAccumulationOntoUnwrittenData) {
   Small small;
-  small.multiply(0, small.row(small.room, 0), true);
+  small.multiply(0, small.row(small.slots, 0), true);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 0 (gemm) on rank 0 reads row 0 of room, which nothing has written"});
+            Sentences{"hazard: op 0 (gemm) on rank 0 reads row 0 of slots, which nothing has written"});
 }
 
 TEST(CheckProgram, FindsAReadConcurrentWithAWrite) {
   Small small;
-  small.exchange({small.row(small.own_shard, 0)}, {small.row(small.room, 0)});
-  small.copy(small.row(small.room, 0), small.row(small.more, 0));
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of room while op 0 "
+  small.exchange({small.row(small.own_shard, 0)}, {small.row(small.slots, 0)});
+  small.copy(small.row(small.slots, 0), small.row(small.spare, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of slots while op 0 "
                                                 "(exchange) may still be writing it"});
 }
 
 TEST(CheckProgram, FindsAnOverwriteConcurrentWithARead) {
   Small small;
-  const OpId filled = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
-  small.exchange({small.row(small.room, 0)}, {small.row(small.more, 0)}, {filled});
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of room while op 1 "
+  const OpId filled = small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
+  small.exchange({small.row(small.slots, 0)}, {small.row(small.spare, 0)}, {filled});
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of slots while op 1 "
                                                 "(exchange) may still be reading it"});
 }
 
-TEST(CheckProgram, FindsTwoWritesAtOnce) {
+TEST(CheckProgram, FindsTwoConcurrentWrites) {
   Small small;
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0), {}, copy_lane);
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of room while op 0 "
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0), {}, copy_lane);
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of slots while op 0 "
                                                 "(elementwise) may still be writing it"});
 }
 
@@ -377,60 +377,60 @@ TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
 
 TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   Small small;
-  const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
+  const Region other = small.row(small.slots, along(small.builder.mesh(), 0, 1));
   const OpId placed = small.copy(small.row(small.own_shard, 0), other);
-  small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
+  small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.slots)}, {placed});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
+            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of slots at once"});
 }
 
 TEST(CheckProgram, SumsMayBeTakenInPlace) {
   Small reduced;
-  const OpId product = reduced.multiply(0, reduced.row(reduced.room, 0));
-  reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.room, 0)}, {reduced.row(reduced.room, 0)},
-                  {product});
+  const OpId gemm = reduced.multiply(0, reduced.row(reduced.slots, 0));
+  reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.slots, 0)}, {reduced.row(reduced.slots, 0)}, {gemm});
   EXPECT_EQ(sentences(reduced.build()), Sentences{});
   Small scattered;
-  std::vector<OpId> made;
+  std::vector<OpId> gemms;
   for (std::int32_t i = 0; i < 2; ++i) {
-    made.push_back(scattered.multiply(i, scattered.row(scattered.room, i)));
+    gemms.push_back(scattered.multiply(i, scattered.row(scattered.slots, i)));
   }
-  const Region own_row = scattered.row(scattered.room, along(scattered.builder.mesh(), 0));
-  scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.room)}, {own_row}, made);
+  const Region own_row = scattered.row(scattered.slots, along(scattered.builder.mesh(), 0));
+  scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.slots)}, {own_row}, gemms);
   EXPECT_EQ(sentences(scattered.build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
   Small small;
-  std::vector<OpId> made;
+  std::vector<OpId> gemms;
   for (std::int32_t i = 0; i < 2; ++i) {
-    made.push_back(small.multiply(i, small.row(small.room, i)));
+    gemms.push_back(small.multiply(i, small.row(small.slots, i)));
   }
-  const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
-  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {other}, made);
+  const Region other = small.row(small.slots, along(small.builder.mesh(), 0, 1));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.slots)}, {other}, gemms);
   EXPECT_EQ(sentences(small.build()).front(),
-            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of room at once");
+            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of slots at once");
 }
 
 TEST(CheckProgram, FindsAnOverwriteOfTheInputOfAReduceScatterInPlace) {
   Small small;
-  std::vector<OpId> made;
+  std::vector<OpId> gemms;
   for (std::int32_t i = 0; i < 2; ++i) {
-    made.push_back(small.multiply(i, small.row(small.room, i)));
+    gemms.push_back(small.multiply(i, small.row(small.slots, i)));
   }
-  const Region own_row = small.row(small.room, along(small.builder.mesh(), 0));
-  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {own_row}, made);
-  small.copy(small.row(small.own_shard, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
+  const Region own_row = small.row(small.slots, along(small.builder.mesh(), 0));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.slots)}, {own_row}, gemms);
+  small.copy(small.row(small.own_shard, 0), small.row(small.slots, along(small.builder.mesh(), 0, 1)), gemms,
+             copy_lane);
   EXPECT_EQ(
       sentences(small.build()).front(),
-      "hazard: op 3 (elementwise) on rank 0 writes row 1 of room while op 2 (collective) may still be reading it");
+      "hazard: op 3 (elementwise) on rank 0 writes row 1 of slots while op 2 (collective) may still be reading it");
 }
 
 TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {
   Small small;
   small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)},
-                {small.row(small.room, 0), small.row(small.room, 0)});
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of room twice"});
+                {small.row(small.slots, 0), small.row(small.slots, 0)});
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of slots twice"});
 }
 
 TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
@@ -446,7 +446,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
 
 TEST(CheckProgram, ListsOneFindingPerKindAndOpAndCountsOtherRanks) {
   Small small;
-  small.copy(small.row(small.room, 1), small.row(small.more, 0));
+  small.copy(small.row(small.slots, 1), small.row(small.spare, 0));
   const CheckReport report = check_program(small.build());
   EXPECT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.more, 1);
@@ -455,8 +455,8 @@ TEST(CheckProgram, ListsOneFindingPerKindAndOpAndCountsOtherRanks) {
 TEST(CheckProgram, ListsTwentyFindings) {
   Small small;
   for (int i = 0; i < 15; ++i) {
-    small.copy(small.row(small.room, 1), small.row(small.more, 0));
-    small.copy(small.row(small.room, 0), small.row(small.more, 1));
+    small.copy(small.row(small.slots, 1), small.row(small.spare, 0));
+    small.copy(small.row(small.slots, 0), small.row(small.spare, 1));
   }
   const CheckReport report = check_program(small.build());
   EXPECT_EQ(report.findings.size(), 20U);
@@ -467,38 +467,38 @@ TEST(CheckProgram, ListsTwentyFindings) {
 
 TEST(CheckProgram, FindsAMissingContribution) {
   Small small;
-  small.multiply(0, small.row(small.room, 0));
-  small.builder.finally(small.row(small.room, 0), small.y, 0, 0);
+  small.multiply(0, small.row(small.slots, 0));
+  small.builder.finally(small.row(small.slots, 0), small.y, 0, 0);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of room, where y[0] belongs"});
+            Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of slots, where y[0] belongs"});
 }
 
 TEST(CheckProgram, FindsAMissingFinalContent) {
   Small small;
-  small.builder.finally(small.row(small.room, 1), small.x, 1, 0);
+  small.builder.finally(small.row(small.slots, 1), small.x, 1, 0);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: rank 0 ends with nothing in row 1 of room, where x[1] belongs"});
+            Sentences{"contents: rank 0 ends with nothing in row 1 of slots, where x[1] belongs"});
 }
 
 TEST(CheckProgram, FindsAContributionCountedTwice) {
   Small small;
-  small.multiply(0, small.row(small.room, 0));
-  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
+  small.multiply(0, small.row(small.slots, 0));
+  small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 0)}}, small.row(small.spare, 0));
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: op 1 (elementwise) on rank 0 counts contribution 0 to y[0] twice"});
 }
 
 TEST(CheckProgram, FindsAnInputAddedToItself) {
   Small small;
-  small.add({{small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)}}, small.row(small.more, 0));
+  small.add({{small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)}}, small.row(small.spare, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
 }
 
 TEST(CheckProgram, FindsASumOfDifferentBlocks) {
   Small small;
-  small.multiply(0, small.row(small.room, 0));
-  small.multiply(1, small.row(small.room, 1));
-  small.add({{small.row(small.room, 0)}, {small.row(small.room, 1)}}, small.row(small.more, 0));
+  small.multiply(0, small.row(small.slots, 0));
+  small.multiply(1, small.row(small.slots, 1));
+  small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 1)}}, small.row(small.spare, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 2 (elementwise) on rank 0 adds y[1]{0} to y[0]{0}"});
 }
 
@@ -510,7 +510,7 @@ TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
   const OpId moved = small.exchange({small.builder.whole(small.right)}, {small.builder.whole(theirs)});
   small.builder.gemm({.a = {small.row(small.left, 0)},
                       .b = {small.builder.whole(theirs)},
-                      .out = {small.row(small.room, 0)},
+                      .out = {small.row(small.slots, 0)},
                       .waits = {moved}});
   EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (gemm) on rank 1 multiplies a[0,1] by b[0], which are "
                                                 "different blocks of the contraction"});
@@ -523,7 +523,7 @@ TEST(CheckProgram, FindsAGemmThatTheOperationDoesNotHave) {
       small.builder.buffer("other", BufferRole::weight, {small.inner, 1}, {small.hidden, 1}, DType::bf16);
   small.builder.initially(small.builder.whole(other), c, along(small.builder.mesh(), 0), 0);
   small.builder.gemm(
-      {.a = {small.row(small.left, 1)}, .b = {small.builder.whole(other)}, .out = {small.row(small.room, 0)}});
+      {.a = {small.row(small.left, 1)}, .b = {small.builder.whole(other)}, .out = {small.row(small.slots, 0)}});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: op 0 (gemm) on rank 0 multiplies a[1,0] by c[0], which is not a "
                       "product of the operation"});
@@ -531,16 +531,16 @@ TEST(CheckProgram, FindsAGemmThatTheOperationDoesNotHave) {
 
 TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
   Small small;
-  const OpId made = small.multiply(along(small.builder.mesh(), 0), small.row(small.room, 0));
-  small.collect(CollectiveKind::all_reduce, {small.row(small.room, 0)}, {small.row(small.more, 0)}, {made});
+  const OpId gemm = small.multiply(along(small.builder.mesh(), 0), small.row(small.slots, 0));
+  small.collect(CollectiveKind::all_reduce, {small.row(small.slots, 0)}, {small.row(small.spare, 0)}, {gemm});
   EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (collective) on rank 0 adds y[1]{1} to y[0]{0}"});
 }
 
 TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
-  // The neighbour's x replaces the rank's shard; in the second iteration it goes back.
+  // The neighbour's x replaces the rank's shard; the second iteration moves it back.
   Small small;
-  const OpId kept = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
-  small.exchange({small.row(small.room, 0)}, {small.row(small.own_shard, 0)}, {kept});
+  const OpId kept = small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
+  small.exchange({small.row(small.slots, 0)}, {small.row(small.own_shard, 0)}, {kept});
   small.builder.finally(small.row(small.own_shard, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own, where x[1] belongs"});
@@ -556,25 +556,25 @@ TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
 TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
   // Each rank sends zeros to the other, which adds its partial product of row 0; both partial sums are then added.
   Small small;
-  const OpId zero = small.zero(small.row(small.room, 0));
-  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {zero});
-  const OpId made = small.multiply(0, small.row(small.more, 0));
+  const OpId zero = small.zero(small.row(small.slots, 0));
+  const OpId moved = small.exchange({small.row(small.slots, 0)}, {small.row(small.slots, 1)}, {zero});
+  const OpId gemm = small.multiply(0, small.row(small.spare, 0));
   const OpId added = small.builder.elementwise({.function = Function::add,
-                                                .inputs = {{small.row(small.room, 1)}, {small.row(small.more, 0)}},
-                                                .out = {small.row(small.more, 1)},
-                                                .waits = {moved, made}});
-  small.collect(CollectiveKind::all_reduce, {small.row(small.more, 1)}, {small.row(small.more, 0)}, {added});
-  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+                                                .inputs = {{small.row(small.slots, 1)}, {small.row(small.spare, 0)}},
+                                                .out = {small.row(small.spare, 1)},
+                                                .waits = {moved, gemm}});
+  small.collect(CollectiveKind::all_reduce, {small.row(small.spare, 1)}, {small.row(small.spare, 0)}, {added});
+  small.builder.finally(small.row(small.spare, 0), small.y, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
   Small small;
-  small.zero(small.row(small.room, 0));
-  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
-  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  small.zero(small.row(small.slots, 0));
+  small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 0)}}, small.row(small.spare, 0));
+  small.builder.finally(small.row(small.spare, 0), small.y, 0, 0);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: rank 0 ends with zeros in row 0 of more, where y[0] belongs"});
+            Sentences{"contents: rank 0 ends with zeros in row 0 of spare, where y[0] belongs"});
 }
 
 /// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).
@@ -587,23 +587,23 @@ struct Nonlinear {
   TensorId y = builder.product_tensor("y", a, b);
   TensorId z = builder.function_tensor("z", Function::gelu, y);
   TensorId v = builder.function_tensor("v", Function::swiglu, a);
-  BufferId held_a = buffer("held_a", {tokens, 1}, {inner, 2});
-  BufferId held_b = buffer("held_b", {inner, 2}, {inner, 2});
-  BufferId room = buffer("room", {tokens, 1}, {inner, 2});
+  BufferId buffer_a = buffer("buffer_a", {tokens, 1}, {inner, 2});
+  BufferId buffer_b = buffer("buffer_b", {inner, 2}, {inner, 2});
+  BufferId slots = buffer("slots", {tokens, 1}, {inner, 2});
   BufferId out = buffer("out", {tokens, 1}, {inner, 2});
 
   Nonlinear() {
-    builder.initially(builder.whole(held_a), a, 0, 0);
-    builder.initially(builder.whole(held_b), b, 0, 0);
+    builder.initially(builder.whole(buffer_a), a, 0, 0);
+    builder.initially(builder.whole(buffer_b), b, 0, 0);
   }
   BufferId buffer(const char* name, Extent rows, Extent columns) {
     return builder.buffer(name, BufferRole::scratch, rows, columns, DType::bf16);
   }
   /// Multiplies `blocks` contraction blocks from `first` on, for both columns of y.
   OpId multiply(std::int32_t first, std::int32_t blocks, bool accumulate = false) {
-    return builder.gemm({.a = {Region{held_a, 0, first, 1, blocks}},
-                         .b = {Region{held_b, first, 0, blocks, 2}},
-                         .out = {builder.whole(room)},
+    return builder.gemm({.a = {Region{buffer_a, 0, first, 1, blocks}},
+                         .b = {Region{buffer_b, first, 0, blocks, 2}},
+                         .out = {builder.whole(slots)},
                          .accumulate = accumulate});
   }
   OpId apply(Function function, const Operand& in, const Region& to) {
@@ -616,7 +616,7 @@ TEST(CheckProgram, PassesANonlinearFunctionOfASumMadeInTwoSteps) {
   Nonlinear nonlinear;
   nonlinear.multiply(0, 1);
   nonlinear.multiply(1, 1, true);
-  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.room)}, nonlinear.builder.whole(nonlinear.out));
+  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.slots)}, nonlinear.builder.whole(nonlinear.out));
   nonlinear.builder.finally(nonlinear.builder.whole(nonlinear.out), nonlinear.z, 0, 0);
   EXPECT_EQ(sentences(nonlinear.build()), Sentences{});
 }
@@ -624,7 +624,7 @@ TEST(CheckProgram, PassesANonlinearFunctionOfASumMadeInTwoSteps) {
 TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
   Nonlinear nonlinear;
   nonlinear.multiply(1, 1);
-  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.room)}, nonlinear.builder.whole(nonlinear.out));
+  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.slots)}, nonlinear.builder.whole(nonlinear.out));
   EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 1 (elementwise) on rank 0 applies a nonlinear function to "
                       "y[:,0]{1}, which is not complete"});
@@ -632,7 +632,8 @@ TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
 
 TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
   Nonlinear nonlinear;
-  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.held_a)}, nonlinear.builder.whole(nonlinear.out));
+  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.buffer_a)},
+                  nonlinear.builder.whole(nonlinear.out));
   EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that "
                       "the operation does not"});
@@ -640,9 +641,9 @@ TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
 
 TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
   Nonlinear nonlinear;
-  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 1, 1, 1}}, Region{nonlinear.room, 0, 0, 1, 1});
-  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 1, 1, 1});
-  nonlinear.apply(Function::swiglu, {nonlinear.builder.whole(nonlinear.room)}, Region{nonlinear.out, 0, 0, 1, 1});
+  nonlinear.apply(Function::copy, {Region{nonlinear.buffer_a, 0, 1, 1, 1}}, Region{nonlinear.slots, 0, 0, 1, 1});
+  nonlinear.apply(Function::copy, {Region{nonlinear.buffer_a, 0, 0, 1, 1}}, Region{nonlinear.slots, 0, 1, 1, 1});
+  nonlinear.apply(Function::swiglu, {nonlinear.builder.whole(nonlinear.slots)}, Region{nonlinear.out, 0, 0, 1, 1});
   EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 2 (elementwise) on rank 0 pairs a[:,1] with a[:,0] as gate and up"});
 }
@@ -650,8 +651,8 @@ TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
 TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
   Nonlinear nonlinear;
   nonlinear.multiply(0, 1);
-  nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.room)},
-                          .b = {nonlinear.builder.whole(nonlinear.held_b)},
+  nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.slots)},
+                          .b = {nonlinear.builder.whole(nonlinear.buffer_b)},
                           .out = {nonlinear.builder.whole(nonlinear.out)}});
   EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 1 (gemm) on rank 0 multiplies y[:,0]{0}, which is not complete"});
@@ -660,10 +661,10 @@ TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
 TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
   // The second block of the left factor repeats the first.
   Nonlinear nonlinear;
-  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 0, 1, 1});
-  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 1, 1, 1});
-  nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.room)},
-                          .b = {nonlinear.builder.whole(nonlinear.held_b)},
+  nonlinear.apply(Function::copy, {Region{nonlinear.buffer_a, 0, 0, 1, 1}}, Region{nonlinear.slots, 0, 0, 1, 1});
+  nonlinear.apply(Function::copy, {Region{nonlinear.buffer_a, 0, 0, 1, 1}}, Region{nonlinear.slots, 0, 1, 1, 1});
+  nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.slots)},
+                          .b = {nonlinear.builder.whole(nonlinear.buffer_b)},
                           .out = {nonlinear.builder.whole(nonlinear.out)}});
   EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 2 (gemm) on rank 0 multiplies a[:,0] by b[1,0], which are "
@@ -682,7 +683,7 @@ struct Attending {
   Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     return attend_as(row, row, rows, keys, causal);
   }
-  /// Adds attention of `rows` query rows from `row` on, which claim to start at `position`.
+  /// Adds attention of `rows` query rows from `row` on, which are stated to start at `position`.
   Attending& attend_as(Index position, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
                        .keys = keys,
@@ -707,7 +708,7 @@ struct Attending {
   BufferId out = builder.buffer("out", BufferRole::output, tokens, heads, DType::bf16);
 };
 
-TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
+TEST(CheckProgram, PassesAttentionOfAllRowsAndOfOneQueryBlockAtATime) {
   Attending whole;
   EXPECT_EQ(whole.attend(0, 2, whole.every_row()).findings(), Sentences{});
   Attending sliced;  // with a causal mask the first block of queries needs no later key
@@ -780,7 +781,7 @@ TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
-TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromEqualDimensions) {
+TEST(CheckProgram, FindsAttentionWithSwappedBatchAndHeadDimensions) {
   Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, serial_strategy, {});
   for (Shape& shape : program.unfused) {
     if (auto* attention = std::get_if<AttentionShape>(&shape)) {
@@ -807,7 +808,7 @@ struct Gradient {
   BufferId dy = input("dy", ffn);
   TensorId dw = builder.product_tensor("dw", TensorId{0}, TensorId{1}, {.transpose_a = true, .dtype = DType::fp32});
   BufferId out = builder.buffer("out", BufferRole::output, hidden, ffn, DType::fp32);
-  BufferId turned = builder.buffer("turned", BufferRole::scratch, ffn, hidden, DType::fp32);
+  BufferId transposed = builder.buffer("transposed", BufferRole::scratch, ffn, hidden, DType::fp32);
 
   BufferId input(const char* name, Extent columns) {
     const TensorId tensor = builder.input_tensor(name, tokens, columns, DType::bf16);
@@ -827,7 +828,7 @@ struct Gradient {
   }
 };
 
-TEST(CheckProgram, AGradientSumsOverTheRowsOfBothFactorsAtOnceOrBlockByBlock) {
+TEST(CheckProgram, PassesAGradientSummedAsAWholeOrBlockByBlock) {
   Gradient whole;
   EXPECT_EQ(
       sentences(whole.multiply({whole.builder.whole(whole.x)}, {whole.builder.whole(whole.dy)}, whole.out).build()),
@@ -857,11 +858,13 @@ TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
 }
 
 TEST(CheckProgram, FindsTheTransposeOfAGemm) {
-  Gradient turned;
-  turned.multiply({turned.builder.whole(turned.x)}, {turned.builder.whole(turned.dy)}, turned.out);
+  Gradient gradient;
+  gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
   EXPECT_EQ(
-      sentences(
-          turned.multiply({turned.builder.whole(turned.dy)}, {turned.builder.whole(turned.x)}, turned.turned).build()),
+      sentences(gradient
+                    .multiply({gradient.builder.whole(gradient.dy)}, {gradient.builder.whole(gradient.x)},
+                              gradient.transposed)
+                    .build()),
       Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is not a product of the operation"});
 }
 

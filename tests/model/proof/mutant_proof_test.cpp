@@ -24,7 +24,7 @@ namespace commfuse {
 namespace {
 
 /// Counts the verdicts on all mutants of a program by kind of mutation, and compares each with check_program().
-void compare(const Program& program, std::map<std::string, int>& seen) {
+void compare(const Program& program, std::map<std::string, int>& counts) {
   const auto words = [](const std::optional<FindingKind>& kind) {
     return std::string{kind ? name_of(*kind) : "right"};
   };
@@ -33,20 +33,20 @@ void compare(const Program& program, std::map<std::string, int>& seen) {
   for_each_mutation(program, [&](const Mutation& mutation) {
     const CheckReport report = check_program(mutation.program);
     const std::string verdict = words(proof.first_finding(mutation));
-    ++seen[fmt::format("{} {}", name_of(mutation.kind), verdict)];
+    ++counts[fmt::format("{} {}", name_of(mutation.kind), verdict)];
     EXPECT_EQ(verdict, report.ok() ? "right" : words(report.findings.front().kind))
         << program.name << ", " << program.mesh.ranks() << " ranks, " << mutation.description;
   });
 }
 
 TEST(MutantProof, AgreesWithTheWholeProofOnGeneratedSchedules) {
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp, Scope::attention, Scope::down_backward}) {
     for (const Strategy& strategy : strategies()) {
-      const bool alone = kinds_of(scope).size() == 1 && !slow_build;
-      for (std::int32_t ranks = 2; ranks <= (alone ? 3 : 2); ++ranks) {
+      const bool is_site = kinds_of(scope).size() == 1 && !slow_build;
+      for (std::int32_t ranks = 2; ranks <= (is_site ? 3 : 2); ++ranks) {
         for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), ranks)) {
-          compare(generate(operation_of(scope, true), ranks, strategy, options), seen);
+          compare(generate(operation_of(scope, true), ranks, strategy, options), counts);
         }
       }
     }
@@ -55,41 +55,41 @@ TEST(MutantProof, AgreesWithTheWholeProofOnGeneratedSchedules) {
        {"shift contents", "offset hazard", "offset contents", "position hazard", "position contents", "position right",
         "buffer hazard", "buffer contents", "wait hazard", "wait right", "accumulate hazard", "accumulate contents",
         "add_input contents", "removal hazard", "removal contents", "lane hazard", "lane right", "order right"}) {
-    EXPECT_GT(seen[verdict], 0) << verdict;
+    EXPECT_GT(counts[verdict], 0) << verdict;
   }
 }
 
 TEST(MutantProof, AgreesWithTheWholeProofOnNestedRings) {
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   const Strategy& commfuse = commfuse_strategy;
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
     for (const StrategyOptions& options : schedules_to_prove(commfuse, kinds_of(scope), 4)) {
       if (options.inner > 1 && mesh_of(4, options).axes.size() == 2) {
-        compare(generate(operation_of(scope, true), 4, commfuse, options), seen);
+        compare(generate(operation_of(scope, true), 4, commfuse, options), counts);
       }
     }
   }
-  EXPECT_GT(seen["shift contents"], 0);
+  EXPECT_GT(counts["shift contents"], 0);
 }
 
 // Some of these have predicates, halves of exchanges, pushes or pulls.
-TEST(MutantProof, AgreesWithTheWholeProofOnWrittenSchedules) {
-  std::map<std::string, int> seen;
+TEST(MutantProof, AgreesWithTheWholeProofOnHandwrittenSchedules) {
+  std::map<std::string, int> counts;
   for (const auto& entry : std::filesystem::directory_iterator(COMMFUSE_SOURCE_DIR "/configs/schedules")) {
     if (entry.path().extension() == ".yaml") {
       const Program program = load_schedule(entry.path().string()).program;
       if (program.mesh.ranks() <= 4) {
-        compare(program, seen);
+        compare(program, counts);
       }
     }
   }
-  EXPECT_GT(seen["wait hazard"], 0);
+  EXPECT_GT(counts["wait hazard"], 0);
 }
 
-// Two copies read a room on one lane, and the op that overwrites the room waits only for the second. If the copies are
+// Two copies read a slot on one lane, and the op that overwrites the slot waits only for the second. If the copies are
 // swapped, the first copy may still be reading.
 TEST(MutantProof, FindsAReaderWithoutItsWait) {
-  ProgramBuilder builder("room", Mesh{{{"tp", 1}}});
+  ProgramBuilder builder("slot", Mesh{{{"tp", 1}}});
   const Extent block{builder.dimension("tokens", 1), 1};
   const auto buffer = [&](const char* name, BufferRole role) {
     return builder.whole(builder.buffer(name, role, block, block, DType::bf16));
@@ -100,7 +100,7 @@ TEST(MutantProof, FindsAReaderWithoutItsWait) {
   };
   const TensorId x = builder.input_tensor("x", block, block, DType::bf16);
   const TensorId z = builder.input_tensor("z", block, block, DType::bf16);
-  const Region room = buffer("room", BufferRole::scratch);
+  const Region slot = buffer("slot", BufferRole::scratch);
   const Region first = buffer("first", BufferRole::input);
   const Region second = buffer("second", BufferRole::input);
   const std::array outputs{buffer("a", BufferRole::output), buffer("b", BufferRole::output),
@@ -110,16 +110,16 @@ TEST(MutantProof, FindsAReaderWithoutItsWait) {
   builder.finally(outputs[0], x, 0, 0);
   builder.finally(outputs[1], x, 0, 0);
   builder.finally(outputs[2], z, 0, 0);
-  copy(first, room, {});
-  copy(room, outputs[0], {});
-  const OpId last_reader = copy(room, outputs[1], {});
-  const OpId overwrite = copy(second, room, {last_reader}, {LaneKind::aux, 0});
-  copy(room, outputs[2], {overwrite});
+  copy(first, slot, {});
+  copy(slot, outputs[0], {});
+  const OpId last_reader = copy(slot, outputs[1], {});
+  const OpId overwrite = copy(second, slot, {last_reader}, {LaneKind::aux, 0});
+  copy(slot, outputs[2], {overwrite});
   const Program program = std::move(builder).build();
   ASSERT_TRUE(check_program(program).ok());
-  std::map<std::string, int> seen;
-  compare(program, seen);
-  EXPECT_EQ(seen["order hazard"], 2);  // the other: a reader before what writes the room
+  std::map<std::string, int> counts;
+  compare(program, counts);
+  EXPECT_EQ(counts["order hazard"], 2);  // The second mutant moves a reader before the op that writes the slot.
 }
 
 }  // namespace

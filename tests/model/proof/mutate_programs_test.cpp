@@ -95,57 +95,58 @@ TEST(Mutations, AreCaughtOrEquivalentInSchedulesOfFourRanks) {
   EXPECT_GT(report.count(Fate::caught), 10000);
 }
 
-/// A program in which x of one rank passes through one of two rooms of equal extents.
+/// A program in which x of one rank passes through one of two slots of equal extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
   Extent block{builder.dimension("tokens", 1), 1};
   TensorId x = builder.input_tensor("x", block, block, DType::bf16);
   BufferId in = builder.buffer("in", BufferRole::input, block, block, DType::bf16);
-  BufferId rooms = builder.buffer("rooms", BufferRole::scratch, {block.dimension, 2}, block, DType::bf16);
+  BufferId slots = builder.buffer("slots", BufferRole::scratch, {block.dimension, 2}, block, DType::bf16);
   BufferId out = builder.buffer("out", BufferRole::output, block, block, DType::bf16);
 
   OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
     return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
   }
-  Program through(std::int32_t room, const std::vector<OpId>& waits = {}) {
+  Program program_through(std::int32_t slot, const std::vector<OpId>& waits = {}) {
     builder.initially(builder.whole(in), x, 0, 0);
     builder.finally(builder.whole(out), x, 0, 0);
-    copy(builder.whole(in), builder.rows_of(rooms, room));
-    copy(builder.rows_of(rooms, room), builder.whole(out), waits);
+    copy(builder.whole(in), builder.rows_of(slots, slot));
+    copy(builder.rows_of(slots, slot), builder.whole(out), waits);
     return std::move(builder).build();
   }
 };
 
 TEST(Equivalence, ToItselfNeedsNoProof) {
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0)), Equivalence::same_accesses);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), Detour{}.program_through(0)), Equivalence::same_accesses);
 }
 
 TEST(Equivalence, FollowsFromTheOrderForAWaitThatTheLaneImplies) {
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0, {OpId{0}})), Equivalence::same_order);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), Detour{}.program_through(0, {OpId{0}})),
+            Equivalence::same_order);
 }
 
 TEST(Equivalence, FollowsFromValuesForAConsistentlyRenamedSlot) {
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(1)), Equivalence::same_values);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), Detour{}.program_through(1)), Equivalence::same_values);
 }
 
 TEST(Equivalence, IsNotProvedWhenOneProgramFailsItsCheck) {
-  Program wrong = unshared(Detour{}.through(0));
-  wrong.regions[2].row.constant = 1;  // It reads the other room.
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
+  Program wrong = unshared(Detour{}.program_through(0));
+  wrong.regions[2].row.constant = 1;  // It reads the other slot.
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), wrong), std::nullopt);
 }
 
 TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherPath) {
-  Program straight = Detour{}.through(0);
+  Program straight = Detour{}.program_through(0);
   straight.shapes.emplace_back(ElementwiseShape{.function = Function::add,
                                                 .inputs = 1,
                                                 .rows = straight.buffers[0].rows,
                                                 .columns = straight.buffers[0].columns});
   straight.ops[1].shape = static_cast<std::uint32_t>(straight.shapes.size()) - 1;
   ASSERT_TRUE(check_program(straight).ok());
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), straight), std::nullopt);
 }
 
-/// Returns y as the sum of three partial products, added one after the other in place, and a copy that nothing needs.
+/// Returns a program that accumulates y in place from three partial GEMMs, and then makes a copy that nothing needs.
 Program three_parts() {
   ProgramBuilder builder("three parts", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", 1), 1};
@@ -192,13 +193,13 @@ TEST(MutationReport, ListsSurvivorsWithReasons) {
 }
 
 TEST(MutationReport, AddsUp) {
-  const auto nothing = [](Fate) { return false; };
-  MutationReport twice = mutate(three_parts(), nothing);
-  const MutationReport once = mutate(three_parts(), nothing);
-  twice += mutate(three_parts(), nothing);
+  const auto list_nothing = [](Fate) { return false; };
+  MutationReport twice = mutate(three_parts(), list_nothing);
+  const MutationReport single = mutate(three_parts(), list_nothing);
+  twice += mutate(three_parts(), list_nothing);
   EXPECT_EQ(twice.schedules, 2);
   for (const Fate fate : {Fate::caught, Fate::equivalent, Fate::survived}) {
-    EXPECT_EQ(twice.count(fate), 2 * once.count(fate)) << name_of(fate);
+    EXPECT_EQ(twice.count(fate), 2 * single.count(fate)) << name_of(fate);
   }
   EXPECT_TRUE(twice.listed.empty());
 }
@@ -255,9 +256,10 @@ TEST(Mutations, KeepWaitsAndIdsWhenLanesOrOrderChange) {
                                       "op 2 (elementwise): on comm instead of compute: comm; compute; comm after 0"}));
 }
 
-TEST(Mutations, IncludeAllPossibleOnesOfAnOp) {
-  // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, and
-  // nothing else.
+TEST(Mutations, IncludeEveryPossibleMutationOfAnOp) {
+  // One exchange on three ranks, whose send is indexed by the rank. Its mutations are two other shifts, two other
+  // offsets of the row that it sends, two other positions of the row that it receives, another buffer at each end, and
+  // its removal.
   ProgramBuilder builder("one", Mesh{{{"tp", 3}}});
   const DimensionId tokens = builder.dimension("tokens", 3);
   const DimensionId hidden = builder.dimension("hidden", 1);

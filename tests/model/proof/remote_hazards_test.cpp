@@ -33,8 +33,8 @@ struct Ring {
   OpId copy_own() {
     return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(shard)}}, .out = {row(0)}});
   }
-  /// Step 0 passes on the rank's own row, step 1 the row received in step 0, and so on.
-  OpId pass_on(std::int32_t step, Protocol protocol, OpId after) {
+  /// Step 0 forwards the rank's own row, step 1 the row received in step 0, and so on.
+  OpId forward(std::int32_t step, Protocol protocol, OpId after) {
     return builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .protocol = protocol, .waits = {after}});
   }
@@ -55,18 +55,18 @@ std::vector<std::string> sentences(const CheckReport& report) {
 
 /// Returns the findings of the proof on one rank, after checking that the proof on all ranks agrees.
 std::vector<std::string> check_both_ways(const Program& program) {
-  const CheckReport every = check_every_rank(program);
+  const CheckReport all_ranks = check_every_rank(program);
   const std::optional<CheckReport> one_rank = check_one_rank(program);
   EXPECT_TRUE(one_rank.has_value());
-  EXPECT_TRUE(!one_rank || one_rank->ok() == every.ok());
-  return sentences(every);
+  EXPECT_TRUE(!one_rank || one_rank->ok() == all_ranks.ok());
+  return sentences(all_ranks);
 }
 
 Program ring(std::int32_t ranks, Protocol protocol, bool credit) {
   Ring ring(ranks);
   OpId last = ring.copy_own();
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    last = ring.pass_on(step, protocol, last);
+    last = ring.forward(step, protocol, last);
   }
   if (credit) {
     ring.builder.credit({.shift = -1, .waits = {last}});
@@ -74,7 +74,7 @@ Program ring(std::int32_t ranks, Protocol protocol, bool credit) {
   return std::move(ring.builder).build();
 }
 
-TEST(RemoteHazards, ARingOfPushesMayRunIntoTheNextIterationUnlessACreditEndsIt) {
+TEST(RemoteHazards, ARingOfPushesNeedsACreditBeforeTheNextIteration) {
   EXPECT_EQ(check_both_ways(ring(4, Protocol::push, true)), std::vector<std::string>{});
   const std::vector<std::string> sentences = check_both_ways(ring(4, Protocol::push, false));
   ASSERT_FALSE(sentences.empty());
@@ -103,8 +103,8 @@ TEST(RemoteHazards, PulledDataMayNotBeOverwrittenBeforeThePullersCredit) {
 TEST(RemoteHazards, ACreditInTheWrongDirectionOrdersNothing) {
   Ring wrong(3);
   OpId last = wrong.copy_own();
-  last = wrong.pass_on(0, Protocol::push, last);
-  last = wrong.pass_on(1, Protocol::push, last);
+  last = wrong.forward(0, Protocol::push, last);
+  last = wrong.forward(1, Protocol::push, last);
   wrong.builder.credit({.shift = 1, .waits = {last}});
   // In a ring of three ranks the credits of two iterations reach the right rank, but one step late.
   EXPECT_FALSE(check_both_ways(std::move(wrong.builder).build()).empty());
@@ -113,7 +113,7 @@ TEST(RemoteHazards, ACreditInTheWrongDirectionOrdersNothing) {
 TEST(RemoteHazards, ACreditThatDoesNotWaitForTheReaderOrdersNothing) {
   Ring early(3);
   const OpId copied = early.copy_own();
-  early.pass_on(1, Protocol::push, early.pass_on(0, Protocol::push, copied));
+  early.forward(1, Protocol::push, early.forward(0, Protocol::push, copied));
   early.builder.credit({.lane = {LaneKind::comm, 1}, .shift = -1, .waits = {copied}});
   EXPECT_FALSE(check_both_ways(std::move(early.builder).build()).empty());
 }
@@ -126,18 +126,18 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
     const DimensionId hidden = builder.dimension("hidden", 1);
     const TensorId x = builder.input_tensor("x", {tokens, 4}, {hidden, 1}, DType::bf16);
     const BufferId own_rows = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
-    const BufferId room = builder.buffer("room", BufferRole::scratch, {tokens, 1}, {hidden, 1}, DType::bf16);
+    const BufferId slot = builder.buffer("slot", BufferRole::scratch, {tokens, 1}, {hidden, 1}, DType::bf16);
     const BufferId out = builder.buffer("out", BufferRole::output, {tokens, 2}, {hidden, 1}, DType::bf16);
     builder.initially(builder.whole(own_rows), x, along(builder.mesh(), 0) * 2, 0);
     builder.finally(builder.whole(out), x, along(builder.mesh(), 0, 1) * 2, 0);
     std::vector<OpId> waits;
     for (std::int32_t step = 0; step < 2; ++step) {
       const OpId arrived = builder.exchange({.send = {builder.rows_of(own_rows, step)},
-                                             .receive = {builder.whole(room)},
+                                             .receive = {builder.whole(slot)},
                                              .protocol = Protocol::push,
                                              .waits = waits});
       const OpId copied = builder.elementwise({.function = Function::copy,
-                                               .inputs = {{builder.whole(room)}},
+                                               .inputs = {{builder.whole(slot)}},
                                                .out = {builder.rows_of(out, step)},
                                                .waits = {arrived}});
       waits = {copied};

@@ -14,38 +14,38 @@ namespace {
 const Mesh four{{{"tp", 4}}};
 const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
 
-/// Returns the places of blocks 0, 1, 2 and so on after a rotation.
-std::vector<std::int32_t> moved(const Mesh& mesh, const Direction& direction, const Turn& turn) {
-  std::vector<std::int32_t> places;
+/// Returns the positions of blocks 0, 1, 2 and so on after a rotation.
+std::vector<std::int32_t> positions_after(const Mesh& mesh, const Direction& direction, const Turn& turn) {
+  std::vector<std::int32_t> positions;
   for (std::int32_t block = 0; block < direction.blocks; ++block) {
-    places.push_back(direction.rotation.at(mesh, block, turn));
+    positions.push_back(direction.rotation.at(mesh, block, turn));
   }
-  return places;
+  return positions;
 }
 
 TEST(Rotation, MovesShardsToTheNextRank) {
-  EXPECT_EQ(moved(four, {4, {{1}}}, {1}), (std::vector{1, 2, 3, 0}));
-  EXPECT_EQ(moved(four, {8, {{2}}}, {1}), (std::vector{2, 3, 4, 5, 6, 7, 0, 1}));
-  EXPECT_EQ(moved(four, {4, {{1}}}, {3}), (std::vector{3, 0, 1, 2}));
+  EXPECT_EQ(positions_after(four, {4, {{1}}}, {1}), (std::vector{1, 2, 3, 0}));
+  EXPECT_EQ(positions_after(four, {8, {{2}}}, {1}), (std::vector{2, 3, 4, 5, 6, 7, 0, 1}));
+  EXPECT_EQ(positions_after(four, {4, {{1}}}, {3}), (std::vector{3, 0, 1, 2}));
 }
 
-TEST(Rotation, MovesTheOtherWayWhereTheStepIsNegative) {
-  EXPECT_EQ(moved(four, {4, {{-1}}}, {1}), (std::vector{3, 0, 1, 2}));
+TEST(Rotation, MovesBackwardsWhereTheStepIsNegative) {
+  EXPECT_EQ(positions_after(four, {4, {{-1}}}, {1}), (std::vector{3, 0, 1, 2}));
 }
 
-TEST(Rotation, MovesEachPeriodInItself) {
-  EXPECT_EQ(moved(four, {8, {{1}}}, {1}), (std::vector{1, 2, 3, 0, 5, 6, 7, 4}));
+TEST(Rotation, RotatesEachPeriodSeparately) {
+  EXPECT_EQ(positions_after(four, {8, {{1}}}, {1}), (std::vector{1, 2, 3, 0, 5, 6, 7, 4}));
 }
 
-TEST(Rotation, MovesOneDigitAnAxis) {
+TEST(Rotation, MovesOneDigitPerAxis) {
   // Rows 3*node+tp: node swaps the halves, tp rotates each half.
   const Direction rows{6, {{3, 1}}};
-  EXPECT_EQ(moved(two_by_three, rows, {1, 0}), (std::vector{3, 4, 5, 0, 1, 2}));
-  EXPECT_EQ(moved(two_by_three, rows, {0, 1}), (std::vector{1, 2, 0, 4, 5, 3}));
-  EXPECT_EQ(moved(two_by_three, rows, {1, 2}), (std::vector{5, 3, 4, 2, 0, 1}));
+  EXPECT_EQ(positions_after(two_by_three, rows, {1, 0}), (std::vector{3, 4, 5, 0, 1, 2}));
+  EXPECT_EQ(positions_after(two_by_three, rows, {0, 1}), (std::vector{1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(positions_after(two_by_three, rows, {1, 2}), (std::vector{5, 3, 4, 2, 0, 1}));
 }
 
-TEST(Rotation, IsUndoneByTheInverseTurn) {
+TEST(Rotation, IsUndoneByTheInverseRotation) {
   const Direction rows{12, {{6, 2}}};
   const Turn turn{1, 2};
   for (std::int32_t block = 0; block < rows.blocks; ++block) {
@@ -61,7 +61,7 @@ TEST(Direction, IsMovedOnlyByStepsThatFillItWithWholePeriods) {
   EXPECT_FALSE((Direction{6, {}}.move(four, 0, 1)));
 }
 
-TEST(Direction, IsMovedByOneStepAnAxis) {
+TEST(Direction, IsMovedByOneStepPerAxis) {
   Direction rows{8, {}};
   EXPECT_TRUE(rows.move(four, 0, 2));
   EXPECT_TRUE(rows.move(four, 0, 2));
@@ -78,7 +78,7 @@ TEST(Direction, IsMovedByAxesWithDistinctDigits) {
   EXPECT_TRUE((Direction{rows}.move(two_by_three, 0, 6)));
 }
 
-TEST(Direction, MovesUpAndDownAlikeOnTwoRanks) {
+TEST(Direction, HasEqualStepsInBothDirectionsOnTwoRanks) {
   Direction rows{2, {}};
   EXPECT_TRUE(rows.move(Mesh{{{"tp", 2}}}, 0, -1));
   EXPECT_EQ(rows.rotation.step[0], 1);
@@ -99,25 +99,26 @@ TEST(RotationInside, IsZeroForASpanThatATermChooses) {
   EXPECT_EQ(rotation_inside(four, {term(6, -2, 1, -1), 2}, rows), Rotation{});        // 6 - 2 ((1-tp) mod 4)
 }
 
-TEST(RotationInside, EqualsThatOfTheDirectionForTheWhole) {
+TEST(RotationInside, EqualsTheRotationOfTheDirectionForTheWhole) {
   const Direction rows{8, {{1}}};
   EXPECT_EQ(rotation_inside(four, {0, 8}, rows), rows.rotation);
   EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // This is one of two periods.
 }
 
-TEST(RotationInside, DoesNotExistUnlessTheSpanRotatesThatOfRankZero) {
+TEST(RotationInside, DoesNotExistUnlessTheSpanRotatesTheSpanOfRankZero) {
   const Direction rows{8, {{2}}};
-  EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // Equal on all ranks.
+  EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // equal on all ranks
   EXPECT_EQ(rotation_inside(four, {term(0, 1, 0), 1}, rows), std::nullopt);     // another scale
   EXPECT_EQ(rotation_inside(four, {term(1, 2, 0), 2}, rows), std::nullopt);     // across two units
   EXPECT_EQ(rotation_inside(four, {term(2, 2, 0), 2}, rows), std::nullopt);     // leaves the buffer on rank 3
-  EXPECT_EQ(rotation_inside(four, {term(-2, 2, 0), 2}, rows), std::nullopt);    // and on rank 0
+  EXPECT_EQ(rotation_inside(four, {term(-2, 2, 0), 2}, rows), std::nullopt);    // leaves the buffer on rank 0
   EXPECT_EQ(rotation_inside(four, {2, 6}, rows), std::nullopt);                 // no whole period
   EXPECT_EQ(rotation_inside(four, {term(0, 2, 0), 2}, {8, {}}), std::nullopt);  // does not move
   EXPECT_EQ(rotation_inside(four, {0, 9}, {8, {}}), std::nullopt);
 }
 
-/// True if, on every rank, the span lies inside the direction, and its block i is the rotated block i of rank 0.
+/// Returns true if, on every rank, the span lies inside the direction, and its block i is the rotated block i of rank
+/// 0.
 bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const Rotation& inside) {
   const std::int32_t start = span.first.at(mesh, {});
   for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
@@ -151,7 +152,8 @@ std::vector<Direction> directions(const Mesh& mesh, std::int32_t blocks) {
   return possible;
 }
 
-/// Visits constants from -1 to 12, scales that divide 12, offsets from 0 to 2, both signs, and one or two terms.
+/// Number of indices of index_of(): constants from -1 to 12, scales of 0 and of divisors of 6 with both signs, offsets
+/// from 0 to 2, both signs, and one or two terms.
 constexpr int formulas = 14 * 9 * 3 * 2 * 9;
 Index index_of(int formula, const Mesh& mesh) {
   constexpr std::array<std::int32_t, 9> scales{-6, -3, -2, -1, 0, 1, 2, 3, 6};
@@ -170,7 +172,7 @@ Index index_of(int formula, const Mesh& mesh) {
 }
 
 TEST(RotationInside, IsRightForEverySmallIndexWhereItExists) {
-  std::int64_t given = 0;
+  std::int64_t rotations = 0;
   for (const Mesh& mesh : {Mesh{{{"tp", 3}}}, Mesh{{{"tp", 2}}}, two_by_three, Mesh{{{"a", 2}, {"b", 2}}}}) {
     for (const std::int32_t blocks : {1, 2, 4, 6, 12}) {
       for (const Direction& direction : directions(mesh, blocks)) {
@@ -178,7 +180,7 @@ TEST(RotationInside, IsRightForEverySmallIndexWhereItExists) {
           const Index first = index_of(formula, mesh);
           for (const std::int32_t count : {1, 2, 3, 4, 6, 12}) {
             if (const auto inside = rotation_inside(mesh, {first, count}, direction)) {
-              ++given;
+              ++rotations;
               ASSERT_TRUE(turns(mesh, {first, count}, direction, *inside)) << formula << ", " << count;
             }
           }
@@ -186,10 +188,10 @@ TEST(RotationInside, IsRightForEverySmallIndexWhereItExists) {
       }
     }
   }
-  EXPECT_GT(given, 1000);
+  EXPECT_GT(rotations, 1000);
 }
 
-/// Makes and moves a set of blocks 0 to 11, one bit each, both with Sums and block by block.
+// Moves every set of blocks 0 to 11, with one bit per block, both with Sums and block by block.
 TEST(Sums, MoveAsTheirBlocksDo) {
   for (const std::int32_t period : {2, 3, 4, 6, 12}) {
     Sums sums;
@@ -202,14 +204,14 @@ TEST(Sums, MoveAsTheirBlocksDo) {
       }
       return sums.unite(parts).sum;
     };
-    for (std::int32_t by = 0; by < period; ++by) {
-      const Cycle cycle{period, by};
+    for (std::int32_t shift = 0; shift < period; ++shift) {
+      const Cycle cycle{period, shift};
       for (unsigned bits = 1; bits < 4096; ++bits) {
         unsigned moved_bits = 0;
         for (std::int32_t block = 0; block < 12; ++block) {
           moved_bits |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
         }
-        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(moved_bits)) << bits << " by " << by << " of " << period;
+        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(moved_bits)) << bits << " by " << shift << " of " << period;
       }
     }
   }

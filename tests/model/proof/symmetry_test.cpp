@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the proof on one rank agrees with the proof on every rank, and that it is used only where it may be.
+// Tests that the proof on one rank agrees with the proof on every rank, and that the former is used only where that is
+// permitted.
 #include "model/proof/symmetry.h"
 
 #include <fmt/format.h>
@@ -32,20 +33,20 @@ std::string verdict(const std::optional<CheckReport>& report) {
 std::string on_one_rank(const Program& program) { return verdict(check_one_rank(program)); }
 std::string on_every_rank(const Program& program) { return verdict(check_every_rank(program)); }
 
-std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
+std::string words_of(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
 
-bool any(Scope, const StrategyOptions&) { return true; }
-/// True for options that leave everything uncut, on one lane and in one direction.
-bool plain(Scope, const StrategyOptions& options) {
+bool accept_all(Scope, const StrategyOptions&) { return true; }
+/// Returns true for options that cut nothing and use one lane and one direction.
+bool is_basic(Scope, const StrategyOptions& options) {
   return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
          options.sum == Sum::end && options.attention == AttentionCut::whole;
 }
-bool of_short_chains(Scope scope, const StrategyOptions&) { return !has_attention(scope); }
+bool without_attention(Scope scope, const StrategyOptions&) { return !has_attention(scope); }
 
 /// Calls `visit` with the schedules that are proved and for which `wanted(scope, options)` holds.
 template <class Visit>
 void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
-                       bool (*wanted)(Scope, const StrategyOptions&) = any, bool gated = true) {
+                       bool (*wanted)(Scope, const StrategyOptions&) = accept_all, bool gated = true) {
   for (const Scope scope : all_scopes) {
     for (const Strategy& strategy : strategies()) {
       const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(axis)].extent;
@@ -73,62 +74,62 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 // --- every schedule ------------------------------------------------------------------------------------------------
 
-/// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be rotations of
-/// other ranks' slices.
+/// Returns true for schedules that cut queries that all ranks have. Under a causal mask such slices need not be
+/// rotations of other ranks' slices.
 bool cuts_queries_of_all_ranks(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
 }
-void expect_seen(const Program& program) {
+void expect_symmetric(const Program& program) {
   const std::string verdict = on_one_rank(program);
   EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_queries_of_all_ranks(program)))
-      << where(program) << ": " << verdict;
+      << words_of(program) << ": " << verdict;
 }
 
 TEST(Symmetry, IsSeenInEveryScheduleSoOneRankIsEnough) {
   for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
-    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, any, true);
-    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, plain, false);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_symmetric, accept_all, true);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_symmetric, is_basic, false);
   }
 }
 
 TEST(Symmetry, IsSeenAlongEitherAxisOfATwoAxisMesh) {
-  for_each_schedule(Mesh{{{"dp", 2}, {"tp", 4}}}, 1, expect_seen);
-  for_each_schedule(Mesh{{{"tp", 3}, {"dp", 2}}}, 0, expect_seen);
+  for_each_schedule(Mesh{{{"dp", 2}, {"tp", 4}}}, 1, expect_symmetric);
+  for_each_schedule(Mesh{{{"tp", 3}, {"dp", 2}}}, 0, expect_symmetric);
 }
 
 TEST(Symmetry, IsSeenInRingsNestedInNodes) {
-  int seen = 0;
+  int count = 0;
   for (const std::int32_t ranks : {4, 6, 8, 9}) {
     for_each_nested_schedule(ranks, [&](const Program& program) {
-      ++seen;
-      EXPECT_EQ(on_one_rank(program), "right") << where(program);
+      ++count;
+      EXPECT_EQ(on_one_rank(program), "right") << words_of(program);
     });
   }
-  EXPECT_GT(seen, 0);
+  EXPECT_GT(count, 0);
 }
 
 TEST(Symmetry, GivesTheVerdictOfEveryRankForMutations) {
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   const auto compare = [&](const Program& program) {
     for (const Mutation& mutation : mutations_of(program)) {
       const std::string verdict = on_one_rank(mutation.program);
-      ++seen[verdict];
+      ++counts[verdict];
       if (verdict != "not symmetric") {
-        EXPECT_EQ(verdict, on_every_rank(mutation.program)) << where(program) << ", " << mutation.description;
+        EXPECT_EQ(verdict, on_every_rank(mutation.program)) << words_of(program) << ", " << mutation.description;
       }
     }
   };
   for (std::int32_t ranks = 2; ranks <= (slow_build ? 3 : 5); ++ranks) {
-    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, compare, plain);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, compare, is_basic);
   }
-  for_each_schedule(Mesh{{{"tp", 3}}}, 0, compare, of_short_chains);
+  for_each_schedule(Mesh{{{"tp", 3}}}, 0, compare, without_attention);
   for_each_nested_schedule(4, compare);
   if (!slow_build) {
     for_each_nested_schedule(6, compare);
   }
   for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
-    EXPECT_GT(seen[verdict], 10) << verdict;
+    EXPECT_GT(counts[verdict], 10) << verdict;
   }
 }
 
@@ -137,7 +138,7 @@ class Changes {
  public:
   explicit Changes(Program program, std::uint32_t seed) : program_(unshared(std::move(program))), random_(seed) {}
 
-  Program after(int changes) && {
+  Program apply(int changes) && {
     for (int i = 0; i < changes; ++i) {
       change();
     }
@@ -159,7 +160,7 @@ class Changes {
       case 0: index(below(2) == 0 ? region.row : region.column); break;
       case 1: index(below(2) == 0 ? content.row : content.column); break;
       case 2: index(below(2) == 0 ? content.here.row : content.here.column); break;
-      case 3: everywhere(region.buffer); break;
+      case 3: change_buffer(region.buffer); break;
       case 4: std::swap(region.row, one_of(program_.regions).row); break;
       case 5: shape(one_of(program_.shapes)); break;
       case 6: (below(2) == 0 ? one_of(program_.buffers).rows : one_of(program_.buffers).columns).blocks += 1; break;
@@ -178,21 +179,22 @@ class Changes {
       case 1: term.scale = below(4); break;
       case 2: term = {term.scale, term.offset(), -term.sign()}; break;
       case 3: term = {term.scale, below(static_cast<std::size_t>(extent)), term.sign()}; break;
-      case 4: upside_down(index, axis); break;
+      case 4: reverse(index, axis); break;
       default: break;
     }
   }
 
-  /// Reverses places, with the last rank's first: the scale changes its sign, and the constant is the last place.
-  void upside_down(Index& index, std::size_t axis) const {
+  /// Reverses the positions of the ranks: the scale changes its sign, and the constant becomes the last rank's
+  /// position.
+  void reverse(Index& index, std::size_t axis) const {
     IndexTerm& term = index.terms[axis];
-    const std::int32_t far = term.scale * (program_.mesh.axes[axis].extent - 1);
+    const std::int32_t last_position = term.scale * (program_.mesh.axes[axis].extent - 1);
     term.scale = -term.scale;
-    index.constant += far;
+    index.constant += last_position;
   }
 
   /// Changes all rows of a buffer in the same way, which keeps most programs symmetric.
-  void everywhere(BufferId buffer) {
+  void change_buffer(BufferId buffer) {
     const auto axis = static_cast<std::size_t>(below(program_.mesh.axes.size()));
     const int kind = below(3);
     const auto change = [&](Region& region) {
@@ -203,7 +205,7 @@ class Changes {
       switch (kind) {
         case 0: term = {term.scale, (term.offset() + 1) % program_.mesh.axes[axis].extent, term.sign()}; break;
         case 1: term = {term.scale, term.offset(), -term.sign()}; break;
-        default: upside_down(region.row, axis); break;
+        default: reverse(region.row, axis); break;
       }
     };
     for (Region& region : program_.regions) {
@@ -234,23 +236,23 @@ class Changes {
 };
 
 TEST(Symmetry, GivesTheVerdictOfEveryRankForRandomChanges) {
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   std::uint32_t seed = 0;
   const auto compare = [&](const Program& program) {
     for (int changes = 0; changes < 30; ++changes) {
-      const Program changed = Changes(program, ++seed).after(1 + changes % 3);
+      const Program changed = Changes(program, ++seed).apply(1 + changes % 3);
       const std::string verdict = on_one_rank(changed);
-      ++seen[verdict];
+      ++counts[verdict];
       if (verdict != "not symmetric") {
         EXPECT_EQ(verdict, on_every_rank(changed)) << "seed " << seed << "\n" << to_text(changed);
       }
     }
   };
   for (const Mesh& mesh : {Mesh{{{"tp", 2}}}, Mesh{{{"tp", 3}}}, Mesh{{{"tp", 4}}}, Mesh{{{"tp", 3}, {"dp", 2}}}}) {
-    for_each_schedule(mesh, 0, compare, plain);
+    for_each_schedule(mesh, 0, compare, is_basic);
   }
   for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
-    EXPECT_GT(seen[verdict], 10) << verdict;
+    EXPECT_GT(counts[verdict], 10) << verdict;
   }
 }
 
@@ -261,7 +263,7 @@ struct Shards {
   explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
     builder.initially(builder.whole(shard), x, mine, 0);
   }
-  BufferId room(const char* name, std::int32_t rows) {
+  BufferId scratch(const char* name, std::int32_t rows) {
     return builder.buffer(name, BufferRole::scratch, {tokens, rows}, hidden, DType::bf16);
   }
   OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
@@ -288,7 +290,7 @@ TEST(Symmetry, HoldsForShardsInReverseRankOrder) {
   Index mine(2);
   mine.terms[0].scale = -1;
   Shards shards(three, mine);
-  const BufferId gathered = shards.room("all", 3);
+  const BufferId gathered = shards.scratch("all", 3);
   for (std::int32_t step = 0; step < 3; ++step) {
     Index row(2);
     row.terms[0] = {-1, step};
@@ -302,9 +304,9 @@ TEST(Symmetry, HoldsForShardsInReverseRankOrder) {
 
 TEST(Symmetry, ReducesADeadlockedRingToRankZero) {
   Shards shards(three, along(three, 0));
-  const BufferId next = shards.room("next", 1);
+  const BufferId received = shards.scratch("received", 1);
   shards.builder.exchange({.send = {shards.builder.whole(shards.shard)}, .receive = {}, .waits = {}});
-  shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(next)}, .waits = {}});
+  shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(received)}, .waits = {}});
   const Program program = shards.build();
   EXPECT_EQ(on_one_rank(program), "deadlock");
   EXPECT_EQ(on_every_rank(program), "deadlock");
@@ -318,8 +320,8 @@ Program gathered_in_two_steps(bool nodes_first) {
   mine.terms[0].scale = 3;
   Shards shards(mesh, mine);
   ProgramBuilder& builder = shards.builder;
-  const BufferId near = shards.room("near", nodes_first ? 2 : 3);
-  const BufferId gathered = shards.room("all", 6);
+  const BufferId near = shards.scratch("near", nodes_first ? 2 : 3);
+  const BufferId gathered = shards.scratch("all", 6);
   const OpId first = shards.gather(nodes_first ? 0 : 1, builder.whole(shards.shard), builder.whole(near));
   shards.gather(nodes_first ? 1 : 0, builder.whole(near), builder.whole(gathered), {first});
   if (nodes_first) {  // rows 2*tp+node
@@ -339,10 +341,10 @@ TEST(Symmetry, IsNotSeenWhereSingleRowsOfATransferAreFixed) {
   EXPECT_TRUE(check_program(gathered_in_two_steps(true)).ok());
 }
 
-/// Returns a program in which rank r puts its shard where an index says and gathers there, in place.
+/// Returns a program in which each rank copies its shard to row `place` and gathers all shards in place.
 Program gathered_at(const Index& place, const Predicate& where = {}) {
   Shards shards(three, along(three, 0));
-  const BufferId gathered = shards.room("all", 3);
+  const BufferId gathered = shards.scratch("all", 3);
   const OpId placed = shards.copy(shards.builder.whole(shards.shard), shards.builder.rows_of(gathered, place));
   shards.builder.only_where(placed, where);
   shards.gather(0, shards.builder.rows_of(gathered, along(three, 0)), shards.builder.whole(gathered), {placed});
@@ -352,7 +354,7 @@ Program gathered_at(const Index& place, const Predicate& where = {}) {
 
 TEST(Symmetry, IsNotSeenInAProgramThatIsRightOnRankZeroOnly) {
   EXPECT_EQ(on_one_rank(gathered_at(along(three, 0))), "right");
-  for (const auto& [what, program] : {
+  for (const auto& [change, program] : {
            std::pair{"a constant", gathered_at(0)},
            std::pair{"a place that leaves the buffer on rank 2", gathered_at(along(three, 0, 1) + -1)},
            std::pair{"another scale", gathered_at(along(three, 0) * 2)},
@@ -363,8 +365,8 @@ TEST(Symmetry, IsNotSeenInAProgramThatIsRightOnRankZeroOnly) {
                      }())},
            std::pair{"a predicate", gathered_at(along(three, 0), {Relation::equal, 0, 0})},
        }) {
-    EXPECT_EQ(on_one_rank(program), "not symmetric") << what;
-    EXPECT_FALSE(check_program(program).ok()) << what;
+    EXPECT_EQ(on_one_rank(program), "not symmetric") << change;
+    EXPECT_FALSE(check_program(program).ok()) << change;
   }
 }
 
@@ -390,8 +392,8 @@ TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
 }
 
 /// Three ranks that all hold a (3 x 3) and b (3 x 3), with y = a b, z = gelu(a) and attended(a).
-struct Alike {
-  ProgramBuilder builder{"alike", three};
+struct EqualRanks {
+  ProgramBuilder builder{"equal ranks", three};
   Extent tokens{builder.dimension("tokens", 3), 3};
   DimensionId single = builder.dimension("one", 1);
   TensorId a = builder.input_tensor("a", tokens, tokens, DType::bf16);
@@ -399,18 +401,18 @@ struct Alike {
   TensorId y = builder.product_tensor("y", a, b);
   TensorId z = builder.function_tensor("z", Function::gelu, a);
   TensorId attended = builder.attention_tensor("attended", a, tokens, false);
-  BufferId left = holding(a);
-  BufferId right = holding(b);
-  BufferId room = builder.buffer("room", BufferRole::scratch, tokens, tokens, DType::bf16);
+  BufferId left = input(a);
+  BufferId right = input(b);
+  BufferId partials = builder.buffer("partials", BufferRole::scratch, tokens, tokens, DType::bf16);
   BufferId out = builder.buffer("out", BufferRole::output, tokens, tokens, DType::bf16);
 
-  BufferId holding(TensorId tensor) {
-    const BufferId id = builder.buffer("held", BufferRole::input, tokens, tokens, DType::bf16);
+  BufferId input(TensorId tensor) {
+    const BufferId id = builder.buffer("input", BufferRole::input, tokens, tokens, DType::bf16);
     builder.initially(builder.whole(id), tensor, 0, 0);
     return id;
   }
-  /// Returns all rows, from the rank's own on: they are in order on rank 0 only.
-  [[nodiscard]] Operand turned(BufferId buffer) const {
+  /// Returns all rows, starting with the rank's own row, so that they are in order on rank 0 only.
+  [[nodiscard]] Operand rotated(BufferId buffer) const {
     return {builder.rows_of(buffer, along(three, 0, 0)), builder.rows_of(buffer, along(three, 0, 1)),
             builder.rows_of(buffer, along(three, 0, 2))};
   }
@@ -420,9 +422,9 @@ struct Alike {
   }
   /// Returns the rank's own column of a, so that columns of a move with the ranks.
   [[nodiscard]] Region own_column() const { return {left, 0, along(three, 0), 3, 1}; }
-  /// Multiplies the rank's own contribution to all of y, in `room`.
+  /// Multiplies the rank's own contribution to all of y, in `partials`.
   OpId contribution() {
-    return builder.gemm({.a = {own_column()}, .b = {builder.rows_of(right, along(three, 0))}, .out = whole(room)});
+    return builder.gemm({.a = {own_column()}, .b = {builder.rows_of(right, along(three, 0))}, .out = whole(partials)});
   }
   Program ends_with(TensorId tensor) {
     builder.finally(builder.whole(out), tensor, 0, 0);
@@ -431,106 +433,115 @@ struct Alike {
 };
 
 TEST(Symmetry, HoldsForColumnsThatMoveToTheNextRank) {
-  Alike it;
-  const Extent one_column{it.tokens.dimension, 1};
-  const BufferId column = it.builder.buffer("column", BufferRole::output, it.tokens, one_column, DType::bf16);
-  it.builder.exchange({.shift = 1, .send = {it.own_column()}, .receive = it.whole(column)});
-  it.builder.finally(it.builder.whole(column), it.a, 0, along(three, 0, -1));
-  EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
+  EqualRanks ranks;
+  const Extent one_column{ranks.tokens.dimension, 1};
+  const BufferId column = ranks.builder.buffer("column", BufferRole::output, ranks.tokens, one_column, DType::bf16);
+  ranks.builder.exchange({.shift = 1, .send = {ranks.own_column()}, .receive = ranks.whole(column)});
+  ranks.builder.finally(ranks.builder.whole(column), ranks.a, 0, along(three, 0, -1));
+  EXPECT_EQ(on_one_rank(std::move(ranks.builder).build()), "right");
 }
 
 TEST(Symmetry, HoldsForAWholeWhoseRowsAndColumnsMove) {
-  Alike it;
-  it.contribution();
-  const BufferId row = it.builder.buffer("row", BufferRole::scratch, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
-  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
-  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.whole(it.out)});
-  EXPECT_EQ(on_one_rank(it.ends_with(it.a)), "right");
+  EqualRanks ranks;
+  ranks.contribution();
+  const BufferId row =
+      ranks.builder.buffer("row", BufferRole::scratch, {ranks.tokens.dimension, 1}, ranks.tokens, DType::bf16);
+  ranks.copy({ranks.builder.rows_of(ranks.left, along(three, 0))}, ranks.whole(row));
+  ranks.builder.exchange({.shift = 1, .send = ranks.whole(ranks.left), .receive = ranks.whole(ranks.out)});
+  EXPECT_EQ(on_one_rank(ranks.ends_with(ranks.a)), "right");
 }
 
 TEST(Symmetry, HoldsForAnAllReduceOfRankContributions) {
-  Alike it;
-  const OpId partial = it.contribution();
-  it.builder.collective(
-      {.kind = CollectiveKind::all_reduce, .in = it.whole(it.room), .out = it.whole(it.out), .waits = {partial}});
-  EXPECT_EQ(on_one_rank(it.ends_with(it.y)), "right");
+  EqualRanks ranks;
+  const OpId partial = ranks.contribution();
+  ranks.builder.collective({.kind = CollectiveKind::all_reduce,
+                            .in = ranks.whole(ranks.partials),
+                            .out = ranks.whole(ranks.out),
+                            .waits = {partial}});
+  EXPECT_EQ(on_one_rank(ranks.ends_with(ranks.y)), "right");
 }
 
 TEST(Symmetry, HoldsForAnAllToAllThatGivesEachRankItsRow) {
   // Rank r gets row r of a from every rank, hence three equal rows.
-  Alike it;
-  it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
-  const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
-  it.builder.elementwise({.function = Function::copy,
-                          .inputs = {{it.builder.rows_of(it.out, along(three, 0, 2))}},
-                          .out = it.whole(row),
-                          .waits = {OpId{0}}});
-  it.builder.finally(it.builder.whole(row), it.a, along(three, 0), 0);
-  EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
+  EqualRanks ranks;
+  ranks.builder.collective(
+      {.kind = CollectiveKind::all_to_all, .in = ranks.whole(ranks.left), .out = ranks.whole(ranks.out)});
+  const BufferId row =
+      ranks.builder.buffer("row", BufferRole::output, {ranks.tokens.dimension, 1}, ranks.tokens, DType::bf16);
+  ranks.builder.elementwise({.function = Function::copy,
+                             .inputs = {{ranks.builder.rows_of(ranks.out, along(three, 0, 2))}},
+                             .out = ranks.whole(row),
+                             .waits = {OpId{0}}});
+  ranks.builder.finally(ranks.builder.whole(row), ranks.a, along(three, 0), 0);
+  EXPECT_EQ(on_one_rank(std::move(ranks.builder).build()), "right");
 }
 
 Program copies_out_of_step() {
-  Alike it;
-  it.copy(it.whole(it.left), it.turned(it.out));
-  return it.ends_with(it.a);
+  EqualRanks ranks;
+  ranks.copy(ranks.whole(ranks.left), ranks.rotated(ranks.out));
+  return ranks.ends_with(ranks.a);
 }
 Program applies_out_of_step() {
-  Alike it;
-  it.builder.elementwise({.function = Function::gelu, .inputs = {it.turned(it.left)}, .out = it.whole(it.out)});
-  return it.ends_with(it.z);
+  EqualRanks ranks;
+  ranks.builder.elementwise(
+      {.function = Function::gelu, .inputs = {ranks.rotated(ranks.left)}, .out = ranks.whole(ranks.out)});
+  return ranks.ends_with(ranks.z);
 }
 Program multiplies_rows_out_of_step() {
-  Alike it;
-  it.builder.gemm({.a = it.turned(it.left), .b = it.whole(it.right), .out = it.whole(it.out)});
-  return it.ends_with(it.y);
+  EqualRanks ranks;
+  ranks.builder.gemm({.a = ranks.rotated(ranks.left), .b = ranks.whole(ranks.right), .out = ranks.whole(ranks.out)});
+  return ranks.ends_with(ranks.y);
 }
 Program contracts_out_of_step() {
-  Alike it;
-  it.contribution();
-  it.builder.gemm({.a = it.whole(it.left), .b = it.turned(it.right), .out = it.whole(it.out)});
-  return it.ends_with(it.y);
+  EqualRanks ranks;
+  ranks.contribution();
+  ranks.builder.gemm({.a = ranks.whole(ranks.left), .b = ranks.rotated(ranks.right), .out = ranks.whole(ranks.out)});
+  return ranks.ends_with(ranks.y);
 }
 Program attends_out_of_step() {
-  Alike it;
-  it.builder.attention({.queries = it.turned(it.left),
-                        .keys = it.whole(it.left),
-                        .out = it.whole(it.out),
-                        .batch = it.single,
-                        .head = it.single,
-                        .causal = false});
-  return it.ends_with(it.attended);
+  EqualRanks ranks;
+  ranks.builder.attention({.queries = ranks.rotated(ranks.left),
+                           .keys = ranks.whole(ranks.left),
+                           .out = ranks.whole(ranks.out),
+                           .batch = ranks.single,
+                           .head = ranks.single,
+                           .causal = false});
+  return ranks.ends_with(ranks.attended);
 }
 Program exchanges_out_of_step() {
-  Alike it;
-  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.turned(it.out)});
-  return it.ends_with(it.a);
+  EqualRanks ranks;
+  ranks.builder.exchange({.shift = 1, .send = ranks.whole(ranks.left), .receive = ranks.rotated(ranks.out)});
+  return ranks.ends_with(ranks.a);
 }
 Program gathers_out_of_step() {
-  Alike it;
-  it.builder.collective({.kind = CollectiveKind::all_gather,
-                         .in = {it.builder.rows_of(it.left, along(three, 0))},
-                         .out = it.turned(it.out)});
-  return it.ends_with(it.a);
+  EqualRanks ranks;
+  ranks.builder.collective({.kind = CollectiveKind::all_gather,
+                            .in = {ranks.builder.rows_of(ranks.left, along(three, 0))},
+                            .out = ranks.rotated(ranks.out)});
+  return ranks.ends_with(ranks.a);
 }
 Program reduces_out_of_step() {
-  Alike it;
-  const OpId partial = it.contribution();
-  it.builder.collective(
-      {.kind = CollectiveKind::all_reduce, .in = it.whole(it.room), .out = it.turned(it.out), .waits = {partial}});
-  return it.ends_with(it.y);
+  EqualRanks ranks;
+  const OpId partial = ranks.contribution();
+  ranks.builder.collective({.kind = CollectiveKind::all_reduce,
+                            .in = ranks.whole(ranks.partials),
+                            .out = ranks.rotated(ranks.out),
+                            .waits = {partial}});
+  return ranks.ends_with(ranks.y);
 }
 Program scatters_out_of_step() {
   // Rank r gets row r, which is the right row only on rank 0.
-  Alike it;
-  const OpId partial = it.contribution();
-  const Region row = it.builder.rows_of(it.out, 0);
-  it.builder.collective(
-      {.kind = CollectiveKind::reduce_scatter, .in = it.whole(it.room), .out = {row}, .waits = {partial}});
-  it.builder.finally(row, it.y, 0, 0);
-  return std::move(it.builder).build();
+  EqualRanks ranks;
+  const OpId partial = ranks.contribution();
+  const Region row = ranks.builder.rows_of(ranks.out, 0);
+  ranks.builder.collective(
+      {.kind = CollectiveKind::reduce_scatter, .in = ranks.whole(ranks.partials), .out = {row}, .waits = {partial}});
+  ranks.builder.finally(row, ranks.y, 0, 0);
+  return std::move(ranks.builder).build();
 }
 Program scatters_in_another_order() {
-  // Each of four ranks has a column of a and a row of b; ranks 0 and 1 get their own rows of y, 2 and 3 each other's.
+  // Each of four ranks has a column of a and a row of b; ranks 0 and 1 get their own rows of y, but
+  // ranks 2 and 3 each get the row of the other.
   const Mesh four{{{"tp", 4}}};
   ProgramBuilder builder("another order", four);
   const Extent rows{builder.dimension("tokens", 4), 4};
@@ -539,53 +550,55 @@ Program scatters_in_another_order() {
   const TensorId b = builder.input_tensor("b", rows, rows, DType::bf16);
   const BufferId left = builder.buffer("left", BufferRole::input, rows, single, DType::bf16);
   const BufferId right = builder.buffer("right", BufferRole::input, single, rows, DType::bf16);
-  const BufferId room = builder.buffer("room", BufferRole::scratch, rows, rows, DType::bf16);
+  const BufferId partials = builder.buffer("partials", BufferRole::scratch, rows, rows, DType::bf16);
   const BufferId out = builder.buffer("out", BufferRole::output, single, rows, DType::bf16);
   builder.initially(builder.whole(left), a, 0, along(four, 0));
   builder.initially(builder.whole(right), b, along(four, 0), 0);
   const OpId partial =
-      builder.gemm({.a = {builder.whole(left)}, .b = {builder.whole(right)}, .out = {builder.whole(room)}});
-  builder.collective(
-      {.kind = CollectiveKind::reduce_scatter,
-       .in = {builder.rows_of(room, 0), builder.rows_of(room, 1), builder.rows_of(room, 3), builder.rows_of(room, 2)},
-       .out = {builder.whole(out)},
-       .waits = {partial}});
+      builder.gemm({.a = {builder.whole(left)}, .b = {builder.whole(right)}, .out = {builder.whole(partials)}});
+  builder.collective({.kind = CollectiveKind::reduce_scatter,
+                      .in = {builder.rows_of(partials, 0), builder.rows_of(partials, 1), builder.rows_of(partials, 3),
+                             builder.rows_of(partials, 2)},
+                      .out = {builder.whole(out)},
+                      .waits = {partial}});
   builder.finally(builder.whole(out), builder.product_tensor("y", a, b), along(four, 0), 0);
   return std::move(builder).build();
 }
 Program shuffles_out_of_step() {
   // Rank r gets row r three times.
-  Alike it;
-  it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
+  EqualRanks ranks;
+  ranks.builder.collective(
+      {.kind = CollectiveKind::all_to_all, .in = ranks.whole(ranks.left), .out = ranks.whole(ranks.out)});
   for (std::int32_t row = 0; row < 3; ++row) {
-    it.builder.finally(it.builder.rows_of(it.out, row), it.a, 0, 0);
+    ranks.builder.finally(ranks.builder.rows_of(ranks.out, row), ranks.a, 0, 0);
   }
-  return std::move(it.builder).build();
+  return std::move(ranks.builder).build();
 }
 Program labels_columns_out_of_step() {
   // Every rank has a; rank r uses column r in place of column 0.
-  Alike it;
+  EqualRanks ranks;
   const BufferId column =
-      it.builder.buffer("column", BufferRole::output, it.tokens, {it.tokens.dimension, 1}, DType::bf16);
-  it.copy({it.own_column()}, it.whole(column));
-  it.builder.finally(it.builder.whole(column), it.a, 0, 0);
-  return std::move(it.builder).build();
+      ranks.builder.buffer("column", BufferRole::output, ranks.tokens, {ranks.tokens.dimension, 1}, DType::bf16);
+  ranks.copy({ranks.own_column()}, ranks.whole(column));
+  ranks.builder.finally(ranks.builder.whole(column), ranks.a, 0, 0);
+  return std::move(ranks.builder).build();
 }
 Program labels_rows_out_of_step() {
-  Alike it;
-  const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
-  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
-  it.builder.finally(it.builder.whole(row), it.a, 0, 0);
-  return std::move(it.builder).build();
+  EqualRanks ranks;
+  const BufferId row =
+      ranks.builder.buffer("row", BufferRole::output, {ranks.tokens.dimension, 1}, ranks.tokens, DType::bf16);
+  ranks.copy({ranks.builder.rows_of(ranks.left, along(three, 0))}, ranks.whole(row));
+  ranks.builder.finally(ranks.builder.whole(row), ranks.a, 0, 0);
+  return std::move(ranks.builder).build();
 }
 
 TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
   // Each program is right on rank 0 and wrong on the other ranks.
-  for (const auto& [what, program] : {
+  for (const auto& [change, program] : {
            std::pair{"copy", copies_out_of_step()},
            std::pair{"function", applies_out_of_step()},
-           std::pair{"product, rows", multiplies_rows_out_of_step()},
-           std::pair{"product, contraction", contracts_out_of_step()},
+           std::pair{"GEMM, rows", multiplies_rows_out_of_step()},
+           std::pair{"GEMM, contraction", contracts_out_of_step()},
            std::pair{"attention", attends_out_of_step()},
            std::pair{"exchange", exchanges_out_of_step()},
            std::pair{"all-gather", gathers_out_of_step()},
@@ -596,10 +609,10 @@ TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
            std::pair{"columns of labels", labels_columns_out_of_step()},
            std::pair{"rows of labels", labels_rows_out_of_step()},
        }) {
-    EXPECT_EQ(on_one_rank(program), "not symmetric") << what;
+    EXPECT_EQ(on_one_rank(program), "not symmetric") << change;
     const CheckReport report = check_program(program);
-    ASSERT_FALSE(report.ok()) << what;
-    EXPECT_EQ(report.findings.front().kind, FindingKind::contents) << what;
+    ASSERT_FALSE(report.ok()) << change;
+    EXPECT_EQ(report.findings.front().kind, FindingKind::contents) << change;
     EXPECT_EQ(report.findings.front().sentence.find("rank 0"), std::string::npos) << report.findings.front().sentence;
   }
 }
@@ -646,9 +659,9 @@ struct Attending {
   Index own_row = along(three, 0);
 
   Attending() { builder.initially(builder.whole(in), x, 0, 0); }
-  void attend(Operand seen, Operand to, Operand queries, std::vector<Index> positions) {
+  void attend(Operand visible_keys, Operand to, Operand queries, std::vector<Index> positions) {
     builder.attention({.queries = std::move(queries),
-                       .keys = std::move(seen),
+                       .keys = std::move(visible_keys),
                        .out = std::move(to),
                        .positions = std::move(positions),
                        .batch = batch,
@@ -662,51 +675,56 @@ struct Attending {
 };
 
 TEST(Symmetry, HoldsForAttentionOfOwnRowsToAllRows) {
-  Attending it;
-  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
-            {it.builder.rows_of(it.in, it.own_row)}, {it.own_row});
-  EXPECT_EQ(on_one_rank(it.ends_with_own_row()), "right");
+  Attending attending;
+  attending.attend({attending.builder.whole(attending.in)},
+                   {attending.builder.rows_of(attending.out, attending.own_row)},
+                   {attending.builder.rows_of(attending.in, attending.own_row)}, {attending.own_row});
+  EXPECT_EQ(on_one_rank(attending.ends_with_own_row()), "right");
 }
 
 TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
-  Attending it;
-  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
-            {it.builder.rows_of(it.in, it.own_row)}, {0});
-  const Program program = it.ends_with_own_row();
+  Attending attending;
+  attending.attend({attending.builder.whole(attending.in)},
+                   {attending.builder.rows_of(attending.out, attending.own_row)},
+                   {attending.builder.rows_of(attending.in, attending.own_row)}, {0});
+  const Program program = attending.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
 TEST(Symmetry, IsNotSeenWhereAMaskHidesErrorsOfOtherRanksFromRankZero) {
-  // Each rank holds the row after its own where the row before it belongs; under the mask, rank 0 sees only its own
+  // Each rank has the row after its own row in the place of the row before it. Under the mask, rank 0 sees only its own
   // row.
-  Attending it;
+  Attending attending;
   for (std::int32_t row = 0; row < 3; ++row) {
-    it.builder.elementwise({.function = Function::copy,
-                            .inputs = {{it.builder.rows_of(it.in, along(three, 0, row == 2 ? 1 : row))}},
-                            .out = {it.builder.rows_of(it.keys, along(three, 0, row))}});
+    attending.builder.elementwise(
+        {.function = Function::copy,
+         .inputs = {{attending.builder.rows_of(attending.in, along(three, 0, row == 2 ? 1 : row))}},
+         .out = {attending.builder.rows_of(attending.keys, along(three, 0, row))}});
   }
-  it.attend({it.builder.whole(it.keys)}, {it.builder.rows_of(it.out, it.own_row)},
-            {it.builder.rows_of(it.in, it.own_row)}, {it.own_row});
-  const Program program = it.ends_with_own_row();
+  attending.attend({attending.builder.whole(attending.keys)},
+                   {attending.builder.rows_of(attending.out, attending.own_row)},
+                   {attending.builder.rows_of(attending.in, attending.own_row)}, {attending.own_row});
+  const Program program = attending.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
 TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
-  // Rows start at the rank's own: they are in order on rank 0 only.
-  Attending it;
-  const auto turned = [&](BufferId buffer) {
-    return Operand{it.builder.rows_of(buffer, along(three, 0, 0)), it.builder.rows_of(buffer, along(three, 0, 1)),
-                   it.builder.rows_of(buffer, along(three, 0, 2))};
+  // Rows start with the rank's own row, so they are in order on rank 0 only.
+  Attending attending;
+  const auto rotated = [&](BufferId buffer) {
+    return Operand{attending.builder.rows_of(buffer, along(three, 0, 0)),
+                   attending.builder.rows_of(buffer, along(three, 0, 1)),
+                   attending.builder.rows_of(buffer, along(three, 0, 2))};
   };
-  it.attend(turned(it.in), turned(it.out), turned(it.in), {});
-  const Program program = it.ends_with_own_row();
+  attending.attend(rotated(attending.in), rotated(attending.out), rotated(attending.in), {});
+  const Program program = attending.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
-// --- what it is for ------------------------------------------------------------------------------------------------
+// --- many ranks ----------------------------------------------------------------------------------------------------
 
 TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
   const Strategy& commfuse = commfuse_strategy;
@@ -718,7 +736,7 @@ TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
   }
 }
 
-TEST(CheckProgram, FindsOnRankZeroAnErrorOnMoreRanksThanFit) {
+TEST(CheckProgram, FindsAnErrorOnRankZeroOfMoreRanksThanFit) {
   const Strategy& commfuse = commfuse_strategy;
   Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
   program.ops[1].waits.count = 0;  // The first partial product is sent while it may still be computed.

@@ -61,7 +61,7 @@ TEST(QuantileTable, TheQuantileItselfIsAsPreciseAsADouble) {
   EXPECT_EQ(lognormal(1.0)(0.5, true), 1.0);
 }
 
-TEST(QuantileTable, TheOutermostWordsAreTheirOwnQuantiles) {
+TEST(QuantileTable, TheOutermostWordsHaveTheirExactQuantiles) {
   const QuantileTable table(lognormal(1.0), all_words);
   EXPECT_NEAR(std::log(table.at(0)), -6.337957, 1e-4);  // probability 2^-33
   EXPECT_NEAR(std::log(table.at(0xffffffff)), 6.337957, 1e-4);
@@ -114,8 +114,8 @@ TEST(QuantileTable, ASampleIsDrawnEvenlyAndNeverExceeded) {
   EXPECT_EQ(table.at(0), 1.0);
   EXPECT_EQ(table.at(0xffffffff), 2.0);
   EXPECT_NEAR(table.at(word_with(1.0 - 0.375)), 1.1, 1e-6);  // the second of four samples is at 3/8
-  EXPECT_NEAR(table.at(0x7fffffff), 1.2, 1e-6);              // half way to the third sample
-  // 1/8 below 1.0, 1/8 above 2.0, and lines between: (1 + 2)/8 + (1.05 + 1.2 + 1.65)/4.
+  EXPECT_NEAR(table.at(0x7fffffff), 1.2, 1e-6);              // halfway to the third sample
+  // 1/8 of the words have 1.0, 1/8 have 2.0, and lines join the samples: (1 + 2)/8 + (1.05 + 1.2 + 1.65)/4.
   EXPECT_NEAR(mean_over_words([&](std::uint32_t word) { return table.at(word); }), 0.375 + 3.9 / 4, 2e-4);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares, bands and scores are worked out by hand.
+// The expected shares, bands and scores are worked out by hand.
 #include "model/record/reliability.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +29,9 @@ TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
 }
 
 TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
-  // Four shapes of two rows: for three shapes both rows are inside, for one both are outside. The share is 3/4; sums by
-  // shape miss it by 3 x 1/2 and 3/2, squares add up to 3; 4/3 x 3 over 8 x 3/16 = 8/3.
+  // Four shapes of two rows: for three shapes both rows are inside, for one both are outside. The share is 3/4. The
+  // sums by shape differ from 2 x 3/4 by 1/2 for three shapes and by 3/2 for one, so their squares add up to 3, and the
+  // design effect is 4/3 x 3 / (8 x 3/16) = 8/3.
   std::vector<CheckedTime> times;
   for (std::int64_t shape = 0; shape < 4; ++shape) {
     for (int i = 0; i < 2; ++i) {
@@ -43,8 +44,8 @@ TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
   EXPECT_NEAR(coverage.at[1].band, 1.959963984540054 * std::sqrt(8.0 / 3.0 * 0.68 * 0.32 / 8.0), 1e-12);
 }
 
-TEST(Coverage, ShapesAreAssumedAlikeIfAllRowsAreInside) {
-  // Three rows of one shape and one of another: (9 + 1) / 4.
+TEST(Coverage, RowsOfAShapeAreAssumedEqualIfAllRowsAreInside) {
+  // Three rows of one shape and one of another have a design effect of (9 + 1) / 4.
   const Coverage coverage = coverage_of({row(1, 0.0), row(1, 0.1), row(1, -0.1), row(2, 0.0)});
   EXPECT_DOUBLE_EQ(coverage.at[3].share, 1.0);
   EXPECT_NEAR(coverage.at[3].band, 1.959963984540054 * std::sqrt(2.5 * 0.95 * 0.05 / 4.0), 1e-12);
@@ -57,7 +58,7 @@ TEST(Coverage, TheMedianErrorIsTakenOverTheRows) {
   EXPECT_EQ(beyond_chance(coverage_of({})), 0.0);
 }
 
-TEST(Coverage, ExcessIsHowFarTheWorstLevelLeavesItsBand) {
+TEST(Coverage, ExcessIsTheDistanceOfTheWorstLevelFromItsBand) {
   Coverage coverage{.n = 100};
   coverage.at = {ObservedShare{0.52, 0.10}, ObservedShare{0.60, 0.05}, ObservedShare{0.80, 0.04},
                  ObservedShare{0.95, 0.03}};
@@ -93,7 +94,7 @@ TEST(Reliability, IsEmptyWithoutPairs) {
   EXPECT_EQ(reliability.bins[6].to, 1.0);
 }
 
-TEST(NewResidual, HoldsSixtyEightPercentOfTheRowsThatTheFitRead) {
+TEST(NewResidual, CoversSixtyEightPercentOfTheRowsThatTheFitRead) {
   FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
   for (int i = 1; i <= 9; ++i) {
     fit.rows.push_back({.distance = 0.01 * i * (i % 2 == 0 ? 1.0 : -1.0), .shape = {i}});
@@ -101,12 +102,12 @@ TEST(NewResidual, HoldsSixtyEightPercentOfTheRowsThatTheFitRead) {
   fit.rows.push_back({.distance = 0.05, .shape = {10}, .held_out = true});
   fit.rows.push_back({.distance = 0.2, .shape = {11}, .held_out = true});
   // ceil(0.68 x 10) = 7: the seventh smallest, 0.07, lies on the edge of 0.9937 standard errors.
-  const NewResidual made = new_residual(fit);
-  EXPECT_EQ(made.read, 9);
-  EXPECT_EQ(made.held_out, 2);
-  EXPECT_NEAR(made.residual, std::exp(0.07 / 0.993666938968772) - 1.0, 1e-12);
-  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);
-  EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
+  const NewResidual result = new_residual(fit);
+  EXPECT_EQ(result.read, 9);
+  EXPECT_EQ(result.held_out, 2);
+  EXPECT_NEAR(result.residual, std::exp(0.07 / 0.993666938968772) - 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(result.now.at[1].share, 1.0);
+  EXPECT_DOUBLE_EQ(result.then.at[1].share, 0.5);
 }
 
 TEST(NewResidual, CoversWhatParametersDoNotExplain) {
@@ -130,15 +131,15 @@ TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
   add(99, 0.50, Limit::few_tiles, false);
   add(10, 0.019, Limit::latency, true);
   add(10, 0.021, Limit::latency, true);
-  const NewResidual made = new_residual(fit);
+  const NewResidual result = new_residual(fit);
   // ceil(0.68 x 400) = 272, which is among the 200 rows of 0.10.
-  EXPECT_NEAR(made.residual, std::exp(0.10) - 1.0, 1e-12);
-  EXPECT_NEAR(made.by_limit[static_cast<std::size_t>(Limit::latency)] * made.residual, std::exp(0.02) - 1.0, 1e-12);
-  EXPECT_DOUBLE_EQ(made.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);
-  EXPECT_EQ(made.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 99 rows are too few
-  EXPECT_EQ(made.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 99, 200}));
-  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);  // 0.05 contains all rows
-  EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
+  EXPECT_NEAR(result.residual, std::exp(0.10) - 1.0, 1e-12);
+  EXPECT_NEAR(result.by_limit[static_cast<std::size_t>(Limit::latency)] * result.residual, std::exp(0.02) - 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(result.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);
+  EXPECT_EQ(result.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 99 rows are too few
+  EXPECT_EQ(result.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 99, 200}));
+  EXPECT_DOUBLE_EQ(result.now.at[1].share, 1.0);  // 0.05 contains all rows
+  EXPECT_DOUBLE_EQ(result.then.at[1].share, 0.5);
 }
 
 TEST(NewResidual, RowsAreJudgedByTheFactorOfTheirLimit) {

@@ -101,9 +101,9 @@ TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
   RunRecord hostile = example();
   hostile.runs.back().message = "two\n\tlines \x1b[31m";
   hostile.settings.front().first = "seq\u202e";
-  const RunRecord read = parse_run_record(to_json(hostile), "r.json");
-  EXPECT_EQ(read.runs.back().message, "two\n\tlines \\x1b[31m");
-  EXPECT_EQ(read.settings.front().first, "seq\\xe2\\x80\\xae");
+  const RunRecord parsed = parse_run_record(to_json(hostile), "r.json");
+  EXPECT_EQ(parsed.runs.back().message, "two\n\tlines \\x1b[31m");
+  EXPECT_EQ(parsed.settings.front().first, "seq\\xe2\\x80\\xae");
 }
 
 TEST(RunRecord, RefusesInvalidJsonWithLineAndColumn) {

@@ -21,12 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns every schema between double quotes in the sources of the rooms, except in the list itself.
+/// Returns every schema between double quotes in the sources of these folders, except in the list itself.
 std::set<std::string> schemas_in_sources() {
   static const std::regex schema(R"re(\\?"(commfuse\.[a-z_]+/[0-9]+)\\?")re");
   std::set<std::string> schemas{"commfuse.version/1"};
-  for (const char* const room : {"model", "sim", "validate", "reports"}) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(COMMFUSE_SOURCE_DIR) / room)) {
+  for (const char* const folder : {"model", "sim", "validate", "reports"}) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(COMMFUSE_SOURCE_DIR) / folder)) {
       const std::string extension = entry.path().extension().string();
       if ((extension != ".cpp" && extension != ".h") || entry.path().stem() == "versions") {
         continue;
@@ -59,7 +59,7 @@ TEST(Versions, JsonListsEverythingThatHasAVersion) {
   EXPECT_EQ(json.at("schemas").size(), written_schemas().size());
 }
 
-TEST(Versions, TextNamesEverySchemaInLinesOfATerminal) {
+TEST(Versions, TextNamesEverySchemaInLinesOfUpTo80Columns) {
   const std::string text = versions_as_text("commfuse-sim");
   EXPECT_EQ(text.find("commfuse-sim " + std::string(build_info().version) + " ("), 0U);
   for (const std::string_view schema : written_schemas()) {

@@ -42,32 +42,32 @@ TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(
 
 // Compares step tables for N = 4. The golden texts were checked by hand, cell by cell, against the pictures of
 // fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
-std::string fused(Scope scope, const StrategyOptions& options) {
+std::string commfuse_table(Scope scope, const StrategyOptions& options) {
   return step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
 }
 
-TEST(Backward, ColumnRingTakesTurnsWithItsGatherUpToTheLastStep) {
-  const std::string table = fused(Scope::qkv_backward, {});
+TEST(Backward, ColumnRingAlternatesWithItsGatherUntilTheLastStep) {
+  const std::string table = commfuse_table(Scope::qkv_backward, {});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring.txt", table));
 }
 
-TEST(Backward, ColumnRingWithAddsOnAuxScattersUnderTheGradient) {
-  const std::string table = fused(Scope::qkv_backward, {.add_lane = LaneKind::aux});
+TEST(Backward, ColumnRingWithAddsOnAuxScattersDuringTheGradient) {
+  const std::string table = commfuse_table(Scope::qkv_backward, {.add_lane = LaneKind::aux});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring_aux.txt", table));
 }
 
-TEST(Backward, ColumnDirectGathersFirstAndScattersUnderTheGradient) {
-  const std::string table = fused(Scope::qkv_backward, {.form = Form::direct});
+TEST(Backward, ColumnDirectGathersFirstAndScattersDuringTheGradient) {
+  const std::string table = commfuse_table(Scope::qkv_backward, {.form = Form::direct});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_direct.txt", table));
 }
 
-TEST(Backward, RowRingGathersUnderTheGemmsAndTakesTheGradientAtTheEnd) {
-  const std::string table = fused(Scope::down_backward, {});
+TEST(Backward, RowRingGathersDuringTheGemmsAndEndsWithTheGradient) {
+  const std::string table = commfuse_table(Scope::down_backward, {});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring.txt", table));
 }
 
-TEST(Backward, RowRingFeedsTwoGemmsWithEveryShardThatComes) {
-  const std::string table = fused(Scope::down_backward, {.sum = Sum::arrival});
+TEST(Backward, RowRingUsesEveryReceivedShardInTwoGemms) {
+  const std::string table = commfuse_table(Scope::down_backward, {.sum = Sum::arrival});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
 }
 
@@ -84,7 +84,7 @@ TEST(Backward, LoopedEinsumRunsOneLoopAfterTheOther) {
   expect_table(Scope::down_backward, "looped_einsum", {}, "looped_einsum_gemm_rs_backward.txt");
 }
 
-TEST(Backward, AsyncTpGathersForTheGradientBehindItsScatter) {
+TEST(Backward, AsyncTpGathersForTheGradientAfterItsScatter) {
   expect_table(Scope::qkv_backward, "async_tp", {}, "async_tp_ag_gemm_backward.txt");
   expect_table(Scope::down_backward, "async_tp", {}, "async_tp_gemm_rs_backward.txt");
 }

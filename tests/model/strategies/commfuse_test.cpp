@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the options of CommFuse: which of them matter together, their names, and the number of ops they make.
+// Tests the options of CommFuse: which of them matter in combination, their names, and the number of ops that result.
 #include "model/strategies/commfuse.h"
 
 #include <gtest/gtest.h>
@@ -20,33 +20,35 @@ constexpr std::array both{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
 const Strategy& commfuse() { return commfuse_strategy; }
 
-StrategyOptions settled(const StrategyOptions& options, std::int32_t ranks) {
+StrategyOptions canonical_options(const StrategyOptions& options, std::int32_t ranks) {
   return canonical(commfuse(), both, options, ranks);
 }
 
 TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
   // Groups move whole shards; the direct form has no directions; nested rings only choose the lane of adds.
-  EXPECT_EQ(settled({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
-  EXPECT_EQ(settled({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
+  EXPECT_EQ(canonical_options({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
+  EXPECT_EQ(canonical_options({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
             (StrategyOptions{.form = Form::direct}));
-  EXPECT_EQ(settled({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
-            (StrategyOptions{.inner = 4}));
+  EXPECT_EQ(
+      canonical_options({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
+      (StrategyOptions{.inner = 4}));
   // The lane of adds matters only where adds run before the end; in a single chain all transfers wait for each other.
-  EXPECT_EQ(settled({.form = Form::direct, .add_lane = LaneKind::aux}, 8), (StrategyOptions{.form = Form::direct}));
-  EXPECT_EQ(settled({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});
+  EXPECT_EQ(canonical_options({.form = Form::direct, .add_lane = LaneKind::aux}, 8),
+            (StrategyOptions{.form = Form::direct}));
+  EXPECT_EQ(canonical_options({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});
   const StrategyOptions adds{.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival};
   EXPECT_EQ(canonical(commfuse(), gemm_rs, adds, 8), adds);
   EXPECT_EQ(canonical(commfuse(), ag_gemm, adds, 8), (StrategyOptions{.form = Form::direct}));
 }
 
 TEST(CommfuseOptions, CountsAreNoLargerThanTheRanksCanUse) {
-  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 8).lanes, 7);
-  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 2).lanes, 1);
-  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 512).lanes, fused::max_lanes);
-  EXPECT_EQ(settled({.sub_slices = 2, .lanes = 9, .directions = Directions::halves}, 8).lanes, 4);
-  EXPECT_EQ(settled({.group = 9}, 4).group, 3);
-  EXPECT_EQ(settled({.group = 9}, 1).group, 1);
-  EXPECT_EQ(settled({.inner = 8}, 8), StrategyOptions{});  // One node makes a flat ring.
+  EXPECT_EQ(canonical_options({.form = Form::direct, .lanes = fused::all_lanes}, 8).lanes, 7);
+  EXPECT_EQ(canonical_options({.form = Form::direct, .lanes = fused::all_lanes}, 2).lanes, 1);
+  EXPECT_EQ(canonical_options({.form = Form::direct, .lanes = fused::all_lanes}, 512).lanes, fused::max_lanes);
+  EXPECT_EQ(canonical_options({.sub_slices = 2, .lanes = 9, .directions = Directions::halves}, 8).lanes, 4);
+  EXPECT_EQ(canonical_options({.group = 9}, 4).group, 3);
+  EXPECT_EQ(canonical_options({.group = 9}, 1).group, 1);
+  EXPECT_EQ(canonical_options({.inner = 8}, 8), StrategyOptions{});  // One node makes a flat ring.
 }
 
 TEST(CommfuseOptions, AreNamedByTheirDifferencesFromThePlainForm) {
@@ -63,15 +65,15 @@ TEST(CommfuseOptions, AreNamedByTheirDifferencesFromThePlainForm) {
 }
 
 TEST(CommfuseOptions, NodesAreOfEqualSize) {
-  const auto why_not = [](std::int32_t inner, std::int32_t ranks, Form form = Form::ring) {
+  const auto refusal = [](std::int32_t inner, std::int32_t ranks, Form form = Form::ring) {
     return refusal_of(commfuse(), both, {.form = form, .inner = inner}, ranks);
   };
-  EXPECT_EQ(why_not(4, 8), "");
-  EXPECT_EQ(why_not(8, 8), "");
-  EXPECT_EQ(why_not(3, 8), "an inner ring of 3 does not divide 8 ranks; choose 2 or 4");
-  EXPECT_EQ(why_not(5, 7), "an inner ring of 5 does not divide 7 ranks; choose 1 or 7");
-  EXPECT_EQ(why_not(8, 4), "an inner ring of 8 does not divide 4 ranks; choose 4");
-  EXPECT_EQ(why_not(3, 8, Form::direct), "");  // The direct form ignores inner rings.
+  EXPECT_EQ(refusal(4, 8), "");
+  EXPECT_EQ(refusal(8, 8), "");
+  EXPECT_EQ(refusal(3, 8), "an inner ring of 3 does not divide 8 ranks; choose 2 or 4");
+  EXPECT_EQ(refusal(5, 7), "an inner ring of 5 does not divide 7 ranks; choose 1 or 7");
+  EXPECT_EQ(refusal(8, 4), "an inner ring of 8 does not divide 4 ranks; choose 4");
+  EXPECT_EQ(refusal(3, 8, Form::direct), "");  // The direct form ignores inner rings.
 }
 
 TEST(CommfuseOptions, TriedValuesAgreeWithFixedOnes) {
@@ -91,7 +93,7 @@ TEST(CommfuseOptions, TriedValuesAgreeWithFixedOnes) {
   }
 }
 
-TEST(CommfuseOptions, AreTriedInFewAndProvedInManyFormsEachOnce) {
+TEST(CommfuseOptions, AreTriedInFewFormsAndProvedInManyWithoutDuplicates) {
   EXPECT_LE(schedules_to_try(commfuse(), both, 16).size(), 12U);
   EXPECT_EQ(schedules_to_prove(commfuse(), ag_gemm, 16).size(), 36U);
   EXPECT_EQ(schedules_to_prove(commfuse(), gemm_rs, 16).size(), 63U);
@@ -110,19 +112,19 @@ TEST(CommfuseOptions, AreTriedInFewAndProvedInManyFormsEachOnce) {
 // --- ops per rank: O(ranks) ------------------------------------------------------------------------------------------
 
 struct Counts {
-  std::int32_t products = 0;
+  std::int32_t gemms = 0;
   std::int32_t transfers = 0;
   std::int32_t adds = 0;
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 void PrintTo(const Counts& counts, std::ostream* out) {
-  *out << counts.products << " products, " << counts.transfers << " transfers, " << counts.adds << " adds";
+  *out << counts.gemms << " GEMMs, " << counts.transfers << " transfers, " << counts.adds << " adds";
 }
 
 Counts counts_of(Scope scope, std::int32_t ranks, const StrategyOptions& options) {
   Counts counts;
   for (const Op& op : generate(operation_of(scope, true), ranks, commfuse(), options).ops) {
-    counts.products += op.kind == OpKind::gemm ? 1 : 0;
+    counts.gemms += op.kind == OpKind::gemm ? 1 : 0;
     counts.transfers += op.kind == OpKind::exchange ? 1 : 0;
     counts.adds += op.kind == OpKind::elementwise ? 1 : 0;
   }
@@ -155,12 +157,12 @@ TEST(CommfuseOps, GrowWithRanksAndPartsInDirectForms) {
 }
 
 TEST(CommfuseOps, AreFewerGemmsInGroups) {
-  const auto products = [](std::int32_t n, std::int32_t g) { return 1 + (n - 1 + g - 1) / g; };
+  const auto gemms = [](std::int32_t n, std::int32_t g) { return 1 + (n - 1 + g - 1) / g; };
   for (const std::int32_t n : {2, 3, 8, 64, 100}) {
     for (const std::int32_t g : {2, 3, 7}) {
-      EXPECT_EQ(gather(n, {.group = g}), (Counts{products(n, g), n - 1, 0}));
-      EXPECT_EQ(scatter(n, {.form = Form::direct, .group = g}), (Counts{products(n, g), n - 1, 1}));
-      EXPECT_EQ(scatter(n, {.group = g}), (Counts{products(n, g), n - 1, n - 1}));
+      EXPECT_EQ(gather(n, {.group = g}), (Counts{gemms(n, g), n - 1, 0}));
+      EXPECT_EQ(scatter(n, {.form = Form::direct, .group = g}), (Counts{gemms(n, g), n - 1, 1}));
+      EXPECT_EQ(scatter(n, {.group = g}), (Counts{gemms(n, g), n - 1, n - 1}));
     }
   }
 }

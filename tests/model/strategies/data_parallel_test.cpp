@@ -36,14 +36,14 @@ TEST(DataParallel, RanksShareTheWeightsAndHaveTheirOwnTokens) {
   const Program program = schedules_of(Scope::fsdp_gate_up, 4).front();
   EXPECT_EQ(program.mesh, (Mesh{{{"dp", 4}}}));
   const std::string text = to_text(program);
-  const auto holds = [&](std::string_view line) { return text.find(line) != std::string::npos; };
+  const auto contains = [&](std::string_view line) { return text.find(line) != std::string::npos; };
   EXPECT_TRUE(
-      holds("  gate_up: {rows: tokens*4, columns: ffn*8, dtype: bf16, product: [x, gate_up.weight], "
-            "transpose_b: true}\n"));
-  EXPECT_TRUE(holds("  - {here: \"x\", tensor: x, row: \"dp\", column: \"0\"}\n"));
+      contains("  gate_up: {rows: tokens*4, columns: ffn*8, dtype: bf16, product: [x, gate_up.weight], "
+               "transpose_b: true}\n"));
+  EXPECT_TRUE(contains("  - {here: \"x\", tensor: x, row: \"dp\", column: \"0\"}\n"));
   EXPECT_TRUE(
-      holds("  - {here: \"gate_up.weight[2*dp +: 2]\", tensor: gate_up.weight, row: \"2*dp\", column: \"0\"}\n"));
-  EXPECT_TRUE(holds("  - {here: \"gate_up\", tensor: gate_up, row: \"dp\", column: \"0\"}\n"));
+      contains("  - {here: \"gate_up.weight[2*dp +: 2]\", tensor: gate_up.weight, row: \"2*dp\", column: \"0\"}\n"));
+  EXPECT_TRUE(contains("  - {here: \"gate_up\", tensor: gate_up, row: \"dp\", column: \"0\"}\n"));
 }
 
 TEST(DataParallel, GradientsAreKeptAndSentInFp32) {
@@ -62,7 +62,7 @@ TEST(DataParallel, GradientsAreKeptAndSentInFp32) {
   }
 }
 
-TEST(DataParallel, TwoRanksGatherAndScatterUnderTheNeighbouringLayer) {
+TEST(DataParallel, TwoRanksGatherAndScatterDuringTheNeighbouringLayer) {
   const std::string table =
       step_table(generate(operation_of(Scope::data_parallel, true), 2, commfuse_strategy, {.add_lane = LaneKind::aux}));
   EXPECT_EQ(table, golden_text("data_parallel_ring_aux.txt", table));

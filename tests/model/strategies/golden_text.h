@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that tests compare whole, kept beside them in golden/.
+// Golden texts, which tests compare as a whole. They are in golden/, next to the tests.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// Returns the golden text of that name. With COMMFUSE_RENEW_GOLDEN set it first becomes `actual`: read the difference
+/// Returns the golden text `name`. If COMMFUSE_RENEW_GOLDEN is set, first overwrites it with `actual`; read the diff
 /// before you commit it.
 inline std::string golden_text(const std::string& name, const std::string& actual) {
   const std::string path = std::string{COMMFUSE_SOURCE_DIR} + "/tests/model/strategies/golden/" + name;

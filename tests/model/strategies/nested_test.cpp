@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the places of shards on nested rings, and the indices of two terms that describe them.
+// Tests the positions of shards on nested rings, and the indices with two terms that describe them.
 #include <gtest/gtest.h>
 
 #include "model/proof/check_program.h"
@@ -27,7 +27,7 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
     const Coordinates coordinates = two_nodes_of_three.coordinates(rank);
     EXPECT_EQ(nested.place(two_nodes_of_three).at(two_nodes_of_three, coordinates), rank);
     EXPECT_EQ((nested.place(two_nodes_of_three) * 4).at(two_nodes_of_three, coordinates), 4 * rank);
-    // This is the place of the previous rank in the node, in the next node.
+    // The position of the previous rank of the node, but in the next node.
     EXPECT_EQ(nested.place(two_nodes_of_three, {.inner = -1, .outer = 1}).at(two_nodes_of_three, coordinates),
               (coordinates[0] + 1) % 2 * 3 + (coordinates[1] + 2) % 3);
   }

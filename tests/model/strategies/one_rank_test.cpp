@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A single rank has no peer to exchange data with, whatever the strategy.
+// Tests that a single rank, which has no peers, exchanges no data in any schedule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,14 +26,14 @@ TEST(OneRank, ExchangesNothingInAnySchedule) {
   }
 }
 
-TEST(OneRank, DoesTheWorkOfTheGemmsAlone) {
+TEST(OneRank, DoesOnlyTheWorkOfTheGemms) {
   // Nothing is cut or copied for a transfer that does not exist.
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::qkv_backward, Scope::down_backward, Scope::fsdp_gate_up}) {
     for (const char* name : {"serial", "sliced"}) {
       const Strategy& strategy = *find_strategy(name);
-      const Program first = generate(operation_of(scope, true), 1, strategy, {.slices = 1});
-      const Program other = generate(operation_of(scope, true), 1, strategy, {.slices = 4});
-      EXPECT_EQ(first.ops.size(), other.ops.size()) << name;
+      const Program uncut = generate(operation_of(scope, true), 1, strategy, {.slices = 1});
+      const Program sliced = generate(operation_of(scope, true), 1, strategy, {.slices = 4});
+      EXPECT_EQ(uncut.ops.size(), sliced.ops.size()) << name;
     }
   }
 }

@@ -15,7 +15,7 @@
 namespace commfuse {
 namespace {
 
-TEST(Options, AreListedInTheOrderOfEveryVersion) {
+TEST(Options, AreListedInTheSameOrderInEveryVersion) {
   std::vector<std::string_view> names;
   for (const Option option : all_options()) {
     names.push_back(name_of(option));
@@ -38,9 +38,9 @@ TEST(Options, KeepEveryValueAsText) {
       StrategyOptions options;
       put(option, value, options);
       EXPECT_EQ(text_of(option, options), value);
-      StrategyOptions other;
-      copy(option, options, other);
-      EXPECT_EQ(other, options);
+      StrategyOptions copied;
+      copy(option, options, copied);
+      EXPECT_EQ(copied, options);
       EXPECT_EQ(options == StrategyOptions{}, value == text_of(option, {}));
     }
   }
@@ -59,7 +59,7 @@ TEST(Options, AreTakenOnlyByTheirOwnStrategy) {
   }
 }
 
-TEST(Options, MatterWhereTheCoreIsWhole) {
+TEST(Options, ShufflesMatterOnlyIfAttentionIsNotCut) {
   const Strategy& sliced = *find_strategy("sliced");
   const Option shuffles = *option_named("shuffles");
   constexpr std::array attends{SiteKind::attention_rs};

@@ -27,7 +27,7 @@ Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "seri
 }
 
 /// Returns the unfused GEMMs of a scope on one rank, m x n x k in elements.
-std::vector<std::array<std::int64_t, 3>> products(Scope scope, std::int32_t ranks, std::int64_t tokens) {
+std::vector<std::array<std::int64_t, 3>> gemms(Scope scope, std::int32_t ranks, std::int64_t tokens) {
   const Program program = program_of(scope, ranks);
   const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = tokens}));
   std::vector<std::array<std::int64_t, 3>> result;
@@ -40,12 +40,12 @@ std::vector<std::array<std::int64_t, 3>> products(Scope scope, std::int32_t rank
 }
 
 TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
-  using Products = std::vector<std::array<std::int64_t, 3>>;
-  EXPECT_EQ(products(Scope::qkv, 8, 4096), (Products{{4096, 10240 / 8, 8192}}));  // (64 + 2 x 8) x 128 columns
-  EXPECT_EQ(products(Scope::out_proj, 8, 4096), (Products{{4096, 8192, 8192 / 8}}));
-  EXPECT_EQ(products(Scope::gate_up, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}}));
-  EXPECT_EQ(products(Scope::down, 8, 4096), (Products{{4096, 8192, 28672 / 8}}));
-  EXPECT_EQ(products(Scope::mlp, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}, {4096, 8192, 28672 / 8}}));
+  using Gemms = std::vector<std::array<std::int64_t, 3>>;
+  EXPECT_EQ(gemms(Scope::qkv, 8, 4096), (Gemms{{4096, 10240 / 8, 8192}}));  // (64 + 2 x 8) x 128 columns
+  EXPECT_EQ(gemms(Scope::out_proj, 8, 4096), (Gemms{{4096, 8192, 8192 / 8}}));
+  EXPECT_EQ(gemms(Scope::gate_up, 8, 4096), (Gemms{{4096, 2 * 28672 / 8, 8192}}));
+  EXPECT_EQ(gemms(Scope::down, 8, 4096), (Gemms{{4096, 8192, 28672 / 8}}));
+  EXPECT_EQ(gemms(Scope::mlp, 8, 4096), (Gemms{{4096, 2 * 28672 / 8, 8192}, {4096, 8192, 28672 / 8}}));
 }
 
 /// Returns the FLOPs of causal attention of all heads: half of 4 x tokens x seq x 8192.
@@ -56,7 +56,7 @@ TEST(Scope, FlopsCountGemmsOnAllRanksAndCausalAttention) {
   EXPECT_EQ(flops_of(Scope::mlp, llama, {.seq = 4096}).count, 2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
   for (const Scope scope : all_scopes) {
     double on_all_ranks = attention_flops(scope);
-    for (const auto& [m, n, k] : products(scope, 4, 4096)) {
+    for (const auto& [m, n, k] : gemms(scope, 4, 4096)) {
       on_all_ranks += 4.0 * 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     }
     EXPECT_EQ(flops_of(scope, llama, {.seq = 4096}).count, on_all_ranks) << name_of(scope);
@@ -86,8 +86,8 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
   // Four sequences of 1024 have the GEMMs of one sequence of 4096, and a quarter of its attention.
   const Flops one_sequence = flops_of(Scope::attention, llama, {.seq = 4096});
-  const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
-  EXPECT_EQ(one_sequence.count - four.count, 0.75 * attention_flops(Scope::attention));
+  const Flops four_sequences = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
+  EXPECT_EQ(one_sequence.count - four_sequences.count, 0.75 * attention_flops(Scope::attention));
 }
 
 TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
@@ -125,7 +125,7 @@ TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
 }
 
-TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardOnly) {
+TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardPassesOnly) {
   for (const Scope scope : {Scope::qkv, Scope::attention, Scope::layer}) {
     EXPECT_EQ(refusal(scope, 12).substr(0, 10), "8 kv heads");
     EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");

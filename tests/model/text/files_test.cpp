@@ -33,7 +33,7 @@ TEST(RefuseTwice, RecognisesAFileByAnyPath) {
   std::ofstream("a.csv") << "a\n";
   std::ofstream("b.csv") << "a\n";
   std::filesystem::create_symlink("a.csv", "link.csv");
-  const auto told = [](const std::vector<std::filesystem::path>& files) -> std::string {
+  const auto refusal_of = [](const std::vector<std::filesystem::path>& files) -> std::string {
     try {
       refuse_twice(files);
     } catch (const ConfigError& error) {
@@ -41,14 +41,14 @@ TEST(RefuseTwice, RecognisesAFileByAnyPath) {
     }
     return "accepted";
   };
-  EXPECT_EQ(told({"a.csv", "b.csv", "none.csv"}), "accepted");
-  EXPECT_EQ(told({"a.csv", "b.csv", "a.csv"}), "a.csv: is given twice; remove one");
-  EXPECT_EQ(told({"a.csv", "./a.csv"}), "./a.csv: is given twice, also as a.csv; remove one");
-  EXPECT_EQ(told({"link.csv", "a.csv"}), "a.csv: is given twice, also as link.csv; remove one");
-  EXPECT_EQ(told({"none.csv", "none.csv"}), "none.csv: is given twice; remove one");
+  EXPECT_EQ(refusal_of({"a.csv", "b.csv", "none.csv"}), "accepted");
+  EXPECT_EQ(refusal_of({"a.csv", "b.csv", "a.csv"}), "a.csv: is given twice; remove one");
+  EXPECT_EQ(refusal_of({"a.csv", "./a.csv"}), "./a.csv: is given twice, also as a.csv; remove one");
+  EXPECT_EQ(refusal_of({"link.csv", "a.csv"}), "a.csv: is given twice, also as link.csv; remove one");
+  EXPECT_EQ(refusal_of({"none.csv", "none.csv"}), "none.csv: is given twice; remove one");
 }
 
-TEST(ReadSmallFile, ANamedPipeOfAFolderIsNeverOpened) {
+TEST(ReadSmallFile, ANamedPipeIsNeverOpened) {
   const OwnFolder folder;
   ASSERT_EQ(mkfifo("pipe.yaml", 0600), 0);
   std::filesystem::create_symlink("pipe.yaml", "link.yaml");
@@ -59,7 +59,7 @@ TEST(ReadSmallFile, ANamedPipeOfAFolderIsNeverOpened) {
   }
 }
 
-TEST(ReadSmallFile, APipeThatIsOpenAlreadyIsRead) {
+TEST(ReadSmallFile, AnOpenPipeIsRead) {
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
@@ -70,7 +70,7 @@ TEST(ReadSmallFile, APipeThatIsOpenAlreadyIsRead) {
   }
 }
 
-TEST(ReadSmallFile, ALinkToAPipeThatIsOpenAlreadyIsRead) {
+TEST(ReadSmallFile, ALinkToAnOpenPipeIsRead) {
   const OwnFolder folder;
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -80,7 +80,7 @@ TEST(ReadSmallFile, ALinkToAPipeThatIsOpenAlreadyIsRead) {
   close(ends[0]);
 }
 
-TEST(ReadSmallFile, ADeviceWithoutAnEndIsTooLarge) {
+TEST(ReadSmallFile, AnEndlessDeviceIsTooLarge) {
   EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: the file is larger than 1 MiB; a config is a few KiB, so check the path");
   EXPECT_EQ(read_small_file("/dev/null"), "");
 }

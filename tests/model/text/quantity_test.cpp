@@ -19,7 +19,7 @@ TEST(Quantity, SharesAreWrittenInPercentOrPlain) {
   }
 }
 
-TEST(ParseAmount, ReadsLettersOfEitherCase) {
+TEST(ParseAmount, ReadsSuffixesOfEitherCase) {
   EXPECT_EQ(parse_amount("500b"), 5e11);
   EXPECT_EQ(parse_amount("500B"), 5e11);
   EXPECT_EQ(parse_amount("$3m"), 3e6);
@@ -154,8 +154,8 @@ TEST(ParseSpan, ReadsMonthsToo) {
 }
 
 TEST(ParseDate, ReadsDaysOfTheCalendar) {
-  const auto between = *parse_date("2027-03-01") - *parse_date("2026-12-01");
-  EXPECT_EQ(between.count(), 90);
+  const auto days = *parse_date("2027-03-01") - *parse_date("2026-12-01");
+  EXPECT_EQ(days.count(), 90);
   EXPECT_EQ((*parse_date("2028-03-01") - *parse_date("2028-02-28")).count(), 2);  // a leap year
   for (const char* text : {"", "2026-02-30", "2026-13-01", "26-1-1", "2026/01/01", "2026-1-01", "2026-01-01 "}) {
     EXPECT_EQ(parse_date(text), std::nullopt) << text;

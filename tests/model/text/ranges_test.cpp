@@ -35,7 +35,7 @@ TEST(WholeNumbers, KeepTheirOrderWithoutDuplicates) {
   EXPECT_EQ(parse_whole_numbers("8,2,8,1..3", ranks), (Numbers{8, 2, 1, 3}));
 }
 
-TEST(WholeNumbers, EveryMistakeHasASentenceWithTheRemedy) {
+TEST(WholeNumbers, EveryMistakeIsReportedWithItsRemedy) {
   const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 1..8 or 2,4,8";
   EXPECT_EQ(refusal(""), "--ranks: ''" + write);
   EXPECT_EQ(refusal("many"), "--ranks: 'many'" + write);

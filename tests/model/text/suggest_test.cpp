@@ -20,7 +20,7 @@ TEST(EditDistance, CountsInsertedDeletedReplacedAndSwappedLetters) {
   EXPECT_EQ(edit_distance("", "rate"), 4u);
 }
 
-TEST(EditDistance, DoesNotSeeUpperAndLowerCase) { EXPECT_EQ(edit_distance("LATENCY", "latency"), 0u); }
+TEST(EditDistance, IgnoresCase) { EXPECT_EQ(edit_distance("LATENCY", "latency"), 0u); }
 
 TEST(Nearest, FindsTheIntendedWord) {
   EXPECT_EQ(nearest("latncy", keys), "latency");

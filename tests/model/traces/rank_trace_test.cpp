@@ -27,7 +27,7 @@ RankTrace read(const std::string& events,
   return read_rank_trace("t.json");
 }
 
-TEST(RankTraceFile, StepsAreSplitByWhatTheGpuDoes) {
+TEST(RankTraceFile, StepsAreSplitIntoComputeCommunicationAndIdleTime) {
   const OwnFolder folder;
   const RankTrace trace =
       read(event("gpu_user_annotation", "ProfilerStep#4", 100, 50) + "," +
@@ -38,15 +38,15 @@ TEST(RankTraceFile, StepsAreSplitByWhatTheGpuDoes) {
   ASSERT_EQ(trace.steps.size(), 1U);
   EXPECT_EQ(trace.steps[0].step, 4);
   EXPECT_DOUBLE_EQ(trace.steps[0].time_us, 50.0);
-  EXPECT_DOUBLE_EQ(trace.steps[0].compute_us, 25.0);  // Two intervals overlap.
+  EXPECT_DOUBLE_EQ(trace.steps[0].compute_us, 25.0);  // The two intervals overlap.
   EXPECT_DOUBLE_EQ(trace.steps[0].communication_us, 20.0);
-  EXPECT_DOUBLE_EQ(trace.steps[0].idle_us, 6.0);  // The rank idles from 140 to 142 and from 146 to 150.
+  EXPECT_DOUBLE_EQ(trace.steps[0].idle_us, 6.0);  // from 140 to 142 and from 146 to 150
   ASSERT_EQ(trace.calls.size(), 1U);
   EXPECT_EQ(trace.calls[0].group, "allgather tp [0, 1] 8");
   EXPECT_DOUBLE_EQ(trace.calls[0].duration_us, 20.0);
 }
 
-TEST(RankTraceFile, WithoutStepsTheTraceIsOne) {
+TEST(RankTraceFile, WithoutStepsTheWholeTraceIsOneStep) {
   const OwnFolder folder;
   const RankTrace trace = read(event("kernel", "a", 10, 5) + "," + event("kernel", "rcclKernel", 20, 5), "");
   EXPECT_FALSE(trace.rank.has_value());
@@ -56,7 +56,7 @@ TEST(RankTraceFile, WithoutStepsTheTraceIsOne) {
   EXPECT_EQ(trace.calls.at(0).group, "rcclKernel");
 }
 
-TEST(RankTraceFile, HostStepsServeWhereTheGpuHasNone) {
+TEST(RankTraceFile, HostStepsAreUsedIfTheGpuHasNone) {
   const OwnFolder folder;
   const RankTrace trace = read(event("user_annotation", "ProfilerStep#1", 0, 10) + "," +
                                event("user_annotation", "ProfilerStep#2", 10, 10) + "," + event("kernel", "a", 2, 5) +
@@ -70,7 +70,7 @@ TEST(RankTraceFile, ATraceWithoutKernelsIsReported) {
   const OwnFolder folder;
   try {
     read(event("cpu_op", "aten::mm", 0, 3));
-    FAIL() << "read";
+    FAIL() << "accepted";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "t.json: has no kernel; trace with ProfilerActivity.CUDA");
   }

@@ -26,7 +26,7 @@ TEST(BareMlp, OtherTextsAreNotRecognised) {
   }
 }
 
-TEST(BareMlp, LoadsWhereModelsDo) {
+TEST(BareMlp, IsLoadedLikeAModelOfTheCatalogue) {
   const Transformer model = load_model("4096x14336");
   EXPECT_EQ(model.name, "4096x14336");
   EXPECT_EQ(model.hidden, 4096);

@@ -46,7 +46,7 @@ TEST(LayerCounts, CountParts) {
   EXPECT_EQ(counts.mixture, 0);
 }
 
-TEST(LayerKinds, DropKindsThatAModelHasAnyway) {
+TEST(LayerKinds, DropKindsThatAreTheDefault) {
   Transformer model{.layers = 2};
   put_kinds({dense_layer, dense_layer}, model);
   EXPECT_TRUE(model.kinds.empty());
@@ -62,7 +62,8 @@ TEST(KeysSeen, AreTheKeysInTheWindow) {
   LayerKind chunked = sliding;
   chunked.chunked = true;
   EXPECT_EQ(mean_keys(model, whole, 4096), 2048.0);
-  EXPECT_EQ(mean_keys(model, sliding, 4096), 1024.0 - 128.0);  // The first 1024 queries see half of the window.
+  EXPECT_EQ(mean_keys(model, sliding, 4096),
+            1024.0 - 128.0);  // The first 1024 queries see half of the window on average.
   EXPECT_EQ(mean_keys(model, chunked, 4096), 512.0);
   EXPECT_EQ(mean_keys(model, chunked, 1536), (1024.0 * 1024.0 + 512.0 * 512.0) / 2.0 / 1536.0);
   EXPECT_EQ(mean_keys(model, sliding, 512), 256.0);  // The sequence is shorter than the window.
@@ -70,12 +71,12 @@ TEST(KeysSeen, AreTheKeysInTheWindow) {
   EXPECT_EQ(last_keys(model, whole, 4096), 4096);
   EXPECT_EQ(last_keys(model, sliding, 4096), 1024);
   EXPECT_EQ(last_keys(model, chunked, 4096), 1024);
-  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The index key is the first of its block.
+  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The last query is the first of its chunk.
   EXPECT_EQ(kept_keys(sliding, 4096), 1024);
   EXPECT_EQ(kept_keys(whole, 4096), 4096);
 }
 
-TEST(KeysSeen, AreAtMostThoseThatAnIndexerChooses) {
+TEST(KeysSeen, AreAtMostTheKeysThatAnIndexerChooses) {
   Transformer model;
   model.latent = LatentAttention{.indexer = Indexer{.heads = 64, .head_dim = 128, .keys = 2048}};
   EXPECT_EQ(mean_keys(model, dense_layer, 8192), 2048.0 - 256.0);

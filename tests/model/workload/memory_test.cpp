@@ -22,7 +22,7 @@ const Transformer gpt_22b{.layers = 48,
                           .biases = true,
                           .tied_embeddings = true,
                           .positions = 2048};
-constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // A micro-batch of 4.
+constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // a micro-batch of 4
 
 TrainingPlan korthikanti(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
   return {.tensor = tensor,
@@ -39,7 +39,7 @@ std::int64_t activations(std::int64_t tensor, bool sequence_parallel, Recompute 
 }
 
 // Table 2 of Korthikanti et al. 2022; 5 a s / h is 5 x 64 x 2048 / 6144 = 320 / 3.
-TEST(LayerActivations, AreTheRowsOfKorthikantiTable2) {
+TEST(LayerActivations, MatchTable2OfKorthikanti) {
   constexpr std::int64_t scores = sbh / 3 * 320;
   EXPECT_EQ(activations(1, false, Recompute::none), 34 * sbh + scores);
   EXPECT_EQ(activations(8, false, Recompute::none), 10 * sbh + 3 * sbh + scores / 8);
@@ -65,7 +65,7 @@ TEST(LayerActivations, CountGroupedQueriesAndAGatedMlp) {
                           .head_dim = 128,
                           .vocab = 128256,
                           .gated_mlp = true};
-  const TrainingPlan plan{.seq = 1};  // One token.
+  const TrainingPlan plan{.seq = 1};  // one token
   // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
 }
@@ -130,19 +130,19 @@ TEST(LayerActivations, CountWholeExpertInputsOnEveryTensorRank) {
 TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
-  const TrainingPlan none{.pipeline = 4, .global_batch = 4, .seq = 64};
-  TrainingPlan plan = none;
+  const TrainingPlan without_recompute{.pipeline = 4, .global_batch = 4, .seq = 64};
+  TrainingPlan plan = without_recompute;
   plan.recompute = Recompute::full;
-  const std::int64_t whole = layer_activations(model, none, dense_layer).count;
+  const std::int64_t activations = layer_activations(model, without_recompute, dense_layer).count;
   const std::int64_t input = layer_activations(model, plan, dense_layer).count;
   const std::int64_t seq = 64;
   EXPECT_EQ(input, 2 * seq * 1024);
-  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
+  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + activations);
   EXPECT_EQ(step_memory(model, plan, 3).activations.count,
-            2 * input + whole);  // This is more than the few logits take.
-  Transformer wordy = model;
-  wordy.vocab = 128256;
-  EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
+            2 * input + activations);  // more than the few logits take
+  Transformer large_vocabulary = model;
+  large_vocabulary.vocab = 128256;
+  EXPECT_EQ(step_memory(large_vocabulary, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
 TEST(LayerActivations, AddUpOverThePartsOfAHybrid) {
@@ -157,11 +157,11 @@ TEST(LayerActivations, AddUpOverThePartsOfAHybrid) {
                            .vocab = 32000,
                            .state_space = StateSpace{.inner = 2048, .head_dim = 64, .state = 64}};
   const TrainingPlan plan{.seq = 1};
-  const auto of = [&](const LayerKind& kind) { return layer_activations(hybrid, plan, kind).count; };
-  EXPECT_EQ(of({.attention = true}), 4 * 1024 + 4 * 2048 + 4 * 512);
-  EXPECT_EQ(of({.mlp = MlpKind::dense}), 4 * 1024 + 4 * 4096);
-  EXPECT_EQ(of({.state_space = true}), 4 * 1024 + 2 * 4256 + 2 * 2176 + 4 * 2048);
-  EXPECT_EQ(of(dense_layer), of({.attention = true}) + of({.mlp = MlpKind::dense}));
+  const auto activations_of = [&](const LayerKind& kind) { return layer_activations(hybrid, plan, kind).count; };
+  EXPECT_EQ(activations_of({.attention = true}), 4 * 1024 + 4 * 2048 + 4 * 512);
+  EXPECT_EQ(activations_of({.mlp = MlpKind::dense}), 4 * 1024 + 4 * 4096);
+  EXPECT_EQ(activations_of({.state_space = true}), 4 * 1024 + 2 * 4256 + 2 * 2176 + 4 * 2048);
+  EXPECT_EQ(activations_of(dense_layer), activations_of({.attention = true}) + activations_of({.mlp = MlpKind::dense}));
 }
 
 TEST(StepMemory, HoldsAllParametersOverTheStagesOfAHybrid) {
@@ -178,7 +178,7 @@ TEST(StepMemory, HoldsAllParametersOverTheStagesOfAHybrid) {
   EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }
 
-TEST(StepMemory, ShardsExpertsAmongReplicasThatHoldTheSameOnes) {
+TEST(StepMemory, ShardsExpertsAmongReplicasThatHoldTheSameExperts) {
   const Transformer mixture{.layers = 4,
                             .hidden = 1024,
                             .ffn = 4096,
@@ -188,13 +188,13 @@ TEST(StepMemory, ShardsExpertsAmongReplicasThatHoldTheSameOnes) {
                             .vocab = 32000,
                             .experts = Experts{.count = 16, .active = 2, .ffn = 4096}};
   const std::int64_t experts = 4 * layer_parameters(mixture, {.mlp = MlpKind::mixture}).routed_experts;
-  const std::int64_t others = parameters_of(mixture).total() - experts;
+  const std::int64_t other_parameters = parameters_of(mixture).total() - experts;
   for (const std::int64_t expert : {1, 4, 16}) {
     const TrainingPlan plan{.data = 16, .expert = expert, .zero = Zero::optimizer, .global_batch = 16};
     const StepMemory memory = step_memory(mixture, plan, 0);
     EXPECT_EQ(experts_on_gpu(mixture, plan, 0), experts / expert);
-    EXPECT_EQ(memory.optimizer.count, 12 * (others + experts) / 16) << expert;  // Each value is held once.
-    EXPECT_EQ(memory.weights.count, 2 * (others + experts / expert)) << expert;
+    EXPECT_EQ(memory.optimizer.count, 12 * (other_parameters + experts) / 16) << expert;  // Each value is held once.
+    EXPECT_EQ(memory.weights.count, 2 * (other_parameters + experts / expert)) << expert;
   }
 }
 
@@ -231,12 +231,13 @@ TEST(StepMemory, HoldsTwoGatheredLayersAndOneOfGradients) {
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * layer);
   plan.zero = Zero::optimizer;
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
-  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to shard among.
+  plan = {.zero = Zero::weights, .global_batch = 16};  // There are no replicas to shard among.
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
-  Transformer wordy = model;
-  wordy.vocab = 100 * layer / model.hidden;
+  Transformer large_vocabulary = model;
+  large_vocabulary.vocab = 100 * layer / model.hidden;
   plan = {.data = 8, .zero = Zero::weights, .global_batch = 16, .gradient_dtype = DType::bf16};
-  EXPECT_EQ(step_memory(wordy, plan, 0).gathered.count, 4 * wordy.vocab * wordy.hidden);
+  EXPECT_EQ(step_memory(large_vocabulary, plan, 0).gathered.count,
+            4 * large_vocabulary.vocab * large_vocabulary.hidden);
 }
 
 TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {
@@ -270,7 +271,8 @@ TEST(StepMemory, CountsWholeGradientsAtTheFullestMoment) {
   memory = step_memory(model, plan, 0);
   EXPECT_EQ(memory.activations.count, 4 * layer_activations(model, plan, dense_layer).count);
   EXPECT_EQ(memory.gradients.count, gradients);
-  // With more micro-batches, forward passes continue beside backward passes, and both are in memory at once.
+  // With more micro-batches, forward and backward passes alternate, so activations and gradients are in memory
+  // together.
   plan.seq = 8192;
   plan.global_batch = 32;
   memory = step_memory(model, plan, 0);
@@ -278,7 +280,7 @@ TEST(StepMemory, CountsWholeGradientsAtTheFullestMoment) {
   EXPECT_EQ(memory.gradients.count, gradients);
 }
 
-TEST(StepMemory, IsTheSameForAllStagesAtOnceAndForEach) {
+TEST(StepMemory, AgreesForAllStagesTogetherAndForEachStage) {
   const Transformer model{.layers = 7,
                           .hidden = 1024,
                           .ffn = 4096,
@@ -291,7 +293,7 @@ TEST(StepMemory, IsTheSameForAllStagesAtOnceAndForEach) {
   const TrainingPlan plan{.pipeline = 3, .global_batch = 6};
   const std::vector<StageParameters> stages = parameters_by_stage(model, plan);
   ASSERT_EQ(stages.size(), 3U);
-  // Two, three and two layers: the first and the last have the embedding and the logits beside theirs.
+  // Two, three and two layers: the first and the last stage also have the embedding and the logits.
   const std::int64_t state_space = parameters_on_gpu(model, plan, LayerKind{.state_space = true});
   const std::int64_t attention = parameters_on_gpu(model, plan, LayerKind{.attention = true});
   const std::int64_t mlp = parameters_on_gpu(model, plan, LayerKind{.mlp = MlpKind::dense});
@@ -312,10 +314,10 @@ TEST(StepMemory, GrowsWithInterleavingAsInKorthikanti) {
   plan.pipeline = 4;
   plan.global_batch = 64;
   plan.dropout = false;
-  const double plain = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
+  const double without_interleaving = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
   plan.interleave = 3;
   const double interleaved = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
-  EXPECT_NEAR(interleaved / plain, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
+  EXPECT_NEAR(interleaved / without_interleaving, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
 }
 
 TEST(StepMemory, HoldsAllParametersOverAllStages) {

@@ -31,7 +31,7 @@ TEST(ModelFlops, MatchEquation8OfKorthikantiWithSelectiveRecomputation) {
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::selective).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, CountHalfOfTheScoresBehindACausalMask) {
+TEST(ModelFlops, CountHalfOfTheScoresUnderACausalMask) {
   const ForwardFlops full = forward_flops(gpt_3, batch, AttentionCount::full);
   const ForwardFlops causal = forward_flops(gpt_3, batch, AttentionCount::causal);
   EXPECT_EQ(causal.attention.count * 2.0, full.attention.count);
@@ -41,9 +41,9 @@ TEST(ModelFlops, CountHalfOfTheScoresBehindACausalMask) {
 TEST(ModelFlops, CountActiveExpertsAndTheRouter) {
   Transformer model = gpt_3;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 1000};
-  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // Two experts of two GEMMs, and the router
+  const double experts = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // two experts of two GEMMs, and the router
   const double attention = 4.0 * 12288 * 12288;
-  EXPECT_EQ(forward_flops(model, {1, 1}, AttentionCount::full).layers.count, 2.0 * 96 * (products + attention));
+  EXPECT_EQ(forward_flops(model, {1, 1}, AttentionCount::full).layers.count, 2.0 * 96 * (experts + attention));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(ParametersTest, MatchThePublishedWeightsOfLlama) {
 
 TEST(ParametersTest, MatchThePaperOfGpt3) {
   Transformer model = load_model("gpt-3-175b");
-  model.vocab = 50257;                                                              // Before padding.
+  model.vocab = 50257;                                                              // before padding
   EXPECT_NEAR(static_cast<double>(parameters_of(model).total()), 174.6e9, 0.05e9);  // Brown et al. 2020, table D.1
 }
 

@@ -46,9 +46,9 @@ TEST(SiteOf, OutProjContractsTheHeadsAndScattersHidden) {
 
 TEST(SiteOf, GateUpHasTwiceTheColumnsWhenGated) {
   EXPECT_EQ(site_of(llama_70b, SiteName::gate_up, 1).columns, 2 * 28'672);
-  Transformer plain = llama_70b;
-  plain.gated_mlp = false;
-  EXPECT_EQ(site_of(plain, SiteName::gate_up, 1).columns, 28'672);
+  Transformer not_gated = llama_70b;
+  not_gated.gated_mlp = false;
+  EXPECT_EQ(site_of(not_gated, SiteName::gate_up, 1).columns, 28'672);
 }
 
 TEST(SiteOf, DownContractsFfn) {
@@ -76,7 +76,7 @@ TEST(FlopsOf, CountsTwoFlopsPerWeightAndToken) {
   EXPECT_EQ(flops, 2.0 * 855'638'016.0);
 }
 
-TEST(SiteNames, AreThoseInResults) {
+TEST(SiteNames, MatchTheNamesInResults) {
   EXPECT_EQ(name_of(SiteName::gate_up), "gate_up");
   EXPECT_EQ(name_of(SiteKind::ag_gemm), "ag_gemm");
   EXPECT_EQ(name_of(SiteKind::gemm_rs), "gemm_rs");
@@ -122,17 +122,17 @@ TEST(RequireDivisible, GivesEachRankACopyOfAKvHeadWhereThatIsRequested) {
 
 TEST(WithCopiedHeads, GivesARankOneHeadOfEachKind) {
   EXPECT_FALSE(with_copied_heads(llama_70b, 8).has_value());
-  EXPECT_FALSE(with_copied_heads(llama_70b, 12).has_value()) << "a part of the ranks would have two";
+  EXPECT_FALSE(with_copied_heads(llama_70b, 12).has_value()) << "some ranks would have two heads";
   EXPECT_EQ(with_copied_heads(llama_70b, 16)->qkv_columns(), (64 + 2 * 16) * 128);
   Transformer hybrid = llama_70b;
   hybrid.kv_heads = 16;
   hybrid.kinds = {{.attention = true, .kv_heads = 4}, {.state_space = true}};
   hybrid.state_space = StateSpace{.inner = 1024, .head_dim = 64, .state = 128, .groups = 2};
-  const Transformer held = with_copied_heads(hybrid, 16).value();
-  EXPECT_EQ(held.kv_heads, 16);
-  EXPECT_EQ(held.kinds[0].kv_heads, 16);
-  EXPECT_EQ(held.kinds[1].kv_heads, 0);
-  EXPECT_EQ(held.state_space->groups, 16);
+  const Transformer copied = with_copied_heads(hybrid, 16).value();
+  EXPECT_EQ(copied.kv_heads, 16);
+  EXPECT_EQ(copied.kinds[0].kv_heads, 16);
+  EXPECT_EQ(copied.kinds[1].kv_heads, 0);
+  EXPECT_EQ(copied.state_space->groups, 16);
   EXPECT_EQ(with_copied_heads(hybrid, 32)->state_space->groups, 2) << "16 heads of its state do not split over 32";
 }
 

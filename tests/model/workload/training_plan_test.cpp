@@ -30,7 +30,7 @@ std::string refusal(const TrainingPlan& plan, const Transformer& model = llama_4
   return "accepted";
 }
 
-TEST(TrainingPlan, GivesEndStagesOfLlama405bOneLayerLess) {
+TEST(TrainingPlan, GivesEndStagesOfLlama405bOneLayerFewer) {
   const TrainingPlan plan{.tensor = 8, .pipeline = 16, .data = 128, .global_batch = 2048, .seq = 8192};
   EXPECT_EQ(refusal(plan), "accepted");
   EXPECT_EQ(plan.gpus(), 16384);
@@ -61,7 +61,7 @@ TEST(TrainingPlan, RequiresEveryKindOfLayerToSplit) {
             "ranks that divide it");
 }
 
-TEST(TrainingPlan, RanksThatServeMayHaveCopiesOfKvHeads) {
+TEST(TrainingPlan, ServingRanksMayHaveCopiesOfKvHeads) {
   EXPECT_NO_THROW(require_possible(llama_405b, {.tensor = 16}, KeyHeads::copied));
   EXPECT_THROW(require_possible(llama_405b, {.tensor = 16}), ConfigError);
   EXPECT_THROW(require_possible(llama_405b, {.tensor = 24}, KeyHeads::copied), ConfigError);
@@ -91,9 +91,9 @@ TEST(TrainingPlan, NamesTheTwoSettingsThatClash) {
             "seq 2052 is not a multiple of context parallelism x ulysses 8; choose another sequence length");
   EXPECT_EQ(refusal({.data = 2, .expert = 2, .global_batch = 2}),
             "expert parallelism 2 needs experts, and llama has none; choose 1");
-  Transformer few_words = llama_405b;
-  few_words.vocab = 7;
-  EXPECT_EQ(refusal({.tensor = 8}, few_words),
+  Transformer small_vocabulary = llama_405b;
+  small_vocabulary.vocab = 7;
+  EXPECT_EQ(refusal({.tensor = 8}, small_vocabulary),
             "a vocabulary of 7 is less than tensor parallelism 8; choose fewer tensor ranks");
 }
 

@@ -26,13 +26,13 @@ int main(int count, char** arguments) {
     std::puts("the module does not load");
     return 1;
   }
-  // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+  // NOLINTNEXTLINE(*-reinterpret-cast): dlsym() returns void*
   const auto throw_from = reinterpret_cast<void (*)(int)>(::dlsym(module, "throw_from"));
-  const bool before = catches(throw_from, 3);
+  const bool caught_before = catches(throw_from, 3);
   try {
     throw std::invalid_argument("of the program");
   } catch (const std::invalid_argument&) {
   }
-  const bool after = catches(throw_from, 0);
-  return before && after ? 0 : 1;
+  const bool caught_after = catches(throw_from, 0);
+  return caught_before && caught_after ? 0 : 1;
 }

@@ -70,7 +70,7 @@ std::map<proto::NodeType, int> count_of(const Trace& trace) {
   return counts;
 }
 
-/// Ids are 0, 1, 2 ...; every dependency is on an earlier node of the rank; every send meets one receive of its size.
+/// Expects ids 0, 1, 2 ..., dependencies only on earlier nodes of the rank, and for every send one receive of its size.
 void expect_sound(const std::vector<Trace>& traces) {
   using Message = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int64_t>;  // source, target, tag, bytes
   std::multiset<Message> sends;
@@ -94,7 +94,7 @@ void expect_sound(const std::vector<Trace>& traces) {
     }
   }
   EXPECT_EQ(sends, receives);
-  EXPECT_EQ(std::set<Message>(sends.begin(), sends.end()).size(), sends.size()) << "no two messages are mixed up";
+  EXPECT_EQ(std::set<Message>(sends.begin(), sends.end()).size(), sends.size()) << "messages must be distinct";
 }
 
 TEST(ChakraExport, EveryScheduleIsSound) {
@@ -166,7 +166,7 @@ TEST(ChakraExport, CollectivesStayCollectives) {
   }
 }
 
-TEST(ChakraExport, AGroupThatIsNotAllRanksHasANameAndMembers) {
+TEST(ChakraExport, AGroupOfSomeRanksHasANameAndMembers) {
   const Exported exported(one_collective(CollectiveKind::all_gather, 3, 2), {});
   const std::vector<Trace> traces = traces_of(exported);
   EXPECT_EQ(attribute(traces[1].nodes[0], "pg_name").string_val(), "7");   // axis 1 of 6 ranks, first member 0
@@ -184,7 +184,7 @@ TEST(ChakraExport, TimesAreWholeMicrosecondsUnlessTheyAreScaled) {
   EXPECT_EQ(scaled.metadata.attr(0).int64_val(), 1000);
 }
 
-TEST(ChakraExport, ARankWithoutOpsHasOneNodeOfNoTime) {
+TEST(ChakraExport, ARankWithoutOpsHasOneNodeWithoutDuration) {
   ProgramBuilder builder("idle", Mesh{{{"tp", 2}}});
   const DimensionId tokens = builder.dimension("tokens", 1);
   const BufferId x = builder.buffer("x", BufferRole::input, {tokens, 1}, {tokens, 1}, DType::bf16);

@@ -41,29 +41,29 @@ struct Graph {
     std::string line;
     std::getline(in, line);
     EXPECT_EQ(line, "digraph schedule {");
-    int open = 1;
-    std::string within;
+    int open_braces = 1;
+    std::string open_cluster;
     while (std::getline(in, line)) {
       std::smatch match;
       if (std::regex_match(line, match, cluster)) {
-        ++open;
-        within = match[1];
+        ++open_braces;
+        open_cluster = match[1];
       } else if (std::regex_match(line, match, node)) {
         EXPECT_TRUE(nodes.emplace(match[1], match[2]).second) << line;
-        cluster_of[match[1]] = within;
+        cluster_of[match[1]] = open_cluster;
       } else if (std::regex_match(line, match, edge)) {
         edges.push_back({match[1], match[2], match[3]});
       } else if (std::regex_match(line, match, name)) {
         label = match[1];
       } else if (line == "  }" || line == "}") {
-        --open;
+        --open_braces;
       } else {
         EXPECT_TRUE(std::regex_match(line, cluster_name) || line.rfind("  rankdir=", 0) == 0 ||
                     line.rfind("  node [", 0) == 0)
             << line;
       }
     }
-    EXPECT_EQ(open, 0);
+    EXPECT_EQ(open_braces, 0);
     for (const Edge& checked : edges) {
       EXPECT_TRUE(nodes.contains(checked.from) && nodes.contains(checked.to)) << checked.from << " -> " << checked.to;
     }
@@ -114,7 +114,7 @@ TEST(Dot, JoinsTheMembersOfACollectiveThatAreDrawn) {
   EXPECT_EQ(graph.edges_with("#D55E00"), (Pairs{{"r0_op0", "r1_op0"}, {"r1_op0", "r3_op0"}}));
 }
 
-TEST(Dot, NamesMayHoldWhatDotEscapes) {
+TEST(Dot, SpecialCharactersInNamesAreEscaped) {
   Program program = one_site("serial", SiteKind::ag_gemm, 1);
   program.name = "a \"quoted\" name\\n";
   program.buffers.back().name = "y\"; evil -> edge [label=\"";

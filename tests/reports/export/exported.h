@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small schedules for tests of exporters: lowered, sized, with made-up costs.
+// Small schedules for tests of exporters: lowered, sized, with invented costs.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ struct Exported {
   Costs costs;
 
   /// All blocks have one element, except blocks of `hidden` and `k`.
-  Exported(Program made, const OpCosts& op_costs, std::int64_t width = 1)
-      : program(std::make_shared<const Program>(std::move(made))),
+  Exported(Program unlowered, const OpCosts& op_costs, std::int64_t width = 1)
+      : program(std::make_shared<const Program>(std::move(unlowered))),
         lowered(lower(program)),
         costs(costs_of(*program, op_costs)) {
     for (const Dimension& dimension : program->dimensions) {
@@ -53,10 +53,10 @@ inline Program ring_all_gather(std::int32_t ranks) {
   return std::move(builder).build();
 }
 
-/// Returns one collective over `ranks`, of 12 rows in total; `others` groups run it side by side. Its data are not
-/// described.
-inline Program one_collective(CollectiveKind kind, std::int32_t ranks, std::int32_t others = 1) {
-  ProgramBuilder builder("collective", Mesh{{{"other", others}, {"tp", ranks}}});
+/// Returns one collective over `ranks`, of 12 rows in total, which `groups` groups run concurrently. Buffer contents
+/// are not described.
+inline Program one_collective(CollectiveKind kind, std::int32_t ranks, std::int32_t groups = 1) {
+  ProgramBuilder builder("collective", Mesh{{{"other", groups}, {"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", 12);
   const DimensionId hidden = builder.dimension("hidden", 1);
   const std::int32_t in = kind == CollectiveKind::all_gather ? 12 / ranks : 12;

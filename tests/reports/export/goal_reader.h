@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads GOAL text exactly as txt2bin does: the format that the exporter may write.
+// Reads GOAL text by the rules of txt2bin, for tests of the exporter.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct GoalTask {
   std::int64_t tag = 0;
   std::int64_t cpu = 0;
   std::int64_t nic = 0;
-  std::vector<std::size_t> after;  // places in the same rank
+  std::vector<std::size_t> after;  // indices in the same rank
 };
 
 using GoalRank = std::vector<GoalTask>;
@@ -39,7 +39,7 @@ class GoalReader {
     for (std::string line; std::getline(in, line);) {
       reader.line(line);
     }
-    if (reader.open_ || reader.ranks_.size() != reader.announced_) {
+    if (reader.in_rank_ || reader.ranks_.size() != reader.rank_count_) {
       throw std::runtime_error("the last rank is not closed, or ranks are missing");
     }
     return std::move(reader.ranks_);
@@ -57,17 +57,17 @@ class GoalReader {
     if (line.empty() || line.rfind("//", 0) == 0) {
       return;
     }
-    if (!open_ && std::regex_match(line, match, num_ranks) && announced_ == 0) {
-      announced_ = std::stoul(match[1]);
-    } else if (!open_ && std::regex_match(line, match, rank) && std::stoul(match[1]) == ranks_.size()) {
-      open_ = true;
+    if (!in_rank_ && std::regex_match(line, match, num_ranks) && rank_count_ == 0) {
+      rank_count_ = std::stoul(match[1]);
+    } else if (!in_rank_ && std::regex_match(line, match, rank) && std::stoul(match[1]) == ranks_.size()) {
+      in_rank_ = true;
       ranks_.emplace_back();
       labels_.clear();
-    } else if (open_ && line == "}") {
-      open_ = false;
-    } else if (open_ && std::regex_match(line, match, calc)) {
+    } else if (in_rank_ && line == "}") {
+      in_rank_ = false;
+    } else if (in_rank_ && std::regex_match(line, match, calc)) {
       add(match[1], {.amount = number(match[2]), .cpu = number(match[3])});
-    } else if (open_ && std::regex_match(line, match, message)) {
+    } else if (in_rank_ && std::regex_match(line, match, message)) {
       const bool sends = match[2].matched;
       add(match[1], {.kind = sends ? GoalTask::Kind::send : GoalTask::Kind::recv,
                      .amount = number(match[sends ? 3 : 5]),
@@ -75,28 +75,28 @@ class GoalReader {
                      .tag = number(match[7]),
                      .cpu = number(match[8]),
                      .nic = number(match[9])});
-    } else if (open_ && std::regex_match(line, match, required) && labels_.contains(match[1]) &&
+    } else if (in_rank_ && std::regex_match(line, match, required) && labels_.contains(match[1]) &&
                labels_.contains(match[2])) {
       ranks_.back()[labels_.at(match[1])].after.push_back(labels_.at(match[2]));
     } else {
-      throw std::runtime_error("no GOAL: '" + line + "'");
+      throw std::runtime_error("not GOAL: '" + line + "'");
     }
   }
 
   void add(const std::string& label, const GoalTask& task) {
     if (!labels_.emplace(label, ranks_.back().size()).second) {
-      throw std::runtime_error("two tasks are called '" + label + "'");
+      throw std::runtime_error("two tasks have the label '" + label + "'");
     }
     if (task.cpu > 255 || task.nic > 255) {
-      throw std::runtime_error("cpu and nic are one byte");
+      throw std::runtime_error("cpu and nic must be at most 255");
     }
     ranks_.back().push_back(task);
   }
 
   static std::int64_t number(const std::ssub_match& match) { return match.matched ? std::stoll(match.str()) : 0; }
 
-  std::size_t announced_ = 0;
-  bool open_ = false;
+  std::size_t rank_count_ = 0;
+  bool in_rank_ = false;
   std::vector<GoalRank> ranks_;
   std::map<std::string, std::size_t> labels_;
 };
@@ -114,13 +114,13 @@ inline GoalMeaning meaning_of(const GoalRank& rank) {
   GoalMeaning meaning;
   std::map<GoalTask::Kind, std::size_t> counts;
   std::vector<GoalMeaning::Name> names;
-  std::vector<std::set<std::size_t>> before;  // all tasks that end before a task starts
+  std::vector<std::set<std::size_t>> ancestors_of_tasks;  // all tasks that end before a task starts
   for (const GoalTask& task : rank) {
     names.emplace_back(task.kind, counts[task.kind]++);
     meaning.tasks[names.back()] = {task.amount, task.peer};
     std::set<std::size_t> implied;
     for (const std::size_t earlier : task.after) {
-      implied.insert(before[earlier].begin(), before[earlier].end());
+      implied.insert(ancestors_of_tasks[earlier].begin(), ancestors_of_tasks[earlier].end());
     }
     std::set<std::size_t> ancestors = implied;
     for (const std::size_t earlier : task.after) {
@@ -129,44 +129,44 @@ inline GoalMeaning meaning_of(const GoalRank& rank) {
         meaning.after.emplace(names.back(), names[earlier]);
       }
     }
-    before.push_back(std::move(ancestors));
+    ancestors_of_tasks.push_back(std::move(ancestors));
   }
   return meaning;
 }
 
-/// Pairs sends and recvs: (rank, place of the send) to (rank, place of the recv). Throws unless every message has both
+/// Pairs sends and recvs: (rank, index of the send) to (rank, index of the recv). Throws unless every message has both
 /// ends, of one size, and tags are unambiguous.
 inline std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>> messages_of(
     const std::vector<GoalRank>& ranks) {
   using Channel = std::tuple<std::size_t, std::size_t, std::int64_t>;  // from, to, tag
   std::map<Channel, std::pair<std::size_t, std::int64_t>> sends;
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>> met;
-  const auto each = [&](GoalTask::Kind kind, const auto& visit) {
+  std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>> pairs;
+  const auto for_each_task = [&](GoalTask::Kind kind, const auto& visit) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      for (std::size_t place = 0; place < ranks[rank].size(); ++place) {
-        if (ranks[rank][place].kind == kind) {
-          visit(rank, place, ranks[rank][place]);
+      for (std::size_t index = 0; index < ranks[rank].size(); ++index) {
+        if (ranks[rank][index].kind == kind) {
+          visit(rank, index, ranks[rank][index]);
         }
       }
     }
   };
-  each(GoalTask::Kind::send, [&](std::size_t rank, std::size_t place, const GoalTask& task) {
-    if (!sends.emplace(Channel{rank, task.peer, task.tag}, std::pair{place, task.amount}).second) {
+  for_each_task(GoalTask::Kind::send, [&](std::size_t rank, std::size_t index, const GoalTask& task) {
+    if (!sends.emplace(Channel{rank, task.peer, task.tag}, std::pair{index, task.amount}).second) {
       throw std::runtime_error("two sends share a tag");
     }
   });
-  each(GoalTask::Kind::recv, [&](std::size_t rank, std::size_t place, const GoalTask& task) {
+  for_each_task(GoalTask::Kind::recv, [&](std::size_t rank, std::size_t index, const GoalTask& task) {
     const auto send = sends.find(Channel{static_cast<std::size_t>(task.peer), rank, task.tag});
     if (send == sends.end() || send->second.second != task.amount) {
-      throw std::runtime_error("a recv meets no send of its size");
+      throw std::runtime_error("a recv has no send of its size");
     }
-    met[{static_cast<std::size_t>(task.peer), send->second.first}] = {rank, place};
+    pairs[{static_cast<std::size_t>(task.peer), send->second.first}] = {rank, index};
     sends.erase(send);
   });
   if (!sends.empty()) {
-    throw std::runtime_error("a send meets no recv");
+    throw std::runtime_error("a send has no recv");
   }
-  return met;
+  return pairs;
 }
 
 }  // namespace commfuse::test

@@ -49,7 +49,7 @@ std::size_t count_of(const GoalRank& rank, Kind kind) {
 Exported all_gather() { return {ring_all_gather(8), {.exchange = 1us}, width}; }
 Exported fuse_ag() { return {one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 10us, .exchange = 1us}, width}; }
 
-// --- against references written by hand ------------------------------------------------------------------------------
+// --- handwritten references ------------------------------------------------------------------------------------------
 
 void expect_equal(const std::vector<GoalRank>& goal, const std::vector<GoalRank>& expected) {
   ASSERT_EQ(goal.size(), expected.size());
@@ -63,12 +63,12 @@ void expect_equal(const std::vector<GoalRank>& goal, const std::vector<GoalRank>
     for (const GoalTask& task : expected[rank]) {
       expected_edges += task.after.size();
     }
-    EXPECT_EQ(edges, expected_edges) << "as written, with nothing left out";
+    EXPECT_EQ(edges, expected_edges) << "implied dependencies must be omitted";
   }
   EXPECT_EQ(messages_of(goal).size(), messages_of(expected).size());
 }
 
-TEST(GoalExport, TheAllGatherOfEightRanksEqualsTheOneWrittenByHand) {
+TEST(GoalExport, AnAllGatherOfEightRanksEqualsItsReference) {
   const Exported exported = all_gather();
   ASSERT_TRUE(check_program(*exported.program).ok());
   const std::vector<GoalRank> goal = goal_of(exported, MessageOrder::data);
@@ -81,7 +81,7 @@ TEST(GoalExport, TheAllGatherOfEightRanksEqualsTheOneWrittenByHand) {
   }
 }
 
-TEST(GoalExport, FuseAgOnEightRanksEqualsTheOneWrittenByHand) {
+TEST(GoalExport, FuseAgOnEightRanksEqualsItsReference) {
   const std::vector<GoalRank> goal = goal_of(fuse_ag(), MessageOrder::data);
   expect_equal(goal, reference("fa8.goal"));
   for (const GoalRank& rank : goal) {
@@ -92,7 +92,7 @@ TEST(GoalExport, FuseAgOnEightRanksEqualsTheOneWrittenByHand) {
   }
 }
 
-TEST(GoalExport, LaneOrderStartsAnExchangeAfterBothHalvesOfTheLast) {
+TEST(GoalExport, InLaneOrderAnExchangeFollowsBothHalvesOfThePrevious) {
   const std::vector<GoalRank> goal = goal_of(fuse_ag(), MessageOrder::lane);
   const std::vector<GoalRank> expected = reference("fa8.goal");
   messages_of(goal);
@@ -105,8 +105,8 @@ TEST(GoalExport, LaneOrderStartsAnExchangeAfterBothHalvesOfTheLast) {
     }
     for (std::size_t step = 1; step < 7; ++step) {
       for (const Kind half : {Kind::send, Kind::recv}) {
-        for (const Kind before : {Kind::send, Kind::recv}) {
-          EXPECT_TRUE(actual.after.contains({{half, step}, {before, step - 1}}));
+        for (const Kind previous_half : {Kind::send, Kind::recv}) {
+          EXPECT_TRUE(actual.after.contains({{half, step}, {previous_half, step - 1}}));
         }
       }
     }
@@ -123,7 +123,7 @@ struct Ring {
   std::vector<std::int64_t> targets;  // targets of rank 1 of 4
 };
 
-TEST(GoalExport, CollectivesAreSpelledOutAsTheMessagesOfTheirRing) {
+TEST(GoalExport, CollectivesExpandToTheMessagesOfTheirAlgorithm) {
   for (const Ring& ring :
        {Ring{CollectiveKind::all_gather, 3, {2, 2, 2}}, Ring{CollectiveKind::reduce_scatter, 3, {2, 2, 2}},
         Ring{CollectiveKind::all_reduce, 6, {2, 2, 2, 2, 2, 2}}, Ring{CollectiveKind::all_to_all, 3, {2, 3, 0}}}) {
@@ -142,7 +142,7 @@ TEST(GoalExport, CollectivesAreSpelledOutAsTheMessagesOfTheirRing) {
   }
 }
 
-TEST(GoalExport, GroupsOfACollectiveTalkAmongThemselves) {
+TEST(GoalExport, MessagesOfACollectiveStayWithinTheirGroup) {
   const std::vector<GoalRank> goal =
       goal_of({one_collective(CollectiveKind::all_gather, 3, 2), {}}, MessageOrder::lane);
   for (const auto& [send, receive] : messages_of(goal)) {
@@ -155,22 +155,22 @@ TEST(GoalExport, RoundsUpUnevenParts) {
   exported.sizes.block = {3, 3};  // 36 x 3 in bf16: 216 B
   EXPECT_EQ(goal_of(exported, MessageOrder::lane)[0][0].amount, 54);
   exported.sizes.block = {1, 1};
-  Exported odd(one_collective(CollectiveKind::all_reduce, 1), {.collective = 5us});
-  const std::vector<GoalRank> alone = goal_of(odd, MessageOrder::lane);
-  ASSERT_EQ(alone[0].size(), 1U);
-  EXPECT_EQ(alone[0][0].kind, Kind::calc);  // a single rank has no peer
-  EXPECT_EQ(alone[0][0].amount, 5000);
+  Exported one_rank(one_collective(CollectiveKind::all_reduce, 1), {.collective = 5us});
+  const std::vector<GoalRank> one_rank_goal = goal_of(one_rank, MessageOrder::lane);
+  ASSERT_EQ(one_rank_goal[0].size(), 1U);
+  EXPECT_EQ(one_rank_goal[0][0].kind, Kind::calc);  // a single rank has no peer
+  EXPECT_EQ(one_rank_goal[0][0].amount, 5000);
 }
 
-// --- its duration ----------------------------------------------------------------------------------------------------
+// --- duration --------------------------------------------------------------------------------------------------------
 
 /// Computes the end of a GOAL under the rules of commfuse: a message takes `transfer` once both its ends are ready.
 class Clock {
  public:
   Clock(const std::vector<GoalRank>& ranks, std::int64_t transfer)
-      : ranks_(ranks), transfer_(transfer), met_(messages_of(ranks)), ends_(ranks.size()) {
+      : ranks_(ranks), transfer_(transfer), partners_(messages_of(ranks)), ends_(ranks.size()) {
     for (const auto& [send, receive] : messages_of(ranks)) {
-      met_[receive] = send;
+      partners_[receive] = send;
     }
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       ends_[rank].assign(ranks[rank].size(), -1);
@@ -180,38 +180,38 @@ class Clock {
   std::int64_t makespan() {
     std::int64_t last = 0;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (std::size_t place = 0; place < ranks_[rank].size(); ++place) {
-        last = std::max(last, end(rank, place));
+      for (std::size_t index = 0; index < ranks_[rank].size(); ++index) {
+        last = std::max(last, end(rank, index));
       }
     }
     return last;
   }
 
  private:
-  std::int64_t ready(std::size_t rank, std::size_t place) {
-    std::int64_t when = 0;
-    for (const std::size_t earlier : ranks_[rank][place].after) {
-      when = std::max(when, end(rank, earlier));
+  std::int64_t ready(std::size_t rank, std::size_t index) {
+    std::int64_t time = 0;
+    for (const std::size_t earlier : ranks_[rank][index].after) {
+      time = std::max(time, end(rank, earlier));
     }
-    return when;
+    return time;
   }
 
-  std::int64_t end(std::size_t rank, std::size_t place) {
-    std::int64_t& known = ends_[rank][place];
-    if (known < 0) {
-      if (ranks_[rank][place].kind == Kind::calc) {
-        known = ready(rank, place) + ranks_[rank][place].amount;
+  std::int64_t end(std::size_t rank, std::size_t index) {
+    std::int64_t& end_time = ends_[rank][index];
+    if (end_time < 0) {
+      if (ranks_[rank][index].kind == Kind::calc) {
+        end_time = ready(rank, index) + ranks_[rank][index].amount;
       } else {
-        const auto [other, other_place] = met_.at({rank, place});
-        known = std::max(ready(rank, place), ready(other, other_place)) + transfer_;
+        const auto [other, other_index] = partners_.at({rank, index});
+        end_time = std::max(ready(rank, index), ready(other, other_index)) + transfer_;
       }
     }
-    return known;
+    return end_time;
   }
 
   const std::vector<GoalRank>& ranks_;
   std::int64_t transfer_;
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>> met_;
+  std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>> partners_;
   std::vector<std::vector<std::int64_t>> ends_;
 };
 
@@ -237,7 +237,7 @@ void for_all_schedules(const Visit& visit) {
   }
 }
 
-TEST(GoalExport, TakesAsLongAsInTheEngineUnderTheSameRules) {
+TEST(GoalExport, MakespanEqualsThatOfTheEngineUnderTheSameRules) {
   for_all_schedules([](const Program& program, std::int32_t ranks) {
     for (const Duration issue : {Duration{}, Duration{2us}}) {
       const Exported exported(program, {.gemm = 10us,
@@ -272,30 +272,30 @@ TEST(GoalExport, DataOrderIsNeverSlower) {
 
 // --- the text --------------------------------------------------------------------------------------------------------
 
-TEST(GoalExport, NoTwoCalculationsOfACpuMayRunAtOnce) {
+TEST(GoalExport, CalculationsOfACpuNeverOverlap) {
   for_all_schedules([](const Program& program, std::int32_t /*ranks*/) {
     const Exported exported(program, {.gemm = 10us, .exchange = 4us, .elementwise = 3us, .issue = 1us});
     for (const GoalRank& rank : goal_of(exported, MessageOrder::data)) {
-      std::vector<std::set<std::size_t>> before;
-      std::map<std::int64_t, std::size_t> last;
-      for (std::size_t place = 0; place < rank.size(); ++place) {
+      std::vector<std::set<std::size_t>> ancestors_of_tasks;
+      std::map<std::int64_t, std::size_t> last_on_cpu;
+      for (std::size_t index = 0; index < rank.size(); ++index) {
         std::set<std::size_t> ancestors;
-        for (const std::size_t earlier : rank[place].after) {
-          ancestors.insert(before[earlier].begin(), before[earlier].end());
+        for (const std::size_t earlier : rank[index].after) {
+          ancestors.insert(ancestors_of_tasks[earlier].begin(), ancestors_of_tasks[earlier].end());
           ancestors.insert(earlier);
         }
-        if (rank[place].kind == Kind::calc) {
-          const auto other = last.find(rank[place].cpu);
-          EXPECT_TRUE(other == last.end() || ancestors.contains(other->second)) << "task " << place;
-          last[rank[place].cpu] = place;
+        if (rank[index].kind == Kind::calc) {
+          const auto previous = last_on_cpu.find(rank[index].cpu);
+          EXPECT_TRUE(previous == last_on_cpu.end() || ancestors.contains(previous->second)) << "task " << index;
+          last_on_cpu[rank[index].cpu] = index;
         }
-        before.push_back(std::move(ancestors));
+        ancestors_of_tasks.push_back(std::move(ancestors));
       }
     }
   });
 }
 
-TEST(GoalExport, IsReadByTxt2bin) {
+TEST(GoalExport, TextHasTheFormatOfTxt2bin) {
   const Exported exported(one_site("commfuse", SiteKind::ag_gemm, 2), {.gemm = Duration{10'000'400}, .issue = 1us}, 4);
   constexpr const char* rank =  // a rank and its peer
       "rank {0} {{\n"
@@ -321,20 +321,20 @@ TEST(GoalExport, IsReadByTxt2bin) {
                 fmt::format(rank, 1, 0));
 }
 
-TEST(GoalExport, ANameStaysOnItsLine) {
+TEST(GoalExport, ALineBreakInANameIsEscaped) {
   Program program = ring_all_gather(2);
   program.name = "two\nlines";
   const Exported exported(std::move(program), {});
   EXPECT_EQ(reports::goal_head(exported.input()), "// 'two\\x0alines': a schedule of commfuse\nnum_ranks 2\n");
 }
 
-TEST(GoalExport, RefusesMoreLanesThanGoalHasCpus) {
+TEST(GoalExport, MoreLanesThanGoalHasCpusAreAnError) {
   Program program = ring_all_gather(2);
   program.lanes.resize(256);
   const Exported exported(std::move(program), {});
   try {
     reports::goal_head(exported.input());
-    FAIL() << "it was written";
+    FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "'AG' has 256 lanes, but GOAL counts CPUs only up to 255; use fewer lanes");
   }

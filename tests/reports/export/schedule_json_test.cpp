@@ -13,7 +13,7 @@ namespace {
 
 using reports::schedule_json;
 
-TEST(ScheduleJson, IsReadBackAsTheSameProgram) {
+TEST(ScheduleJson, ParsesBackToTheSameProgram) {
   for (const Scope scope : all_scopes) {
     for (const std::int32_t ranks : {1, 2, 4}) {
       for (const Strategy& strategy : strategies()) {
@@ -59,7 +59,7 @@ TEST(ScheduleJson, ErrorsInJsonNameTheirLine) {
   text.replace(at, 17, "\"op\":\"colective\"");
   try {
     parse_program(text, "mine.json");
-    FAIL() << "it was read";
+    FAIL() << "no error";
   } catch (const std::exception& error) {
     const std::string line =
         std::to_string(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1);

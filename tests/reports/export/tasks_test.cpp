@@ -21,10 +21,10 @@ using Cells = std::set<std::tuple<BufferId, std::int32_t, std::int32_t>>;
 Cells cells_of(const std::vector<std::vector<Rectangle>>& operands) {
   Cells cells;
   for (const auto& operand : operands) {
-    for (const Rectangle& where : operand) {
-      for (std::int32_t row = 0; row < where.rows; ++row) {
-        for (std::int32_t column = 0; column < where.columns; ++column) {
-          cells.emplace(where.buffer, where.row + row, where.column + column);
+    for (const Rectangle& rectangle : operand) {
+      for (std::int32_t row = 0; row < rectangle.rows; ++row) {
+        for (std::int32_t column = 0; column < rectangle.columns; ++column) {
+          cells.emplace(rectangle.buffer, rectangle.row + row, rectangle.column + column);
         }
       }
     }
@@ -32,28 +32,28 @@ Cells cells_of(const std::vector<std::vector<Rectangle>>& operands) {
   return cells;
 }
 
-bool meet(const Cells& a, const Cells& b) {
+bool overlap(const Cells& a, const Cells& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& cell) { return b.contains(cell); });
 }
 
 /// Returns for each task all tasks that end before it starts.
 std::vector<std::set<std::int32_t>> ancestors_of(const std::vector<Task>& tasks) {
-  std::vector<std::set<std::int32_t>> before;
+  std::vector<std::set<std::int32_t>> ancestors_of_tasks;
   for (const Task& task : tasks) {
     std::set<std::int32_t> earlier_tasks(task.after.begin(), task.after.end());
     for (const std::int32_t earlier : task.after) {
-      const auto& more = before[static_cast<std::size_t>(earlier)];
-      earlier_tasks.insert(more.begin(), more.end());
+      const auto& ancestors = ancestors_of_tasks[static_cast<std::size_t>(earlier)];
+      earlier_tasks.insert(ancestors.begin(), ancestors.end());
     }
-    before.push_back(std::move(earlier_tasks));
+    ancestors_of_tasks.push_back(std::move(earlier_tasks));
   }
-  return before;
+  return ancestors_of_tasks;
 }
 
 /// Requires an order between every two tasks that touch the same memory if one of them writes.
 void expect_no_hazard(const Exported& exported, Rank rank, MessageOrder messages) {
   const std::vector<Task> tasks = reports::tasks_of(exported.input(), rank, {.messages = messages});
-  const auto before = ancestors_of(tasks);
+  const auto ancestors_of_tasks = ancestors_of(tasks);
   std::vector<Cells> reads(tasks.size());
   std::vector<Cells> writes(tasks.size());
   const std::vector<Command> commands = commands_of(exported.lowered, rank);
@@ -64,15 +64,15 @@ void expect_no_hazard(const Exported& exported, Rank rank, MessageOrder messages
     writes[i] = tasks[i].kind == Task::Kind::send ? Cells{} : cells_of(command->outputs);
     for (std::size_t j = 0; j < i; ++j) {
       if (tasks[i].op != tasks[j].op &&
-          (meet(reads[i], writes[j]) || meet(writes[i], writes[j]) || meet(writes[i], reads[j]))) {
-        EXPECT_TRUE(before[i].contains(static_cast<std::int32_t>(j)))
+          (overlap(reads[i], writes[j]) || overlap(writes[i], writes[j]) || overlap(writes[i], reads[j]))) {
+        EXPECT_TRUE(ancestors_of_tasks[i].contains(static_cast<std::int32_t>(j)))
             << label_of(tasks[i]) << " and " << label_of(tasks[j]);
       }
     }
   }
 }
 
-TEST(Tasks, BothOrdersKeepEveryUseOfMemoryInOrder) {
+TEST(Tasks, BothOrdersSerializeConflictingAccesses) {
   for (const Scope scope : {Scope::gate_up, Scope::down, Scope::layer}) {
     for (const Strategy& strategy : strategies()) {
       for (const StrategyOptions& options : schedules_to_try(strategy, kinds_of(scope), 4)) {
@@ -87,7 +87,8 @@ TEST(Tasks, BothOrdersKeepEveryUseOfMemoryInOrder) {
 }
 
 TEST(Tasks, OmitImpliedDependencies) {
-  // The ops are exchange 0, GEMM 1, exchange 2 and GEMM 3, which waits for 0 and, on its lane, for 1.
+  // The ops are exchange 0, GEMM 1, exchange 2, GEMM 3, which waits for 0 and, on its lane, for 1, and GEMM 4, which
+  // waits for 2 and, on its lane, for 3.
   Exported exported(one_site("commfuse", SiteKind::ag_gemm, 3), {.gemm = 10us});
   const std::vector<Task> tasks = reports::tasks_of(exported.input(), 0, {});
   std::vector<std::string> lines;

@@ -60,10 +60,10 @@ std::string mm(int id, const std::string& shapes = "[[4096, 8192], [8192, 1024]]
   return message(operation);
 }
 
-std::string kernel(int id, int of, int duration, int start = 0, proto::NodeType type = proto::COMP_NODE) {
+std::string kernel(int id, int op, int duration, int start = 0, proto::NodeType type = proto::COMP_NODE) {
   proto::Node launched = node(id, "nvjet_tst", type, false);
-  launched.add_ctrl_deps(static_cast<std::uint64_t>(of));
-  launched.add_data_deps(static_cast<std::uint64_t>(of));
+  launched.add_ctrl_deps(static_cast<std::uint64_t>(op));
+  launched.add_data_deps(static_cast<std::uint64_t>(op));
   launched.set_duration_micros(static_cast<std::uint64_t>(duration));
   launched.set_start_time_micros(static_cast<std::uint64_t>(start));
   return message(launched);
@@ -74,7 +74,7 @@ Profile read(const std::string& bytes) {
   return read_chakra("a.0.et");
 }
 
-std::string why(const std::string& bytes) {
+std::string error_of(const std::string& bytes) {
   try {
     read(bytes);
   } catch (const ConfigError& error) {
@@ -83,7 +83,7 @@ std::string why(const std::string& bytes) {
   return "";
 }
 
-TEST(Chakra, AGemmIsAnOperatorsShapesAndItsKernelsTime) {
+TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {
   const OwnFolder folder;
   const Profile profile = read(metadata() + mm(3) + kernel(4, 3, 150) + mm(5) + kernel(6, 5, 20) +
                                message(node(7, "aten::relu", proto::COMP_NODE, true)) + kernel(8, 7, 30));
@@ -103,9 +103,9 @@ TEST(Chakra, AGemmIsAnOperatorsShapesAndItsKernelsTime) {
 
 TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
   const OwnFolder folder;
-  const std::string apart = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
-  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + apart).products.size(), 1U);
-  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 900) + apart)
+  const std::string communication = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
+  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + communication).products.size(), 1U);
+  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 900) + communication)
                 .skipped.count("GEMMs concurrent with communication, which slows them"),
             1U);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150) + kernel(9, 2, 450, 0, proto::COMM_COLL_NODE)).skipped,
@@ -132,15 +132,15 @@ TEST(Chakra, ComputationsWithoutShapesAreNamed) {
   EXPECT_TRUE(is_chakra_trace("a.0.et"));
 }
 
-TEST(Chakra, PredictionsPiecesAndJsonAreRefused) {
+TEST(Chakra, PredictionsTruncatedTracesAndJsonAreErrors) {
   const OwnFolder folder;
-  EXPECT_EQ(why(metadata("commfuse_time_scale") + mm(3)),
+  EXPECT_EQ(error_of(metadata("commfuse_time_scale") + mm(3)),
             "a.0.et: a schedule that commfuse exported, whose times are predictions; give the trace of a run");
   const std::string whole = metadata() + mm(3);
-  EXPECT_EQ(why(whole.substr(0, whole.size() - 5)),
+  EXPECT_EQ(error_of(whole.substr(0, whole.size() - 5)),
             fmt::format("a.0.et: what begins at byte {} is not a node of a Chakra trace; convert it again",
                         metadata().size()));
-  EXPECT_EQ(why(R"({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": []})"),
+  EXPECT_EQ(error_of(R"({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": []})"),
             "a.0.et: a PyTorch execution trace, which has no kernel times; give the trace of PyTorch's "
             "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both");
   for (const char* text : {"m,n,k\n1,2,3\n", "\n\n# nccl-tests\n", "", "{}", "SQLite format 3"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests to which operator a kernel of a PyTorch trace belongs, and which ranks a collective joins, in the formats of
+// Tests the assignment of kernels to operators in PyTorch traces, and the ranks of collectives, in the formats of
 // versions from 2022 to 2026.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using std::chrono::microseconds;
 using Events = std::vector<std::string>;
 
-/// Writes a trace. `head` precedes the events: R"("distributedInfo": {...}, )".
+/// Writes a trace. `head` precedes the events, such as R"("distributedInfo": {...}, )".
 void write_trace(const std::string& path, const Events& events, const std::string& head = "") {
   std::ofstream(path) << fmt::format(R"({{"schemaVersion": 1, "deviceProperties": [], {}"traceEvents": [{}]}})", head,
                                      fmt::join(events, ",\n"));
@@ -60,59 +60,59 @@ std::string mm(int id, double begin, int m) {
 TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
   const OwnFolder folder;
   // The kernel's external id, 7, is its correlation, and also the id of another GEMM.
-  const Profile read_back = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
-                                  kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
-  ASSERT_EQ(read_back.products.size(), 1U);
-  EXPECT_EQ(read_back.products[0].size.m, 128);
-  EXPECT_EQ(read_back.products[0].time, microseconds(30));
-  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs without a kernel", 1}}));
+  const Profile profile = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
+                                kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].size.m, 128);
+  EXPECT_EQ(profile.products[0].time, microseconds(30));
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{{"GEMMs without a kernel", 1}}));
 }
 
-TEST(KinetoJoin, WithoutLaunchesACorrelationAsExternalIdNamesNoOperator) {
+TEST(KinetoJoin, WithoutLaunchesACorrelationNamesNoOperator) {
   const OwnFolder folder;
-  const Profile read_back =
+  const Profile profile =
       read({mm(7, 100.0, 64), kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
-  EXPECT_TRUE(read_back.products.empty());
-  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
-                                   {"kernels that no operator of the trace launched (100% of the kernel time)", 1},
-                                   {"GEMMs without a kernel", 1}}));
+  EXPECT_TRUE(profile.products.empty());
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
+                                 {"kernels that no operator of the trace launched (100% of the kernel time)", 1},
+                                 {"GEMMs without a kernel", 1}}));
 }
 
-TEST(KinetoJoin, AnArrowFromTheLaunchIsEnough) {
+TEST(KinetoJoin, AFlowFromTheLaunchIsEnough) {
   const OwnFolder folder;
-  const Profile read_back = read(
+  const Profile profile = read(
       {mm(1, 100.0, 64), R"({"ph": "s", "id": 7, "pid": 9, "tid": 12, "ts": 104.0, "cat": "ac2g", "name": "ac2g"})",
        kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 7)"),
        R"({"ph": "f", "id": 7, "pid": 0, "tid": 7, "ts": 400.0, "cat": "ac2g", "name": "ac2g", "bp": "e"})"});
-  ASSERT_EQ(read_back.products.size(), 1U);
-  EXPECT_EQ(read_back.products[0].size.m, 64);
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].size.m, 64);
 }
 
-TEST(KinetoJoin, KernelsOfHipAreJoinedAlike) {
+TEST(KinetoJoin, KernelsOfHipAreAssignedLikewise) {
   const OwnFolder folder;
   for (const char* name : {"hipLaunchKernel", "hipExtModuleLaunchKernel"}) {
-    const Profile read_back = read({mm(1, 100.0, 64), launch(name, 5, 101.0),
-                                    kernel("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64", 400.0, 30.0, R"("correlation": 5)")});
-    EXPECT_EQ(read_back.products.size(), 1U) << name;
+    const Profile profile = read({mm(1, 100.0, 64), launch(name, 5, 101.0),
+                                  kernel("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64", 400.0, 30.0, R"("correlation": 5)")});
+    EXPECT_EQ(profile.products.size(), 1U) << name;
   }
 }
 
 TEST(KinetoJoin, ACopyInsideAGemmIsNotTheGemm) {
   const OwnFolder folder;
-  const Profile read_back = read(
+  const Profile profile = read(
       {mm(1, 100.0, 64), op("aten::copy_", 101.0, 3.0, R"("External id": 2, "Input Dims": [[64, 512], [64, 512]])"),
        launch("cudaLaunchKernel", 3, 102.0), launch("cuLaunchKernelEx", 4, 106.0),
        kernel("elementwise", 400.0, 10.0, R"("External id": 2, "correlation": 3)"),
        kernel("nvjet_tst", 410.0, 30.0, R"("External id": 1, "correlation": 4)")});
-  ASSERT_EQ(read_back.products.size(), 1U);
-  EXPECT_EQ(read_back.products[0].time, microseconds(30));
-  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
-                                   {"kernels of operators without a fit: aten::copy_ (25% of the kernel time)", 1}}));
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].time, microseconds(30));
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
+                                 {"kernels of operators without a fit: aten::copy_ (25% of the kernel time)", 1}}));
 }
 
-TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
+TEST(KinetoJoin, SkipsKernelsConcurrentWithOthersOfTheirDevice) {
   const OwnFolder folder;
-  const auto beside = [](const std::string& other) {
+  const auto profile_with = [](const std::string& other) {
     return read({mm(1, 100.0, 64), launch("cudaLaunchKernel", 3, 102.0), launch("cudaLaunchKernel", 4, 103.0),
                  kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
                  kernel("splitKreduce", 425.0, 10.0, R"("correlation": 4)"), other});
@@ -120,41 +120,41 @@ TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
   const std::string slowed = "GEMMs concurrent with another kernel on their device, which slows them";
   for (const char* name : {"kuserbuffers_pushrecv", "deep_ep::intranode::dispatch", "vllm::cross_device_reduce_2stage",
                            "nvshmemi_transfer", "memset"}) {
-    EXPECT_EQ(beside(kernel(name, 410.0, 5.0, "")).skipped.at(slowed), 1U) << name;
-    EXPECT_EQ(beside(kernel(name, 300.0, 102.0, "")).skipped.at(slowed), 1U) << name;
-    EXPECT_EQ(beside(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
-    EXPECT_EQ(beside(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(profile_with(kernel(name, 410.0, 5.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(profile_with(kernel(name, 300.0, 102.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(profile_with(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(profile_with(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
   }
   // Within the microsecond that clocks resolve, the memset runs before or after the kernels; and kernels of the same
   // call are not other work.
   for (const double begin : {371.0, 434.0}) {
-    const Profile alone = beside(kernel("memset", begin, 30.0, ""));
-    EXPECT_EQ(alone.skipped.count(slowed), 0U) << begin;
-    ASSERT_EQ(alone.products.size(), 1U) << begin;
-    EXPECT_EQ(alone.products[0].time, microseconds(40));
+    const Profile sequential = profile_with(kernel("memset", begin, 30.0, ""));
+    EXPECT_EQ(sequential.skipped.count(slowed), 0U) << begin;
+    ASSERT_EQ(sequential.products.size(), 1U) << begin;
+    EXPECT_EQ(sequential.products[0].time, microseconds(40));
   }
-  std::string elsewhere = kernel("memset", 410.0, 5.0, "");
-  elsewhere.replace(elsewhere.find(R"("pid": 0)"), 8, R"("pid": 1)");
-  EXPECT_EQ(beside(elsewhere).products.size(), 1U);
-  EXPECT_EQ(beside(kernel("ncclDevKernel_AllGather", 410.0, 5.0, ""))
+  std::string other_device = kernel("memset", 410.0, 5.0, "");
+  other_device.replace(other_device.find(R"("pid": 0)"), 8, R"("pid": 1)");
+  EXPECT_EQ(profile_with(other_device).products.size(), 1U);
+  EXPECT_EQ(profile_with(kernel("ncclDevKernel_AllGather", 410.0, 5.0, ""))
                 .skipped.at("GEMMs concurrent with communication, which slows them"),
             1U);
 }
 
 TEST(KinetoJoin, TwoGemmsOfTwoStreamsSlowEachOther) {
   const OwnFolder folder;
-  const Profile both =
+  const Profile profile =
       read({mm(1, 100.0, 64), mm(2, 200.0, 128), launch("cudaLaunchKernel", 3, 102.0),
             launch("cudaLaunchKernel", 4, 203.0), kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
             kernel("nvjet_tst", 410.0, 60.0, R"("correlation": 4)")});
-  EXPECT_TRUE(both.products.empty());
-  EXPECT_EQ(both.skipped, (std::map<std::string, std::size_t>{
-                              {"GEMMs concurrent with another kernel on their device, which slows them", 2}}));
+  EXPECT_TRUE(profile.products.empty());
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
+                                 {"GEMMs concurrent with another kernel on their device, which slows them", 2}}));
 }
 
 TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
   const OwnFolder folder;
-  const Profile read_back =
+  const Profile profile =
       read({R"({"ph": "X", "cat": "Operator", "name": "aten::addmm", "pid": "9", "tid": "12", "ts": "1665000000000100",
            "dur": "40", "args": {"External id": "3", "Input dims": [[256], [64, 512], [512, 256]],
            "Input type": ["c10::Half", "c10::Half", "c10::Half"]}})",
@@ -164,26 +164,26 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
            "ts": 1665000000000200, "dur": 30.001, "args": {"stream": 7, "correlation": 44, "external id": 3}})",
             R"({"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 1665000000000300,
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
-  ASSERT_EQ(read_back.products.size(), 1U);
-  EXPECT_EQ(read_back.products[0].size.dtype, DType::fp16);
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].size.dtype, DType::fp16);
   // begin + duration would only be exact to a quarter of a microsecond.
-  EXPECT_EQ(read_back.products[0].time, Duration{30'001'000});
-  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
-                                   {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
+  EXPECT_EQ(profile.products[0].time, Duration{30'001'000});
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
+                                 {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, KernelsOfAGraphAreNamedAndNotTheOperatorsAroundIt) {
+TEST(KinetoJoin, KernelsOfAGraphAreNotAssignedToOperatorsAroundIt) {
   const OwnFolder folder;
-  const Profile read_back = read({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
-                                  kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
-                                  kernel("norm", 430.0, 10.0, R"("correlation": 5)")});
-  EXPECT_TRUE(read_back.products.empty());
-  EXPECT_EQ(read_back.skipped.at("kernels of CUDA graphs, which no operator launches (100% of the kernel time)"), 2U);
+  const Profile profile = read({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
+                                kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
+                                kernel("norm", 430.0, 10.0, R"("correlation": 5)")});
+  EXPECT_TRUE(profile.products.empty());
+  EXPECT_EQ(profile.skipped.at("kernels of CUDA graphs, which no operator launches (100% of the kernel time)"), 2U);
 }
 
 TEST(KinetoJoin, ACollectiveMayBeDescribedByTheOperatorThatLaunchedIt) {
   const OwnFolder folder;
-  const Profile read_back =
+  const Profile profile =
       read({op("record_param_comms", 100.0, 40.0,
                R"("External id": 1, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1000,
              "Out msg nelems": 1000, "Group size": 2, "Process Group Ranks": "[0, 1]")"),
@@ -191,22 +191,22 @@ TEST(KinetoJoin, ACollectiveMayBeDescribedByTheOperatorThatLaunchedIt) {
             launch("cuLaunchKernelExC", 9, 110.0),
             kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWork)", 400.0, 30.0,
                    R"("External id": 2, "correlation": 9)")});
-  ASSERT_EQ(read_back.collectives.size(), 1U);
-  EXPECT_EQ(read_back.collectives[0].op, "all_reduce");
-  EXPECT_EQ(read_back.collectives[0].bytes, 4000);
-  EXPECT_EQ(read_back.collectives[0].members, (std::vector<std::int64_t>{0, 1}));
+  ASSERT_EQ(profile.collectives.size(), 1U);
+  EXPECT_EQ(profile.collectives[0].op, "all_reduce");
+  EXPECT_EQ(profile.collectives[0].bytes, 4000);
+  EXPECT_EQ(profile.collectives[0].members, (std::vector<std::int64_t>{0, 1}));
 }
 
-std::string all_gather(int ranks, const std::string& more, int elements = 65536, double begin = 0.0,
+std::string all_gather(int ranks, const std::string& extra_args, int elements = 65536, double begin = 0.0,
                        double duration = 50.0) {
   return kernel("ncclDevKernel_AllGather_RING_LL", begin, duration,
                 fmt::format(R"("Collective name": "_allgather_base", "dtype": "BFloat16", "In msg nelems": {},
                                "Out msg nelems": {}, "Group size": {}{})",
-                            elements / ranks, elements, ranks, more));
+                            elements / ranks, elements, ranks, extra_args));
 }
 
 /// Returns a list of more than 30 ranks as PyTorch shortens it.
-std::string cut_list(int first, int stride) {
+std::string truncated_list(int first, int stride) {
   std::string list;
   for (int i = 0; i < 30; ++i) {
     list += fmt::format("{}, ", first + i * stride);
@@ -216,48 +216,48 @@ std::string cut_list(int first, int stride) {
 
 TEST(KinetoJoin, ContinuesATruncatedListOfRanks) {
   const OwnFolder folder;
-  const Profile even = read({all_gather(32, cut_list(1, 8))});
-  ASSERT_EQ(even.collectives.size(), 1U);
-  ASSERT_EQ(even.collectives[0].members.size(), 32U);
-  EXPECT_EQ(even.collectives[0].members.back(), 1 + 31 * 8);
+  const Profile regular = read({all_gather(32, truncated_list(1, 8))});
+  ASSERT_EQ(regular.collectives.size(), 1U);
+  ASSERT_EQ(regular.collectives[0].members.size(), 32U);
+  EXPECT_EQ(regular.collectives[0].members.back(), 1 + 31 * 8);
   // distributedInfo has the whole list.
   std::string whole = "0";
   for (int i = 1; i < 32; ++i) {
     whole += fmt::format(", {}", i < 16 ? i : 100 + i);
   }
   const Profile listed =
-      read({all_gather(32, cut_list(0, 1))},
+      read({all_gather(32, truncated_list(0, 1))},
            fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": 0, "world_size": 256, "pg_count": 1,
                           "pg_config": [{{"pg_name": "3", "pg_size": 32, "ranks": [{}]}}]}}, )",
                        whole));
   EXPECT_EQ(listed.collectives[0].members.back(), 131);
   EXPECT_EQ(listed.collectives[0].world, 256);
-  // This list is neither even nor in the list of the job.
-  std::string uneven = cut_list(0, 1);
-  uneven.replace(uneven.find("29"), 2, "77");
-  EXPECT_TRUE(read({all_gather(32, uneven)}).collectives[0].members.empty());
+  // This list is not evenly spaced and differs from the list of the job.
+  std::string irregular = truncated_list(0, 1);
+  irregular.replace(irregular.find("29"), 2, "77");
+  EXPECT_TRUE(read({all_gather(32, irregular)}).collectives[0].members.empty());
 }
 
-TEST(KinetoJoin, AGroupAcrossNodesIsNeverALinkInsideOne) {
+TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
   const OwnFolder folder;
   const Machine node = load_machine("h100-sxm");
   const Machine cluster = load_machine("dgx-h100-x2");
-  const auto seen = [&](const std::string& ranks, int size, const Machine& base) {
+  const auto observed = [&](const std::string& ranks, int size, const Machine& base) {
     write_trace("trace.json", {all_gather(size, ranks)}, R"("distributedInfo": {"rank": 0, "world_size": 16}, )");
     return read_observations({"trace.json"}, std::nullopt, &base);
   };
-  const std::string apart = R"(, "Process Group Ranks": "[0, 8]")";
-  EXPECT_TRUE(seen(apart, 2, node).collectives.rows.empty());
-  EXPECT_EQ(seen(apart, 2, node).skipped,
+  const std::string across_nodes = R"(, "Process Group Ranks": "[0, 8]")";
+  EXPECT_TRUE(observed(across_nodes, 2, node).collectives.rows.empty());
+  EXPECT_EQ(observed(across_nodes, 2, node).skipped,
             (std::vector<std::string>{"trace.json: all_gather on 2 nodes, and the base is one node (name a cluster as "
                                       "--base, such as dgx-h100-x2) (1 row)"}));
-  EXPECT_EQ(seen(apart, 2, cluster).skipped,
+  EXPECT_EQ(observed(across_nodes, 2, cluster).skipped,
             (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes, where whole nodes of 8 are asked "
                                       "for (1 row)"}));
-  EXPECT_EQ(seen("", 16, cluster).network_collectives.rows.size(), 1U);  // The whole job is on both nodes.
-  EXPECT_EQ(seen(R"(, "Process Group Ranks": "[8, 12]")", 2, cluster).collectives.rows.size(), 1U);
+  EXPECT_EQ(observed("", 16, cluster).network_collectives.rows.size(), 1U);  // The whole job is on both nodes.
+  EXPECT_EQ(observed(R"(, "Process Group Ranks": "[8, 12]")", 2, cluster).collectives.rows.size(), 1U);
   // Nothing names the ranks: any two of 16 are possible.
-  EXPECT_EQ(seen("", 2, node).skipped,
+  EXPECT_EQ(observed("", 2, node).skipped,
             (std::vector<std::string>{
                 "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so that they may lie on any "
                 "nodes (PyTorch names them from 2.4 on) (1 row)"}));
@@ -265,36 +265,36 @@ TEST(KinetoJoin, AGroupAcrossNodesIsNeverALinkInsideOne) {
 
 TEST(KinetoJoin, SkipsACollectiveWhoseSizesContradictItsRanks) {
   const OwnFolder folder;
-  const auto of = [](const char* name, std::int64_t in, std::int64_t out) {
+  const auto profile_of = [](const char* name, std::int64_t in, std::int64_t out) {
     return read({kernel("ncclDevKernel", 0.0, 50.0,
                         fmt::format(R"("Collective name": "{}", "dtype": "BFloat16", "In msg nelems": {},
                            "Out msg nelems": {}, "Group size": 4, "Process Group Ranks": "[0, 1, 2, 3]")",
                                     name, in, out))});
   };
   using Skipped = std::map<std::string, std::size_t>;
-  EXPECT_EQ(of("_allgather_base", 1024, 4096).collectives.size(), 1U);
-  EXPECT_EQ(of("_reduce_scatter_base", 4096, 1024).collectives.size(), 1U);
-  EXPECT_EQ(of("allreduce", 1024, 1024).collectives.size(), 1U);
-  EXPECT_EQ(of("all_to_all", 1024, 1024).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("_allgather_base", 1024, 4096).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("_reduce_scatter_base", 4096, 1024).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("allreduce", 1024, 1024).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("all_to_all", 1024, 1024).collectives.size(), 1U);
   for (const auto& [in, out] : {std::pair(1024, 8192), std::pair(4096, 1024), std::pair(1024, 4097)}) {
-    const Profile gather = of("_allgather_base", in, out);
+    const Profile gather = profile_of("_allgather_base", in, out);
     EXPECT_TRUE(gather.collectives.empty());
     EXPECT_EQ(gather.skipped, (Skipped{{"all_gather whose elements in and out do not agree with its ranks", 1}})) << in;
-    EXPECT_EQ(of("_reduce_scatter_base", out, in).skipped,
+    EXPECT_EQ(profile_of("_reduce_scatter_base", out, in).skipped,
               (Skipped{{"reduce_scatter whose elements in and out do not agree with its ranks", 1}}))
         << in;
   }
-  EXPECT_EQ(of("allreduce", 1024, 4096).skipped,
+  EXPECT_EQ(profile_of("allreduce", 1024, 4096).skipped,
             (Skipped{{"all_reduce whose elements in and out do not agree with its ranks", 1}}));
 }
 
-TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
+TEST(KinetoJoin, AFileOfTwoRanksIsAnError) {
   const OwnFolder folder;
   const auto of_rank = [](std::string event) {
     event.replace(event.find(R"("pid": 9)"), 8, R"("pid": 1009)");
     return event;
   };
-  const auto why = [](const Events& events) -> std::string {
+  const auto error_of = [](const Events& events) -> std::string {
     try {
       read(events);
     } catch (const ConfigError& error) {
@@ -305,24 +305,25 @@ TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
   const std::string remedy =
       " of two processes, pid '9' and pid '1009', so kernels cannot be assigned to a process: it joins the traces of "
       "several ranks; give the trace of each rank as a separate file";
-  const std::string run = kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)");
-  const std::string launched = launch("cudaLaunchKernel", 3, 102.0);
-  EXPECT_EQ(why({mm(1, 100.0, 64), launched, of_rank(mm(2, 100.0, 128)), of_rank(launched), run}),
+  const std::string kernel_event = kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)");
+  const std::string launch_event = launch("cudaLaunchKernel", 3, 102.0);
+  EXPECT_EQ(error_of({mm(1, 100.0, 64), launch_event, of_rank(mm(2, 100.0, 128)), of_rank(launch_event), kernel_event}),
             "trace.json: correlation 3 stands for launches" + remedy);
-  EXPECT_EQ(why({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), run}),
+  EXPECT_EQ(error_of({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), kernel_event}),
             "trace.json: External id 1 stands for operators" + remedy);
   // Within a process, a call of the runtime and its arrow also share a correlation.
-  EXPECT_EQ(why({mm(1, 100.0, 64), launched, launched,
-                 R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})", run}),
+  EXPECT_EQ(error_of({mm(1, 100.0, 64), launch_event, launch_event,
+                      R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})",
+                      kernel_event}),
             "");
-  EXPECT_EQ(
-      why({mm(1, 100.0, 64), launched, of_rank(mm(2, 100.0, 128)), of_rank(launch("cudaLaunchKernel", 4, 102.0)), run}),
-      "");
+  EXPECT_EQ(error_of({mm(1, 100.0, 64), launch_event, of_rank(mm(2, 100.0, 128)),
+                      of_rank(launch("cudaLaunchKernel", 4, 102.0)), kernel_event}),
+            "");
 }
 
 TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
   const OwnFolder folder;
-  const auto of = [](const std::string& value) {
+  const auto profile_of = [](const std::string& value) {
     return read({op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
                     fmt::format(R"("External id": 1, "Input Dims": [[2, 16, 4096, 192], [2, 16, 4096, 192], {}],
                       "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
@@ -330,36 +331,36 @@ TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
                                 value)),
                  kernel("cudnn_generated_fort_native_sdpa", 100.0, 400.0, R"("External id": 1)")});
   };
-  EXPECT_EQ(of("[2, 16, 4096, 192]").attention.size(), 1U);
+  EXPECT_EQ(profile_of("[2, 16, 4096, 192]").attention.size(), 1U);
   using Skipped = std::map<std::string, std::size_t>;
-  for (const auto& [value, why] :
+  for (const auto& [value, reason] :
        {std::pair("[2, 16, 4096, 128]",
                   "attention calls whose values are of another width than queries and keys (MLA), which no fit takes"),
         std::pair("[2, 8, 4096, 192]", "attention calls whose values are not as many as their keys"),
         std::pair("[]", "attention calls whose queries, keys and values are not of four dimensions")}) {
-    const Profile read_back = of(value);
-    EXPECT_TRUE(read_back.attention.empty()) << value;
-    EXPECT_EQ(read_back.skipped, (Skipped{{why, 1}})) << value;
+    const Profile profile = profile_of(value);
+    EXPECT_TRUE(profile.attention.empty()) << value;
+    EXPECT_EQ(profile.skipped, (Skipped{{reason, 1}})) << value;
   }
 }
 
 TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
   const OwnFolder folder;
-  const auto with = [](const std::string& splits) {
+  const auto all_to_all = [](const std::string& splits) {
     return kernel("ncclDevKernel_SendRecv", 0.0, 50.0,
                   R"("Collective name": "all_to_allv", "dtype": "BFloat16", "In msg nelems": 4096,
                      "Out msg nelems": 4096, "Group size": 4, "In split size": ")" +
                       splits + R"(", "Out split size": "[]", "Process Group Ranks": "[0, 1, 2, 3]")");
   };
-  EXPECT_EQ(read({with("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
-  EXPECT_EQ(read({with("[1024, 1024, 1023, 1025]")}).skipped,
+  EXPECT_EQ(read({all_to_all("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
+  EXPECT_EQ(read({all_to_all("[1024, 1024, 1023, 1025]")}).skipped,
             (std::map<std::string, std::size_t>{{"all-to-alls whose splits are uneven, or too many to be listed", 1}}));
 }
 
-TEST(KinetoJoin, AttentionAndKernelsOfMemoryAreRows) {
+TEST(KinetoJoin, AttentionAndMemoryBoundKernelsAreRows) {
   const OwnFolder folder;
   const std::string types = R"("Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"])";
-  const Profile read_back = read(
+  const Profile profile = read(
       {op("aten::_flash_attention_forward", 0.0, 10.0,
           R"("Input Dims": [[2, 4096, 32, 128], [2, 4096, 8, 128], [2, 4096, 8, 128], [], [], [], [], [], []], )" +
               types + R"(, "Concrete Inputs": ["", "", "", "", "", "4096", "4096", "0.", "True"], "External id": 1)"),
@@ -378,46 +379,45 @@ TEST(KinetoJoin, AttentionAndKernelsOfMemoryAreRows) {
        kernel("flash_fwd_splitkv", 600.0, 20.0, R"("External id": 3)"),
        kernel("rms_norm_kernel", 700.0, 5.0, R"("External id": 4)"),
        kernel("vectorized_elementwise_kernel", 800.0, 6.0, R"("External id": 5)")});
-  ASSERT_EQ(read_back.attention.size(), 2U);
-  EXPECT_EQ(read_back.attention[0].size.seq, 4096);
-  EXPECT_EQ(read_back.attention[0].size.heads, 32);
-  EXPECT_EQ(read_back.attention[0].size.kv_heads, 8);
-  EXPECT_TRUE(read_back.attention[0].size.causal);
-  EXPECT_EQ(read_back.attention[0].time, microseconds(400));
-  EXPECT_FALSE(read_back.attention[1].size.causal);
-  ASSERT_EQ(read_back.kernels.size(), 2U);
-  EXPECT_EQ(read_back.kernels[0].size.kernel, FrameworkKernel::norm);
-  EXPECT_EQ(read_back.kernels[0].size.rows, 100);
-  EXPECT_EQ(read_back.kernels[0].size.traffic, Bytes{2 * 100 * 8192 * 2});
-  EXPECT_EQ(read_back.kernels[1].op, "add");
-  EXPECT_EQ(read_back.kernels[1].size.traffic, Bytes{3 * 100 * 8192 * 2});
-  EXPECT_EQ(read_back.skipped,
-            (std::map<std::string, std::size_t>{
-                {"attention calls with fewer queries than keys (decoding), which no fit takes", 1}}));
+  ASSERT_EQ(profile.attention.size(), 2U);
+  EXPECT_EQ(profile.attention[0].size.seq, 4096);
+  EXPECT_EQ(profile.attention[0].size.heads, 32);
+  EXPECT_EQ(profile.attention[0].size.kv_heads, 8);
+  EXPECT_TRUE(profile.attention[0].size.causal);
+  EXPECT_EQ(profile.attention[0].time, microseconds(400));
+  EXPECT_FALSE(profile.attention[1].size.causal);
+  ASSERT_EQ(profile.kernels.size(), 2U);
+  EXPECT_EQ(profile.kernels[0].size.kernel, FrameworkKernel::norm);
+  EXPECT_EQ(profile.kernels[0].size.rows, 100);
+  EXPECT_EQ(profile.kernels[0].size.traffic, Bytes{2 * 100 * 8192 * 2});
+  EXPECT_EQ(profile.kernels[1].op, "add");
+  EXPECT_EQ(profile.kernels[1].size.traffic, Bytes{3 * 100 * 8192 * 2});
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
+                                 {"attention calls with fewer queries than keys (decoding), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchesAreNamed) {
+TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchedGemmsAreSkipped) {
   const OwnFolder folder;
-  const Profile read_back = read({op("aten::_scaled_mm", 0.0, 10.0,
-                                     R"("Input Dims": [[64, 512], [512, 256], []], "External id": 1,
+  const Profile profile = read({op("aten::_scaled_mm", 0.0, 10.0,
+                                   R"("Input Dims": [[64, 512], [512, 256], []], "External id": 1,
                   "Input type": ["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float"])"),
-                                  op("aten::bmm", 20.0, 10.0,
-                                     R"("Input Dims": [[4, 64, 512], [4, 512, 256]], "External id": 2,
+                                op("aten::bmm", 20.0, 10.0,
+                                   R"("Input Dims": [[4, 64, 512], [4, 512, 256]], "External id": 2,
                   "Input type": ["c10::BFloat16", "c10::BFloat16"])"),
-                                  kernel("nvjet_qqtst", 100.0, 40.0, R"("External id": 1)"),
-                                  kernel("nvjet_tst", 200.0, 30.0, R"("External id": 2)")});
-  ASSERT_EQ(read_back.products.size(), 1U);
-  EXPECT_EQ(read_back.products[0].size.dtype, DType::fp8);
-  EXPECT_EQ(read_back.products[0].size.out, DType::bf16);
-  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit takes", 1}}));
+                                kernel("nvjet_qqtst", 100.0, 40.0, R"("External id": 1)"),
+                                kernel("nvjet_tst", 200.0, 30.0, R"("External id": 2)")});
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].size.dtype, DType::fp8);
+  EXPECT_EQ(profile.products[0].size.out, DType::bf16);
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, AFewSizesMoveTheBase) {
+TEST(KinetoJoin, AFewSizesAdjustTheBase) {
   const OwnFolder folder;
   const Machine base = load_machine("h100-sxm");
   Events events;
   double begin = 0.0;
-  // There are five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us.
+  // Five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us.
   for (int size = 1 << 20; size <= 1 << 28; size <<= 2) {
     const double time = 25.0 + size * 2.0 / 250e3;
     events.push_back(all_gather(8, R"(, "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]")", size, begin, time));

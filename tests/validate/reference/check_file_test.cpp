@@ -138,18 +138,19 @@ TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
   EXPECT_EQ(refusal(with(text, "  - attention: {", "  - norm: {rows: rows*1, columns: size*1}\n  - attention: {")), "");
   EXPECT_EQ(refusal(with(text, "size, causal: true}\n  - gemm", "size, causal: false}\n  - gemm")),
             "own.yaml: tensor a is attention, which 'unfused' does not name; add it there");
-  EXPECT_EQ(refusal(test::everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
+  EXPECT_EQ(refusal(test::replaced_everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
             "own.yaml: one dimension stands for two sizes of its attention; give q, k and v, the output, the head and "
             "the batch dimensions of their own");
-  EXPECT_EQ(refusal(test::everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
+  EXPECT_EQ(refusal(test::replaced_everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
             "own.yaml: it has 65 ranks, and the reference ");
-  EXPECT_EQ(refusal(test::everywhere(test::everywhere(text, "wide: 3", "wide: 3000000"), "wide*3", "wide*3000000")),
+  EXPECT_EQ(refusal(test::replaced_everywhere(test::replaced_everywhere(text, "wide: 3", "wide: 3000000"), "wide*3",
+                                              "wide*3000000")),
             "own.yaml: its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
 }
 
 TEST(CheckFile, SumsThatNeverStayExactAreRefused) {
-  std::string text =
-      test::everywhere(test::everywhere(std::string{own_schedule}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
+  std::string text = test::replaced_everywhere(
+      test::replaced_everywhere(std::string{own_schedule}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
   text = with(text, "  g: {gelu: y}\n",
               "  u: {rows: packed*2, columns: wide*300}\n  z: {product: [q, u]}\n"
               "  s: {product: [z, v]}\n  g: {gelu: y}\n");
