@@ -13,7 +13,7 @@ namespace commfuse {
 
 namespace {
 
-/// Length of an edge of a tile; indexes the counts of tiles along that edge.
+/// Length of an edge of a tile; indexes the counts of tiles tiles_along that edge.
 enum Edge : std::uint8_t { edge_64, edge_128, edge_192, edge_256 };
 constexpr std::array<int, 4> lengths{64, 128, 192, 256};
 
@@ -44,7 +44,7 @@ constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is 
 constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
 constexpr int max_split_shift = 6;               // at most 64 parts
 constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
-constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the space
+constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the capacity
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
@@ -53,10 +53,10 @@ constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[
 /// Inputs to the choice of a tile, in addition to the GEMM.
 struct Speeds {
   int sms = 0;
-  double per_sm = 0.0;                         // 1 / sms
-  double wave_quantum = 0.0;                   // GemmParameters::wave_quantum
-  double a_cell_wave = 0.0;                    // seconds per wave and cell of a tile, at any depth
-  std::array<double, speed_classes> a_flop{};  // seconds per FLOP of a k loop on one SM, by class
+  double per_sm = 0.0;                                   // 1 / sms
+  double wave_quantum = 0.0;                             // GemmParameters::wave_quantum
+  double seconds_per_cell = 0.0;                         // seconds per wave and cell of a tile, at any depth
+  std::array<double, speed_classes> seconds_per_flop{};  // seconds per FLOP of a k loop on one SM, by class
 };
 
 /// One choice of tile and split.
@@ -75,13 +75,14 @@ double hbm_rate(const Accelerator& accelerator, const GemmParameters& parameters
                   static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
 }
 
-/// Returns the part that stays in a cache of `room` bytes if `between` bytes pass before it is used again.
-double share_kept(double between, double room) {
-  return room > 0.0 ? std::clamp(1.0 + (1.0 - between / room) / spill, 0.0, 1.0) : 0.0;
+/// Returns the share of a tensor that stays in a cache of `capacity` bytes if `between` bytes pass before the tensor is
+/// used again.
+double share_kept(double between, double capacity) {
+  return capacity > 0.0 ? std::clamp(1.0 + (1.0 - between / capacity) / spill, 0.0, 1.0) : 0.0;
 }
 
-/// Returns the part of `weights` bytes that the L2 still holds from the previous call. `rest` is the bytes of input and
-/// output.
+/// Returns the share of `weights` bytes that the L2 still holds from the previous call. `rest` is the bytes of input
+/// and output.
 double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                   double weights, double rest) {
   if (size.weight_copies == 0) {
@@ -111,14 +112,14 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
 }
 
 /// Returns the time to convert the activations from 16 bits. A byte that the L2 still holds costs less. Lines are
-/// replaced at random, so the share h that stays is exp(-(1 - h) x / room) for x bytes between two uses; its square
-/// form is within 5 points of that.
+/// replaced at random, so the share h that stays is exp(-(1 - h) x / cache) for x bytes between two uses; (cache / x)^2
+/// is within 5 percentage points of that.
 double conversion_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                           double rate) {
   const double converted = bytes(size.m, size.k, size.dtype);
   const double between = converted + bytes(size.m, size.k, DType::bf16);
-  const double room = cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count);
-  const double kept = between <= room ? 1.0 : (room / between) * (room / between);
+  const double cache = cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count);
+  const double kept = between <= cache ? 1.0 : (cache / between) * (cache / between);
   const double cost = kept * parameters.cached_conversion_cost.value + (1.0 - kept);
   return parameters.conversion_passes.value * cost * converted / rate;
 }
@@ -139,23 +140,23 @@ double power_seconds(const GemmParameters& parameters, const GemmSize& size, dou
 
 Speeds speeds_of(const Accelerator& accelerator, const MatrixUnit& unit, int sms) {
   const GemmParameters& gemm = unit.gemm;
-  const double whole = accelerator.sms / (unit.dense_peak.value.value * gemm.loop_efficiency.value);
+  const double base = accelerator.sms / (unit.dense_peak.value.value * gemm.loop_efficiency.value);
   return {.sms = sms,
           .per_sm = 1.0 / sms,
           .wave_quantum = gemm.wave_quantum.value,
-          .a_cell_wave = to_seconds(gemm.wave_overhead.value) / overhead_cells,
-          .a_flop = {whole / gemm.tile_256x128.value, whole, whole / gemm.tile_64x256.value,
-                     whole / gemm.tile_128x64.value, whole / gemm.tile_64x64.value}};
+          .seconds_per_cell = to_seconds(gemm.wave_overhead.value) / overhead_cells,
+          .seconds_per_flop = {base / gemm.tile_256x128.value, base, base / gemm.tile_64x256.value,
+                               base / gemm.tile_128x64.value, base / gemm.tile_64x64.value}};
 }
 
 /// Counts the tiles of each kind that cover the GEMM.
 TileCounts count_tiles(const GemmSize& size) {
-  const auto along = [](std::int64_t extent) {
+  const auto tiles_along = [](std::int64_t extent) {
     return std::array<std::int64_t, lengths.size()>{(extent + 63) / 64, (extent + 127) / 128, (extent + 191) / 192,
                                                     (extent + 255) / 256};
   };
-  const auto rows = along(size.m);
-  const auto columns = along(size.n);
+  const auto rows = tiles_along(size.m);
+  const auto columns = tiles_along(size.n);
   TileCounts counts{};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     counts[i] = rows[tiles[i].m] * columns[tiles[i].n];
@@ -182,22 +183,22 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
   return share + speeds.wave_quantum * (waves - share);
 }
 
-/// Returns the fastest tile. If the k loop is split, only tiles whose parts fit in one wave or are deep are considered,
-/// and there may be no such tile.
+/// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if
+/// there is none, the choice's `loops` stays infinite.
 Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
   const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;
-  const double flops_a_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
-  const bool is_any_number = split_shift == 0 || (k >> split_shift) >= deep_part;
+  const double flops_per_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
+  const bool may_fill_several_waves = split_shift == 0 || (k >> split_shift) >= deep_part;
   Choice best;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const std::int64_t units = counts[i] << split_shift;
-    if (!is_any_number && units > speeds.sms) {
+    if (!may_fill_several_waves && units > speeds.sms) {
       continue;
     }
-    const double a_wave =
-        static_cast<double>(cells_of(tiles[i])) * (flops_a_cell * speeds.a_flop[tiles[i].speed] + speeds.a_cell_wave);
-    const double loops = effective_waves(units, speeds) * a_wave;
+    const double wave_seconds = static_cast<double>(cells_of(tiles[i])) *
+                                (flops_per_cell * speeds.seconds_per_flop[tiles[i].speed] + speeds.seconds_per_cell);
+    const double loops = effective_waves(units, speeds) * wave_seconds;
     if (loops < best.loops) {
       best = {loops, i, units};
     }
@@ -214,7 +215,7 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
 }
 
 /// Returns the greater of two times that mostly hide each other, plus the visible part of the lesser.
-double beside(double a, double b, double unhidden) {
+double overlapped(double a, double b, double unhidden) {
   const double greater = std::max(a, b);
   const double lesser = std::min(a, b);
   return greater + unhidden * lesser * (lesser / greater);
@@ -268,7 +269,7 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
       break;
     }
     const Choice choice = fastest_tile(counts, speeds, size.k, shift);
-    const double seconds = beside(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
+    const double seconds = overlapped(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
                            join_seconds(parameters, size, splits, rate);
     if (seconds < shortest) {
       shortest = seconds;
