@@ -21,7 +21,7 @@ namespace commfuse {
 
 namespace {
 
-/// The share of its wires' nominal rate that a copy copy_share, and the standard errors of ln(rate) around it: the
+/// The share of the nominal rate of its wires that a copy reaches, and the standard errors of ln(rate) around it: the
 /// error that all copies of a node share, and the error of each copy. docs/decisions/0070 lists the published matrices
 /// from which they are estimated.
 struct CopyShare {
@@ -41,7 +41,7 @@ constexpr double unknown_error = 3.0;
 constexpr double pattern_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
-/// The wire of the data sheet that limits a copy, and the share of its rate that a copy copy_share.
+/// The wire of the data sheet that limits a copy, and the share of its rate that a copy reaches.
 struct Wire {
   BytesPerSecond rate;
   CopyShare copy_share;

@@ -50,7 +50,7 @@ std::vector<Machine> pcie_generation(const Machine& machine) {
 }
 
 /// Returns machines that copy through host memory. Both directions of the copy share the wires, so less than half of
-/// the rate is working.
+/// the rate remains.
 std::vector<Machine> host_path(const Machine& machine) {
   return machines_at({0.4, 0.3, 0.2, 0.1, 0.05},
                      [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });

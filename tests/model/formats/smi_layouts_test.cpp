@@ -171,7 +171,7 @@ TEST(SmiLayouts, OmitsGpusThatAContainerHides) {
   EXPECT_EQ(wires.gpus, 4);
   EXPECT_EQ(route(wires, 0, 3).rate, BytesPerSecond{450e9});
   EXPECT_EQ(refusal("GPU4 GPU6\nGPU4 X NV2\nGPU6 NV3 X\n"),
-            "topo.txt:3:6: this is not what the row of GPU4 says about GPU6; give what `nvidia-smi topo -m` prints");
+            "topo.txt:3:6: this contradicts row GPU4, column GPU6; give what `nvidia-smi topo -m` prints");
 }
 
 TEST(SmiLayouts, PromptsQuotesAndEscapesDoNotMatter) {
