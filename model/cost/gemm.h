@@ -8,7 +8,7 @@
 //   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
 //   memory = (cached share of k n + cached share of m k + cost of m n) bytes / HBM rate
 //   overlapped(a, b) = greater + unhidden x lesser^2 / greater
-//   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
+//   join   = split overhead + join cost x partial results / HBM rate    only when the k loop is split
 //   conversion = conversion passes x cost of a byte x m k bytes / HBM rate    of the activations, into this dtype
 //
 // Weights are cold except in benchmarks that alternate between a few copies. Copies that fit into `resident_share` of

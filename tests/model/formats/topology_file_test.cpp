@@ -292,7 +292,7 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   };
   EXPECT_EQ(told("NV2", "NV2"), "accepted");
   EXPECT_EQ(refusal(read_topology_matrix, ""),
-            "a.txt:1:1: there is no line with the names of GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
+            "a.txt:1:1: no line names the GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
             "or `amd-smi topology` prints");
   EXPECT_EQ(told("GPU1 GPU2\n", "GPU2 GPU1\n"), "a.txt:1:11: GPU1 follows GPU2; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(told("GPU2 SYS PIX X\n", ""), "a.txt:1:1: no row for GPU2; give what `nvidia-smi topo -m` prints");
