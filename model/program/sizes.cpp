@@ -33,9 +33,9 @@ void require_whole_positions(const Program& program, const Sizes& sizes) {
     const std::int64_t tokens = sizes.elements({attention->queries.dimension, 1});
     if (tokens % batch != 0) {
       const std::int32_t blocks = program.dimensions[position(attention->queries.dimension)].blocks;
-      throw ConfigError(fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} does; {}",
-                                    tokens * blocks / batch, blocks, program.name,
-                                    remedy(tokens * blocks / batch, blocks)));
+      throw ConfigError(
+          fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} requires; {}",
+                      tokens * blocks / batch, blocks, program.name, remedy(tokens * blocks / batch, blocks)));
     }
   }
 }
@@ -49,7 +49,7 @@ Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
                                     [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
     check(given != quantities.end(), "every dimension of a program is given a size");
     if (given->elements <= 0 || given->elements % dimension.blocks != 0) {
-      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} does; {}", given->elements,
+      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} requires; {}", given->elements,
                                     dimension.name, dimension.blocks, program.name,
                                     remedy(given->elements, dimension.blocks)));
     }

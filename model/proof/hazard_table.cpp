@@ -207,7 +207,7 @@ bool HazardTable::has_hazard(const Program& changed, std::span<const OpId> new_i
       walk.begin(orders.front(), table.written_before[static_cast<std::size_t>(cell)]);
       for (const Access& access : accesses_of(table, cell)) {
         const OpId op = new_ids.empty() ? access.op : new_ids[position(access.op)];
-        if (op != left_out && walk.visit(op, access.kind)) {
+        if (op != omitted && walk.visit(op, access.kind)) {
           return true;
         }
       }

@@ -32,10 +32,10 @@ class HazardTable {
   [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
 
   /// Returns true if a program whose ops make the same accesses, under other waits, lanes or ids, has a hazard.
-  /// `new_ids` contains, by op of the original, its id in `changed`, or `left_out`; empty means equal ids. Requires
+  /// `new_ids` contains, by op of the original, its id in `changed`, or `omitted`; empty means equal ids. Requires
   /// that ops that conflict have kept their order.
   [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> new_ids) const;
-  static constexpr OpId left_out{-1};
+  static constexpr OpId omitted{-1};
 
   /// Returns true if both ops access one cell of one rank, and at least one of them writes it.
   [[nodiscard]] bool conflict(OpId first, OpId second) const;

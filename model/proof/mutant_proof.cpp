@@ -152,14 +152,12 @@ MutantProof::Verdict MutantProof::removed(const Mutation& mutation) {
   std::vector<OpId> now(original_.ops.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
     const OpId op{static_cast<std::int32_t>(i)};
-    now[i] = op < mutation.op    ? op
-             : op == mutation.op ? HazardTable::left_out
-                                 : OpId{static_cast<std::int32_t>(op) - 1};
+    now[i] = op < mutation.op ? op : op == mutation.op ? HazardTable::omitted : OpId{static_cast<std::int32_t>(op) - 1};
   }
   if (const Verdict hazard = hazard_in(mutation.program, now)) {
     return hazard;
   }
-  return contents_of({.program = original_, .op = mutation.op, .left_out = true});
+  return contents_of({.program = original_, .op = mutation.op, .omitted = true});
 }
 
 }  // namespace commfuse

@@ -68,7 +68,7 @@ TEST(ScheduleMutate, JsonHasAnObjectPerKindOrMutant) {
   EXPECT_EQ(mutants[0].at("kind"), "shift");
   EXPECT_EQ(mutants[0].at("fate"), "caught");
   EXPECT_EQ(mutants[0].at("why"), "contents");
-  EXPECT_EQ(mutants[0].at("finding"), "rank 0 ends with y[0,0] in row 1 of y, where y[1,0] belongs");
+  EXPECT_EQ(mutants[0].at("finding"), "rank 0 ends with y[0,0] in row 1 of y instead of y[1,0]");
 }
 
 TEST(ScheduleMutate, PrintsTheSameBytesEveryTime) {

@@ -227,10 +227,11 @@ TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
   const auto told = [](const std::string& text) { return refusal(text); };
   const std::string smi = "; give what `nvidia-smi topo -m` prints";
   const std::string gaudi = "; remove `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
-  EXPECT_EQ(told("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
-            "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
-            "how" +
-                smi);
+  EXPECT_EQ(
+      told("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
+      "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which states whether GPUs reach each other, but not "
+      "over which links" +
+          smi);
   EXPECT_EQ(told("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n"),
             "topo.txt:2:3: `nvidia-smi nvlink -s` states the rates of links, but not which GPUs they connect" + smi);
   EXPECT_EQ(told("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),

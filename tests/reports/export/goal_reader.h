@@ -158,7 +158,7 @@ inline std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std:
   each(GoalTask::Kind::recv, [&](std::size_t rank, std::size_t place, const GoalTask& task) {
     const auto send = sends.find(Channel{static_cast<std::size_t>(task.peer), rank, task.tag});
     if (send == sends.end() || send->second.second != task.amount) {
-      throw std::runtime_error("a recv meets no send of its size");
+      throw std::runtime_error("a recv has no matching send of its size");
     }
     met[{static_cast<std::size_t>(task.peer), send->second.first}] = {rank, place};
     sends.erase(send);
