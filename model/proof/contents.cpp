@@ -416,7 +416,8 @@ class Contents {
       return;
     }
     read(0, event.op, sent, input_values_[0]);
-    OtherRanks(program_, *symmetry_, sums_, sent).hold(input_values_[0], exchange.rows.blocks, source, output_values_);
+    OtherRanks(program_, *symmetry_, sums_, sent)
+        .derive(input_values_[0], exchange.rows.blocks, source, output_values_);
     write(0, event.target_op, output_values_);
   }
 
@@ -436,7 +437,7 @@ class Contents {
     std::vector<Values> member_inputs;
     member_inputs.reserve(members.size());
     for (const Turn& member : members) {
-      others.hold(first_values, rows, member, member_inputs.emplace_back());
+      others.derive(first_values, rows, member, member_inputs.emplace_back());
     }
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     write(0, op, reduces ? meaning_.reduced({0, op}, member_inputs) : stacked(member_inputs));

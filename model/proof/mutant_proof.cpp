@@ -48,11 +48,11 @@ MutantProof::MutantProof(const Program& original, Sums& sums)
       remote_(accesses_remotely(original)),
       self_meets_(meets_itself(original, matching_)),
       // One more input, or one more sum, at most doubles the effort of an op.
-      roomy_(all_ranks_within(original, max_effort / 2)) {}
+      fits_effort_(all_ranks_within(original, max_effort / 2)) {}
 
 std::optional<FindingKind> MutantProof::first_finding(const Mutation& mutation) {
   const bool is_exchange = original_.ops[position(mutation.op)].kind == OpKind::exchange;
-  if (!roomy_) {
+  if (!fits_effort_) {
     return checked_whole(mutation.program);
   }
   switch (mutation.kind) {

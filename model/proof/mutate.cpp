@@ -250,7 +250,7 @@ class Mutator {
         mutant(MutationKind::add_input, op, fmt::format("input {} dropped", i),
                [&](Program& changed) { replace_inputs(changed, op, fewer); });
       }
-      mutant(MutationKind::add_input, op, fmt::format("input {} taken twice", i),
+      mutant(MutationKind::add_input, op, fmt::format("input {} used twice", i),
              [&](Program& changed) { replace_inputs(changed, op, more); });
     }
   }
@@ -265,7 +265,7 @@ class Mutator {
   }
 
   void remove(OpId removed) {
-    mutant(MutationKind::removal, removed, "left out", [&](Program& changed) {
+    mutant(MutationKind::removal, removed, "removed", [&](Program& changed) {
       const auto instead = program_.waits_of(record(removed));
       changed.ops.erase(changed.ops.begin() + static_cast<std::ptrdiff_t>(position(removed)));
       changed.waits.clear();
@@ -349,7 +349,7 @@ std::vector<Order> orders_of(const Program& program, const Matching& matching) {
 }
 
 /// Returns true if shapes are equal except for the shift of an exchange and the number of inputs of an add.
-bool alike(Shape a, const Shape& b) {
+bool similar_shapes(Shape a, const Shape& b) {
   const auto* exchange = std::get_if<ExchangeShape>(&b);
   if (auto* other = std::get_if<ExchangeShape>(&a); other != nullptr && exchange != nullptr) {
     other->shift = exchange->shift;
@@ -462,7 +462,7 @@ class Pair {
   /// so far may differ; every other op that reads the sum reads the same value as its counterpart, and the final
   /// contents of both programs are proved. `left` has the values of `a`. Requires that both passed check_program().
   [[nodiscard]] std::optional<Equivalence> by_values(const Trace& left, Sums& sums) const {
-    if (!same_ops(alike)) {
+    if (!same_ops(similar_shapes)) {
       return std::nullopt;
     }
     const bool same_shapes = same_ops(std::equal_to<>{});
@@ -605,7 +605,7 @@ std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, st
       return Equivalence::same_order;
     }
   }
-  if (!pair.same_ops(alike) || !check_program(a).ok() || !check_program(b).ok()) {
+  if (!pair.same_ops(similar_shapes) || !check_program(a).ok() || !check_program(b).ok()) {
     return std::nullopt;
   }
   Sums sums;

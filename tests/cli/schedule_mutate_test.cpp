@@ -84,7 +84,7 @@ TEST(ScheduleMutate, ASurvivorIsListedAndExitsWith4) {
   std::ofstream(path) << text;
   const Outcome outcome = run_program("commfuse-sim schedule mutate " + path.string());
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_NE(outcome.out.find("doubling on 4 ranks, op 5 (elementwise): left out: survived\n"), std::string::npos)
+  EXPECT_NE(outcome.out.find("doubling on 4 ranks, op 5 (elementwise): removed: survived\n"), std::string::npos)
       << outcome.out;
   std::filesystem::remove(path);
 }

@@ -376,7 +376,7 @@ TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own at once"});
+            Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own simultaneously"});
 }
 
 TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
@@ -385,7 +385,7 @@ TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   const OpId placed = small.copy(small.row(small.own_shard, 0), other);
   small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
+            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room simultaneously"});
 }
 
 TEST(CheckProgram, SumsMayBeTakenInPlace) {
@@ -413,7 +413,7 @@ TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
   const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
   small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {other}, made);
   EXPECT_EQ(sentences(small.build()).front(),
-            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of room at once");
+            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of room simultaneously");
 }
 
 TEST(CheckProgram, FindsAnOverwriteOfTheInputOfAReduceScatterInPlace) {
@@ -445,7 +445,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
   small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {low});
   small.copy(low, high, {OpId{0}});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
+            Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three simultaneously"});
 }
 
 TEST(CheckProgram, ListsOneFindingPerKindAndOpAndCountsOtherRanks) {
@@ -634,9 +634,10 @@ TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
 TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
   Nonlinear nonlinear;
   nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.held_a)}, nonlinear.builder.whole(nonlinear.out));
-  EXPECT_EQ(sentences(nonlinear.build()),
-            Sentences{"contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that "
-                      "the operation does not"});
+  EXPECT_EQ(
+      sentences(nonlinear.build()),
+      Sentences{
+          "contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that the operation does not apply"});
 }
 
 TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
@@ -744,7 +745,7 @@ TEST(CheckProgram, FindsKeysInTheWrongRow) {
 TEST(CheckProgram, FindsQueriesAtTheWrongPosition) {
   Attending late;
   EXPECT_EQ(late.attend(0, 1, late.every_row()).attend_as(0, 1, 1, late.every_row()).findings(),
-            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as with row 0",
+            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as row 0",
                        "contents: rank 0 ends with a wrong value in row 1 of out instead of attended[1]"}));
 }
 
@@ -777,7 +778,7 @@ TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
 TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
   Attending full(false);
   EXPECT_EQ(full.attend(0, 2, full.every_row(), true).findings(),
-            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the operation does not",
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], unlike the operation",
                        "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
 }
 
