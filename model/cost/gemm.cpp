@@ -13,7 +13,7 @@ namespace commfuse {
 
 namespace {
 
-/// Length of an edge of a tile; indexes the counts of tiles tiles_along that edge.
+/// Length of an edge of a tile; indexes the counts of tiles along that edge.
 enum Edge : std::uint8_t { edge_64, edge_128, edge_192, edge_256 };
 constexpr std::array<int, 4> lengths{64, 128, 192, 256};
 

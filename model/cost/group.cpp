@@ -107,7 +107,7 @@ Placement slowest_placement(const EqualGroups& groups, std::int64_t gpus) {
   return slowest;
 }
 
-/// Returns the parameters inside a node for members `stride` spacing; `group` owns them when they are not the
+/// Returns the parameters inside a node for members `stride` apart; `group` owns them when they are not the
 /// machine's.
 const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t stride, int members, Group& group) {
   if (stride == 1 || members == 1) {

@@ -198,7 +198,7 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
                Costs& costs) {
   if (program.mesh.ranks() == 1) {
-    return;  // one rank communicates with nobody
+    return;  // a single rank has no transfers
   }
   const Sides sides(program);
   const Accelerator& accelerator = machine.accelerator;

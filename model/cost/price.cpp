@@ -437,11 +437,11 @@ void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
   mark(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
   const Parameter<double>& conversion = parameters.conversion_passes;
   each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
-    const void* const which = &parameter;
-    const bool is_of_benchmarks = which == &parameters.resident_share || which == &parameters.cached_weight_cost;
+    const void* const address = &parameter;
+    const bool is_of_benchmarks = address == &parameters.resident_share || address == &parameters.cached_weight_cost;
     const bool is_of_kept_outputs =
-        which == &parameters.resident_output_share || which == &parameters.cached_output_cost;
-    const bool is_of_conversion = which == &conversion || which == &parameters.cached_conversion_cost;
+        address == &parameters.resident_output_share || address == &parameters.cached_output_cost;
+    const bool is_of_conversion = address == &conversion || address == &parameters.cached_conversion_cost;
     const bool is_unused = (is_of_conversion && conversion.value == 0.0) ||
                            (is_of_kept_outputs && parameters.resident_output_share.value == 0.0);
     if (!is_of_benchmarks && !is_unused) {

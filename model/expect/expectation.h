@@ -39,7 +39,7 @@ BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 /// The parameters of a machine whose errors are included.
 enum class ParameterErrors : std::uint8_t {
   every,
-  undecided,  ///< only parameters that no fit decided; the residual of a fit on held-out rows includes the errors of
+  undecided,  ///< only parameters that no fit determined; the residual of a fit on held-out rows includes the errors of
               ///< all others
 };
 

@@ -18,8 +18,8 @@ namespace {
 /// A half that a fault slows by less than this does not determine its degree.
 constexpr double least_effect = 0.03;
 
-/// Used for a file fitted to nodes of the judged fleet. Errors of parameters that a fit decided are not independent of
-/// each other: together their squared error is at most this share of the square of the residual that differs between
+/// Used for a file fitted to nodes of the judged fleet. Errors of parameters that a fit determined are not independent
+/// of each other: together their squared error is at most this share of the square of the residual that differs between
 /// siblings. When treated as independent, the parameters of 36 fits to one node implied errors of 6 to 50% where its
 /// siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;

@@ -69,7 +69,7 @@ void visit(Link& link, const std::string& at, const Visit& visitor) {
   visit(collective, at + "collective.", visitor);
 }
 
-/// Parts of a machine to visit: all, or only those that may may_hold the parameter called `name`.
+/// Parts of a machine to visit: all, or only those that may hold the parameter called `name`.
 struct Parts {
   std::string_view name;  // empty: all parts
 

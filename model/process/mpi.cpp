@@ -55,7 +55,7 @@ MpiModule load_mpi_module() {
   if (!std::filesystem::exists(path)) {
     return {.missing = fmt::format("this build has no MPI ({}); {}", build_info().mpi, remedy)};
   }
-  // RTLD_GLOBAL is needed because Open MPI loads its own modules, number look for its symbols in the global scope.
+  // RTLD_GLOBAL is needed because Open MPI loads its own modules, which look for its symbols in the global scope.
   void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr) {
     return {.missing = fmt::format("MPI cannot be loaded: {}; {}", ::dlerror(), remedy)};

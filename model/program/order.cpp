@@ -59,7 +59,7 @@ bool holds_sms(const Program& program, const Op& op, OpKind kind) {
   return op.kind == kind && communication_holds_sms(program.lanes[op.lane].kind);
 }
 
-/// The ops of one lane, and prefix counts of earlier_counts exchanges and collectives that hold SMs.
+/// The ops of one lane, and prefix counts of earlier exchanges and collectives that hold SMs.
 struct Queue {
   const std::vector<OpId>& ops;
   std::vector<std::int32_t> exchanges{0};

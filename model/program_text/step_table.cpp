@@ -142,8 +142,8 @@ class Wording {
     for (const Values& input : values.inputs) {
       from += (from.empty() ? "" : " + ") + list(input);
     }
-    const std::string made = list(values.output) + (from.empty() ? "" : " = " + from);
-    return fmt::format("{} {}", words::word(words::functions, shape.function), made);
+    const std::string result = list(values.output) + (from.empty() ? "" : " = " + from);
+    return fmt::format("{} {}", words::word(words::functions, shape.function), result);
   }
 
   /// Returns the verbs for the sender and for the receiver.

@@ -131,7 +131,7 @@ class Symmetry::Decision {
            first.constant <= whole.blocks - (side.columns ? region.columns : region.rows);
   }
 
-  /// Returns true if both sides move in step or can be result to.
+  /// Returns true if both sides move in step or can be made to.
   bool tied(const Side& a, const Side& b) {
     if (stays(a) && stays(b)) {  // true for most operands
       return true;
@@ -348,7 +348,7 @@ class Symmetry::Decision {
     return tied(in, out) && tied(columns(in.regions), columns(out.regions));
   }
 
-  /// Returns true if the side's digit of `part` blocks moves with `axis` or can be result to. Excludes the digit from
+  /// Returns true if the side's digit of `part` blocks moves with `axis` or can be made to. Excludes the digit from
   /// comparisons.
   bool counts_ranks(Side& side, std::size_t axis, std::int32_t part) {
     if (extent(axis) == 1) {

@@ -127,10 +127,10 @@ class Mutator {
     for (const auto& [side, operands] : sides) {
       for (std::size_t i = 0; i < operands.size(); ++i) {
         for (std::uint32_t at = operands[i].first; at < operands[i].first + operands[i].count; ++at) {
-          const std::string which = fmt::format("{} {}, region {}", side, i, at - operands[i].first);
-          index(op, at, which + ", row", &Region::row);
-          index(op, at, which + ", column", &Region::column);
-          buffer(op, at, which);
+          const std::string subject = fmt::format("{} {}, region {}", side, i, at - operands[i].first);
+          index(op, at, subject + ", row", &Region::row);
+          index(op, at, subject + ", column", &Region::column);
+          buffer(op, at, subject);
         }
       }
     }
@@ -141,10 +141,10 @@ class Mutator {
     const Slice positions_of_op = record(op).positions;
     for (std::uint32_t at = positions_of_op.first; at < positions_of_op.first + positions_of_op.count; ++at) {
       const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
-      const std::string which = fmt::format("position {}", at - positions_of_op.first);
-      offsets(op, which, program_.positions[at], place);
+      const std::string subject = fmt::format("position {}", at - positions_of_op.first);
+      offsets(op, subject, program_.positions[at], place);
       for (const std::int32_t more : {1, -1}) {
-        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
+        mutant(MutationKind::position, op, fmt::format("{} {:+}", subject, more),
                [&](Program& changed) { place(changed).constant += more; });
       }
     }
@@ -152,14 +152,14 @@ class Mutator {
 
   /// `place` returns the corresponding index of the copy.
   template <class Place>
-  void offsets(OpId op, const std::string& which, const Index& index, const Place& place) {
+  void offsets(OpId op, const std::string& subject, const Index& index, const Place& place) {
     for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
       if (index.terms[axis].scale == 0) {
         continue;
       }
       for (const std::int32_t next : neighbours(index.terms[axis].offset(), extent(axis))) {
         mutant(MutationKind::offset, op,
-               fmt::format("{}: offset {} instead of {}{}", which, next, index.terms[axis].offset(),
+               fmt::format("{}: offset {} instead of {}{}", subject, next, index.terms[axis].offset(),
                            program_.mesh.axes.size() == 1 ? "" : " along " + program_.mesh.axes[axis].name),
                [&](Program& changed) {
                  IndexTerm& term = place(changed).terms[axis];
@@ -169,14 +169,14 @@ class Mutator {
     }
   }
 
-  void index(OpId op, std::uint32_t region, const std::string& which, Index Region::*member) {
-    offsets(op, which, program_.regions[region].*member,
+  void index(OpId op, std::uint32_t region, const std::string& subject, Index Region::*member) {
+    offsets(op, subject, program_.regions[region].*member,
             [&](Program& program) -> Index& { return program.regions[region].*member; });
     for (const std::int32_t more : {1, -1}) {
       Region moved = program_.regions[region];
       (moved.*member).constant += more;
       if (stays_inside(op, moved)) {
-        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
+        mutant(MutationKind::position, op, fmt::format("{} {:+}", subject, more),
                [&](Program& changed) { changed.regions[region] = moved; });
       }
     }
@@ -196,14 +196,14 @@ class Mutator {
     return true;
   }
 
-  void buffer(OpId op, std::uint32_t region, const std::string& which) {
+  void buffer(OpId op, std::uint32_t region, const std::string& subject) {
     const BufferId current = program_.regions[region].buffer;
     const Buffer& used = program_.buffers[position(current)];
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& other = program_.buffers[i];
       const BufferId id{static_cast<std::int32_t>(i)};
       if (id != current && other.rows == used.rows && other.columns == used.columns) {
-        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, used.name),
+        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", subject, other.name, used.name),
                [&](Program& changed) { changed.regions[region].buffer = id; });
       }
     }
