@@ -201,8 +201,8 @@ class SetMaker {
 
   const Program& program_;
   std::map<BlockKey, std::vector<std::vector<std::size_t>>> senders_;
-  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t>
-      placed_by_shift_;  // number of ops that are already in sets
+  /// Number of ops that are already in sets, by axis and shift.
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> placed_by_shift_;
   std::vector<KernelSet> sets_;
 };
 

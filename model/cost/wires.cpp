@@ -221,8 +221,7 @@ void price_pairs(const Program& program, const Sizes& sizes, const Machine& mach
         continue;
       }
       const double limit = shares != nullptr ? shares->limit_of(rank, op).value : 0.0;
-      if (const PricedExchange now{program.ops[op].shape, limit};
-          !last || *last != now) {  // consecutive steps are often equal
+      if (const PricedExchange now{program.ops[op].shape, limit}; !last || *last != now) {  // steps are often equal
         const ExchangeShape& exchange = *exchange_of(program, op);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
         const Bytes bytes = bytes_of(sizes, exchange);

@@ -89,9 +89,8 @@ struct Part {
   std::vector<std::size_t> cells;
 };
 
-/// Returns the number of standard errors that a share `share` of normal errors exceeds, to within 1e-9. Requires 0 <
-/// share
-/// < 0.5.
+/// Returns the number of standard errors that the given share of normal errors exceeds, to within 1e-9. Requires
+/// 0 < share < 0.5.
 double normal_errors_with_share_above(double share) {
   double low = 0.0;
   double high = 40.0;

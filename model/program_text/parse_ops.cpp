@@ -419,7 +419,7 @@ DimensionId one_block_of(const Node& node, const Names& names, std::span<const D
   const Dimension& dimension = dimensions[position(id)];
   if (dimension.blocks != 1) {
     throw Wrong{node.place,
-                fmt::format("attention takes a size from '{}', which is cut into {} blocks; give it one block block",
+                fmt::format("attention takes a size from '{}', which is cut into {} blocks; give it one block",
                             dimension.name, dimension.blocks)};
   }
   return id;

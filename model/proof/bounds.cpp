@@ -69,10 +69,9 @@ class Bounds {
       require(fits(buffer.rows) && fits(buffer.columns), fmt::format("buffer {} has no extent", buffer.name));
       cells = std::min(max_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
     }
-    require(
-        !findings_.empty() || cells * (checked_ranks == Ranks::all ? ranks : 1) <= max_cells,
-        fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer blocks blocks",
-                    max_cells));
+    require(!findings_.empty() || cells * (checked_ranks == Ranks::all ? ranks : 1) <= max_cells,
+            fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer blocks",
+                        max_cells));
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
         require(region_refers(content.here) && names(content.tensor, program_.tensors),

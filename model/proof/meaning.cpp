@@ -116,7 +116,7 @@ Value Meaning::apply(Where where, Function function, std::span<const Value> inpu
     }
   }
   return wrong(where, [&] {
-    return fmt::format("applies to {} a function that the operation does not apply apply", words(inputs[0]));
+    return fmt::format("applies to {} a function that the operation does not apply", words(inputs[0]));
   });
 }
 

@@ -143,7 +143,7 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
 TEST(ScheduleTextMistakes, AreFoundInTheHead) {
   expect_messages({
       {"schema: commfuse.schedule/1", "schema: commfuse.schedule/2",
-       "this version cannot read schema ring.yaml:1:9: 'commfuse.schedule/2'; write commfuse.schedule/1"},
+       "ring.yaml:1:9: this version cannot read schema 'commfuse.schedule/2'; write commfuse.schedule/1"},
       {"name: two-step ring", "nmae: two-step ring",
        "ring.yaml:1:1: key 'name' is missing; add it, as in name: \"my ring\"\n"
        "ring.yaml:2:1: unknown key 'nmae'; did you mean 'name'?"},
