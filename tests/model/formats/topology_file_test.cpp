@@ -170,12 +170,10 @@ TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
   EXPECT_EQ(refusal(read_nccl_topology,
                     "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>"),
             "a.txt:1:1: this is the XML of lstopo, which does not state the rates of links between GPUs; let NCCL "
-            "write the file, "
-            "with NCCL_TOPO_DUMP_FILE");
+            "write the file, with NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<nvidia_smi_log/>"),
             "a.txt:1:1: this is `nvidia-smi -q -x`, which does not describe the links between GPUs; let NCCL write the "
-            "file, with "
-            "NCCL_TOPO_DUMP_FILE");
+            "file, with NCCL_TOPO_DUMP_FILE");
 }
 
 TEST(NcclTopology, UnknownElementsAreNamed) {
@@ -202,8 +200,7 @@ TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
                     "<system>\n<cpu host_hash=\"0x1\" numaid=\"0\"/>\n<cpu host_hash=\"0x1\" numaid=\"1\"/>\n"
                     "<cpu host_hash=\"0x2\" numaid=\"0\"/></system>"),
             "a.txt:4:1: this CPU and the previous one are in different hosts (host_hash); let NCCL write the file of "
-            "one node, "
-            "with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
+            "one node, with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
 }
 
 TEST(NcclTopology, FilesOfStrangersHaveLimits) {

@@ -112,8 +112,7 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
        "ring.yaml:19:91: the rows of out are tokens*1, but the rows of the queries are tokens*2; make them equal"},
       {"causal: true, in: [", "causal: true, positions: [\"0\", \"1\"], in: [",
        "ring.yaml:19:79: there are 2 positions, but the queries have 1 regions; write one position for each region, as "
-       "in "
-       "positions: [\"2*tp\"], or remove positions"},
+       "in positions: [\"2*tp\"], or remove positions"},
       {"causal: true, in: [", "causal: true, positions: 0, in: [",
        "ring.yaml:19:79: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
       {"causal: true, in: [", "causal: true, positions: [\"1\"], in: [",
