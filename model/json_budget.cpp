@@ -26,7 +26,7 @@ void JsonBudget::refuse_keys() const {
 
 void JsonBudget::refuse_size() const {
   throw ConfigError(
-      fmt::format("{}: it takes more than {} MiB of memory; give a part of it", place_, max_bytes >> 20U));
+      fmt::format("{}: it needs more than {} MiB of memory; give a part of it", place_, max_bytes >> 20U));
 }
 
 std::string line_and_column(std::string_view text, std::size_t byte) {

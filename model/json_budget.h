@@ -36,8 +36,8 @@ class JsonBudget {
   /// `place` begins every message.
   JsonBudget(std::string place, const Limits& limits) : place_(std::move(place)), limits_(limits) {}
 
-  /// begin_list(), begin_object() and key() throw ConfigError when a limit is passed. `depth` counts the lists and
-  /// objects around the one that begins.
+  /// begin_list(), begin_object() and key() throw ConfigError when a limit is exceeded. `depth` is the number of open
+  /// lists and objects around the new one.
   void begin_list(int depth) { begin(depth); }
   void begin_object(int depth) {
     if (++taken_.objects > limits_.objects) {
@@ -117,7 +117,7 @@ void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t eve
 
 /// Callback of nlohmann's parser for long documents: passes each value at nesting level `depth` to `take` when the
 /// value ends, then drops it. The library visits every kept value whenever an object ends, so at most 1,000 may be kept
-/// at once.
+/// at a time.
 template <class Json, class Take>
 class TakeAndForget {
  public:
@@ -166,11 +166,11 @@ class JsonCounter {
   explicit JsonCounter(const std::string& place) : budget_(place, {.keys = max_keys<Json>}) {}
 
   bool null() { return value(); }
-  bool boolean(bool /*is*/) { return value(); }
-  bool number_integer(typename Json::number_integer_t /*is*/) { return value(); }
-  bool number_unsigned(typename Json::number_unsigned_t /*is*/) { return value(); }
-  bool number_float(typename Json::number_float_t /*is*/, const std::string& /*text*/) { return value(); }
-  bool binary(typename Json::binary_t& /*is*/) { return value(); }
+  bool boolean(bool /*value*/) { return value(); }
+  bool number_integer(typename Json::number_integer_t /*value*/) { return value(); }
+  bool number_unsigned(typename Json::number_unsigned_t /*value*/) { return value(); }
+  bool number_float(typename Json::number_float_t /*value*/, const std::string& /*text*/) { return value(); }
+  bool binary(typename Json::binary_t& /*value*/) { return value(); }
   bool string(std::string& text) {
     budget_.text(text.size());
     return true;

@@ -44,7 +44,7 @@ constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is 
 constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
 constexpr int max_split_shift = 6;               // at most 64 parts
 constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
-constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the space
+constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the capacity
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
@@ -58,11 +58,11 @@ constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[
 /// Inputs to the choice of a tile, in addition to the GEMM.
 struct Speeds {
   int sms = 0;
-  double per_sm = 0.0;                         // 1 / sms
-  double wave_quantum = 0.0;                   // GemmParameters::wave_quantum
-  double a_cell_wave = 0.0;                    // seconds per wave and cell of a tile, at any depth
-  double a_fed_flop = 0.0;                     // seconds for the operands of a FLOP of a 256 x 128 tile; 0: unlimited
-  std::array<double, speed_classes> a_flop{};  // seconds per FLOP of a k loop on one SM, by class
+  double per_sm = 0.0;                                   // 1 / sms
+  double wave_quantum = 0.0;                             // GemmParameters::wave_quantum
+  double seconds_per_cell = 0.0;                         // seconds per wave and cell of a tile, at any depth
+  double fed_seconds_per_flop = 0.0;                     // of operands, for a tile of 256 x 128; 0: unlimited
+  std::array<double, speed_classes> seconds_per_flop{};  // seconds per FLOP of a k loop on one SM, by class
 };
 
 /// One choice of tile and split.
@@ -81,13 +81,14 @@ double hbm_rate(const Accelerator& accelerator, const GemmParameters& parameters
                   static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
 }
 
-/// Returns the part that stays in a cache of `room` bytes if `between` bytes pass before it is used again.
-double share_kept(double between, double room) {
-  return room > 0.0 ? std::clamp(1.0 + (1.0 - between / room) / spill, 0.0, 1.0) : 0.0;
+/// Returns the share of a tensor that stays in a cache of `capacity` bytes if `between` bytes pass before the tensor is
+/// used again.
+double share_kept(double between, double capacity) {
+  return capacity > 0.0 ? std::clamp(1.0 + (1.0 - between / capacity) / spill, 0.0, 1.0) : 0.0;
 }
 
-/// Returns the part of `weights` bytes that the L2 still holds from the previous call. `rest` is the bytes of input and
-/// output.
+/// Returns the share of `weights` bytes that the L2 still holds from the previous call. `rest` is the bytes of input
+/// and output.
 double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                   double weights, double rest) {
   if (size.weight_copies == 0) {
@@ -117,14 +118,14 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
 }
 
 /// Returns the time to convert the activations from 16 bits. A byte that the L2 still holds costs less. Lines are
-/// replaced at random, so the share h that stays is exp(-(1 - h) x / room) for x bytes between two uses; its square
-/// form is within 5 points of that.
+/// replaced at random, so the share h that stays is exp(-(1 - h) x / cache) for x bytes between two uses; (cache / x)^2
+/// is within 5 percentage points of that.
 double conversion_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                           double rate) {
   const double converted = bytes(size.m, size.k, size.dtype);
   const double between = converted + bytes(size.m, size.k, DType::bf16);
-  const double room = cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count);
-  const double kept = between <= room ? 1.0 : (room / between) * (room / between);
+  const double cache = cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count);
+  const double kept = between <= cache ? 1.0 : (cache / between) * (cache / between);
   const double cost = kept * parameters.cached_conversion_cost.value + (1.0 - kept);
   return parameters.conversion_passes.value * cost * converted / rate;
 }
@@ -146,24 +147,24 @@ double power_seconds(const GemmParameters& parameters, const GemmSize& size, dou
 Speeds speeds_of(const Accelerator& accelerator, const MatrixUnit& unit, int sms) {
   const GemmParameters& gemm = unit.gemm;
   const double feed = gemm.operand_feed.value;
-  const double whole = accelerator.sms / (unit.dense_peak.value.value * gemm.loop_efficiency.value);
+  const double base = accelerator.sms / (unit.dense_peak.value.value * gemm.loop_efficiency.value);
   return {.sms = sms,
           .per_sm = 1.0 / sms,
           .wave_quantum = gemm.wave_quantum.value,
-          .a_cell_wave = to_seconds(gemm.wave_overhead.value) / overhead_cells,
-          .a_fed_flop = feed > 0.0 ? 1.0 / (unit.dense_peak.value.value * feed) : 0.0,
-          .a_flop = {whole / gemm.tile_256x128.value, whole, whole / gemm.tile_64x256.value,
-                     whole / gemm.tile_128x64.value, whole / gemm.tile_64x64.value}};
+          .seconds_per_cell = to_seconds(gemm.wave_overhead.value) / overhead_cells,
+          .fed_seconds_per_flop = feed > 0.0 ? 1.0 / (unit.dense_peak.value.value * feed) : 0.0,
+          .seconds_per_flop = {base / gemm.tile_256x128.value, base, base / gemm.tile_64x256.value,
+                               base / gemm.tile_128x64.value, base / gemm.tile_64x64.value}};
 }
 
 /// Counts the tiles of each kind that cover the GEMM.
 TileCounts count_tiles(const GemmSize& size) {
-  const auto along = [](std::int64_t extent) {
+  const auto tiles_along = [](std::int64_t extent) {
     return std::array<std::int64_t, lengths.size()>{(extent + 63) / 64, (extent + 127) / 128, (extent + 191) / 192,
                                                     (extent + 255) / 256};
   };
-  const auto rows = along(size.m);
-  const auto columns = along(size.n);
+  const auto rows = tiles_along(size.m);
+  const auto columns = tiles_along(size.n);
   TileCounts counts{};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     counts[i] = rows[tiles[i].m] * columns[tiles[i].n];
@@ -191,32 +192,32 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
 }
 
 /// Returns the time of a FLOP in the k loop of one tile. All SMs that have work share the rate of operands.
-double seconds_a_flop(const Tile& tile, std::int64_t units, const Speeds& speeds) {
-  const double multiplied = speeds.a_flop[tile.speed];
-  if (speeds.a_fed_flop == 0.0) {
+double flop_seconds(const Tile& tile, std::int64_t units, const Speeds& speeds) {
+  const double multiplied = speeds.seconds_per_flop[tile.speed];
+  if (speeds.fed_seconds_per_flop == 0.0) {
     return multiplied;
   }
   const auto busy = static_cast<double>(std::min<std::int64_t>(units, speeds.sms));
-  const double fed = operands_of(tile) * busy * speeds.a_fed_flop;
+  const double fed = operands_of(tile) * busy * speeds.fed_seconds_per_flop;
   return std::sqrt(multiplied * multiplied + fed * fed);
 }
 
-/// Returns the fastest tile. If the k loop is split, only tiles whose parts fit in one wave or are deep are considered,
-/// and there may be no such tile.
+/// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if
+/// there is none, the choice's `loops` stays infinite.
 Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
   const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;
-  const double flops_a_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
-  const bool is_any_number = split_shift == 0 || (k >> split_shift) >= deep_part;
+  const double flops_per_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
+  const bool may_fill_several_waves = split_shift == 0 || (k >> split_shift) >= deep_part;
   Choice best;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const std::int64_t units = counts[i] << split_shift;
-    if (!is_any_number && units > speeds.sms) {
+    if (!may_fill_several_waves && units > speeds.sms) {
       continue;
     }
-    const double a_wave = static_cast<double>(cells_of(tiles[i])) *
-                          (flops_a_cell * seconds_a_flop(tiles[i], units, speeds) + speeds.a_cell_wave);
-    const double loops = effective_waves(units, speeds) * a_wave;
+    const double wave_seconds = static_cast<double>(cells_of(tiles[i])) *
+                                (flops_per_cell * flop_seconds(tiles[i], units, speeds) + speeds.seconds_per_cell);
+    const double loops = effective_waves(units, speeds) * wave_seconds;
     if (loops < best.loops) {
       best = {loops, i, units};
     }
@@ -233,7 +234,7 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
 }
 
 /// Returns the greater of two times that mostly hide each other, plus the visible part of the lesser.
-double beside(double a, double b, double unhidden) {
+double overlapped(double a, double b, double unhidden) {
   const double greater = std::max(a, b);
   const double lesser = std::min(a, b);
   return greater + unhidden * lesser * (lesser / greater);
@@ -287,7 +288,7 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
       break;
     }
     const Choice choice = fastest_tile(counts, speeds, size.k, shift);
-    const double seconds = beside(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
+    const double seconds = overlapped(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
                            join_seconds(parameters, size, splits, rate);
     if (seconds < shortest) {
       shortest = seconds;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of one GEMM on a budget of SMs, the smallest over a few tiles and splits of the k loop:
+// Time of one GEMM on a budget of SMs: the shortest over a few tiles and splits of the k loop.
 //
-//   time   = max(kernel floor, ramp + conversion + (work beside memory) + join)
+//   time   = max(kernel floor, ramp + conversion + overlapped(work, memory) + join)
 //   work   = (loops^4 + power^4)^(1/4)
 //   loops  = waves x tile_m tile_n x (2 k / splits x seconds a FLOP + wave overhead / 128^2)
 //   seconds a FLOP = ((1 / the tile's rate)^2 + (busy SMs x o / (operand feed x dense peak))^2)^(1/2)
@@ -9,15 +9,15 @@
 //   waves  = f + wave quantum x (ceil(f) - f)                            f = tiles x splits / sms, at least 1
 //   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
 //   memory = (cached share of k n + cached share of m k + cost of m n) bytes / HBM rate
-//   beside: greater + unhidden x lesser^2 / greater
-//   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
+//   overlapped(a, b) = greater + unhidden x lesser^2 / greater
+//   join   = split overhead + join cost x partial results / HBM rate    only when the k loop is split
 //   conversion = conversion passes x cost of a byte x m k bytes / HBM rate    of the activations, into this dtype
 //
 // Weights are cold except in benchmarks that alternate between a few copies. Copies that fit into `resident_share` of
 // the L2 together with input and output stay there; from a tenth above that size nothing stays, and the share falls
-// linearly in between.
-// By the same rule an output stays in the L2 if it fits into `resident_output_share` with input and weights. A byte
-// then takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
+// linearly in between. By the same rule an output stays in the L2 if it fits into `resident_output_share` with input
+// and weights. A byte then costs `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three
+// quarters of the L2.
 //
 // Operands reach the SMs from the L2 at a limited rate, which all busy SMs share: a small tile needs more of them per
 // FLOP, so it runs near the peak on a few SMs and far below it on all of them.
@@ -29,8 +29,8 @@
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
 // idle, or into parts at least 2,560 deep: from that depth, public A100 times step by half waves instead of whole ones.
 // Power, not full waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The roots, the
-// form of `beside` and the cached share are this project's approximations. A GEMM that adds to its output also reads m
-// n elements from HBM at full cost, because the L2 no longer holds what an earlier GEMM wrote.
+// form of `overlapped` and the cached share are this project's approximations. A GEMM that adds to its output also
+// reads m n elements from HBM at full cost, because the L2 no longer holds what an earlier GEMM wrote.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ struct GemmSize {
   std::optional<DType> out = {};  ///< Dtype of the output, if it differs.
   double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: the bits of dtype.
   bool accumulate = false;        ///< Adds to the output, which is therefore read as well.
-  Flops run{};  ///< FLOPs of all GEMMs that run back to back, if it is one of several; they set how hot the chip is.
+  Flops run{};  ///< FLOPs of the run of back-to-back GEMMs that includes this one; they set how hot the chip is.
   /// Largest number of copies of the weights between which a benchmark alternates; it uses as many as fill the L2. 0:
   /// the weights are cold, as in a model.
   int weight_copies = 0;

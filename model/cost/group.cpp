@@ -26,7 +26,7 @@ Duration at_least(Duration time, Bytes total, double least) {
 }
 
 /// Position of a group on the nodes that hold its members.
-struct Lie {
+struct Placement {
   int nodes = 0;
   int least = 0;
   std::vector<int> counts;  // distinct numbers of members on a node
@@ -39,47 +39,47 @@ struct EqualGroups {
   std::int64_t gpus_per_node = 1;
 };
 
-/// Returns the position of the members first, first + stride and so on. The pattern over nodes repeats, so that even
-/// for a billion members only one period and the end are examined.
-Lie lie_of(std::int64_t first, const EqualGroups& groups) {
+/// Returns the position of the members first, first + stride and so on. The pattern over nodes repeats, so even for a
+/// billion members only the first two periods and the end are examined.
+Placement placement_of(std::int64_t first, const EqualGroups& groups) {
   const std::int64_t stride = groups.stride;
   const std::int64_t ranks = groups.ranks;
   const std::int64_t gpus_per_node = groups.gpus_per_node;
   const std::int64_t period = std::lcm(stride, gpus_per_node);
-  const std::int64_t of_a_period = period / stride;
-  Lie lie;
+  const std::int64_t members_per_period = period / stride;
+  Placement placement;
   std::int64_t next = 0;
-  const auto look_up_to = [&](std::int64_t last) {
+  const auto visit_up_to = [&](std::int64_t last) {
     while (next < last) {
       const std::int64_t gpu = first + next * stride;
       const std::int64_t end = (gpu / gpus_per_node + 1) * gpus_per_node;
       const std::int64_t members = std::min(ranks - next, (end - gpu + stride - 1) / stride);
       const auto count = static_cast<int>(members);
-      lie.least = lie.nodes == 0 ? count : std::min(lie.least, count);
-      if (std::find(lie.counts.begin(), lie.counts.end(), count) == lie.counts.end()) {
-        lie.counts.push_back(count);
+      placement.least = placement.nodes == 0 ? count : std::min(placement.least, count);
+      if (std::find(placement.counts.begin(), placement.counts.end(), count) == placement.counts.end()) {
+        placement.counts.push_back(count);
       }
       next += members;
-      ++lie.nodes;
+      ++placement.nodes;
     }
   };
-  look_up_to(std::min(ranks, 2 * of_a_period));
-  const std::int64_t periods = (ranks - next) / of_a_period;
-  next += periods * of_a_period;
-  lie.nodes += static_cast<int>(periods * (period / std::max(stride, gpus_per_node)));
-  look_up_to(ranks);
-  return lie;
+  visit_up_to(std::min(ranks, 2 * members_per_period));
+  const std::int64_t periods = (ranks - next) / members_per_period;
+  next += periods * members_per_period;
+  placement.nodes += static_cast<int>(periods * (period / std::max(stride, gpus_per_node)));
+  visit_up_to(ranks);
+  return placement;
 }
 
-/// Returns true if `first` is faster than `other`, so that all ranks wait for `other`.
-bool is_faster(const Lie& first, const Lie& other) {
+/// Returns true if a group placed as `first` is faster than one placed as `other`.
+bool is_faster(const Placement& first, const Placement& other) {
   return (first.nodes == 1) != (other.nodes == 1)
              ? first.nodes == 1
              : std::pair(first.least, -first.nodes) > std::pair(other.least, -other.nodes);
 }
 
-/// Returns true if all groups have the same position on their nodes as the first.
-bool lie_alike(const EqualGroups& groups) {
+/// Returns true if all groups have the same position on their nodes as the first group.
+bool have_equal_placements(const EqualGroups& groups) {
   const auto [stride, ranks, gpus_per_node] = groups;
   const std::int64_t block = stride * ranks;
   return gpus_per_node % block == 0 || stride % gpus_per_node == 0 ||
@@ -88,9 +88,9 @@ bool lie_alike(const EqualGroups& groups) {
 
 /// Returns the slowest position among the groups of the first `gpus` GPUs. A group that begins a whole number of nodes
 /// later has the same position.
-Lie slowest_lie(const EqualGroups& groups, std::int64_t gpus) {
-  Lie slowest = lie_of(0, groups);
-  if (lie_alike(groups)) {
+Placement slowest_placement(const EqualGroups& groups, std::int64_t gpus) {
+  Placement slowest = placement_of(0, groups);
+  if (have_equal_placements(groups)) {
     return slowest;
   }
   const auto [stride, ranks, gpus_per_node] = groups;
@@ -98,25 +98,26 @@ Lie slowest_lie(const EqualGroups& groups, std::int64_t gpus) {
   const std::int64_t blocks = std::min(gpus, std::lcm(block, gpus_per_node)) / block;
   for (std::int64_t begin = 0; begin < blocks * block; begin += block) {
     for (std::int64_t first = begin; first < begin + std::min(stride, gpus_per_node); ++first) {
-      Lie lie = lie_of(first, groups);
-      if (is_faster(slowest, lie)) {
-        slowest = std::move(lie);
+      Placement placement = placement_of(first, groups);
+      if (is_faster(slowest, placement)) {
+        slowest = std::move(placement);
       }
     }
   }
   return slowest;
 }
 
-/// Returns the parameters inside a node for members `stride` apart; `group` owns them when they are not the machine's.
+/// Returns the parameters inside a node for members `stride` apart; `group` owns them when they are not the
+/// machine's.
 const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t stride, int members, Group& group) {
   if (stride == 1 || members == 1) {
     return collective_over(machine, 0, members);
   }
-  const auto apart = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
-  const int counted = std::min(members, machine.gpus_per_node / apart);  // the stride may not divide the node
+  const auto spacing = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
+  const int counted = std::min(members, machine.gpus_per_node / spacing);  // the stride may not divide the node
   const double part = machine.strided_rates == nullptr || counted < 2
                           ? 1.0
-                          : machine.strided_rates->of_whole({.stride = apart, .ranks = counted});
+                          : machine.strided_rates->of_whole({.stride = spacing, .ranks = counted});
   if (part == 1.0) {
     return machine.link.collective;
   }
@@ -125,11 +126,11 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
   return *group.parts.back();
 }
 
-/// Returns the number of GPUs of a node, over all groups, that send to other nodes at once. If most groups are inside a
-/// node, a group across nodes is assumed to send alone.
+/// Returns the number of GPUs of a node, over all groups, that send to other nodes simultaneously. If most groups are
+/// inside a node, a group across nodes is assumed to send alone.
 int busy_across(const Machine& machine, const EqualGroups& groups, std::int64_t gpus) {
-  const bool few = groups.stride == 1 && groups.ranks < machine.gpus_per_node;
-  return few ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
+  const bool mostly_inside = groups.stride == 1 && groups.ranks < machine.gpus_per_node;
+  return mostly_inside ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
 }
 
 /// Returns the network's parameters for a group with some of the GPUs per node that send; `group` owns them when they
@@ -145,18 +146,18 @@ const CollectiveParameters& across_nodes(const Machine& machine, const SendingGp
 }
 
 /// Sets the least time per byte. A port carries all bytes except the rank's own share. A node with m of n members
-/// receives the shares of the n - m other members, or in an all-to-all what each of these has for each of its m
-/// members.
-void set_least(const Machine& machine, const Lie& lie, Group& group) {
+/// receives the shares of the n - m other members or, in an all-to-all, what each of these members sends to each of its
+/// m members.
+void set_least(const Machine& machine, const Placement& placement, Group& group) {
   const double ranks = group.ranks;
-  const bool across = lie.nodes > 1;
-  const bool inside = !across || std::ranges::any_of(lie.counts, [](int members) { return members > 1; });
-  const double of_nic = across ? machine.network->capacity.value : 0.0;
-  const double port = (inside ? machine.link.capacity.value : 0.0) + of_nic;
+  const bool across = placement.nodes > 1;
+  const bool inside = !across || std::ranges::any_of(placement.counts, [](int members) { return members > 1; });
+  const double nic_rate = across ? machine.network->capacity.value : 0.0;
+  const double port = (inside ? machine.link.capacity.value : 0.0) + nic_rate;
   group.least_once = (ranks - 1.0) / ranks / port;
   group.least_to_all = group.least_once;
-  for (const int members : across ? lie.counts : std::vector<int>{}) {
-    const double from_others = (ranks - members) / ranks / (std::max(1, machine.nics_per_node) * of_nic);
+  for (const int members : across ? placement.counts : std::vector<int>{}) {
+    const double from_others = (ranks - members) / ranks / (std::max(1, machine.nics_per_node) * nic_rate);
     group.least_once = std::max(group.least_once, from_others);
     group.least_to_all = std::max(group.least_to_all, members * from_others);
   }
@@ -191,21 +192,22 @@ Group group_of(const Machine& machine, const GroupLayout& layout) {
             gpus <= total_gpus(machine),
         "the groups fit the machine");
   const EqualGroups groups{.stride = stride, .ranks = ranks, .gpus_per_node = machine.gpus_per_node};
-  const Lie lie = slowest_lie(groups, gpus);
-  Group group{.ranks = static_cast<int>(ranks), .nodes = lie.nodes};
-  set_least(machine, lie, group);
-  if (lie.nodes == 1) {
+  const Placement placement = slowest_placement(groups, gpus);
+  Group group{.ranks = static_cast<int>(ranks), .nodes = placement.nodes};
+  set_least(machine, placement, group);
+  if (placement.nodes == 1) {
     group.wires = &inside_a_node(machine, stride, group.ranks, group);
     return group;
   }
   const int busy = busy_across(machine, groups, gpus);
-  for (const int members : lie.counts) {
+  for (const int members : placement.counts) {
     group.spreads.push_back(
         {.gpus_of_a_node = members,
          .inside = members == 1 ? nullptr : &inside_a_node(machine, stride, members, group),
          .rate_out = rate_across(machine, {.of_group = members, .of_node = std::max(members, busy)})});
   }
-  group.wires = &across_nodes(machine, {.of_group = lie.least, .of_node = std::max(lie.least, busy)}, group);
+  group.wires =
+      &across_nodes(machine, {.of_group = placement.least, .of_node = std::max(placement.least, busy)}, group);
   return group;
 }
 

@@ -14,16 +14,16 @@
 
 namespace commfuse {
 
-/// Ranks of one collective while all groups of the same layout run it at once. Points into its machine, which must
-/// outlive it.
+/// Ranks of one collective while all groups of the same layout run it simultaneously. Points into its machine, which
+/// must outlive it.
 struct Group {
   const CollectiveParameters* wires = nullptr;  ///< Parameters inside a node, or across nodes.
   int ranks = 1;
   int nodes = 1;
   std::vector<Spread> spreads;  ///< For several nodes: one entry per distinct number of its GPUs on a node.
   double stretch = 1.0;         ///< Factor on its price, for the wait for the slowest member.
-  /// Least seconds per byte of the whole at nominal rates, through a member's port or the NICs of one of its nodes: for
-  /// collectives in which every byte crosses once, and for an all-to-all.
+  /// Least seconds per byte of the total at nominal rates, through a member's port or the NICs of one of its nodes:
+  /// `least_once` for collectives in which every byte crosses once, `least_to_all` for an all-to-all.
   double least_once = 0.0;
   double least_to_all = 0.0;
   /// Owns the parameters to which `wires` and `inside` point if the group gets only a part of the machine's rates.
@@ -44,9 +44,9 @@ struct GroupLayout {
   std::optional<std::int64_t> gpus = std::nullopt;
 };
 
-/// Returns the slowest of the groups. Inside a node, the group uses the node's collective parameters or a part of them.
-/// Across nodes, it uses the network's (collective_across), for as many members per node as the node with the fewest
-/// members has. So groups that span two nodes and a last node that is not full are included.
+/// Returns the slowest group of the layout. Inside a node, the group uses the node's collective parameters or a part of
+/// them. Across nodes, it uses the network's (collective_across), for as many members per node as the node with the
+/// fewest members has. So groups that span two nodes and a last node that is not full are included.
 Group group_of(const Machine& machine, const GroupLayout& layout);
 
 /// Returns the group of a collective on an axis: rank r runs on GPU r, and the groups at all other coordinates run the

@@ -83,13 +83,14 @@ struct SliceTimes {
 Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, const Accelerator& accelerator) {
   const double whole = to_seconds(times.part);
   const double cut = std::max(0.0, to_seconds(times.own_kernel) - whole);
-  const double left = std::max(1, accelerator.sms - site.sms.value);
-  return op_time(site.product_time.value * (whole + site.cut_cost.value * cut) * accelerator.sms / left,
+  const double remaining_sms = std::max(1, accelerator.sms - site.sms.value);
+  return op_time(site.product_time.value * (whole + site.cut_cost.value * cut) * accelerator.sms / remaining_sms,
                  "a GEMM of an implementation");
 }
 
 /// Returns the time of a part of a kernel if every shard were a separate GEMM; zero for other ops.
-Duration own_time(const Program& program, const Sizes& sizes, const Accelerator& accelerator, const GemmShape& gemm) {
+Duration time_of_separate_shards(const Program& program, const Sizes& sizes, const Accelerator& accelerator,
+                                 const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {
     return {};
   }
@@ -100,7 +101,7 @@ Duration own_time(const Program& program, const Sizes& sizes, const Accelerator&
   return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
 }
 
-/// Returns the least time of a transfer by its transport.
+/// Returns the shortest time that the transport allows for a transfer.
 Duration transfer_time(Bytes bytes, const ImplementedSite& site, const Link& link) {
   const double share = site.rate_share.value * link.nominal_rate.value.value;
   const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
@@ -132,9 +133,9 @@ std::string_view name_of(Transport transport) {
 
 /// Source: ParallelKittens (arXiv 2511.13940), with 450 GB/s on H100 and 900 GB/s on B200.
 Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) {
-  const bool is_new = generation == NcclGeneration::blackwell;
+  const bool is_blackwell = generation == NcclGeneration::blackwell;
   const auto measured = [&](double hopper, double blackwell) {
-    return Parameter<double>{is_new ? blackwell / 900.0 : hopper / 450.0, 0.05, Provenance::published,
+    return Parameter<double>{is_blackwell ? blackwell / 900.0 : hopper / 450.0, 0.05, Provenance::published,
                              "arXiv 2511.13940, rates by transport"};
   };
   switch (transport) {
@@ -155,10 +156,10 @@ std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites)
     if (parameter.standard_error == 0.0 || name == "residual") {
       return;
     }
-    const auto was = parameter;
+    const auto original = parameter;
     parameter.value = raised(parameter.value, 1.0 + parameter.standard_error);
-    raised_sites.push_back({name, was.standard_error, was.provenance, was.source, changed});
-    parameter = was;
+    raised_sites.push_back({name, original.standard_error, original.provenance, original.source, changed});
+    parameter = original;
   });
   return raised_sites;
 }
@@ -197,18 +198,18 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
                Costs& costs) {
   if (program.mesh.ranks() == 1) {
-    return;  // nothing overlaps
+    return;  // a single rank has no transfers
   }
   const Sides sides(program);
   const Accelerator& accelerator = machine.accelerator;
-  std::set<BufferId> called;  // by weight
+  std::set<BufferId> called_weights;  // weights of the GEMMs whose cost per call is already included
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     const ImplementedSite& site = sides.of(op, sites);
     const Shape& shape = program.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      const bool is_call = called.insert(buffer_of(program, program.inputs_of(op).back())).second;
-      const Duration own_kernel = own_time(program, sizes, accelerator, *gemm);
+      const bool is_call = called_weights.insert(buffer_of(program, program.inputs_of(op).back())).second;
+      const Duration own_kernel = time_of_separate_shards(program, sizes, accelerator, *gemm);
       for_each_price(costs, i, [&](Duration& price) {
         price = implemented_gemm({.part = price, .own_kernel = own_kernel}, site, accelerator) +
                 (is_call ? site.per_call.value : Duration{});

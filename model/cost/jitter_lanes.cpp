@@ -110,7 +110,7 @@ COMMFUSE_AVX2 inline FourCells load_cells(const Cell* cells, __m256i places) {
   return {_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)};
 }
 
-// Does what stretch_portable does, four at a time.
+// Computes the same as stretch_portable, four values per iteration.
 COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* words, const double* rank_factors,
                                 std::size_t count, double* times) {
   const __m128i stalls = _mm_set1_epi32(static_cast<int>(run.stalls));
@@ -137,7 +137,7 @@ COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* word
 
 #undef COMMFUSE_AVX2
 
-// g++ 12 warns of its own headers, in which some AVX-512 intrinsics start from an uninitialised vector.
+// g++ 12 warns about its own headers, in which some AVX-512 intrinsics start from an uninitialised vector.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #if !defined(__clang__)
@@ -201,7 +201,7 @@ COMMFUSE_AVX512 inline __m512d load_cell_pairs(const Cell* cells, const std::int
   return _mm512_insertf64x4(_mm512_castpd256_pd512(front), back, 1);
 }
 
-// Does what stretch_portable does, eight at a time, and the last four with AVX2.
+// Computes the same as stretch_portable, eight values per iteration; AVX2 computes the last four if they remain.
 COMMFUSE_AVX512 bool stretch_avx512(const StretchRun& run, const std::uint32_t* words, const double* rank_factors,
                                     std::size_t count, double* times) {
   const __m256i stalls = _mm256_set1_epi32(static_cast<int>(run.stalls));

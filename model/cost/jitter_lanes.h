@@ -26,13 +26,13 @@ struct PhiloxRun {
 /// Constants that all times of a run share.
 struct StretchRun {
   std::span<const QuantileTable::Cell> cells;
-  std::uint32_t stalls = 0;  ///< words below it stall; their factor is 1 here
+  std::uint32_t stalls = 0;  ///< words below this number stall; their factor is 1 here
   std::uint32_t last = 0;    ///< largest index of the table, a word minus `stalls`
   double nominal = 0.0;      ///< in whole picoseconds
 };
 
 struct JitterLanes {
-  /// Writes four words per block, one block after another. `words` needs room for `blocks` rounded up to a multiple of
+  /// Writes four words per block, one block after another. `words` needs space for `blocks` rounded up to a multiple of
   /// eight.
   void (*words)(const PhiloxRun& run, std::uint32_t* words);
   /// Computes times[i] = nominal x rank_factors[i] x factor(words[i]), to the nearest whole picosecond (half to even),

@@ -58,9 +58,9 @@ JitterSampler::JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t 
   check(ranks >= 1 && lanes >= words_of_block && lanes % words_of_block == 0 && lanes <= words_at_once,
         "samples come in fours");
   const std::size_t blocks = ranks_ * lanes_ / words_of_block;
-  const std::size_t room = (blocks + 7) / 8 * 8 + 8;
-  counter_groups_.assign(room, 0);
-  counter_ranks_.assign(room, 0);
+  const std::size_t padded_blocks = (blocks + 7) / 8 * 8 + 8;
+  counter_groups_.assign(padded_blocks, 0);
+  counter_ranks_.assign(padded_blocks, 0);
   ones_.assign(ranks_ * lanes_, 1.0);
   rank_factors_ = ones_;
   words_.assign(words_at_once, 0);
@@ -114,7 +114,7 @@ void JitterSampler::sample_ranks(std::size_t op, RankRun ranks, std::span<const 
     draw_words(ranks, key);
   }
   const bool one_price = nominal.size() == 1;
-  const std::size_t count = one_price ? ranks.count * lanes_ : lanes_;  // times that share one price
+  const std::size_t count = one_price ? ranks.count * lanes_ : lanes_;  // number of times that share one price
   for (std::size_t at = 0; at < ranks.count * lanes_; at += count) {
     const double price = nominal[one_price ? 0 : ranks.first + at / lanes_];
     if (kernel == nullptr) {
@@ -143,7 +143,7 @@ void JitterSampler::add_stalls(const DrawKey& key, std::span<const std::uint32_t
       }
     }
   };
-  // Stalls are rare: sixteen words at once are compared, and hardly ever one by one.
+  // Stalls are rare, so words are compared in groups of sixteen; only a group with a stall is searched word by word.
   constexpr std::size_t together = 16;
   std::size_t at = 0;
   for (; at + together <= words.size(); at += together) {

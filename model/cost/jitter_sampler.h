@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws op times for many samples at once: the fast path of Monte Carlo. A sample is one run: its own ranks and
-// kernels.
+// Draws op times for batches of samples: the fast path of Monte Carlo. A sample is one simulated run, with its own
+// draws for ranks and kernels.
 #pragma once
 
 #include <cstddef>

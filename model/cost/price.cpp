@@ -43,7 +43,7 @@ class Pricer {
         sizes_(sizes),
         machine_(machine),
         kernel_(options.attention),
-        products_(options.products),
+        gemm_dtype_(options.products),
         window_(options.window),
         weight_bits_(options.weight_bits),
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
@@ -55,18 +55,18 @@ class Pricer {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
     const std::vector<std::int32_t> first = positions_at(program_, op, coordinates);
-    double seen = 0.0;      // in pairs of blocks
-    std::int32_t last = 0;  // end of the keys that some query sees
+    double block_pairs_seen = 0.0;  // pairs of a query block and a key block
+    std::int32_t last = 0;          // end of the keys that some query sees
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const double rows = queries[i].rows;
-      seen += rows * (shape.causal ? first[i] + rows / 2.0 : shape.keys.blocks);
+      block_pairs_seen += rows * (shape.causal ? first[i] + rows / 2.0 : shape.keys.blocks);
       last = std::max(last, shape.causal ? first[i] + queries[i].rows : shape.keys.blocks);
     }
     const double block_pairs = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
     const AttentionSize size = attention_size(shape, sizes_);
     QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
                    .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
-                   .share = seen / block_pairs};
+                   .share = block_pairs_seen / block_pairs};
     if (window_.keys > 0 && shape.causal && kernel_ == AttentionKernel::fused) {  // other kernels compute all scores
       see_window(rows, shape, size, queries, first);
     }
@@ -76,23 +76,23 @@ class Pricer {
   }
 
   [[nodiscard]] Duration time(const Shape& shape, int sms) const {
-    return std::visit([&](const auto& kind) { return of(kind, sms); }, shape);
+    return std::visit([&](const auto& kind) { return duration_of(kind, sms); }, shape);
   }
 
   /// Returns the part of a transfer's time in which it needs no wire; zero for other ops. Assumes that an exchange
   /// stays inside a node.
   [[nodiscard]] Duration latency(const Shape& shape) const {
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-      return of(*collective, Bytes{});
+      return duration_of(*collective, Bytes{});
     }
     return std::holds_alternative<ExchangeShape>(shape) ? p2p_time(machine_.link, Bytes{}) : Duration{};
   }
 
   /// Returns the time on a lane of kind kernel, where sums add no time.
-  [[nodiscard]] Duration time_in_kernel(const Shape& shape, double seconds_a_byte) const {
+  [[nodiscard]] Duration time_in_kernel(const Shape& shape, double seconds_per_byte) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
     const double bytes = exchange != nullptr ? static_cast<double>(load_of(*exchange, sizes_).count) : 0.0;
-    return op_time(bytes * seconds_a_byte, "an exchange inside a kernel");
+    return op_time(bytes * seconds_per_byte, "an exchange inside a kernel");
   }
 
  private:
@@ -118,16 +118,16 @@ class Pricer {
         std::max<std::int64_t>(0, window_.chunked ? begin / window_.keys * window_.keys : begin - window_.keys);
   }
 
-  [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
+  [[nodiscard]] Duration duration_of(const GemmShape& gemm, int sms) const {
     GemmSize size = gemm_size(gemm, sizes_);
     size.run = run_;
     size.weight_bits = weight_bits_;
-    size.dtype = products_.value_or(size.dtype);
+    size.dtype = gemm_dtype_.value_or(size.dtype);
     return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
                                      : of_kernel(size, gemm.kernel_m, sms);
   }
 
-  /// Returns the time of all queries, cut evenly into the number of parts that takes the least. Unfused attention
+  /// Returns the time of all queries, cut evenly into whichever number of parts takes the least time. Unfused attention
   /// computes the scores of all keys up to the last query of a part, so under a causal mask the parts compute fewer
   /// scores than the whole, and a bound has to assume the best cut.
   [[nodiscard]] Duration attention_in_parts(const AttentionShape& shape, int sms) const {
@@ -182,19 +182,19 @@ class Pricer {
     return least;
   }
 
-  [[nodiscard]] Duration of(const ElementwiseShape& elementwise, int sms) const {
+  [[nodiscard]] Duration duration_of(const ElementwiseShape& elementwise, int sms) const {
     return memory_bound_time(machine_.accelerator, traffic_of(elementwise, sizes_), sms);
   }
 
-  [[nodiscard]] Duration of(const ExchangeShape& exchange, int) const {
+  [[nodiscard]] Duration duration_of(const ExchangeShape& exchange, int) const {
     return p2p_time(machine_.link, load_of(exchange, sizes_));
   }
 
-  [[nodiscard]] Duration of(const CollectiveShape& collective, int) const {
-    return of(collective, load_of(collective, sizes_));
+  [[nodiscard]] Duration duration_of(const CollectiveShape& collective, int) const {
+    return duration_of(collective, load_of(collective, sizes_));
   }
 
-  [[nodiscard]] Duration of(const CollectiveShape& collective, Bytes bytes) const {
+  [[nodiscard]] Duration duration_of(const CollectiveShape& collective, Bytes bytes) const {
     const Group group = group_on_axis(program_.mesh, collective.axis, machine_);
     switch (collective.kind) {
       case CollectiveKind::all_gather: return group.all_gather(bytes);
@@ -205,7 +205,7 @@ class Pricer {
     return {};
   }
 
-  [[nodiscard]] Duration of(const AttentionShape& attention, int sms) const {
+  [[nodiscard]] Duration duration_of(const AttentionShape& attention, int sms) const {
     check(attention.queries == attention.keys, "a shape alone prices the attention of all queries");
     const AttentionSize size = attention_size(attention, sizes_);
     if (kernel_ == AttentionKernel::unfused) {
@@ -227,7 +227,7 @@ class Pricer {
   const Sizes& sizes_;
   const Machine& machine_;
   AttentionKernel kernel_;
-  std::optional<DType> products_;
+  std::optional<DType> gemm_dtype_;
   AttentionWindow window_;
   double weight_bits_;
   bool is_bound_;  // some ops are parts of one kernel, which no implementation has
@@ -279,28 +279,28 @@ class KernelParts {
   std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
 
-/// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Prices alone could be lower
-/// when its parts fill waves that the whole GEMM leaves half empty, but no available table shows a gain, and the uncut
-/// GEMM could be launched in parts as well. All essential GEMMs of the program are compared together. Parts of one
-/// kernel are excluded, because they are a bound.
+/// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Without this rule, the sum of
+/// its parts could be shorter when they fill waves that the uncut GEMM leaves half empty, but no available table shows
+/// a gain, and the uncut GEMM could be launched in parts as well. All essential GEMMs of the program are compared
+/// together. Parts of one kernel are excluded, because they are a bound.
 void hold_to_whole(const Program& program, const KernelParts& parts, Duration whole, Costs& costs) {
   const Coordinates first = program.mesh.coordinates(0);
-  const auto is_meant = [&](std::size_t op) {
+  const auto is_compared = [&](std::size_t op) {
     return program.ops[op].kind == OpKind::gemm && program.ops[op].purpose == Purpose::essential && !parts.is_part(op);
   };
   Duration cut{};
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    cut += is_meant(op) && program.ops[op].where.holds(first) ? costs.undisturbed[op] : Duration{};
+    cut += is_compared(op) && program.ops[op].where.holds(first) ? costs.undisturbed[op] : Duration{};
   }
   if (cut >= whole || cut == Duration{}) {
     return;
   }
-  const double longer = static_cast<double>(whole.count()) / static_cast<double>(cut.count());
+  const double factor = static_cast<double>(whole.count()) / static_cast<double>(cut.count());
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (is_meant(op)) {
+    if (is_compared(op)) {
       for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed}) {
         (*times)[op] =
-            Duration{static_cast<std::int64_t>(std::ceil(longer * static_cast<double>((*times)[op].count())))};
+            Duration{static_cast<std::int64_t>(std::ceil(factor * static_cast<double>((*times)[op].count())))};
       }
     }
   }
@@ -322,8 +322,8 @@ Duration issue_cost(const Program& program, const Op& op, const Machine& machine
   return cost;
 }
 
-/// Returns true if ranks price this op differently, as for causal attention whose queries have different positions on
-/// every rank.
+/// Returns true if the price of this op differs by rank, as for causal attention whose queries have different positions
+/// on every rank.
 bool differs_by_rank(const Program& program, const Op& op) {
   const auto* attention = std::get_if<AttentionShape>(&program.shapes[op.shape]);
   const auto positions = program.positions_of(op);
@@ -413,97 +413,97 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
   }
 }
 
-/// Counts every parameter of a described struct.
-template <class S, class Lean>
-void lean_on(const S& described, const Lean& lean) {
-  each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) { lean(parameter); });
+/// Marks the provenance of every parameter of a described struct.
+template <class S, class Mark>
+void mark_all(const S& described, const Mark& mark) {
+  each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) { mark(parameter); });
 }
 
-template <class Lean>
-void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean) {
+template <class Mark>
+void mark_nccl(const NcclKernels& nccl, bool is_all_reduce, const Mark& mark) {
   const auto& [tuning, ll, fill, ll128, nvls] = nccl;
-  lean_on(ll, lean);
-  lean(fill);
-  lean_on(ll128, lean);
+  mark_all(ll, mark);
+  mark(fill);
+  mark_all(ll128, mark);
   if (is_all_reduce) {
-    lean_on(nvls, lean);
+    mark_all(nvls, mark);
   }
 }
 
-template <class Lean>
-void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& lean) {
+template <class Mark>
+void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
   const auto& unit = accelerator.matrix_unit(dtype);
   const GemmParameters& parameters = unit.gemm;  // no structured binding, because clang 14 cannot use it in a lambda
-  lean(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
+  mark(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
   const Parameter<double>& conversion = parameters.conversion_passes;
   each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
-    const void* const which = &parameter;
-    const bool is_of_benchmarks = which == &parameters.resident_share || which == &parameters.cached_weight_cost;
+    const void* const address = &parameter;
+    const bool is_of_benchmarks = address == &parameters.resident_share || address == &parameters.cached_weight_cost;
     const bool is_of_kept_outputs =
-        which == &parameters.resident_output_share || which == &parameters.cached_output_cost;
-    const bool is_of_conversion = which == &conversion || which == &parameters.cached_conversion_cost;
+        address == &parameters.resident_output_share || address == &parameters.cached_output_cost;
+    const bool is_of_conversion = address == &conversion || address == &parameters.cached_conversion_cost;
     const bool is_unused = (is_of_conversion && conversion.value == 0.0) ||
                            (is_of_kept_outputs && parameters.resident_output_share.value == 0.0) ||
                            (which == &parameters.operand_feed && parameters.operand_feed.value == 0.0);
     if (!is_of_benchmarks && !is_unused) {
-      lean(parameter);
+      mark(parameter);
     }
   });
 }
 
-template <class Lean>
-void lean_on_all_to_all(const AllToAllParameters& direct, const Lean& lean) {
+template <class Mark>
+void mark_all_to_all(const AllToAllParameters& direct, const Mark& mark) {
   const auto& [up_to, small, large] = direct;
-  lean(up_to);
-  lean_on(small, lean);
-  lean_on(large, lean);
+  mark(up_to);
+  mark_all(small, mark);
+  mark_all(large, mark);
 }
 
-/// Counts the parameters of every kernel that some message size would use.
-template <class Lean>
-void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lean) {
+/// Marks the parameters of every kernel that some message size would use.
+template <class Mark>
+void mark_collective(const Group& group, CollectiveKind kind, const Mark& mark) {
   const CollectiveParameters& collective = *group.wires;
   const bool is_all_reduce = kind == CollectiveKind::all_reduce;
   const int nodes = group.nodes;
-  lean(collective.ctas, collective.issue_cost);
+  mark(collective.ctas, collective.issue_cost);
   if (kind == CollectiveKind::all_to_all && collective.all_to_all != nullptr) {
-    lean_on_all_to_all(*collective.all_to_all, lean);
+    mark_all_to_all(*collective.all_to_all, mark);
     return;
   }
   if (kind == CollectiveKind::all_to_all) {
     for (const Spread& spread : group.spreads) {
       if (spread.inside != nullptr && spread.inside->all_to_all != nullptr) {
-        lean_on_all_to_all(*spread.inside->all_to_all, lean);
+        mark_all_to_all(*spread.inside->all_to_all, mark);
       }
     }
   }
-  const bool climbs = is_all_reduce && nodes > 1 && collective.tree != nullptr;
-  if (climbs) {
-    lean_on(*collective.tree, lean);
+  const bool uses_tree = is_all_reduce && nodes > 1 && collective.tree != nullptr;
+  if (uses_tree) {
+    mark_all(*collective.tree, mark);
   }
-  if (climbs && !nccl_chooses_trees(collective)) {
+  if (uses_tree && !nccl_chooses_trees(collective)) {
     return;
   }
   if (is_all_reduce && nodes == 1 && collective.custom_all_reduce != nullptr) {
     if (const auto* framework = kernels_of(*collective.custom_all_reduce, collective.all_reduce_kernel)) {
-      lean_on(*framework, lean);
+      mark_all(*framework, mark);
     }
   }
-  lean_on(static_cast<const ProtocolParameters&>(collective), lean);
+  mark_all(static_cast<const ProtocolParameters&>(collective), mark);
   if (collective.nccl != nullptr) {
-    lean_on_nccl(*collective.nccl, is_all_reduce, lean);
+    mark_nccl(*collective.nccl, is_all_reduce, mark);
   }
 }
 
-/// Counts the rates of a PCIe tree unless a file of wires states them.
-template <class Lean>
-void lean_on_tree(const Machine& machine, const Lean& lean) {
+/// Marks the rates of a PCIe tree unless a file of wires states them.
+template <class Mark>
+void mark_tree(const Machine& machine, const Mark& mark) {
   if (machine.plan == nullptr || machine.plan->kind != NodeKind::pcie_tree || machine.plan->wires) {
     return;
   }
-  lean(machine.plan->bridge_rate);
+  mark(machine.plan->bridge_rate);
   if (machine.plan->root_rate) {
-    lean(*machine.plan->root_rate);
+    mark(*machine.plan->root_rate);
   }
 }
 
@@ -626,10 +626,10 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
   known.shapes.resize(program.shapes.size(), {unknown, unknown, unknown, unknown});
   known.attention.resize(program.ops.size());
   known.unfused.resize(program.unfused.size(), unknown);
-  const Meetings none;
+  const Meetings no_meetings;
   const auto time = [&](std::size_t place, bool is_alone) {
     const Op& op = program.ops[place];
-    const Meetings& met = is_alone ? none : meetings[place];
+    const Meetings& met = is_alone ? no_meetings : meetings[place];
     if (op.kind == OpKind::attention) {
       Duration& cost = is_alone ? known.attention[place].alone : known.attention[place].met;
       if (cost == unknown) {
@@ -653,7 +653,7 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
     costs.duration.push_back(parts.share(op, time(op, false)));
     costs.undisturbed.push_back(parts.share(op, time(op, true)));
   }
-  Duration products{};
+  Duration gemm_time{};
   for (std::size_t i = 0; i < program.unfused.size(); ++i) {
     const Shape& shape = program.unfused[i];
     Duration& whole = known.unfused[i];
@@ -664,9 +664,9 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
                         : std::holds_alternative<ElementwiseShape>(shape) ? OpKind::elementwise
                                                                           : OpKind::gemm;
     costs.compute += gap_before(kind, machine.accelerator, options.launch) + whole;
-    products += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
+    gemm_time += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
   }
-  hold_to_whole(program, parts, products, costs);
+  hold_to_whole(program, parts, gemm_time, costs);
   alone ? price_exchanges_alone(program, sizes, machine, costs)
         : price_exchanges(program, meetings, sizes, machine, costs);
   add_contention_if_any(program, pricer, meetings, machine, costs);
@@ -735,19 +735,19 @@ Costs price_alone(const Program& program, const std::vector<Meetings>& meetings,
 std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,
                                                   const PriceOptions& options) {
   std::array<bool, all_provenances.size()> kinds{};
-  const auto lean = [&](const auto&... parameters) {
+  const auto mark = [&](const auto&... parameters) {
     ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
   };
   const bool shared = shares_wires(program);
-  const auto lean_on_peer = [&](const PeerParameters& peer) {
+  const auto mark_peer = [&](const PeerParameters& peer) {
     const auto& [latency, rate, aggregate, ctas, issue, small, fit] = peer;
-    lean(latency, rate, ctas, issue);
+    mark(latency, rate, ctas, issue);
     if (small) {
       const auto& [up_to, small_latency, small_rate] = *small;
-      lean(up_to, small_latency, small_rate);
+      mark(up_to, small_latency, small_rate);
     }
     if (shared) {
-      lean(aggregate);
+      mark(aggregate);
     }
   };
   const Accelerator& accelerator = machine.accelerator;
@@ -757,47 +757,47 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Shape& shape = program.shapes[program.ops[op].shape];
     if (in_kernel(program, op)) {
-      lean(machine.link.nominal_rate);
+      mark(machine.link.nominal_rate);
       if (crosses_nodes(program, machine)) {
-        lean(machine.network->nominal_rate);
+        mark(machine.network->nominal_rate);
       }
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      lean_on_products(accelerator, options.products.value_or(gemm->dtype), lean);
+      mark_gemm(accelerator, options.products.value_or(gemm->dtype), mark);
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
-      lean_on_products(accelerator, core->dtype, lean);
-      lean(accelerator.memory_bound_efficiency);
+      mark_gemm(accelerator, core->dtype, mark);
+      mark(accelerator.memory_bound_efficiency);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-      lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
+      mark(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
            accelerator.kernel_floor);
-      lean_on(accelerator.attention, lean);
+      mark_all(accelerator.attention, mark);
     } else if (std::holds_alternative<ElementwiseShape>(shape)) {
-      lean(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
+      mark(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
            accelerator.kernel_floor);
     } else if (std::holds_alternative<ExchangeShape>(shape)) {
-      lean_on_peer(machine.link.peer);
+      mark_peer(machine.link.peer);
       if (crosses_nodes(program, machine)) {
-        lean_on_peer(machine.network->peer);
+        mark_peer(machine.network->peer);
       }
     } else {
       const auto& collective = std::get<CollectiveShape>(shape);
       const Group group = group_on_axis(program.mesh, collective.axis, machine);
-      lean_on_collective(group, collective.kind, lean);
+      mark_collective(group, collective.kind, mark);
       if (collective.kind == CollectiveKind::all_to_all && group.nodes > 1) {
-        lean_on_peer(machine.network->peer);
+        mark_peer(machine.network->peer);
       }
     }
   }
   if (communicates) {
-    lean_on_tree(machine, lean);
+    mark_tree(machine, mark);
   }
   if (options.implementation != nullptr) {
-    lean_on(*options.implementation, lean);
+    mark_all(*options.implementation, mark);
   }
   if (options.launch == Launch::stream) {
-    lean(accelerator.launch_cost, accelerator.event_cost, accelerator.stream_gap);
+    mark(accelerator.launch_cost, accelerator.event_cost, accelerator.stream_gap);
   } else {
-    lean(accelerator.graph_launch_cost, accelerator.graph_node_gap);
+    mark(accelerator.graph_launch_cost, accelerator.graph_node_gap);
   }
   return kinds;
 }

@@ -45,7 +45,8 @@ struct KernelTimes {
   /// Forgets the times of exchanges and collectives.
   void forget_transfers(const Program& program);
 };
-/// Returns the same costs. Uses the times in `known`, and adds missing ones. Requires interference other than dynamic.
+/// Returns the same costs. Uses the times in `known` and adds the missing ones to it. Requires interference other than
+/// dynamic.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options, KernelTimes& known);
 
@@ -55,15 +56,15 @@ void price(const Program& program, const std::vector<Meetings>& meetings, const 
 
 /// Adds to `known` the times on this machine of the shapes in `nominal`, and returns true if all of them equal the
 /// times in `nominal`: then a machine that differs only in kernels has the same costs. Returns false without adding
-/// times for programs with attention, whose times are not by shape, and for implementations, which have their own
-/// prices of kernels.
+/// times for programs with attention, whose times are not stored by shape, and for implementations, which have their
+/// own prices of kernels.
 bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Machine& machine,
                           const PriceOptions& options, const KernelTimes& nominal, KernelTimes& known);
 
 /// Returns the number of SMs left to a kernel by the communication that it may meet.
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference);
 
-/// Returns the FLOPs of a rank's unsliced GEMMs, which decide how hot the chip runs.
+/// Returns the FLOPs of a rank's unsliced GEMMs, which determine how hot the chip runs.
 Flops unfused_products(const Program& program, const Sizes& sizes);
 
 /// Returns the provenances of the parameters that the prices of a program depend on, by Provenance.

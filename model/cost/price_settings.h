@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings that change the price of an op in a layer, each described once: run settings, flags, columns of results,
-// words of reports and links to the page follow. A new one needs members of PriceOptions and PricedAs, and an entry.
+// words of reports and links to the page follow. A new setting needs members of PriceOptions and PricedAs, and an
+// entry.
 #pragma once
 
 #include <array>

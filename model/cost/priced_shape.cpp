@@ -29,7 +29,8 @@ PricedKind kind_of(CollectiveKind kind) {
   return PricedKind::all_gather;
 }
 
-/// Assumes cold weights and all SMs, whatever the op uses, so that ops and rows of tables are classed alike.
+/// Assumes cold weights and all SMs, whatever the op uses, so that ops and rows of tables are classified by the same
+/// rule.
 Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator) {
   GemmSize size{
       .m = get(shape, FitSize::m), .n = get(shape, FitSize::n), .k = get(shape, FitSize::k), .dtype = shape.dtype};
@@ -69,7 +70,7 @@ Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ran
   return time({get(shape, FitSize::bytes)}) < 2 * time({1}) ? Limit::latency : Limit::bandwidth;
 }
 
-/// Returns the name of the rows in the tables of this kind.
+/// Returns the plural name of measured ops of this kind.
 std::string_view rows_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMMs";
@@ -86,7 +87,7 @@ std::string in_words(FitSize size, std::int64_t value) {
 
 /// Collects the shapes of a program outside the measured sizes: at most one sentence per kind, size and direction, for
 /// the most distant value.
-class Leaving {
+class SizesOutsideFit {
  public:
   void note(PricedKind kind, FitSize size, std::int64_t value, const SeenRange& seen) {
     const bool exact = size == FitSize::ranks;
@@ -103,11 +104,11 @@ class Leaving {
 
   [[nodiscard]] std::vector<std::string> sentences() const {
     std::vector<std::string> sentences;
-    for (const auto& [key, what] : farthest_) {
+    for (const auto& [key, farthest] : farthest_) {
       const auto& [rows, size, above] = key;
-      sentences.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, what.first), rows,
-                                      above ? "up to" : "from",
-                                      in_words(size, above ? what.second.most : what.second.least)));
+      sentences.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, farthest.first),
+                                      rows, above ? "up to" : "from",
+                                      in_words(size, above ? farthest.second.most : farthest.second.least)));
       if (rows == "attention") {
         const auto were = sentences.back().find(" were ");
         sentences.back().replace(were, 6, " was ");
@@ -204,19 +205,19 @@ double residual_of(const PricedShape& shape, const Machine& machine, int ranks) 
 }
 
 std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine) {
-  Leaving leaving;
+  SizesOutsideFit outside;
   const int ranks = program.mesh.ranks();
   for (const Shape& shape : program.shapes) {
     const PricedShape priced = priced_shape(program, shape, sizes);
     const FitScope fit = fit_of(priced, machine, ranks);
     for (const FitSize size : all_fit_sizes) {
-      const bool asked = priced.kind != PricedKind::attention || size == FitSize::seq;
-      if (asked && fit.range(size) && get(priced, size) > 0) {
-        leaving.note(priced.kind, size, get(priced, size), *fit.range(size));
+      const bool is_checked = priced.kind != PricedKind::attention || size == FitSize::seq;
+      if (is_checked && fit.range(size) && get(priced, size) > 0) {
+        outside.note(priced.kind, size, get(priced, size), *fit.range(size));
       }
     }
   }
-  return leaving.sentences();
+  return outside.sentences();
 }
 
 }  // namespace commfuse

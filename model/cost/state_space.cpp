@@ -10,9 +10,9 @@ namespace commfuse {
 
 Flops scan_flops(const ScanSize& size) {
   if (size.recurrence == Recurrence::gated_delta) {
-    const std::int64_t of_a_head =
+    const std::int64_t flops_per_head =
         size.chunk * (5 * size.state + 2 * size.head_dim + size.chunk) + 6 * size.state * size.head_dim;
-    return {static_cast<double>(size.tokens) * static_cast<double>(size.heads * of_a_head)};
+    return {static_cast<double>(size.tokens) * static_cast<double>(size.heads * flops_per_head)};
   }
   const std::int64_t inside = size.chunk * (2 * size.state * size.groups + size.head_dim * size.heads);
   const std::int64_t states = 4 * size.state * size.head_dim * size.heads;
@@ -21,14 +21,14 @@ Flops scan_flops(const ScanSize& size) {
 
 Bytes scan_traffic(const ScanSize& size) {
   if (size.recurrence == Recurrence::gated_delta) {
-    const std::int64_t of_a_head = bytes_of(size.dtype) * 6 * (size.state + size.head_dim) + 4 * size.chunk +
-                                   16 * size.state * size.head_dim / size.chunk;
-    return {size.tokens * size.heads * of_a_head};
+    const std::int64_t bytes_per_head = bytes_of(size.dtype) * 6 * (size.state + size.head_dim) + 4 * size.chunk +
+                                        16 * size.state * size.head_dim / size.chunk;
+    return {size.tokens * size.heads * bytes_per_head};
   }
   const std::int64_t inner = size.head_dim * size.heads;
   const std::int64_t tensors = bytes_of(size.dtype) * (3 * inner + 4 * size.state * size.groups);
-  const std::int64_t products = 8 * size.chunk * size.groups;
-  return {size.tokens * (tensors + products) + 16 * size.tokens * size.state * inner / size.chunk};
+  const std::int64_t inner_products = 8 * size.chunk * size.groups;
+  return {size.tokens * (tensors + inner_products) + 16 * size.tokens * size.state * inner / size.chunk};
 }
 
 Duration scan_time(const Accelerator& accelerator, const ScanSize& size) {

@@ -5,15 +5,15 @@
 // 2024, section 3, and fla-org/flash-linear-attention, ops/gated_delta_rule/chunk.py.
 //
 //   time     = kernels x kernel floor + max(compute, memory)
-//   compute  = products / (dense peak x loop efficiency)
+//   compute  = FLOPs / (dense peak x loop efficiency)
 //   memory   = bytes / (HBM bandwidth x efficiency)
-//   products = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
+//   FLOPs    = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
 //              inner products of a chunk; outputs inside it, half of them masked; into states and out of states
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
 //              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
 //
-// A gated delta network also has products among keys and an inverse: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N P)
-// products, and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes per token and head.
+// A gated delta network also multiplies keys by keys and inverts a matrix: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N
+// P) FLOPs, and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes per token and head.
 //
 // Both efficiencies come from other kernels (the loop of attention; memory-bound kernels). They are priors, because no
 // table of these kernels has been fitted.
@@ -28,7 +28,7 @@
 
 namespace commfuse {
 
-/// Size of the recurrence in one rank's heads.
+/// Size of the recurrence over the heads of one rank.
 struct ScanSize {
   std::int64_t tokens = 1;  ///< Tokens of all sequences.
   std::int64_t heads = 1;

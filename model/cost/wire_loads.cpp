@@ -95,8 +95,8 @@ bool CountedWires::is_of_network(std::size_t wire) const {
 
 /// Returns the rate of a wire. The rate of a port is the sum over the links of its GPU, and the rate of a node's NICs
 /// is the sum over its links to the fabric.
-double CountedWires::of(std::size_t wire, bool built_for) const {
-  const auto rate_of = [&](const Edge& edge) { return built_for ? edge.capacity.value : edge.rate.value; };
+double CountedWires::rate_or_capacity(std::size_t wire, bool is_capacity) const {
+  const auto rate_of = [&](const Edge& edge) { return is_capacity ? edge.capacity.value : edge.rate.value; };
   if (const std::optional<std::size_t> edge = edge_of(wire)) {
     return rate_of(topology_.edges[*edge]);
   }
@@ -123,9 +123,9 @@ std::string CountedWires::name(std::size_t wire) const {
     };
     return fmt::format("the link between {} and {}", in_words(edge.a), in_words(edge.b));
   }
-  const char* way = wire % 2 == ports_ % 2 ? "out of" : "into";
-  return wire < ports_ + 2 * gpus_ ? fmt::format("the port {} GPU {}", way, (wire - ports_) / 2)
-                                   : fmt::format("the NICs {} node {}", way, (wire - ports_ - 2 * gpus_) / 2);
+  const char* direction = wire % 2 == ports_ % 2 ? "out of" : "into";
+  return wire < ports_ + 2 * gpus_ ? fmt::format("the port {} GPU {}", direction, (wire - ports_) / 2)
+                                   : fmt::format("the NICs {} node {}", direction, (wire - ports_ - 2 * gpus_) / 2);
 }
 
 namespace {
@@ -133,7 +133,8 @@ namespace {
 /// Fields of a sent region by which ops are sorted before their regions are compared.
 using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
-/// Sorts transfers into sets: transfers that send the same block form one, and summed transfers are assigned in order.
+/// Sorts transfers into sets: transfers that send the same block form one set, and summed transfers are assigned to
+/// sets in order.
 class SetMaker {
  public:
   explicit SetMaker(const Program& program) : program_(program) {
@@ -166,8 +167,8 @@ class SetMaker {
 
  private:
   [[nodiscard]] const ExchangeShape* in_kernel(std::size_t op) const {
-    const bool is_there = program_.lanes[program_.ops[op].lane].kind == LaneKind::kernel;
-    return is_there ? std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]) : nullptr;
+    const bool runs_in_kernel = program_.lanes[program_.ops[op].lane].kind == LaneKind::kernel;
+    return runs_in_kernel ? std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]) : nullptr;
   }
 
   [[nodiscard]] const Region& sent(std::size_t op) const {
@@ -191,7 +192,7 @@ class SetMaker {
   /// Adds the op to the first set that lacks its sender: the n-th op of its shift goes to the n-th set.
   void add_summed(std::size_t op, std::size_t first) {
     const ExchangeShape& exchange = *in_kernel(op);
-    const std::size_t set = first + of_shift_[{exchange.axis, exchange.shift}]++;
+    const std::size_t set = first + placed_by_shift_[{exchange.axis, exchange.shift}]++;
     if (set == sets_.size()) {
       sets_.push_back({{}, false});
     }
@@ -200,7 +201,8 @@ class SetMaker {
 
   const Program& program_;
   std::map<BlockKey, std::vector<std::vector<std::size_t>>> senders_;
-  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // number of ops that are in sets
+  /// Number of ops that are already in sets, by axis and shift.
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> placed_by_shift_;
   std::vector<KernelSet> sets_;
 };
 
@@ -224,7 +226,7 @@ std::vector<double> crossings_of(const Program& program, const CountedWires& wir
       const Rank to = target_of(program, exchange, from);
       wires.way(from, to, way);
       for (const auto& [wire, end] : way) {
-        // If one node stands for all, the distance of their ranks tells blocks apart.
+        // If one node represents all, a block is identified by its owner's rank relative to the node of the wire.
         const Rank whose = (set.gathers ? from : to) - end / wires.rows() * wires.rows();
         const std::size_t block =
             wire * static_cast<std::size_t>(ranks) + static_cast<std::size_t>((whose + ranks) % ranks);

@@ -17,7 +17,7 @@ namespace commfuse {
 
 /// Wires whose loads are counted: each link in each direction, the port of each GPU, out and in, and the NICs of each
 /// node together, out and in. If the transfers of every node repeat the first node's transfers, only the wires of the
-/// fabric and of one node are counted, and stand for all nodes.
+/// fabric and of one node are counted; that node represents all nodes.
 class CountedWires {
  public:
   /// Rank r runs on GPU r. Requires a topology.
@@ -47,16 +47,16 @@ class CountedWires {
   [[nodiscard]] std::size_t nics(Rank rank, bool inwards) const {
     return ports_ + 2 * gpus_ + 2 * static_cast<std::size_t>(node_of(rank)) + (inwards ? 1 : 0);
   }
-  /// Returns the counted node of a rank: 0 when one node stands for all.
+  /// Returns the counted node of a rank: 0 when one node represents all nodes.
   [[nodiscard]] int node_of(Rank rank) const { return nodes_ == 1 ? 0 : rank / gpus_per_node_; }
 
-  [[nodiscard]] double rate(std::size_t wire) const { return of(wire, false); }
-  [[nodiscard]] double capacity(std::size_t wire) const { return of(wire, true); }
+  [[nodiscard]] double rate(std::size_t wire) const { return rate_or_capacity(wire, false); }
+  [[nodiscard]] double capacity(std::size_t wire) const { return rate_or_capacity(wire, true); }
   /// Returns a name such as "the link from GPU 0 to a switch".
   [[nodiscard]] std::string name(std::size_t wire) const;
 
  private:
-  [[nodiscard]] double of(std::size_t wire, bool built_for) const;
+  [[nodiscard]] double rate_or_capacity(std::size_t wire, bool is_capacity) const;
   [[nodiscard]] std::optional<std::size_t> edge_of(std::size_t wire) const;
   [[nodiscard]] bool touches_network(const Edge& edge) const;
 
@@ -70,8 +70,8 @@ class CountedWires {
   std::size_t ports_ = 0;  // first wire that is a port
 };
 
-/// Transfers inside kernels that belong together: one block from every rank to every other rank, or what every rank
-/// adds to one block of each other rank.
+/// Transfers inside kernels that belong together: those of one block from every rank to every other rank, or of the
+/// terms that every rank adds to one block of each other rank.
 struct KernelSet {
   std::vector<std::size_t> ops;
   bool gathers = true;  ///< otherwise blocks are summed on their way

@@ -31,7 +31,7 @@ Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
   return Bytes{sizes.elements(exchange.rows) * sizes.elements(exchange.columns) * bytes_of(exchange.wire)};
 }
 
-/// Returns the rate if all pairs are alike: exchanges with one peer share its wire, and exchanges with all peers share
+/// Returns the rate if all pairs are equal: exchanges with one peer share its wire, and exchanges with all peers share
 /// the port.
 BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
                              const std::vector<OpId>& rivals) {
@@ -47,14 +47,14 @@ BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer,
   return {std::min(rate / wire, std::max(rate, peer.aggregate_rate.value.value) / port)};
 }
 
-/// Returns true if the pairs that exchange repeat on every node: nodes are equal, and a rank stands for the ranks at
-/// its place on other nodes.
+/// Returns true if the pairs that exchange repeat on every node: nodes are equal, and a rank represents the ranks at
+/// the same place on other nodes.
 bool nodes_repeat(const Program& program, const Machine& machine) {
   return folded(program.mesh, machine.gpus_per_node).has_value();
 }
 
 /// Shares of exchanges in the segments that they cross: an equal part for each exchange at the same position on all
-/// lanes, on all ranks at once.
+/// lanes, while all ranks run these exchanges.
 class Shares {
  public:
   Shares(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine)
@@ -91,7 +91,7 @@ class Shares {
     Predicate where{};
     friend bool operator==(const Move&, const Move&) = default;
   };
-  using Company = std::vector<std::size_t>;  // moves: its own, then the concurrent ones in order
+  using Company = std::vector<std::size_t>;  // the move of the op, then the concurrent moves in order
 
   void number_moves() {
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {
@@ -113,7 +113,7 @@ class Shares {
     }
   }
 
-  /// Returns true if the ranks of the first node stand for all.
+  /// Returns true if the ranks of the first node represent all ranks.
   [[nodiscard]] bool repeats() const {
     return nodes_repeat(program_, machine_) &&
            std::ranges::all_of(moves_, [](const Move& move) { return move.where.relation == Relation::always; });
@@ -125,17 +125,17 @@ class Shares {
 
   /// Returns the index in limits_ at which the rows of the op's company begin.
   std::size_t company_of(std::size_t op, const std::vector<OpId>& rivals) {
-    asked_.assign(1, move_of_op_[op]);
+    requested_.assign(1, move_of_op_[op]);
     for (const OpId rival : rivals) {
       if (move_of_op_[position(rival)] != none) {
-        asked_.push_back(move_of_op_[position(rival)]);
+        requested_.push_back(move_of_op_[position(rival)]);
       }
     }
-    std::sort(asked_.begin() + 1, asked_.end());
-    if (last_ != nullptr && last_->first == asked_) {  // true in a ring, whose steps are alike
+    std::sort(requested_.begin() + 1, requested_.end());
+    if (last_ != nullptr && last_->first == requested_) {  // true in a ring, whose steps are equal
       return last_->second;
     }
-    const auto [known, is_new] = companies_.try_emplace(asked_, limits_.size());
+    const auto [known, is_new] = companies_.try_emplace(requested_, limits_.size());
     last_ = &*known;
     if (is_new) {
       add_shares(known->first);
@@ -168,11 +168,11 @@ class Shares {
 
   void add_shares(const Company& company) {
     load(company, 1);
-    const int on_the_fabric = program_.mesh.ranks() / rows_;  // each rank stands for this many
+    const int times_on_fabric = program_.mesh.ranks() / rows_;  // ranks that each counted rank represents
     for (Rank rank = 0; rank < rows_; ++rank) {
       double limit = std::numeric_limits<double>::infinity();
       each_segment(moves_[company.front()], rank, [&](std::size_t segment, std::size_t kind) {
-        const int times = segment < static_cast<std::size_t>(segments_->of_fabric) ? on_the_fabric : 1;
+        const int times = segment < static_cast<std::size_t>(segments_->of_fabric) ? times_on_fabric : 1;
         limit = std::min(limit, rates_[kind] / std::max(1, times * loads_[segment]));
       });
       limits_.push_back(limit);
@@ -189,9 +189,9 @@ class Shares {
   std::vector<Move> moves_;
   std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> numbers_;  // index of the first move along an axis
   std::vector<std::size_t> move_of_op_;
-  std::vector<int> loads_;  // by segment: transfers at once
+  std::vector<int> loads_;  // by segment: concurrent transfers
   std::map<Company, std::size_t> companies_;
-  Company asked_;                                                // scratch
+  Company requested_;                                            // scratch
   const std::pair<const Company, std::size_t>* last_ = nullptr;  // entry of companies_ requested last
   std::vector<std::size_t> company_;                             // by op
   std::vector<double> limits_;                                   // by company and rank
@@ -221,7 +221,7 @@ void price_pairs(const Program& program, const Sizes& sizes, const Machine& mach
         continue;
       }
       const double limit = shares != nullptr ? shares->limit_of(rank, op).value : 0.0;
-      if (const PricedExchange now{program.ops[op].shape, limit}; !last || *last != now) {  // steps are often alike
+      if (const PricedExchange now{program.ops[op].shape, limit}; !last || *last != now) {  // steps are often equal
         const ExchangeShape& exchange = *exchange_of(program, op);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
         const Bytes bytes = bytes_of(sizes, exchange);

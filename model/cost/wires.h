@@ -30,8 +30,8 @@ void price_exchanges_alone(const Program& program, const Sizes& sizes, const Mac
 std::vector<Duration> latencies_by_rank(const Program& program, const Machine& machine,
                                         const std::vector<Duration>& by_op, const Costs& costs);
 
-/// Does what price() does, but every exchange has its wires to itself; kernels lose SMs to the communication in
-/// `meetings`.
+/// Returns the costs of price(), except that every exchange has its wires to itself; kernels lose SMs to the
+/// communication in `meetings`.
 Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, const PriceOptions& options);
 

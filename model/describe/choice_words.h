@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of words and the values that they stand for.
+// Tables of words and their values.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ auto chosen(const Table& table, std::string_view word) {
   return entry->second;
 }
 
-/// Returns the word that stands for a value of the table.
+/// Returns the word for a value of the table.
 template <class Table, class T>
 std::string_view word_of(const Table& table, T value) {
   const auto entry =

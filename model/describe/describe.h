@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// The description of S. Specialise it beside the struct; the order of the entries is the order of every listing.
+/// The description of S. Specialise it next to the struct; the order of the entries is the order of every listing.
 template <class S>
 struct Described;
 
@@ -23,7 +23,7 @@ concept HasDescription = requires {
   Described<std::remove_cvref_t<S>>::entries;
 };
 
-/// Describes one member. The member's type decides what a file holds there: a number, a rate, or the map of another
+/// Describes one member. The member's type decides what a file holds for it: a number, a rate, or the map of another
 /// described struct. A file may omit a std::optional.
 template <class S, class M>
 struct Entry {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes a setting of a run beside the struct that holds it: key, flag, words, limits, and the way it fills its
+// Describes a setting of a run next to the struct that holds it: key, flag, words, limits, and the way it fills its
 // member. The table of all settings (model/config/field.h) consists of these descriptions.
 #pragma once
 

@@ -21,9 +21,9 @@ namespace commfuse {
 
 namespace {
 
-/// The share of its wires' nominal rate that a copy gets, and the standard errors of ln(rate) around it: the error that
-/// all copies of a node share, and the error of each copy. docs/decisions/0070 lists the published matrices from which
-/// they are estimated.
+/// The share of the nominal rate of its wires that a copy reaches, and the standard errors of ln(rate) around it: the
+/// error that all copies of a node share, and the error of each copy. docs/decisions/0070 lists the published matrices
+/// from which they are estimated.
 struct CopyShare {
   double share = 1.0;
   double shared_error = 0.0;
@@ -41,10 +41,10 @@ constexpr double unknown_error = 3.0;
 constexpr double pattern_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
-/// The wire of the data sheet that limits a copy, and the share of its rate that a copy gets.
+/// The wire of the data sheet that limits a copy, and the share of its rate that a copy reaches.
 struct Wire {
   BytesPerSecond rate;
-  CopyShare gets;
+  CopyShare copy_share;
 };
 
 Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
@@ -71,8 +71,8 @@ Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
 
 bool is_pcie(const Machine& machine) { return machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree; }
 
-/// A copy and its expectation. The GPUs of a pair are in ascending order; `turned` if the table has them in descending
-/// order.
+/// A copy and its expectation. The GPUs of a pair are in ascending order; `turned` is true if the table lists them in
+/// descending order.
 struct Cell {
   int low = 0;  ///< A GPU, or host_side.
   int high = 0;
@@ -82,15 +82,15 @@ struct Cell {
   double own_error = 0.0;
 };
 
-/// Some cells that one fault slows.
+/// Cells that one fault would slow.
 struct Part {
   enum class Kind { every_gpu, gpu, pair, direction } kind = Kind::every_gpu;
   std::string subject;
   std::vector<std::size_t> cells;
 };
 
-/// Returns the number of standard errors above which `share` of normal errors lies, to within 1e-9. Requires 0 < share
-/// < 0.5.
+/// Returns the number of standard errors that the given share of normal errors exceeds, to within 1e-9. Requires
+/// 0 < share < 0.5.
 double normal_errors_with_share_above(double share) {
   double low = 0.0;
   double high = 40.0;
@@ -101,7 +101,7 @@ double normal_errors_with_share_above(double share) {
   return low;
 }
 
-double middle(std::vector<double> values) {
+double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
@@ -188,10 +188,10 @@ std::vector<Part> parts_of(const std::vector<Cell>& cells) {
   return parts;
 }
 
-const Fault* fault_of(const Machine& machine, const Part& part, bool of_host, double share) {
+const Fault* fault_of(const Machine& machine, const Part& part, bool with_host, double share) {
   constexpr double max_through_host = 0.45;
-  const bool all_through_host = !of_host && part.kind == Part::Kind::every_gpu && share < max_through_host;
-  return fault_named(all_through_host ? "host_path" : of_host || is_pcie(machine) ? "pcie_generation" : "slow_link");
+  const bool all_through_host = !with_host && part.kind == Part::Kind::every_gpu && share < max_through_host;
+  return fault_named(all_through_host ? "host_path" : with_host || is_pcie(machine) ? "pcie_generation" : "slow_link");
 }
 
 double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& places) {
@@ -199,7 +199,7 @@ double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& 
   for (const std::size_t place : places) {
     offs.push_back(cells[place].off);
   }
-  return math::exp(-middle(std::move(offs)));
+  return math::exp(-median(std::move(offs)));
 }
 
 Severity severity_of(double share) {
@@ -209,13 +209,13 @@ Severity severity_of(double share) {
 /// Returns, for each part, ln(likelihood of the cells with its fault / likelihood without a fault), averaged over the
 /// degrees of the fault and divided by the number of parts of its kind.
 std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector<Part>& parts) {
-  std::array<double, 4> of_kind{};  // number of parts by kind: the parts of a kind share the weight of one fault
+  std::array<double, 4> parts_of_kind{};  // by kind; the parts of a kind share the weight of one fault
   Sums node;
   for (const Cell& cell : cells) {
     node.add(cell);
   }
   for (const Part& part : parts) {
-    of_kind[static_cast<std::size_t>(part.kind)] += 1.0;
+    parts_of_kind[static_cast<std::size_t>(part.kind)] += 1.0;
   }
   std::vector<double> ratios;
   for (const Part& part : parts) {
@@ -231,13 +231,13 @@ std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector
     for (const double ratio : by_degree) {
       sum += math::exp(ratio - likeliest);
     }
-    const double weight = static_cast<double>(degrees.size()) * of_kind[static_cast<std::size_t>(part.kind)];
+    const double weight = static_cast<double>(degrees.size()) * parts_of_kind[static_cast<std::size_t>(part.kind)];
     ratios.push_back(likeliest + math::log(sum / weight));
   }
   return ratios;
 }
 
-void decide(const Machine& machine, const std::vector<Cell>& cells, bool of_host, double false_alarms,
+void decide(const Machine& machine, const std::vector<Cell>& cells, bool with_host, double false_alarms,
             CopyJudgement& judgement) {
   const std::vector<Part> parts = parts_of(cells);
   const std::vector<double> ratios = log_ratios(cells, parts);
@@ -255,7 +255,8 @@ void decide(const Machine& machine, const std::vector<Cell>& cells, bool of_host
     const double probability = (1.0 - judgement.healthy_probability) * math::exp(ratios[i] - likeliest) / sum;
     if (probability > 0.01) {
       const double share = share_of(cells, parts[i].cells);
-      judgement.suspects.push_back({fault_of(machine, parts[i], of_host, share), parts[i].subject, probability, share});
+      judgement.suspects.push_back(
+          {fault_of(machine, parts[i], with_host, share), parts[i].subject, probability, share});
     }
   }
   std::stable_sort(judgement.suspects.begin(), judgement.suspects.end(),
@@ -269,13 +270,13 @@ void decide(const Machine& machine, const std::vector<Cell>& cells, bool of_host
 }
 
 /// Returns true if every GPU of the machine was timed with the host, or with every other GPU.
-bool is_complete(const Machine& machine, const std::vector<Cell>& cells, bool of_host) {
+bool is_complete(const Machine& machine, const std::vector<Cell>& cells, bool with_host) {
   std::set<std::pair<int, int>> pairs;
   for (const Cell& cell : cells) {
     pairs.insert({cell.low, cell.high});
   }
   const auto gpus = static_cast<std::size_t>(machine.gpus_per_node);
-  return pairs.size() >= (of_host ? gpus : gpus * (gpus - 1) / 2);
+  return pairs.size() >= (with_host ? gpus : gpus * (gpus - 1) / 2);
 }
 
 struct ExpectedCells {
@@ -301,34 +302,34 @@ class CopyRates {
   std::map<std::tuple<int, int, bool>, Wire> wires_;
 };
 
-ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tables, bool of_host) {
-  ExpectedCells known;
+ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tables, bool with_host) {
+  ExpectedCells table_cells;
   CopyRates rates(machine);
   const double host_rate = expected_host_copy(machine).value;
   for (const CopyTable& table : tables) {
     for (const MeasuredCopy& copy : table.copies) {
       const auto [low, high] = std::minmax(copy.from, copy.to);
-      const bool is_known = high < machine.gpus_per_node && low != high && copy.rate.value > 0.0;
-      if (!is_known || (low == host_side) != of_host) {
+      const bool is_valid = high < machine.gpus_per_node && low != high && copy.rate.value > 0.0;
+      if (!is_valid || (low == host_side) != with_host) {
         continue;
       }
       Cell cell{.low = low, .high = high, .turned = copy.from > copy.to};
       double expected = host_rate;
-      if (of_host) {
+      if (with_host) {
         cell.shared = host_rate > 0.0 ? to_the_host.shared_error : unknown_error;
         cell.own_error = to_the_host.own_error;
       } else {
         const Wire& wire = rates.between(low, high, table.by_sms);
-        expected = wire.gets.share * wire.rate.value;
-        cell.shared = wire.gets.shared_error;
-        cell.own_error = wire.gets.own_error;
+        expected = wire.copy_share.share * wire.rate.value;
+        cell.shared = wire.copy_share.shared_error;
+        cell.own_error = wire.copy_share.own_error;
       }
-      known.cells.push_back(cell);
-      known.expected.push_back(expected);
-      known.measured.push_back(copy.rate.value);
+      table_cells.cells.push_back(cell);
+      table_cells.expected.push_back(expected);
+      table_cells.measured.push_back(copy.rate.value);
     }
   }
-  return known;
+  return table_cells;
 }
 
 }  // namespace
@@ -337,7 +338,7 @@ BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool 
   check(gpu_a != gpu_b && std::min(gpu_a, gpu_b) >= 0 && std::max(gpu_a, gpu_b) < machine.gpus_per_node,
         "a copy joins two GPUs of a node");
   const Wire wire = wire_between(machine, gpu_a, gpu_b, by_sms);
-  return {wire.gets.share * wire.rate.value};
+  return {wire.copy_share.share * wire.rate.value};
 }
 
 BytesPerSecond host_wire(const Machine& machine) {
@@ -350,10 +351,10 @@ CopyFloors copy_floors(const Machine& machine, double false_alarms) {
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
   // The probability of a false alarm is divided among all copies of a kind.
   const auto floor_of = [&](const Wire& wire, int copies) {
-    const double error =
-        std::sqrt(wire.gets.shared_error * wire.gets.shared_error + wire.gets.own_error * wire.gets.own_error);
+    const double error = std::sqrt(wire.copy_share.shared_error * wire.copy_share.shared_error +
+                                   wire.copy_share.own_error * wire.copy_share.own_error);
     const double errors = normal_errors_with_share_above(false_alarms / copies);
-    return wire.gets.share * wire.rate.value * math::exp(-errors * error);
+    return wire.copy_share.share * wire.rate.value * math::exp(-errors * error);
   };
   const int gpus = machine.gpus_per_node;
   CopyFloors floors;
@@ -373,25 +374,25 @@ std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vecto
                                         double false_alarms) {
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
   std::vector<CopyJudgement> judgements;
-  for (const bool of_host : {false, true}) {
-    ExpectedCells known = cells_of(machine, tables, of_host);
-    if (known.cells.empty()) {
+  for (const bool with_host : {false, true}) {
+    ExpectedCells table_cells = cells_of(machine, tables, with_host);
+    if (table_cells.cells.empty()) {
       continue;
     }
-    CopyJudgement judgement{.wires = of_host ? copies_with_host : copies_between_gpus,
-                            .copies = known.cells.size(),
-                            .expected = {middle(known.expected)},
-                            .measured = {middle(known.measured)}};
+    CopyJudgement judgement{.wires = with_host ? copies_with_host : copies_between_gpus,
+                            .copies = table_cells.cells.size(),
+                            .expected = {median(table_cells.expected)},
+                            .measured = {median(table_cells.measured)}};
     const bool is_relative = judgement.expected.value <= 0.0;
     if (is_relative) {
       judgement.expected = judgement.measured;
-      std::fill(known.expected.begin(), known.expected.end(), judgement.measured.value);
+      std::fill(table_cells.expected.begin(), table_cells.expected.end(), judgement.measured.value);
     }
-    for (std::size_t i = 0; i < known.cells.size(); ++i) {
-      known.cells[i].off = math::log(known.expected[i] / known.measured[i]);
+    for (std::size_t i = 0; i < table_cells.cells.size(); ++i) {
+      table_cells.cells[i].off = math::log(table_cells.expected[i] / table_cells.measured[i]);
     }
-    decide(machine, known.cells, of_host, false_alarms, judgement);
-    if (judgement.health != Health::bad && is_complete(machine, known.cells, of_host) && !is_relative) {
+    decide(machine, table_cells.cells, with_host, false_alarms, judgement);
+    if (judgement.health != Health::bad && is_complete(machine, table_cells.cells, with_host) && !is_relative) {
       judgement.health = Health::healthy;
     }
     judgements.push_back(std::move(judgement));

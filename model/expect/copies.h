@@ -6,10 +6,10 @@
 //
 //   off_i = fault_i + shared n + own_i e_i      n and e_i normal
 //
-// `shared` is the error of the share of its wires that a copy is assumed to get; `own` is the spread between healthy
-// copies of one node. Faults are patterns of fault_i: in all copies, in the copies of one GPU, or in the copies of one
-// pair, each at several degrees. Odds and false alarms are defined as in evidence.h. docs/decisions/0070 states where
-// the errors come from.
+// `shared` is the error of the share of the wires' rate that a copy is assumed to get; `own` is the spread between
+// healthy copies of one node. Faults are patterns of fault_i: in all copies, in the copies of one GPU, or in the copies
+// of one pair, each at several degrees. Odds and false alarms are defined as in evidence.h. docs/decisions/0070 states
+// where the errors come from.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ inline constexpr int host_side = -1;
 /// Copies that one test timed, one at a time and in one direction.
 struct CopyTable {
   std::string test;     ///< "device_to_device_memcpy_read_ce"
-  bool by_sms = false;  ///< Otherwise copy engines move the data.
+  bool by_sms = false;  ///< True if SMs move the data; otherwise copy engines do.
   std::vector<MeasuredCopy> copies;
 };
 

@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-double middle(std::vector<double> values) {
+double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
@@ -23,20 +23,20 @@ double middle(std::vector<double> values) {
 
 /// Returns the median of `number` over the rows of a half.
 template <class Number>
-double middle_of(const ClassHalf& half, const Number& number) {
+double median_of(const ClassHalf& half, const Number& number) {
   std::vector<double> values;
   for (const std::size_t row : half.rows) {
     values.push_back(number(row));
   }
-  return middle(std::move(values));
+  return median(std::move(values));
 }
 
 void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span<const Expected> expected,
            double spread) {
-  half.median = middle_of(
+  half.median = median_of(
       half, [&](std::size_t i) { return math::log(measured[i].time_us / to_microseconds(expected[i].time)); });
-  const double parameters = middle_of(half, [&](std::size_t i) { return expected[i].shared_error; });
-  const double residual = middle_of(half, [&](std::size_t i) { return expected[i].own_error; });
+  const double parameters = median_of(half, [&](std::size_t i) { return expected[i].shared_error; });
+  const double residual = median_of(half, [&](std::size_t i) { return expected[i].own_error; });
   const ErrorShares shares = half.limit == Limit::latency ? latency_shares : bandwidth_shares;
   const double repeat = repeat_error * repeat_error;
   const double square = residual * residual;
@@ -49,33 +49,33 @@ void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span
 constexpr double pattern_error = 0.15;
 
 /// A half under a pattern: the part of its median that the pattern does not explain, and its errors.
-struct Left {
+struct Unexplained {
   double off = 0.0;
   double shared = 0.0;
   double own_error = 0.0;
 };
 
-std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern& pattern, bool latency) {
-  std::vector<Left> left;
+std::vector<Unexplained> unexplained_of(std::span<const ClassHalf> halves, const FaultPattern& pattern, bool latency) {
+  std::vector<Unexplained> unexplained;
   for (std::size_t i = 0; i < halves.size(); ++i) {
     if ((halves[i].limit == Limit::latency) == latency) {
       const double by_degree = pattern_error * pattern[i];
-      left.push_back({halves[i].median - pattern[i], halves[i].shared_error,
-                      std::sqrt(halves[i].own_error * halves[i].own_error + by_degree * by_degree)});
+      unexplained.push_back({halves[i].median - pattern[i], halves[i].shared_error,
+                             std::sqrt(halves[i].own_error * halves[i].own_error + by_degree * by_degree)});
     }
   }
-  return left;
+  return unexplained;
 }
 
 /// Returns the likelihood of normal errors, one of which all halves share. Errors are assumed to be normal because none
 /// of 133 medians of bandwidth-limited rows on healthy machines is off by 1.7 standard errors (docs/accuracy.md). The
 /// covariance matrix is diagonal plus a term of rank one, so the formula of Sherman and Morrison applies.
-double bandwidth_likelihood(const std::vector<Left>& left) {
+double bandwidth_likelihood(const std::vector<Unexplained>& unexplained) {
   double squares = 0.0;
   double along = 0.0;
   double shared = 1.0;
   double logs = 0.0;
-  for (const Left& half : left) {
+  for (const Unexplained& half : unexplained) {
     const double precision = 1.0 / (half.own_error * half.own_error);
     squares += half.off * half.off * precision;
     along += half.off * half.shared * precision;
@@ -87,28 +87,28 @@ double bandwidth_likelihood(const std::vector<Left>& left) {
 
 /// Returns the likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom,
 /// integrated by the trapezoid rule over the error that the whole node shares.
-double latency_likelihood(const std::vector<Left>& left) {
+double latency_likelihood(const std::vector<Unexplained>& unexplained) {
   constexpr double one_standard_error = 1.1416266290909542;  // see error_tail.cpp
   constexpr int steps = 32;
   constexpr double reach = 8.0;
   double logs = 0.0;
-  for (const Left& half : left) {
+  for (const Unexplained& half : unexplained) {
     logs += math::log(0.375 * one_standard_error / half.own_error);
   }
   std::array<double, 2 * steps + 1> terms{};
   for (int step = -steps; step <= steps; ++step) {
     const double node = reach * step / steps;
     double product = 1.0;
-    double taken = 0.0;  // factored out of the product so that it stays in the range of doubles
-    for (const Left& half : left) {
+    double log_of_factors = 0.0;  // log of what was factored out of the product to keep it in the range of doubles
+    for (const Unexplained& half : unexplained) {
       const double t = one_standard_error * (half.off - node * half.shared) / half.own_error;
       product *= 1.0 + 0.25 * t * t;
       if (product > 1e200) {
-        taken += math::log(product);
+        log_of_factors += math::log(product);
         product = 1.0;
       }
     }
-    terms[static_cast<std::size_t>(step + steps)] = -0.5 * node * node - 2.5 * (taken + math::log(product));
+    terms[static_cast<std::size_t>(step + steps)] = -0.5 * node * node - 2.5 * (log_of_factors + math::log(product));
   }
   const double largest = *std::max_element(terms.begin(), terms.end());
   double sum = 0.0;
@@ -154,7 +154,8 @@ std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, s
 
 double log_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pattern) {
   check(halves.size() == pattern.size(), "a pattern has a number for each half");
-  return bandwidth_likelihood(left_of(halves, pattern, false)) + latency_likelihood(left_of(halves, pattern, true));
+  return bandwidth_likelihood(unexplained_of(halves, pattern, false)) +
+         latency_likelihood(unexplained_of(halves, pattern, true));
 }
 
 namespace {

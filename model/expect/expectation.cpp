@@ -47,8 +47,8 @@ bool is_seen(const Machine& machine, const Message& message) {
   const FitScope fit = fit_of(shape, machine, ranks_for_fit(machine, message));
   const auto holds = [&](FitSize size) {
     const std::optional<SeenRange>& range = fit.range(size);
-    const std::int64_t asked = shape.size[static_cast<std::size_t>(size)];
-    return range && range->least <= asked && asked <= range->most;
+    const std::int64_t value = shape.size[static_cast<std::size_t>(size)];
+    return range && range->least <= value && value <= range->most;
   };
   return holds(FitSize::bytes) && (message.op == LinkOp::send_recv || holds(FitSize::ranks));
 }

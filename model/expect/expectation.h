@@ -39,7 +39,7 @@ BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 /// The parameters of a machine whose errors are included.
 enum class ParameterErrors : std::uint8_t {
   every,
-  undecided,  ///< only parameters that no fit decided; the residual of a fit on held-out rows includes the errors of
+  undecided,  ///< only parameters that no fit determined; the residual of a fit on held-out rows includes the errors of
               ///< all others
 };
 
@@ -60,8 +60,8 @@ class Expectation {
   [[nodiscard]] Expected of(const Message& message) const;
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
-  /// Returns the least power of two of bytes whose bus bandwidth is at least 90% of that of 16 GiB. Requires a message
-  /// for which fits() is true.
+  /// Returns the smallest message size, a power of two in bytes, whose bus bandwidth is at least 90% of that at 16 GiB.
+  /// Requires a message for which fits() is true.
   [[nodiscard]] Bytes saturation(const Message& message) const;
 
  private:

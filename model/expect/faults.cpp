@@ -13,7 +13,7 @@ namespace commfuse {
 namespace {
 
 template <class Change>
-std::vector<Machine> at(std::initializer_list<double> degrees, const Change& change) {
+std::vector<Machine> machines_at(std::initializer_list<double> degrees, const Change& change) {
   std::vector<Machine> machines;
   for (const double degree : degrees) {
     machines.push_back(change(degree));
@@ -23,14 +23,14 @@ std::vector<Machine> at(std::initializer_list<double> degrees, const Change& cha
 
 bool is_pcie(const Machine& machine) {
   const CollectiveParameters& inside = machine.link.collective;
-  const bool says_nccl = inside.nccl != nullptr && inside.nccl->tuning.wire == NcclWire::pcie;
-  return says_nccl || (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree);
+  const bool nccl_uses_pcie = inside.nccl != nullptr && inside.nccl->tuning.wire == NcclWire::pcie;
+  return nccl_uses_pcie || (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree);
 }
 
 /// Returns machines whose rates and latencies are all worse by the same factor, as with another board, a power cap or a
 /// second job.
 std::vector<Machine> uniform(const Machine& machine) {
-  return at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
+  return machines_at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
     Machine slow = with_latencies(with_link_rates(machine, times), 1.0 / times);
     return slow.network ? with_network_rates(std::move(slow), times) : slow;
   });
@@ -38,21 +38,22 @@ std::vector<Machine> uniform(const Machine& machine) {
 
 /// Returns machines with a slow link. Every collective over all GPUs uses that link and waits for it.
 std::vector<Machine> slow_link(const Machine& machine) {
-  return at({0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3}, [&](double times) { return with_link_rates(machine, times); });
+  return machines_at({0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3},
+                     [&](double times) { return with_link_rates(machine, times); });
 }
 
 std::vector<Machine> pcie_generation(const Machine& machine) {
   if (!is_pcie(machine)) {
     return {};
   }
-  return at({0.5, 0.25}, [&](double times) { return with_link_rates(machine, times); });
+  return machines_at({0.5, 0.25}, [&](double times) { return with_link_rates(machine, times); });
 }
 
 /// Returns machines that copy through host memory. Both directions of the copy share the wires, so less than half of
-/// the rate is left.
+/// the rate remains.
 std::vector<Machine> host_path(const Machine& machine) {
-  return at({0.4, 0.3, 0.2, 0.1, 0.05},
-            [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });
+  return machines_at({0.4, 0.3, 0.2, 0.1, 0.05},
+                     [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });
 }
 
 std::vector<Machine> missing_nvls(const Machine& machine) {
@@ -70,19 +71,19 @@ std::vector<Machine> few_ctas(const Machine& machine) {
 }
 
 std::vector<Machine> low_clocks(const Machine& machine) {
-  return at({0.85, 0.7, 0.6, 0.5, 0.35, 0.2}, [&](double share) { return with_clock(machine, share); });
+  return machines_at({0.85, 0.7, 0.6, 0.5, 0.35, 0.2}, [&](double share) { return with_clock(machine, share); });
 }
 
 std::vector<Machine> slow_host(const Machine& machine) {
-  return at({1.3, 1.6, 2.0, 3.0, 5.0}, [&](double times) { return with_latencies(machine, times); });
+  return machines_at({1.3, 1.6, 2.0, 3.0, 5.0}, [&](double times) { return with_latencies(machine, times); });
 }
 
 std::vector<Machine> dead_rail(const Machine& machine) {
   std::vector<Machine> machines;
   const int nics = machine.network ? machine.nics_per_node : 0;
-  for (const int left : std::set{nics - 1, nics - 2, nics / 2, nics / 4, 1}) {
-    if (left >= 1 && left < nics) {
-      machines.push_back(with_rails(machine, left));
+  for (const int working : std::set{nics - 1, nics - 2, nics / 2, nics / 4, 1}) {
+    if (working >= 1 && working < nics) {
+      machines.push_back(with_rails(machine, working));
     }
   }
   return machines;
@@ -93,26 +94,27 @@ std::vector<Machine> degraded_nic(const Machine& machine) {
   if (!machine.network) {
     return {};
   }
-  return at({0.5, 0.25, 0.125}, [&](double times) { return with_network_rates(machine, times); });
+  return machines_at({0.5, 0.25, 0.125}, [&](double times) { return with_network_rates(machine, times); });
 }
 
 std::vector<Machine> missing_gdr(const Machine& machine) {
   if (!machine.network) {
     return {};
   }
-  return at({0.65, 0.45, 0.35}, [&](double times) { return with_latencies(with_network_rates(machine, times), 1.4); });
+  return machines_at({0.65, 0.45, 0.35},
+                     [&](double times) { return with_latencies(with_network_rates(machine, times), 1.4); });
 }
 
 std::vector<Machine> sockets(const Machine& machine) {
   if (!machine.network) {
     return {};
   }
-  return at({0.2, 0.1, 0.05, 0.02},
-            [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
+  return machines_at({0.2, 0.1, 0.05, 0.02},
+                     [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
 }
 
 /// Weight of a fault that is a wrong setting. It is low because all nodes of a cluster usually have the same settings.
-constexpr double of_a_setting = 0.5;
+constexpr double setting_weight = 0.5;
 
 constexpr std::array faults{
     Fault{"uniform_slowdown", "all sizes are slower by one factor: a power cap, another job, or another part",
@@ -125,7 +127,7 @@ constexpr std::array faults{
     Fault{"missing_nvls", "all-reduce is not summed in the switch (NVLS)",
           "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 1G -e 1G -g 8", missing_nvls},
     Fault{"few_ctas", "NCCL runs on fewer CTAs than usual: NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS or a tuner",
-          "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas, of_a_setting},
+          "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas, setting_weight},
     Fault{"low_clocks", "SM clocks are low", "nvidia-smi -q -d CLOCK,PERFORMANCE", low_clocks},
     Fault{"slow_host", "every launch is slow: CPU power saving, busy cores or a wrong NUMA node",
           "cpupower frequency-info --policy", slow_host, 1.0, true},

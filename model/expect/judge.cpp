@@ -18,13 +18,13 @@ namespace {
 /// A half that a fault slows by less than this does not determine its degree.
 constexpr double least_effect = 0.03;
 
-/// Used for a file fitted to nodes of the judged fleet. Errors of parameters that a fit decided are not independent of
-/// each other: together their squared error is at most this share of the square of the residual that differs between
-/// siblings. When treated as independent, the parameters of 36 fits to one node stated errors of 6 to 50% where its
+/// Used for a file fitted to nodes of the judged fleet. Errors of parameters that a fit determined are not independent
+/// of each other: together their squared error is at most this share of the square of the residual that differs between
+/// siblings. When treated as independent, the parameters of 36 fits to one node implied errors of 6 to 50% where its
 /// siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
 
-double middle(std::vector<double> values) {
+double upper_median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -40,7 +40,7 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
       medians.push_back(halves[i].median);
     }
   }
-  return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
+  return medians.empty() ? 1.0 : math::exp(std::max(0.0, upper_median(std::move(medians))));
 }
 
 /// Returns the pattern of the model's times on a machine; a hidden fault affects only latency-limited messages.
@@ -57,12 +57,12 @@ FaultPattern pattern_of(const Machine& machine, bool is_hidden, std::span<const 
       effects.push_back(
           math::log(to_seconds(message_time(machine, measured[row].message)) / to_seconds(expected[row].time)));
     }
-    pattern.push_back(middle(std::move(effects)));
+    pattern.push_back(upper_median(std::move(effects)));
   }
   return pattern;
 }
 
-void take_from(const Reference& reference, Expected& expected) {
+void apply_reference(const Reference& reference, Expected& expected) {
   const auto offset = reference.offsets.find(key_of(expected.message));
   if (offset != reference.offsets.end()) {
     expected.time = from_seconds(math::exp(offset->second) * to_seconds(expected.time));
@@ -71,7 +71,7 @@ void take_from(const Reference& reference, Expected& expected) {
   }
 }
 
-std::string text_of(std::span<const MeasuredMessage> measured) {
+std::string text_of_messages(std::span<const MeasuredMessage> measured) {
   std::string key;
   for (const MeasuredMessage& row : measured) {
     const Message& message = row.message;
@@ -136,7 +136,7 @@ Expected Judge::expected_of(const Message& message) const {
 }
 
 const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
-  const auto [place, is_new] = known_.try_emplace(text_of(measured));
+  const auto [place, is_new] = known_.try_emplace(text_of_messages(measured));
   Known& known = place->second;
   if (is_new) {
     for (const MeasuredMessage& row : measured) {
@@ -147,7 +147,7 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
       known.patterns.push_back(pattern_of(degree.machine, degree.is_hidden, measured, known.expected, halves));
     }
     for (Expected& expectation : known.expected) {
-      take_from(reference_, expectation);
+      apply_reference(reference_, expectation);
     }
   }
   return known;
@@ -228,7 +228,7 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
   Reference reference;
   for (auto& [key, values] : offsets) {
     if (values.size() >= least) {
-      reference.offsets.emplace(key, middle(std::move(values)));
+      reference.offsets.emplace(key, upper_median(std::move(values)));
     }
   }
   std::vector<double> distances;
@@ -240,12 +240,12 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
       }
     }
     if (!node_distances.empty()) {
-      distances.push_back(std::abs(middle(std::move(node_distances))));
+      distances.push_back(std::abs(upper_median(std::move(node_distances))));
     }
   }
-  constexpr double of_normal = 1.4826;  // standard deviation / median distance, for normal errors
+  constexpr double deviations_per_median_distance = 1.4826;  // standard deviation / median distance, for normal errors
   if (!distances.empty()) {
-    reference.spread = std::max(repeat_error, of_normal * middle(std::move(distances)));
+    reference.spread = std::max(repeat_error, deviations_per_median_distance * upper_median(std::move(distances)));
   }
   return reference;
 }

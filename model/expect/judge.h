@@ -81,7 +81,7 @@ class Judge {
   [[nodiscard]] Expected expected_of(const Message& message) const;
 
   Expectation expectation_;
-  Expectation undecided_;  ///< Includes only errors of parameters that no fit decided.
+  Expectation undecided_;  ///< Includes only errors of parameters that no fit determined.
   double false_alarms_;
   Reference reference_;
   FittedTo fitted_to_;

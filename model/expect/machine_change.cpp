@@ -72,19 +72,19 @@ void each_tree_parameter(CollectiveParameters& collective, const Visit& visit) {
 }
 
 void multiply_latencies(CollectiveParameters& collective, double times) {
-  const auto longer = [&](Parameter<Duration>& latency) {
+  const auto lengthen = [&](Parameter<Duration>& latency) {
     latency.value = from_seconds(times * to_seconds(latency.value));
   };
   change_protocols(collective, [&](ProtocolParameters& protocol) {
-    longer(protocol.base_latency);
-    longer(protocol.step_latency);
+    lengthen(protocol.base_latency);
+    lengthen(protocol.step_latency);
   });
   change_shared(collective.nccl, [&](NcclKernels& nccl) {
     if (nccl.nvls) {
-      longer(nccl.nvls->base_latency);
+      lengthen(nccl.nvls->base_latency);
     }
   });
-  each_tree_parameter<Parameter<Duration>>(collective, longer);
+  each_tree_parameter<Parameter<Duration>>(collective, lengthen);
 }
 
 void multiply_latencies(PeerParameters& peer, double times) {
@@ -128,10 +128,10 @@ Machine with_rails(Machine machine, int rails) {
 }
 
 Machine with_latencies(Machine machine, double times) {
-  const auto longer = [&](auto& parameters) { multiply_latencies(parameters, times); };
-  change_inside(machine, longer);
-  change_across(machine, longer);
-  change_peers(machine, longer);
+  const auto lengthen = [&](auto& parameters) { multiply_latencies(parameters, times); };
+  change_inside(machine, lengthen);
+  change_across(machine, lengthen);
+  change_peers(machine, lengthen);
   if (machine.network) {
     multiply_latencies(machine.network->peer, times);
   }
@@ -144,7 +144,7 @@ bool has_nvls(const Machine& machine) {
 }
 
 Machine without_nvls(Machine machine) {
-  check(has_nvls(machine), "only sums in the switch can be left out");
+  check(has_nvls(machine), "only a machine with NVLS can lose it");
   change_inside(machine, [](CollectiveParameters& collective) {
     change_shared(collective.nccl, [](NcclKernels& nccl) { nccl.nvls.reset(); });
   });
@@ -153,26 +153,26 @@ Machine without_nvls(Machine machine) {
 
 Machine with_ctas(Machine machine, int ctas) {
   check(ctas >= 1, "a kernel holds a CTA");
-  const auto fewer = [&](CollectiveParameters& collective) {
+  const auto limit_ctas = [&](CollectiveParameters& collective) {
     const double share =
         collective.ctas.value > 0 ? std::min(1.0, static_cast<double>(ctas) / collective.ctas.value) : 1.0;
-    const auto slower = [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; };
+    const auto slow_down = [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; };
     change_protocols(collective, [&](ProtocolParameters& protocol) {
-      slower(protocol.rate);
-      slower(protocol.own_copy_rate);
+      slow_down(protocol.rate);
+      slow_down(protocol.own_copy_rate);
     });
-    each_tree_parameter<Parameter<BytesPerSecond>>(collective, slower);
+    each_tree_parameter<Parameter<BytesPerSecond>>(collective, slow_down);
     collective.ctas.value = std::min(collective.ctas.value, ctas);
   };
-  change_inside(machine, fewer);
-  change_across(machine, fewer);
+  change_inside(machine, limit_ctas);
+  change_across(machine, limit_ctas);
   return machine;
 }
 
 Machine with_clock(Machine machine, double share) {
   check(share > 0.0 && share <= 1.0, "a lower clock is a share of the usual one");
   machine = with_latencies(std::move(machine), 1.0 / share);
-  const auto slower = [&](CollectiveParameters& collective) {
+  const auto slow_down = [&](CollectiveParameters& collective) {
     change_protocols(collective, [&](ProtocolParameters& protocol) { protocol.own_copy_rate.value.value *= share; });
     change_shared(collective.nccl, [&](NcclKernels& nccl) {
       nccl.ll.rate.value.value *= share;
@@ -181,8 +181,8 @@ Machine with_clock(Machine machine, double share) {
       }
     });
   };
-  change_inside(machine, slower);
-  change_across(machine, slower);
+  change_inside(machine, slow_down);
+  change_across(machine, slow_down);
   return machine;
 }
 

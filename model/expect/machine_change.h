@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Returns the machine with every rate of the links inside a node multiplied by `times`; the rates of collectives
-/// across nodes are limited to that factor. Requires times > 0.
+/// Returns the machine with every rate of the links inside a node multiplied by `times`. If times < 1, the rates of
+/// collectives across nodes are limited to the reduced rate inside a node. Requires times > 0.
 Machine with_link_rates(Machine machine, double times);
 
 /// Returns the machine with every rate between nodes multiplied by `times`. Requires times > 0 and a network.

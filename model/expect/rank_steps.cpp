@@ -26,7 +26,7 @@ constexpr std::array texts{
     RankFaultText{RankFault::slow_send, "slow_send", "sends slowly: its NIC or a link of its GPU lost rate",
                   "nvidia-smi nvlink --status; ibstat"},
     RankFaultText{RankFault::slow_host, "slow_host",
-                  "launches slowly, its GPU waits: data loading, CPU power saving, busy cores or a wrong NUMA node",
+                  "launches slowly, so its GPU waits: data loading, CPU power saving, busy cores or a wrong NUMA node",
                   "cpupower frequency-info --policy; numactl --show"},
     RankFaultText{RankFault::jitter, "jitter",
                   "is late in some steps: another process, garbage collection, page faults or throttling",
@@ -46,10 +46,10 @@ constexpr double pattern_error = 0.15;          // equals pattern_error of evide
 /// noise of all ranks.
 constexpr double late_from = 0.08;
 constexpr double late_noise = 4.0;
-/// Smallest share of late steps assumed for a healthy rank, since a few steps do not show it.
+/// Smallest share of late steps assumed for a healthy rank, because a few steps cannot show a smaller one.
 constexpr double least_late_share = 0.01;
 
-double middle(std::vector<double> values) {
+double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
@@ -57,23 +57,23 @@ double middle(std::vector<double> values) {
 
 /// Returns the standard deviation, estimated from the median distance.
 double spread_of(const std::vector<double>& values) {
-  constexpr double of_normal = 1.4826;
-  const double center = middle(values);
+  constexpr double deviations_per_distance = 1.4826;  // for normal errors
+  const double center = median(values);
   std::vector<double> distances;
   for (const double value : values) {
     distances.push_back(std::abs(value - center));
   }
-  return of_normal * middle(std::move(distances));
+  return deviations_per_distance * median(std::move(distances));
 }
 
 using Get = std::optional<double> (*)(const RankStep& step);
 
-/// A number that every rank has in every step.
+/// A quantity that is measured for every rank in every step.
 struct RankNumber {
   RankFault fault = RankFault::slow;
   Get get = nullptr;
   bool is_share = false;  ///< Compare differences, as shares of the step; otherwise compare logarithms.
-  bool is_less = false;   ///< The number of the rank at fault is smaller than that of others.
+  bool is_less = false;   ///< The rank at fault has a smaller number than other ranks.
   bool has_jitter = false;
 };
 
@@ -96,15 +96,15 @@ void add_medians(Series& series, bool is_share) {
   std::vector<double> medians;
   std::vector<double> noises;
   for (RankSeries& rank : series.ranks) {
-    rank.median = middle(rank.steps);
+    rank.median = median(rank.steps);
     medians.push_back(rank.median);
     noises.push_back(rank.steps.size() < least_steps ? spread_of_few_steps : spread_of(rank.steps));
   }
-  series.noise = middle(noises);
+  series.noise = median(noises);
   for (std::size_t i = 0; i < series.ranks.size(); ++i) {
-    constexpr double of_median = 1.2533;  // standard error of a median divided by that of a mean
+    constexpr double median_per_mean = 1.2533;  // standard error of a median divided by the standard error of a mean
     const double noise = std::max(noises[i], series.noise);
-    series.ranks[i].noise = of_median * noise / std::sqrt(static_cast<double>(series.ranks[i].steps.size()));
+    series.ranks[i].noise = median_per_mean * noise / std::sqrt(static_cast<double>(series.ranks[i].steps.size()));
   }
   series.spread = std::max(is_share ? least_spread_of_share : least_spread, spread_of(medians));
 }
@@ -121,21 +121,21 @@ Series series_of(std::span<const RankStep> measured, const RankNumber& quantity,
     by_step[rank_step.step].push_back(*number);
     numbers.push_back(*number);
   }
-  std::map<std::int64_t, double> usual;
+  std::map<std::int64_t, double> step_medians;
   for (auto& [step, values] : by_step) {
-    usual[step] = middle(std::move(values));
+    step_medians[step] = median(std::move(values));
   }
   std::map<std::int64_t, RankSeries> by_rank;
   for (const RankStep& rank_step : measured) {
     const double number = *quantity.get(rank_step);
-    const double off =
-        quantity.is_share ? (number - usual[rank_step.step]) / step_us : math::log(number / usual[rank_step.step]);
+    const double off = quantity.is_share ? (number - step_medians[rank_step.step]) / step_us
+                                         : math::log(number / step_medians[rank_step.step]);
     by_rank[rank_step.rank].rank = rank_step.rank;
     by_rank[rank_step.rank].steps.push_back(quantity.is_less ? -off : off);
   }
-  Series series{.ranks = {}, .usual = middle(std::move(numbers)) / step_us};
-  for (auto& [rank, of_rank] : by_rank) {
-    series.ranks.push_back(std::move(of_rank));
+  Series series{.ranks = {}, .usual = median(std::move(numbers)) / step_us};
+  for (auto& [rank, rank_series] : by_rank) {
+    series.ranks.push_back(std::move(rank_series));
   }
   add_medians(series, quantity.is_share);
   return series;
@@ -264,19 +264,19 @@ Severity severity_of(double slowdown) {
   return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
 }
 
-/// Names each rank whose likeliest fault is sufficient evidence by itself, and the rank with the likeliest fault of
+/// Names each rank whose likeliest fault is sufficient evidence by itself, and the rank whose fault is the likeliest of
 /// all.
 void name_ranks(const std::vector<Candidate>& candidates, const std::vector<double>& odds, double false_alarms,
                 StepJudgement& judgement) {
-  std::map<std::int64_t, std::size_t> of_rank;
+  std::map<std::int64_t, std::size_t> likeliest_of_rank;
   std::size_t likeliest = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto [place, is_new] = of_rank.try_emplace(candidates[i].suspect.rank, i);
+    const auto [place, is_new] = likeliest_of_rank.try_emplace(candidates[i].suspect.rank, i);
     place->second = odds[i] > odds[place->second] ? i : place->second;
     likeliest = odds[i] > odds[likeliest] ? i : likeliest;
   }
   double cost = 0.0;
-  for (const auto& [rank, i] : of_rank) {
+  for (const auto& [rank, i] : likeliest_of_rank) {
     if (odds[i] >= 1.0 / false_alarms || i == likeliest) {
       SuspectedRank suspect = candidates[i].suspect;
       suspect.probability = 1.0 - 1.0 / (1.0 + odds[i] * bad_share / (1.0 - bad_share));
@@ -315,7 +315,7 @@ StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarm
   if (measured.empty()) {
     return judgement;
   }
-  judgement.step_us = middle(std::move(times));
+  judgement.step_us = median(std::move(times));
   std::vector<Candidate> candidates;
   for (const RankNumber& quantity : quantities_of(measured.front())) {
     const Series series = series_of(measured, quantity, judgement.step_us);

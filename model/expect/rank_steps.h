@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the rank that holds up the other ranks of a job, from the times of every rank in every step, and tells whether
-// it computes, sends or launches slowly, or is late for its collectives.
+// Names the rank that holds up the other ranks of a job, from the times of every rank in every step, and determines
+// whether it computes, sends or launches slowly, or is late for its collectives.
 //
 // Each number of a rank in a step is compared with the median of all ranks in that step, so effects common to all ranks
 // cancel. A rank is judged by its median over the steps:

@@ -15,11 +15,11 @@ namespace {
 
 constexpr auto shares = [] {
   constexpr std::size_t steps = 20;
-  std::array<double, steps + 1> made{};
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    made[i] = static_cast<double>(i) / steps;
+  std::array<double, steps + 1> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(i) / steps;
   }
-  return made;
+  return values;
 }();
 
 }  // namespace

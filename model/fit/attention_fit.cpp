@@ -61,7 +61,7 @@ auto key_of(const MeasuredAttention& row) {
 
 AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const MeasuredAttention> calls,
                            const std::string& source) {
-  const std::vector<MeasuredAttention> rows = one_a_size(calls, key_of);
+  const std::vector<MeasuredAttention> rows = one_per_size(calls, key_of);
   Accelerator tried = accelerator;
   const std::vector<Knob<P>> knobs = knobs_of(tried.attention);
   PriorFit fit = fit_few<P>(knobs, tried.attention,

@@ -95,10 +95,10 @@ class Problem {
     }
     const MatrixXd unit = MatrixXd::Identity(static_cast<Index>(size), static_cast<Index>(size));
     const MatrixXd precision = slopes.transpose() * slopes / (noise * noise) + unit;
-    MatrixXd of_parameters = unit;
-    of_parameters(latency_ratio, latency) = 1.0;
-    of_parameters(step_ratio, step) = 1.0;
-    const MatrixXd covariance = of_parameters * precision.ldlt().solve(unit) * of_parameters.transpose();
+    MatrixXd to_parameters = unit;
+    to_parameters(latency_ratio, latency) = 1.0;
+    to_parameters(step_ratio, step) = 1.0;
+    const MatrixXd covariance = to_parameters * precision.ldlt().solve(unit) * to_parameters.transpose();
     Values errors{};
     for (std::size_t i = 0; i < size; ++i) {
       errors[i] = std::clamp(std::sqrt(covariance(static_cast<Index>(i), static_cast<Index>(i))), 0.0, 1.0);

@@ -48,9 +48,9 @@ struct FewRows {
   std::string source;
 };
 
-/// Moves the parameters that the rows decide, each with its error and provenance. A parameter that stopped at the limit
-/// of its prior keeps the prior's error and is marked as undecided. All other parameters stay unchanged to the last
-/// digit and are listed in `left`, including parameters on which no row depends.
+/// Moves the parameters that the rows determine, and sets the error and provenance of each. A parameter that stopped at
+/// the limit of its prior keeps the prior's error and is marked as undecided. All other parameters stay unchanged to
+/// the last digit and are listed in `left`, including parameters on which no row depends.
 template <class Parameters>
 PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters, const FewRows& rows) {
   std::vector<Knob<Parameters>> present;  // a value of 0 has no logarithm to move
@@ -105,15 +105,16 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
 /// Returns one row per size with the median of its times, in the order of the keys, because repeated calls of one size
 /// add no information.
 template <class Row, class KeyOf>
-std::vector<Row> one_a_size(std::span<const Row> rows, const KeyOf& key_of) {
+std::vector<Row> one_per_size(std::span<const Row> rows, const KeyOf& key_of) {
   std::map<decltype(key_of(rows.front())), std::vector<Row>> sizes;
   for (const Row& row : rows) {
     sizes[key_of(row)].push_back(row);
   }
   std::vector<Row> medians;
-  for (auto& [key, same] : sizes) {
-    const auto middle = same.begin() + static_cast<std::ptrdiff_t>((same.size() - 1) / 2);
-    std::nth_element(same.begin(), middle, same.end(), [](const Row& a, const Row& b) { return a.time < b.time; });
+  for (auto& [key, rows_of_size] : sizes) {
+    const auto middle = rows_of_size.begin() + static_cast<std::ptrdiff_t>((rows_of_size.size() - 1) / 2);
+    std::nth_element(rows_of_size.begin(), middle, rows_of_size.end(),
+                     [](const Row& a, const Row& b) { return a.time < b.time; });
     medians.push_back(*middle);
   }
   return medians;

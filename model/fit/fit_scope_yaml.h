@@ -19,7 +19,7 @@ double residual_of(const FitQuality& fitted, const FitQuality& held_out);
 
 /// Returns the residual to write for a fit to few rows, which are closer to the fit than other rows: at least the
 /// residual of the base's formula, combined with half of the machine's distance from the base (prior_fit.h), because
-/// parameters that few rows do not decide stay at the base's values.
+/// parameters that few rows cannot determine stay at the base's values.
 double residual_of_few(double of_rows, const FitScope& base, double distance);
 
 /// Returns `{latency: 0.7, bandwidth: 1, few_tiles: 1.4, compute: 1.1}`.

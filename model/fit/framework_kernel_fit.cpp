@@ -64,7 +64,7 @@ bool is_enough(const std::vector<MeasuredFrameworkKernel>& rows) {
 
 FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> calls,
                                    const std::string& source) {
-  const std::vector<MeasuredFrameworkKernel> rows = one_a_size(calls, key_of);
+  const std::vector<MeasuredFrameworkKernel> rows = one_per_size(calls, key_of);
   Accelerator tried = accelerator;
   const FewRows few{.count = rows.size(),
                     .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },

@@ -25,9 +25,9 @@ struct FrameworkKernelFit {
   /// The given accelerator with the fitted parameters, each with its standard error and provenance.
   Accelerator accelerator;
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
-  std::vector<std::string> left;  ///< names of parameters that few sizes do not decide; their values are unchanged
+  std::vector<std::string> left;  ///< parameters that few sizes cannot determine; their values are unchanged
   double distance = 0.0;          ///< with few sizes: distance of the machine from its base (prior_fit.h)
-  bool has_few = false;           ///< all rows are fitted, none is held out
+  bool has_few = false;           ///< few sizes: all rows are fitted and none is held out
   std::vector<MeasuredFrameworkKernel> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                             ///< on the rows of the fit
   FitQuality held_out;                           ///< on one (op, width) in five, which the fit has not seen
@@ -41,7 +41,7 @@ struct FrameworkKernelFit {
 FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> rows,
                                          const std::string& machine, const std::string& source);
 
-/// Returns the lines of a hardware file's `framework_kernels:` map that the fit decided, each indented by `indent`
+/// Returns the lines of a hardware file's `framework_kernels:` map that the fit determined, each indented by `indent`
 /// spaces; if the accelerator has no such map, the lines of the accelerator itself.
 std::string framework_kernels_yaml(const FrameworkKernelFit& fit, int indent);
 

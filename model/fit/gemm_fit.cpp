@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t fewest_sizes = 50;
 
-// The cost of slicing decides between strategies, so the fit emphasises it: GEMMs large enough to slice have weight 2,
-// and the ratio of a part's time to the time of the whole GEMM, if both were measured, has weight 4.
+// The cost of slicing determines which strategy wins, so the fit emphasises it: GEMMs large enough to slice have weight
+// 2, and the ratio of a part's time to the time of the whole GEMM, if both were measured, has weight 4.
 constexpr double large_weight = 2.0;
 constexpr double slicing_weight = 4.0;
 constexpr std::int64_t large_rows = 512;
@@ -75,8 +75,8 @@ std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   return knobs;
 }
 
-/// A minimum over tiles has several valleys, so a fit may miss the deepest; it therefore starts from a low and from a
-/// high power ceiling.
+/// The minimum over tiles gives the loss several valleys, and a fit may miss the deepest; fits therefore start from a
+/// low and from a high power ceiling.
 constexpr std::array burst_starts{0.85, 1.05};
 
 std::vector<FitParameter> parameters_of(std::span<const GemmKnob> knobs, double burst_start) {
@@ -122,7 +122,7 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
 }
 
 /// Rows of the fit with their groups, and the held-out rows.
-struct Parted {
+struct RowSplit {
   std::vector<MeasuredGemm> kept;
   std::vector<int> groups;
   std::vector<MeasuredGemm> held_out;
@@ -137,16 +137,16 @@ struct Slicing {
 };
 
 std::vector<Slicing> slicings_in(const std::vector<MeasuredGemm>& rows) {
-  std::map<std::array<std::int64_t, 3>, std::size_t> at;
+  std::map<std::array<std::int64_t, 3>, std::size_t> row_of_size;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    at[{rows[i].size.m, rows[i].size.n, rows[i].size.k}] = i;
+    row_of_size[{rows[i].size.m, rows[i].size.n, rows[i].size.k}] = i;
   }
   std::vector<Slicing> pairs;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const GemmSize& size = rows[i].size;
     for (const std::int64_t parts : slicings) {
-      const auto part = at.find({size.m / parts, size.n, size.k});
-      if (size.m % parts == 0 && part != at.end() && is_large(rows[part->second].size)) {
+      const auto part = row_of_size.find({size.m / parts, size.n, size.k});
+      if (size.m % parts == 0 && part != row_of_size.end() && is_large(rows[part->second].size)) {
         pairs.push_back({.part = part->second, .whole = i});
       }
     }
@@ -154,20 +154,20 @@ std::vector<Slicing> slicings_in(const std::vector<MeasuredGemm>& rows) {
   return pairs;
 }
 
-Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& machine) {
-  Parted parted;
+RowSplit split_rows(std::span<const MeasuredGemm> rows, DType dtype, const std::string& machine) {
+  RowSplit split;
   std::map<std::pair<std::int64_t, std::int64_t>, int> groups;
   for (const MeasuredGemm& row : rows) {
     check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
     if (is_held_out(gemm_group("gemm", machine, name_of(dtype), row.size))) {
-      parted.held_out.push_back(row);
+      split.held_out.push_back(row);
       continue;
     }
     const auto [at, is_new] = groups.try_emplace({row.size.n, row.size.k}, static_cast<int>(groups.size()));
-    parted.kept.push_back(row);
-    parted.groups.push_back(at->second);
+    split.kept.push_back(row);
+    split.groups.push_back(at->second);
   }
-  return parted;
+  return split;
 }
 
 auto key_of(const MeasuredGemm& row) {
@@ -176,9 +176,9 @@ auto key_of(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
-GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> products,
-                         const GemmFitOptions& options) {
-  const std::vector<MeasuredGemm> rows = one_a_size(products, key_of);
+GemmFit fit_few_gemms(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> gemms,
+                      const GemmFitOptions& options) {
+  const std::vector<MeasuredGemm> rows = one_per_size(gemms, key_of);
   Accelerator tried = accelerator;
   MatrixUnit& unit = *tried.matrix_units[index_of(dtype)];
   const bool has_copies =
@@ -210,9 +210,9 @@ GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options) {
   check(!rows.empty(), "a fit has rows");
-  const Parted parted = part(rows, dtype, options.machine);
-  if (count_sizes<MeasuredGemm>(parted.kept, key_of) < fewest_sizes) {
-    return fit_few_products(accelerator, dtype, rows, options);
+  const RowSplit split = split_rows(rows, dtype, options.machine);
+  if (count_sizes<MeasuredGemm>(split.kept, key_of) < fewest_sizes) {
+    return fit_few_gemms(accelerator, dtype, rows, options);
   }
   const std::vector<GemmKnob> knobs = knobs_of(options);
   Accelerator tried = accelerator;
@@ -220,29 +220,29 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   parameters = {.resident_share = parameters.resident_share,
                 .resident_output_share = parameters.resident_output_share,
                 .operand_feed = parameters.operand_feed};
-  const std::vector<Slicing> cut = slicings_in(parted.kept);
+  const std::vector<Slicing> slicing_pairs = slicings_in(split.kept);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<GemmParameters>(knobs, values, parameters);
-    std::vector<double> logs(parted.kept.size());
+    std::vector<double> logs(split.kept.size());
     for (std::size_t i = 0; i < logs.size(); ++i) {
-      logs[i] = math::log(ratio_of(tried, parted.kept[i]));
-      out[i] = is_large(parted.kept[i].size) ? large_weight * logs[i] : logs[i];
+      logs[i] = math::log(ratio_of(tried, split.kept[i]));
+      out[i] = is_large(split.kept[i].size) ? large_weight * logs[i] : logs[i];
     }
-    for (std::size_t i = 0; i < cut.size(); ++i) {
-      out[logs.size() + i] = slicing_weight * (logs[cut[i].part] - logs[cut[i].whole]);
+    for (std::size_t i = 0; i < slicing_pairs.size(); ++i) {
+      out[logs.size() + i] = slicing_weight * (logs[slicing_pairs[i].part] - logs[slicing_pairs[i].whole]);
     }
   };
-  std::vector<int> groups = parted.groups;
-  for (const Slicing& slicing : cut) {
-    groups.push_back(parted.groups[slicing.whole]);
+  std::vector<int> groups = split.groups;
+  for (const Slicing& slicing : slicing_pairs) {
+    groups.push_back(split.groups[slicing.whole]);
   }
   GemmFit result;
   RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
   set_fitted<GemmParameters>(knobs, fit, options.source, parameters);
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = parameters;
-  result.fitted = quality_on(tried, parted.kept);
-  result.held_out = quality_on(tried, parted.held_out);
+  result.fitted = quality_on(tried, split.kept);
+  result.held_out = quality_on(tried, split.held_out);
   return result;
 }
 

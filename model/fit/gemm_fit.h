@@ -37,7 +37,7 @@ struct GemmFit {
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
   std::vector<std::string> left;      ///< parameters that few sizes cannot determine; their values are unchanged
   double distance = 0.0;              ///< with few sizes: distance of the machine from its base (prior_fit.h)
-  bool has_few = false;               ///< all rows are fitted, none is held out
+  bool has_few = false;               ///< few sizes: all rows are fitted and none is held out
   std::vector<MeasuredGemm> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                  ///< on the rows of the fit
   FitQuality held_out;                ///< on one (n, k) in five, which the fit has not seen (model/fit/holdout.h)
@@ -51,7 +51,7 @@ struct GemmFit {
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 
-/// Returns the lines of a hardware file's `gemm:` map that the fit decided, each indented by `indent` spaces.
+/// Returns the lines of a hardware file's `gemm:` map that the fit determined, each indented by `indent` spaces.
 std::string gemm_yaml(const GemmFit& fit, int indent);
 
 }  // namespace commfuse

@@ -19,9 +19,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double widest = 1e3;  // largest factor on a parameter's start, up or down
-constexpr double worth_a_protocol = 0.9;
-constexpr std::ptrdiff_t least_rows_of_a_protocol = 6;
+constexpr double max_factor = 1e3;             // largest factor on a parameter's start, up or down
+constexpr double second_protocol_below = 0.9;  // relative error at which a second protocol is worth its parameters
+constexpr std::ptrdiff_t least_rows_per_protocol = 6;
 
 double number_of(Duration duration) { return to_microseconds(duration); }
 double number_of(BytesPerSecond rate) { return rate.value; }
@@ -51,7 +51,7 @@ class Slots {
     if (start <= 0.0) {
       return;  // A value of 0 has no logarithm to move.
     }
-    slots_.push_back({name, start, start * widest,
+    slots_.push_back({name, start, start * max_factor,
                       [&parameter](double number) { commfuse::put(number, parameter.value); },
                       [&parameter, this](const FittedParameter& fitted) {
                         commfuse::put(fitted.value, parameter.value);
@@ -101,7 +101,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     const double start = slots[i].start;
     parameters.push_back({.name = slots[i].name,
                           .start = start,
-                          .lower = start / widest,
+                          .lower = start / max_factor,
                           .upper = slots[i].upper,
                           .spread = options.prior_spread});
   }
@@ -132,7 +132,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   return report;
 }
 
-/// Returns a copy, which may be changed, of a part that several machines may share; null stays null.
+/// Replaces `shared`, which several machines may share, with a copy, and returns the copy for changes; null stays null.
 template <class T>
 std::shared_ptr<T> copy_of(std::shared_ptr<const T>& shared) {
   std::shared_ptr<T> copy = shared == nullptr ? nullptr : std::make_shared<T>(*shared);
@@ -177,8 +177,8 @@ double weight_of(Bytes size, const LinkFitOptions& options) {
   return size < options.small_below ? options.small_weight : 1.0;
 }
 
-PeerFit fit_peer_as_it_is(PeerParameters start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
-  const bool shares_a_port = start.aggregate_rate.value == start.rate.value;
+PeerFit fit_peer_with_fixed_split(PeerParameters start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
+  const bool aggregate_follows_rate = start.aggregate_rate.value == start.rate.value;
   Slots slots(options);
   slots.add("latency", start.latency);
   slots.add_wires("rate", start.rate);
@@ -193,7 +193,7 @@ PeerFit fit_peer_as_it_is(PeerParameters start, std::span<const PeerRow> rows, c
            .measured_us = [&](std::size_t i) { return rows[i].time_us; },
            .weight = [&](std::size_t i) { return weight_of(rows[i].bytes, options); }},
           options);
-  if (shares_a_port) {
+  if (aggregate_follows_rate) {
     start.aggregate_rate = start.rate;
   }
   return {.parameters = std::move(start), .report = std::move(report)};
@@ -207,7 +207,7 @@ double mean_error(const LinkFitReport& report) {
 
 bool splits(std::span<const PeerRow> rows, Bytes up_to) {
   const auto small = std::count_if(rows.begin(), rows.end(), [&](const PeerRow& row) { return row.bytes <= up_to; });
-  return small >= least_rows_of_a_protocol && std::ssize(rows) - small >= least_rows_of_a_protocol;
+  return small >= least_rows_per_protocol && std::ssize(rows) - small >= least_rows_per_protocol;
 }
 
 }  // namespace
@@ -261,18 +261,18 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
 PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
   PeerParameters candidate = start;
   candidate.small.reset();
-  PeerFit best = fit_peer_as_it_is(candidate, rows, options);
-  double least = worth_a_protocol * mean_error(best.report);
+  PeerFit best = fit_peer_with_fixed_split(candidate, rows, options);
+  double least = second_protocol_below * mean_error(best.report);
   for (std::int64_t up_to = std::int64_t{1} << 14; up_to <= std::int64_t{1} << 26; up_to *= 2) {
     if (!splits(rows, Bytes{up_to})) {
       continue;
     }
-    PeerParameters two = candidate;
-    two.small =
+    PeerParameters with_small = candidate;
+    with_small.small =
         SmallMessages{.up_to = {.value = Bytes{up_to}, .provenance = Provenance::fitted, .source = options.source},
                       .latency = candidate.latency,
                       .rate = candidate.rate};
-    PeerFit split = fit_peer_as_it_is(std::move(two), rows, options);
+    PeerFit split = fit_peer_with_fixed_split(std::move(with_small), rows, options);
     if (const double error = mean_error(split.report); error < least) {
       least = error;
       best = std::move(split);

@@ -33,8 +33,8 @@ struct PeerRow {
 
 struct LinkFitOptions {
   std::string source;  ///< source of the fitted parameters: a table's file name
-  /// Standard deviation of the logarithm of a parameter around its start, at which the prior has the weight of one row;
-  /// parameters that rows do not decide stay near their start.
+  /// Standard deviation of the logarithm of a parameter around its start; at this distance, the prior weighs as much as
+  /// one row. Parameters that the rows cannot determine stay near their start.
   double prior_spread = 0.7;
   /// Rows below this size have weight `small_weight`, because hosts and clocks dominate their times.
   Bytes small_below{65'536};
@@ -42,7 +42,7 @@ struct LinkFitOptions {
   /// Upper bound on fitted rates of the wires: their physical rate (Link::capacity).
   BytesPerSecond physical_rate = unlimited;
   /// With fewer rows, each parameter keeps its value unless the rows halve the spread of its prior, because few rows
-  /// decide few parameters.
+  /// determine few parameters.
   std::size_t few_rows = 40;
   FitOptions fit = {};
 };
@@ -51,8 +51,8 @@ struct LinkFitOptions {
 struct LinkFitReport {
   std::vector<FittedParameter> parameters;  ///< parameters on which some row depends, by their name in a file
   std::vector<double> errors;               ///< per row: predicted / measured - 1
-  std::vector<std::string> left;  ///< names of parameters that few rows do not decide; their values are unchanged
-  double spread = 0.0;            ///< robust spread of the rows' logarithms
+  std::vector<std::string> left;            ///< parameters that few rows cannot determine; their values are unchanged
+  double spread = 0.0;                      ///< robust spread of the rows' logarithms
   bool converged = false;
 };
 
@@ -62,8 +62,8 @@ struct CollectiveFit {
 };
 
 /// Fits every parameter of `start` that prices one of the rows, except the sizes at which protocols change. Parameters
-/// that the rows do not decide stay near the prior (ridge; Hoerl and Kennard, 1970), so few rows are enough; with few
-/// rows, they keep their values. Requires at least one row.
+/// that the rows cannot determine stay near the prior (ridge; Hoerl and Kennard, 1970), so few rows are enough; with
+/// few rows, they keep their values. Requires at least one row.
 CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const CollectiveRow> rows,
                               const LinkFitOptions& options);
 

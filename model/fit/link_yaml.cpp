@@ -70,7 +70,7 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
   lines.add("channels", std::to_string(nccl.tuning.channels));
   lines.add("channel_rate",
             Parameter<BytesPerSecond>{
-                .value = nccl.tuning.channel_rate, .provenance = Provenance::prior, .source = "as the base has it"});
+                .value = nccl.tuning.channel_rate, .provenance = Provenance::prior, .source = "copied from the base"});
   if (nccl.tuning.wire == NcclWire::network) {
     if (nccl.tuning.tree_channels > 0) {
       lines.add("tree_channels", std::to_string(nccl.tuning.tree_channels));

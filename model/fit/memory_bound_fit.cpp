@@ -31,7 +31,7 @@ MemoryBoundFit fit_memory_bound(const Accelerator& accelerator, std::span<const 
   MemoryBoundFit result{.accelerator = accelerator, .fit = {}};
   Accelerator& tried = result.accelerator;
   tried.hbm_bandwidth = {
-      .value = {rate_of(*fastest)}, .provenance = Provenance::measured, .source = source + ", the fastest"};
+      .value = {rate_of(*fastest)}, .provenance = Provenance::measured, .source = source + ", fastest row"};
   tried.sm_bandwidth = tried.hbm_bandwidth;
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<Accelerator>(knobs, values, tried);

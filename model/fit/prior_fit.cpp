@@ -54,13 +54,13 @@ class Problem {
   }
 
   /// Drops the parameters on which no row depends.
-  void drop_unfelt() {
+  void drop_without_effect() {
     const VectorXd before = weighted_logs();
     for (std::size_t i = size(); i-- > 0;) {
       rows_.put(free_[i], parameter(i).start * math::exp(nudge));
-      const bool is_felt = ((weighted_logs() - before).array().abs() > 1e-7).any();
+      const bool has_effect = ((weighted_logs() - before).array().abs() > 1e-7).any();
       rows_.put(free_[i], parameter(i).start);
-      if (!is_felt) {
+      if (!has_effect) {
         drop(i);
       }
     }
@@ -163,11 +163,11 @@ class Problem {
 /// Returns the distance with the largest likelihood of the rows, linearised in the parameters (type II maximum
 /// likelihood; MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). It is the smallest distance if the base
 /// prices the rows within their noise.
-double likeliest(const Problem& problem, const PriorFitOptions& options) {
+double likeliest_distance(const Problem& problem, const PriorFitOptions& options) {
   const MatrixXd slopes = problem.slopes(problem.starts()) / options.noise;
   const VectorXd rows = problem.weighted_logs() / options.noise;
   double best = 0.0;
-  double least = std::numeric_limits<double>::infinity();
+  double least_surprise = std::numeric_limits<double>::infinity();
   for (const double distance : options.distances) {
     // The score is -2 log likelihood of normal rows with covariance 1 + W W', up to a constant.
     MatrixXd wide = slopes;
@@ -181,22 +181,22 @@ double likeliest(const Problem& problem, const PriorFitOptions& options) {
     for (const double pivot : solver.vectorD()) {
       surprise += math::log(pivot);
     }
-    if (surprise < least) {
-      least = surprise;
+    if (surprise < least_surprise) {
+      least_surprise = surprise;
       best = distance;
     }
   }
   return best;
 }
 
-/// With few rows, keeps only the parameters that they decide; all others return to their starts. Returns the names of
-/// the dropped parameters. The least decided parameter is dropped first, so that of two that the rows determine only
-/// together (a base latency and a step latency) one is kept.
+/// With few rows, keeps only the parameters that they determine; all others return to their starts. Returns the names
+/// of the dropped parameters. The least determined parameter is dropped first, so that one of two parameters that the
+/// rows determine only in combination (a base latency and a step latency) is kept.
 std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions& options) {
-  std::vector<std::string> left;
+  std::vector<std::string> dropped;
   while (problem.size() > 0) {
-    // Rows of a very different machine, which no values near the base fit, still move the parameters on which they
-    // depend.
+    // If the noise is known, rows of a very different machine, which no values near the base fit, still move the
+    // parameters on which they depend.
     const std::vector<double> values = problem.fit().values();
     const std::vector<double> errors = problem.errors(values, options.is_noise_known ? options.noise : problem.noise());
     problem.put_starts();
@@ -207,10 +207,10 @@ std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions&
     if (errors[worst] < options.decided * problem.spread(worst)) {
       break;
     }
-    left.push_back(problem.name(worst));
+    dropped.push_back(problem.name(worst));
     problem.drop(worst);
   }
-  return left;
+  return dropped;
 }
 
 }  // namespace
@@ -218,10 +218,10 @@ std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions&
 PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options) {
   check(rows.count > 0, "a fit has rows");
   Problem problem(std::move(parameters), rows, options);
-  problem.drop_unfelt();
+  problem.drop_without_effect();
   PriorFit result;
   if (!options.distances.empty()) {
-    result.distance = likeliest(problem, options);
+    result.distance = likeliest_distance(problem, options);
     problem.widen(result.distance);
   }
   if (options.has_few) {

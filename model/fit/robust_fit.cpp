@@ -107,7 +107,7 @@ VectorXd weights_of(const VectorXd& residuals, double threshold) {
       [threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : threshold / std::abs(residual); });
 }
 
-/// Finds parameters that the objective would push beyond the bound on which they are, or that have no effect.
+/// Finds parameters that are on a bound beyond which the objective would push them, and parameters without effect.
 std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const MatrixXd& slopes,
                            const VectorXd& gradient) {
   std::vector<bool> stuck(static_cast<std::size_t>(problem.size()));
@@ -119,9 +119,9 @@ std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const M
   return stuck;
 }
 
-/// Replaces rows and columns of stuck parameters with rows and columns of the unit matrix, so that they get no step and
-/// no error.
-void leave_out(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
+/// Replaces rows and columns of stuck parameters with rows and columns of the identity matrix, so that they get no step
+/// and no error.
+void exclude(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
   for (Index i = 0; i < normal.rows(); ++i) {
     if (stuck[static_cast<std::size_t>(i)]) {
       normal.row(i).setZero();
@@ -148,7 +148,7 @@ double improve(const Problem& problem, double threshold, double& damping, State&
   MatrixXd normal = slopes.transpose() * weights.asDiagonal() * slopes;
   VectorXd gradient = slopes.transpose() * weights.cwiseProduct(state.residuals);
   state.stuck = stuck_of(problem, state.logs, slopes, gradient);
-  leave_out(normal, gradient, state.stuck);
+  exclude(normal, gradient, state.stuck);
   const double before = loss(state.residuals, threshold);
   while (damping < max_damping) {
     MatrixXd damped = normal;
@@ -206,7 +206,7 @@ VectorXd standard_errors(const Problem& problem, const State& state, const FitOp
   const VectorXd clipped = weights_of(state.residuals, threshold).cwiseProduct(state.residuals);
   MatrixXd bread = slopes.transpose() * inlier.asDiagonal() * slopes;
   VectorXd unused = VectorXd::Zero(problem.size());
-  leave_out(bread, unused, state.stuck);
+  exclude(bread, unused, state.stuck);
   const MatrixXd inverse = bread.ldlt().solve(MatrixXd::Identity(bread.rows(), bread.cols()));
   MatrixXd meat = influence(slopes, clipped, options.groups);
   const auto rows = static_cast<double>(problem.rows());

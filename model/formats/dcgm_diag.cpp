@@ -69,7 +69,7 @@ DcgmWarning warning_of(const ToolValue& value, ReadingNotes& notes) {
     const bool is_known = *severity <= static_cast<int>(DcgmSeverity::reset);
     warning.severity = is_known ? static_cast<DcgmSeverity>(*severity) : DcgmSeverity::unknown;
     if (!is_known) {
-      notes.add(fmt::format("{}: {}: severity {} is not known", value.path, value.place, *severity));
+      notes.add(fmt::format("{}: {}: unknown severity {}", value.path, value.place, *severity));
     }
   }
   return warning;
@@ -191,7 +191,7 @@ void read_categories(const ToolValue& list, ReadingNotes& notes, DcgmDiagnostic&
 void add_statements(const std::optional<ToolValue>& value, ReadingNotes& notes) {
   if (value) {
     for (const ToolValue& statement : one_or_more(*value)) {
-      notes.add(fmt::format("{}: dcgmi says: {}", statement.path, in_quotes(statement.text())));
+      notes.add(fmt::format("{}: dcgmi reports: {}", statement.path, in_quotes(statement.text())));
     }
   }
 }
@@ -266,7 +266,7 @@ DcgmDiagnostic read_dcgm_diag(std::string_view text, const std::string& path) {
     read_categories(*categories, notes, diagnostic);
   }
   if (diagnostic.results.empty() && diagnostic.error.empty()) {
-    root.refuse("has no result and no error; look at what dcgmi printed, and run it again");
+    root.refuse("has no result and no error; check the output of dcgmi, and run it again");
   }
   diagnostic.notes = notes.take();
   return diagnostic;

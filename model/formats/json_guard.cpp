@@ -22,12 +22,12 @@ class Guard {
   Guard(const std::string& path, const JsonRules& rules) : path_(path), rules_(rules) {}
 
   bool null() { return true; }
-  bool boolean(bool /*is*/) { return true; }
-  bool number_integer(Json::number_integer_t /*is*/) { return true; }
-  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
-  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
+  bool boolean(bool /*value*/) { return true; }
+  bool number_integer(Json::number_integer_t /*value*/) { return true; }
+  bool number_unsigned(Json::number_unsigned_t /*value*/) { return true; }
+  bool number_float(Json::number_float_t /*value*/, const std::string& /*text*/) { return true; }
   bool string(std::string& /*text*/) { return true; }
-  bool binary(Json::binary_t& /*is*/) { return true; }
+  bool binary(Json::binary_t& /*value*/) { return true; }
   bool start_object(std::size_t /*size*/) { return begin(); }
   bool start_array(std::size_t /*size*/) { return begin(); }
   bool end_object() { return end(); }

@@ -86,11 +86,11 @@ struct Device {
 class Reading {
  public:
   void add_device(Device device) { devices_.push_back(std::move(device)); }
-  /// Sets the number of ranks that each line of the list of devices stands for.
-  void name_ranks_a_device(std::int64_t ranks) { ranks_a_device_ = std::clamp<std::int64_t>(ranks, 1, max_ranks); }
-  void name_op(std::string op) { run_.op = std::move(op); }
-  void leave_out_devices() { lacks_devices_ = true; }
-  void name_version(std::string version) { run_.nccl_version = std::move(version); }
+  /// Sets the number of ranks that each line of the list of devices represents.
+  void set_ranks_per_device(std::int64_t ranks) { ranks_per_device_ = std::clamp<std::int64_t>(ranks, 1, max_ranks); }
+  void set_op(std::string op) { run_.op = std::move(op); }
+  void note_missing_devices() { lacks_devices_ = true; }
+  void set_version(std::string version) { run_.nccl_version = std::move(version); }
 
   /// Times of a row, in microseconds.
   struct RowTimes {
@@ -122,7 +122,7 @@ class Reading {
   NcclTestsRun finish(const std::string& path, const std::optional<std::string>& op) {
     run_.op = run_.op.empty() ? op.value_or("") : run_.op;
     if (run_.op.empty()) {
-      refuse(path, "does not say which collective was timed; call the file after it, as in all_gather.txt");
+      refuse(path, "does not name its collective; name the file after the collective, as in all_gather.txt");
     }
     if (devices_.empty()) {
       refuse(path, "has no lines of ranks and devices; give the whole output");
@@ -160,7 +160,7 @@ class Reading {
         run_.hosts.push_back(device.host);
       }
     }
-    const auto named = static_cast<std::int64_t>(devices_.size()) * ranks_a_device_;
+    const auto named = static_cast<std::int64_t>(devices_.size()) * ranks_per_device_;
     const std::int64_t ranks_of_groups = std::max(named, last + 1);
     run_.groups = static_cast<int>(groups.size());
     run_.ranks = static_cast<int>(ranks_of_groups / run_.groups);
@@ -171,17 +171,17 @@ class Reading {
       if (static_cast<std::size_t>(run_.nodes) != run_.hosts.size()) {
         run_.hosts.clear();
       }
-      run_.notes.push_back(fmt::format("the list of ranks is cut off; taken for {} ranks on {} {}", run_.ranks,
+      run_.notes.push_back(fmt::format("the list of ranks is cut off; assuming {} ranks on {} {}", run_.ranks,
                                        run_.nodes, run_.nodes == 1 ? "node" : "nodes"));
     }
     if (run_.groups > 1) {
-      run_.notes.push_back(fmt::format("{} groups of {} ranks ran at once", run_.groups, run_.ranks));
+      run_.notes.push_back(fmt::format("{} groups of {} ranks ran simultaneously", run_.groups, run_.ranks));
     }
   }
 
   NcclTestsRun run_;
   std::vector<Device> devices_;
-  std::int64_t ranks_a_device_ = 1;
+  std::int64_t ranks_per_device_ = 1;
   bool lacks_devices_ = false;
 };
 
@@ -207,24 +207,23 @@ class Runs {
   std::vector<NcclTestsRun> finish(const std::string& path, const std::optional<std::string>& op) {
     std::erase_if(readings_, [](const Reading& reading) { return !reading.has_rows(); });
     if (readings_.empty()) {
-      throw NoNcclTests(fmt::format("{}: has no rows of nccl-tests; give what one of its programs printed", path));
+      throw NoNcclTests(fmt::format("{}: has no rows of nccl-tests; give the output of one of its programs", path));
     }
     std::vector<NcclTestsRun> runs;
     const auto unnamed =
         std::count_if(readings_.begin(), readings_.end(), [](const Reading& reading) { return !reading.is_named(); });
     if (unnamed > 1) {
-      refuse(path,
-             fmt::format("has {} runs that do not say which collective was timed; split it into one file per run, "
-                         "each named after its collective, as in all_gather.txt",
-                         unnamed));
+      refuse(path, fmt::format("has {} runs that do not name their collective; split it into one file per run, "
+                               "each named after its collective, as in all_gather.txt",
+                               unnamed));
     }
     for (Reading& reading : readings_) {
       runs.push_back(reading.finish(path, op));
     }
-    const bool are_lone = runs.size() > 1 && std::all_of(runs.begin(), runs.end(), [&](const NcclTestsRun& run) {
-                            return run.ranks == 1 && run.op == runs.front().op;
-                          });
-    if (are_lone) {
+    const bool ran_alone = runs.size() > 1 && std::all_of(runs.begin(), runs.end(), [&](const NcclTestsRun& run) {
+                             return run.ranks == 1 && run.op == runs.front().op;
+                           });
+    if (ran_alone) {
       refuse(path, fmt::format("has {} runs of one rank each, so every process ran alone; build nccl-tests with MPI=1, "
                                "or run one process with -g",
                                runs.size()));
@@ -239,13 +238,13 @@ class Runs {
 // Text.
 
 /// Returns the word that follows `before`.
-std::optional<std::string_view> word_behind(const std::vector<std::string_view>& words, std::string_view before) {
+std::optional<std::string_view> word_after(const std::vector<std::string_view>& words, std::string_view before) {
   const auto match = std::find(words.begin(), words.end(), before);
   return match == words.end() || match + 1 == words.end() ? std::nullopt : std::optional(*(match + 1));
 }
 
-std::optional<std::int64_t> number_behind(const std::vector<std::string_view>& words, std::string_view before) {
-  const std::optional<std::string_view> word = word_behind(words, before);
+std::optional<std::int64_t> number_after(const std::vector<std::string_view>& words, std::string_view before) {
+  const std::optional<std::string_view> word = word_after(words, before);
   const std::optional<std::int64_t> number = word ? parse_integer(*word) : std::nullopt;
   return number && *number < max_ranks ? number : std::nullopt;
 }
@@ -272,47 +271,47 @@ std::string library_version_in(const std::vector<std::string_view>& words) {
 
 /// Parses "#  Rank  0 Group  0 Pid  4242 on node-1 device  0 [0x07] NVIDIA H100"; older versions print no group.
 std::optional<Device> device_in(const std::vector<std::string_view>& words) {
-  const std::optional<std::int64_t> rank = number_behind(words, "Rank");
-  const std::optional<std::string_view> host = word_behind(words, "on");
+  const std::optional<std::int64_t> rank = number_after(words, "Rank");
+  const std::optional<std::string_view> host = word_after(words, "on");
   if (words.size() < 4 || words[0] != "#" || words[1] != "Rank" || !rank || !host) {
     return std::nullopt;
   }
   return Device{.rank = *rank,
-                .group = number_behind(words, "Group").value_or(0),
+                .group = number_after(words, "Group").value_or(0),
                 .host = std::string(*host),
-                .device = number_behind(words, "device").value_or(0)};
+                .device = number_after(words, "device").value_or(0)};
 }
 
 void read_comment(const std::vector<std::string_view>& words, const std::string& path, Runs& runs) {
   if (std::optional<Device> device = device_in(words)) {
-    if (runs.current().has_rows()) {  // an old version, which begins with its devices
+    if (runs.current().has_rows()) {  // an old version, whose output begins with the devices
       runs.begin();
     }
     runs.current().add_device(std::move(*device));
     if (words.back().ends_with("...")) {  // nccl-tests cuts the list of one process off at 2 KiB
-      runs.current().leave_out_devices();
+      runs.current().note_missing_devices();
     }
     return;
   }
-  const auto says = [&](std::size_t at, std::string_view word) { return words.size() > at && words[at] == word; };
-  if (says(1, "Collective") && says(2, "test") && says(3, "starting:")) {  // starting: all_reduce_perf
+  const auto is_word = [&](std::size_t at, std::string_view word) { return words.size() > at && words[at] == word; };
+  if (is_word(1, "Collective") && is_word(2, "test") && is_word(3, "starting:")) {  // starting: all_reduce_perf
     runs.begin();
     if (std::optional<std::string> op = op_of_program(words.back())) {
-      runs.current().name_op(std::move(*op));
+      runs.current().set_op(std::move(*op));
     }
-  } else if (says(1, "nccl-tests")) {
+  } else if (is_word(1, "nccl-tests")) {
     if (runs.current().has_rows()) {
       runs.begin();
     }
-    runs.current().name_version(library_version_in(words));
-  } else if (says(1, "nThread")) {
+    runs.current().set_version(library_version_in(words));
+  } else if (is_word(1, "nThread")) {
     runs.begin();  // an earlier attempt may have died after its list of devices
-  } else if (says(1, "Using") && says(2, "devices") && runs.current().has_rows()) {
+  } else if (is_word(1, "Using") && is_word(2, "devices") && runs.current().has_rows()) {
     runs.begin();
-  } else if (says(1, "...")) {
-    runs.current().leave_out_devices();
-  } else if (says(1, "size") && std::find(words.begin(), words.end(), "cputime") != words.end()) {
-    refuse(path, "times are those of the processor, which only issues (-C 1); run nccl-tests without it");
+  } else if (is_word(1, "...")) {
+    runs.current().note_missing_devices();
+  } else if (is_word(1, "size") && std::find(words.begin(), words.end(), "cputime") != words.end()) {
+    refuse(path, "the times are CPU times, which cover only the launch (-C 1); run nccl-tests without -C 1");
   }
 }
 
@@ -357,7 +356,7 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
     reading.add_mistake(std::move(place),
                         words.size() < plain_columns
                             ? fmt::format("the row is cut off: {} of {} columns", words.size(), plain_columns)
-                            : fmt::format("the row has {} columns, and {} belong there", words.size(), plain_columns));
+                            : fmt::format("the row has {} columns instead of {}", words.size(), plain_columns));
     return;
   }
   const std::size_t body = body_columns + (has_iterations ? iteration_columns : 0);
@@ -420,7 +419,7 @@ std::string without_marks(std::string_view line, std::string_view mark) {
 }
 
 /// Returns the place where the text of nccl-tests begins in a line with any prefix; nullopt for other lines.
-std::optional<std::size_t> begin_of_ours(std::string_view line) {
+std::optional<std::size_t> begin_of_nccl_tests(std::string_view line) {
   constexpr std::array<std::string_view, 7> comments{"Rank", "Collective", "nThread", "Using",
                                                      "size", "nccl-tests", "..."};
   for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
@@ -460,12 +459,12 @@ void read_line(std::string_view line, int number, const std::string& path, Strea
   const bool is_plain = plain.empty() || plain[0].front() == '#' || is_row(plain);
   std::string label = label_in(line.substr(0, prefix));
   if (!is_plain) {
-    const std::optional<std::size_t> begin = begin_of_ours(line);
+    const std::optional<std::size_t> begin = begin_of_nccl_tests(line);
     if (!begin) {
       return;  // a log: "node-1:4242:4242 [0] NCCL INFO ..."
     }
     prefix = *begin;
-    label.clear();  // the prefix has an unknown form, so it does not tell which process wrote the line
+    label.clear();  // the prefix has an unknown form, so it does not identify the process that wrote the line
   }
   std::string rest(line.substr(prefix));
   std::string_view mark = line.substr(0, prefix);
@@ -517,7 +516,7 @@ void read_result(std::string place, const Json& row, const std::string& path, Re
   }
   if (const auto out = row.find("out_of_place"); out != row.end() && out->is_object()) {
     if (out->contains("cpu_time")) {
-      refuse(path, "times are those of the processor, which only issues (-C 1); run nccl-tests without it");
+      refuse(path, "the times are CPU times, which cover only the launch (-C 1); run nccl-tests without -C 1");
     }
     if (const double wrong = number_at(*out, "nwrong").value_or(0.0); wrong > 0.0) {
       reading.add_mistake(std::move(place), fmt::format("{} elements were wrong", wrong), true);
@@ -543,20 +542,20 @@ Json parsed(std::string_view text, const std::string& path) {
 
 void read_json(std::string_view text, const std::string& path, Reading& reading) {
   const Json json = parsed(text, path);
-  const Json none = Json::array();
-  const auto list = [&](const Json& of, const char* key) -> const Json& {
-    const auto member = of.is_object() ? of.find(key) : of.end();
-    return member != of.end() && member->is_array() ? *member : none;
+  const Json empty_list = Json::array();
+  const auto list = [&](const Json& object, const char* key) -> const Json& {
+    const auto member = object.is_object() ? object.find(key) : object.end();
+    return member != object.end() && member->is_array() ? *member : empty_list;
   };
   if (const Json& arguments = list(json, "args"); !arguments.empty() && arguments.front().is_string()) {
     if (std::optional<std::string> op = op_of_program(arguments.front().get_ref<const std::string&>())) {
-      reading.name_op(std::move(*op));
+      reading.set_op(std::move(*op));
     }
   }
   const double code = json.is_object() ? number_at(json, "nccl_version").value_or(0.0) : 0.0;
-  reading.name_version(version_of_code(static_cast<std::int64_t>(std::clamp(code, 0.0, 1e9))));
+  reading.set_version(version_of_code(static_cast<std::int64_t>(std::clamp(code, 0.0, 1e9))));
   const auto config = json.find("config");
-  const Json& settings = config != json.end() && config->is_object() ? *config : none;
+  const Json& settings = config != json.end() && config->is_object() ? *config : empty_list;
   std::int64_t place = 0;
   for (const Json& device : list(settings, "devices")) {
     const auto host = device.is_object() ? device.find("hostname") : device.end();
@@ -576,7 +575,7 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
     const double number = settings.is_object() ? number_at(settings, key).value_or(1.0) : 1.0;
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::clamp(number, 1.0, 1e6)), 1, max_ranks);
   };
-  reading.name_ranks_a_device(in_config("nthreads") * in_config("ngpus"));
+  reading.set_ranks_per_device(in_config("nthreads") * in_config("ngpus"));
   const Json& results = list(json, "results");
   for (std::size_t i = 0; i < results.size(); ++i) {
     read_result(fmt::format("results[{}]", i), results[i], path, reading);

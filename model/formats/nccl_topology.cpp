@@ -6,7 +6,7 @@
 //       <pci busid="0000:0a:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">   a PCIe switch
 //         <pci busid="0000:0c:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
 //           <gpu dev="0" sm="90" ...>
-//             <nvlink target="0000:e2:00.0" count="4" tclass="0x068000"/>   to an NVSwitch; else to a GPU's busid
+//             <nvlink target="0000:e2:00.0" count="4" tclass="0x068000"/>   to an NVSwitch, otherwise to a GPU's busid
 //           </gpu>
 //         </pci>
 //         <pci ...> <nic> <net name="mlx5_0" .../> </nic> </pci>
@@ -80,7 +80,7 @@ std::vector<KnownElement> known_elements() {
           {"pcilink", {"target"}, {}}};
 }
 
-constexpr std::string_view remove_it = "if it says nothing about how GPUs are joined, take it out of the file";
+constexpr std::string_view remove_it = "remove it from the file if it does not describe links between GPUs";
 
 /// Root element of another program's XML, and a description for messages.
 struct OtherRoot {
@@ -89,8 +89,8 @@ struct OtherRoot {
 };
 constexpr std::array other_roots{
     OtherRoot{"graphs", "these are the rings and trees that NCCL chose (NCCL_GRAPH_DUMP_FILE), not the links"},
-    OtherRoot{"topology", "this is the XML of lstopo, which does not say how fast GPUs are joined"},
-    OtherRoot{"nvidia_smi_log", "this is `nvidia-smi -q -x`, which does not say how GPUs are joined"}};
+    OtherRoot{"topology", "this is the XML of lstopo, which does not state the rates of links between GPUs"},
+    OtherRoot{"nvidia_smi_log", "this is `nvidia-smi -q -x`, which does not describe the links between GPUs"}};
 
 /// Returns the bytes per second of one PCIe lane with this many transfers per second. The line coding is 8b/10b up to
 /// generation 2 and 128b/130b from generation 3 on; generation 6 carries 242 bytes in blocks of 256.
@@ -150,13 +150,13 @@ class Reader {
     const std::string_view name = document.document_element().name();
     const auto* const other =
         std::find_if(other_roots.begin(), other_roots.end(), [&](const OtherRoot& root) { return root.name == name; });
-    refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "there is no <system>" : other->what, how_made));
+    refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "no <system> element" : other->what, how_made));
   }
 
   /// Refuses unknown attributes and elements, down to the NICs.
   void check_element(const pugi::xml_node& element, int depth) const {
     if (depth > deepest_element) {
-      refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
+      refuse(element, fmt::format("more than {} levels of elements; {}", deepest_element, how_made));
     }
     const std::string_view name = element.name();
     const auto known = std::find_if(known_.begin(), known_.end(),
@@ -187,7 +187,7 @@ class Reader {
       const std::string_view host = cpu.attribute("host_hash").value();
       if (!first.empty() && !host.empty() && host != first) {
         refuse(cpu,
-               "this CPU is of another host (host_hash) than the one before; let NCCL write the file of one node, "
+               "this CPU and the previous one are in different hosts (host_hash); let NCCL write the file of one node, "
                "with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
       }
       first = host.empty() ? first : host;
@@ -211,24 +211,24 @@ class Reader {
       const pugi::xml_node gpu = match.node();
       const int device = whole_number(gpu, "dev", 0, 1023);
       if (!gpu.parent().attribute("busid") || !gpu.select_node("ancestor::cpu")) {
-        refuse(gpu, fmt::format("GPU {} is in no <pci> with a busid of a <cpu>; {}", device, how_made));
+        refuse(gpu, fmt::format("GPU {} is not in a <pci> with a busid inside a <cpu>; {}", device, how_made));
       }
       if (!by_device.emplace(device, gpu).second) {
-        refuse(gpu, fmt::format("GPU {} is here a second time; give every GPU a dev of its own", device));
+        refuse(gpu, fmt::format("GPU {} appears twice; give every GPU a different dev", device));
       }
     }
     if (by_device.empty()) {
-      refuse(system, fmt::format("there is no <gpu>; {}", how_made));
+      refuse(system, fmt::format("no <gpu> element; {}", how_made));
     }
     if (by_device.size() > max_gpus_of_a_file) {
-      refuse(system, fmt::format("{} GPUs are too many; give the file of one node, of at most {} GPUs",
-                                 by_device.size(), max_gpus_of_a_file));
+      refuse(system, fmt::format("{} GPUs are too many; give the file of one node with up to {} GPUs", by_device.size(),
+                                 max_gpus_of_a_file));
     }
     for (const auto& [device, element] : by_device) {
       const std::string bus = element.parent().attribute("busid").value();
       if (gpu_at(bus)) {
         refuse(element.parent(),
-               fmt::format("busid {} has a GPU already; give every GPU one of its own", in_quotes(bus)));
+               fmt::format("busid {} belongs to two GPUs; give every GPU a different busid", in_quotes(bus)));
       }
       gpus_.push_back({element, bus, {}});
     }
@@ -284,10 +284,11 @@ class Reader {
       return gcn.substr(0, entry.gcn.size()) == entry.gcn;  // matches "gfx90a:sramecc+:xnack-"; old files have a number
     });
     if (known == xgmi_rates.end()) {
-      refuse(gpu,
-             fmt::format("gcn {} has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
-                         "one such link then",
-                         in_quotes(gcn)));
+      refuse(
+          gpu,
+          fmt::format(
+              "the rate of an xGMI link of gcn {} is unknown; set nvlink_rate, the rate of one link, next to the file",
+              in_quotes(gcn)));
     }
     return known->rate;
   }
@@ -303,15 +304,15 @@ class Reader {
     }
     const int sm = whole_number(gpu, "sm", 10, 999);
     if (sm < nvlink_rates.front().sm) {
-      refuse(gpu, fmt::format("GPUs of sm {} have no NVLink that is known here; give nvlink_rate beside the file", sm));
+      refuse(gpu, fmt::format("the rate of an NVLink of sm {} is unknown; set nvlink_rate next to the file", sm));
     }
     const auto above =
         std::find_if(nvlink_rates.begin(), nvlink_rates.end(), [&](const NvlinkRate& entry) { return entry.sm > sm; });
     return (above - 1)->rate;
   }
 
-  /// Returns the number of NVLinks that a GPU lists to another one. Links to devices that are not GPUs of the file are
-  /// ignored.
+  /// Returns the number of NVLinks that a GPU lists to another GPU. Ignores links to devices that are not GPUs of the
+  /// file.
   [[nodiscard]] int links_between(int gpu, int other) const {
     int links = 0;
     for (const pugi::xml_node link : links_of(gpus_[static_cast<std::size_t>(gpu)])) {
@@ -327,13 +328,13 @@ class Reader {
     for (int a = 0; a < wires_.gpus; ++a) {
       const pugi::xml_node element = gpus_[static_cast<std::size_t>(a)].element;
       if (links_between(a, a) > 0) {
-        refuse(element, "an NVLink joins this GPU to itself; name the busid of the other one");
+        refuse(element, "an NVLink connects this GPU to itself; set its target to the busid of the other GPU");
       }
       for (int b = a + 1; b < wires_.gpus; ++b) {
         const int links = links_between(a, b);
         if (links != links_between(b, a)) {
           refuse(element,
-                 fmt::format("this GPU has {} NVLinks to {}, which has {} to it; {}", links,
+                 fmt::format("this GPU lists {} NVLinks to {}, which lists {} in return; {}", links,
                              in_quotes(gpus_[static_cast<std::size_t>(b)].bus), links_between(b, a), how_made));
         }
         if (links > 0) {
@@ -350,15 +351,14 @@ class Reader {
         std::all_of(gpus_.begin(), gpus_.end(), [](const Gpu& gpu) { return !links_of(gpu).empty(); });
     if (link && !all_linked) {
       refuse(link,
-             "this PCIe switch is joined to another one, which this program does not model; take <pcilink> out of the "
-             "file to "
-             "let GPUs meet at the CPU");
+             "this PCIe switch is linked to another switch, which this program does not model; remove <pcilink> from "
+             "the file to connect the GPUs through the CPU");
     }
   }
 
   void add_cpu(const pugi::xml_node& cpu) {
     if (roots_.size() == max_cpus) {
-      refuse(cpu, fmt::format("more than {} CPUs are too many; give the file of one node", max_cpus));
+      refuse(cpu, fmt::format("more than {} CPUs; give the file of one node", max_cpus));
     }
     const int root = add(VertexKind::root);
     for (const int other : roots_) {
@@ -372,13 +372,13 @@ class Reader {
   }
 
   /// Adds the devices below an element. `above` lists the vertices from the CPU down to the element; `depth` is the
-  /// number of elements between the CPU and it.
+  /// number of elements between the CPU and the element.
   void add_below(const pugi::xml_node& element, std::vector<int>& above, int depth) {
     if (above.size() > deepest_bus) {
-      refuse(element, fmt::format("PCIe switches in more than {} others are too many; {}", deepest_bus, how_made));
+      refuse(element, fmt::format("more than {} levels of PCIe switches; {}", deepest_bus, how_made));
     }
     if (depth > deepest_element) {
-      refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
+      refuse(element, fmt::format("more than {} levels of elements; {}", deepest_element, how_made));
     }
     for (const pugi::xml_node child : element.children()) {
       const std::string_view tag = child.name();
@@ -412,7 +412,7 @@ class Reader {
     if (!speed.empty() && speed.substr(0, 7) != "Unknown") {
       const std::optional<double> giga = parse_number(speed.substr(0, speed.find(' ')));
       if (!giga || *giga <= 0.0 || *giga > 256.0 || speed.find("GT/s") == std::string_view::npos) {
-        refuse(pci, fmt::format("link_speed {} is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"",
+        refuse(pci, fmt::format("link_speed {} is not a PCIe speed; write, for example, \"16.0 GT/s PCIe\"",
                                 in_quotes(speed)));
       }
       transfers = *giga * 1e9;
@@ -421,19 +421,19 @@ class Reader {
     return {lanes * bytes_per_lane(transfers)};
   }
 
-  /// Returns the distance of each GPU from each NIC: the vertices that their ways up to the CPU do not share, plus
-  /// 1,000 if they are below different CPUs.
+  /// Returns the distance of each GPU from each NIC: the number of vertices that their ways up to the CPU do not share,
+  /// plus 1,000 if they are below different CPUs.
   [[nodiscard]] std::vector<std::vector<int>> nic_distances() const {
     std::vector<std::vector<int>> distances;
     for (const Gpu& gpu : gpus_) {
-      std::vector<int> of_gpu;
+      std::vector<int> gpu_distances;
       for (const std::vector<int>& nic : nics_) {
-        const auto apart = std::mismatch(gpu.above.begin(), gpu.above.end(), nic.begin(), nic.end());
-        const auto steps = (gpu.above.end() - apart.first) + (nic.end() - apart.second);
-        const bool shares_cpu = apart.first != gpu.above.begin();
-        of_gpu.push_back(static_cast<int>(steps) + (shares_cpu ? 0 : 1000));
+        const auto branches = std::mismatch(gpu.above.begin(), gpu.above.end(), nic.begin(), nic.end());
+        const auto steps = (gpu.above.end() - branches.first) + (nic.end() - branches.second);
+        const bool shares_cpu = branches.first != gpu.above.begin();
+        gpu_distances.push_back(static_cast<int>(steps) + (shares_cpu ? 0 : 1000));
       }
-      distances.push_back(std::move(of_gpu));
+      distances.push_back(std::move(gpu_distances));
     }
     return distances;
   }

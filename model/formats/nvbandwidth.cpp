@@ -76,7 +76,7 @@ Values cells(const ToolValue& matrix) {
       cells.push_back(cell(column));
     }
     if (cells.empty() || cells.size() > max_devices || cells.size() != values.front().size()) {
-      row.refuse(fmt::format("has {} columns, the first row has {}; give the whole file", cells.size(),
+      row.refuse(fmt::format("has {} columns, but the first row has {}; give the whole file", cells.size(),
                              values.front().size()));
     }
   }
@@ -241,7 +241,7 @@ BandwidthRun read_nvbandwidth(std::string_view text, const std::string& path) {
   BandwidthRun run{
       .version = root->text_at("version"), .driver = root->text_at("Driver Version"), .error = root->text_at("error")};
   if (const std::string warning = root->text_at("warning"); !warning.empty()) {
-    notes.add(fmt::format("{}: nvbandwidth says: {}", path, in_quotes(warning)));
+    notes.add(fmt::format("{}: nvbandwidth reports: {}", path, in_quotes(warning)));
   }
   if (const std::optional<ToolValue> devices = root->find("GPU Device list"); devices && !devices->json.is_null()) {
     for (const ToolValue& device : devices->items()) {

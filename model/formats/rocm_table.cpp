@@ -36,7 +36,8 @@ constexpr std::string_view how_made = "give all that `rocm-smi --showtopo --show
 constexpr std::int64_t weight_of_a_hop = 15;
 constexpr std::int64_t weight_in_a_gpu = 13;  // between partitions
 
-/// Property of pairs that a table shows. ignored: caches, atomics and DMA, which do not change the route of data.
+/// Property of pairs that a table shows. `ignored` covers caches, atomics and DMA, which do not change the route of
+/// data.
 enum class TableKind : std::uint8_t { weight, hops, type, bandwidth, access, ignored, numa };
 constexpr std::size_t table_kinds = 7;
 
@@ -74,8 +75,8 @@ std::string title_of(const Line& line) {
 }
 
 const Title* find_title(const Line& line) {
-  const bool may_be = line.size() > 1 && (line.front().text.front() == '=' || line.back().text == "TABLE:");
-  const std::string text = may_be ? title_of(line) : std::string();
+  const bool is_candidate = line.size() > 1 && (line.front().text.front() == '=' || line.back().text == "TABLE:");
+  const std::string text = is_candidate ? title_of(line) : std::string();
   const auto* const title =
       std::find_if(titles.begin(), titles.end(), [&](const Title& known) { return known.text == text; });
   return title == titles.end() ? nullptr : title;
@@ -90,9 +91,9 @@ class RocmReader {
       if (const Title* const title = find_title(lines_[i])) {
         i = title->kind == TableKind::numa ? read_numa(i) : read_table(i, *title);
       } else if (lines_[i].size() > 1 && lines_[i].back().text == "TABLE:") {
-        refuse(lines_[i].front().place, fmt::format("unknown table {}; take it out of the file if it says nothing "
-                                                    "about links",
-                                                    in_quotes(title_of(lines_[i]))));
+        refuse(lines_[i].front().place,
+               fmt::format("unknown table {}; remove it from the file if it does not describe links",
+                           in_quotes(title_of(lines_[i]))));
       }
     }
     require(TableKind::type, "types of links");
@@ -100,7 +101,7 @@ class RocmReader {
     table_.link = "an xGMI link";
     table_.may_have_crossbar = false;
     table_.gpus = static_cast<int>(table_.names.size());
-    has_bandwidths_ = tells_bandwidths();
+    has_bandwidths_ = has_any_bandwidth();
     fill_cells();
     fill_numa();
     return std::move(table_);
@@ -117,7 +118,7 @@ class RocmReader {
 
   void require(TableKind kind, std::string_view what) const {
     if (rows(kind).empty()) {
-      refuse({1, 1}, fmt::format("there is no table of {}; {}", what, how_made));
+      refuse({1, 1}, fmt::format("no table of {}; {}", what, how_made));
     }
   }
 
@@ -139,7 +140,7 @@ class RocmReader {
     read_names(lines_[head]);
     Rows& rows = tables_[static_cast<std::size_t>(title.kind)];
     if (title.kind != TableKind::ignored && !rows.empty()) {
-      refuse(place, fmt::format("this table is here a second time; give the tables of one node"));
+      refuse(place, fmt::format("this table appears twice; give the tables of one node"));
     }
     rows.clear();
     std::size_t i = head;
@@ -156,11 +157,10 @@ class RocmReader {
       names.emplace_back(word.text);
     }
     if (names.size() > max_gpus_of_a_file) {
-      refuse(head.front().place,
-             fmt::format("more than {} GPUs are too many; give the table of one node", max_gpus_of_a_file));
+      refuse(head.front().place, fmt::format("more than {} GPUs; give the table of one node", max_gpus_of_a_file));
     }
     if (!table_.names.empty() && names != table_.names) {
-      refuse(head.front().place, fmt::format("these are not the GPUs of the table before; {}", how_made));
+      refuse(head.front().place, fmt::format("the GPUs differ from those of the previous table; {}", how_made));
     }
     table_.names = std::move(names);
   }
@@ -209,7 +209,7 @@ class RocmReader {
   }
 
   /// Returns true if any cell has a bandwidth; virtual machines print "0-0" everywhere.
-  [[nodiscard]] bool tells_bandwidths() const {
+  [[nodiscard]] bool has_any_bandwidth() const {
     const Rows& bandwidths = rows(TableKind::bandwidth);
     return std::any_of(bandwidths.begin(), bandwidths.end(), [](const Line& row) {
       return std::any_of(row.begin(), row.end(), [](const TextWord& word) { return is_bandwidth(word.text); });
@@ -237,17 +237,15 @@ class RocmReader {
     }
     const std::int64_t weight = number(TableKind::weight, a, b, "weights");
     if (weight == weight_in_a_gpu) {
-      refuse(
-          cell(TableKind::weight, a, b).place,
-          fmt::format(
-              "{} and {} are partitions of one GPU (weight {}), which this program does not model; make them one with "
-              "`amd-smi set --compute-partition SPX` and print the tables again",
-              in_quotes(table_.names[static_cast<std::size_t>(a)]),
-              in_quotes(table_.names[static_cast<std::size_t>(b)]), weight));
+      refuse(cell(TableKind::weight, a, b).place,
+             fmt::format("{} and {} are partitions of one GPU (weight {}), which this program does not model; merge "
+                         "them with `amd-smi set --compute-partition SPX` and print the tables again",
+                         in_quotes(table_.names[static_cast<std::size_t>(a)]),
+                         in_quotes(table_.names[static_cast<std::size_t>(b)]), weight));
     }
     if (weight == 0 || weight % weight_of_a_hop != 0) {
       refuse(cell(TableKind::weight, a, b).place,
-             fmt::format("a weight of {} is not a number of xGMI hops, each of which weighs {}; {}", weight,
+             fmt::format("a weight of {} is not a multiple of {}, the weight of one xGMI hop; {}", weight,
                          weight_of_a_hop, how_made));
     }
     require_access(a, b);
@@ -261,10 +259,10 @@ class RocmReader {
     }
     const TextWord& word = cell(TableKind::access, a, b);
     if (word.text != "ENABLED" && word.text != "True") {
-      refuse(word.place,
-             fmt::format("peer access over xGMI is {}, so no data goes over these links; turn it on and print "
-                         "the tables again",
-                         in_quotes(word.text)));
+      refuse(
+          word.place,
+          fmt::format("peer access over xGMI is {}, so these links carry no data; enable it and print the tables again",
+                      in_quotes(word.text)));
     }
   }
 
@@ -272,26 +270,26 @@ class RocmReader {
     const std::int64_t hops = number(TableKind::hops, a, b, "hops");
     if (hops != 2 && hops != 3) {
       refuse(cell(TableKind::hops, a, b).place,
-             fmt::format("PCIe has no {} hops; 2 are below one CPU and 3 over two", hops));
+             fmt::format("a PCIe path cannot have {} hops; it has 2 below one CPU and 3 across two CPUs", hops));
     }
     return hops == 2 ? Level::phb : Level::sys;
   }
 
-  /// Returns the number of xGMI links of a pair; 0 if other GPUs pass its data on.
+  /// Returns the number of xGMI links of a pair; 0 if other GPUs forward its data.
   [[nodiscard]] int links_of(int a, int b, std::int64_t weight) const {
     const bool is_direct = weight == weight_of_a_hop;
     if (!has_bandwidths_) {
       if (!is_direct) {
         refuse(cell(TableKind::type, a, b).place,
-               "GPUs pass on for others here, so pairs have different numbers of xGMI links, which these tables do not "
-               "tell; add what `rocm-smi --shownodesbw` prints");
+               "some GPUs forward data for other pairs, so the number of xGMI links differs by pair, and these tables "
+               "do not state it; add the output of `rocm-smi --shownodesbw`");
       }
       return 1;
     }
     const TextWord& word = cell(TableKind::bandwidth, a, b);
     if (is_bandwidth(word.text) != is_direct) {
-      refuse(word.place, fmt::format("a bandwidth of {} does not go with a weight of {}; {}", in_quotes(word.text),
-                                     weight, how_made));
+      refuse(word.place,
+             fmt::format("a bandwidth of {} contradicts a weight of {}; {}", in_quotes(word.text), weight, how_made));
     }
     return is_direct ? ratio_of(word) : 0;
   }
@@ -303,7 +301,7 @@ class RocmReader {
     const std::optional<std::int64_t> largest = parse_integer(word.text.substr(std::min(dash + 1, word.text.size())));
     if (!least || !largest || *least < 1 || *largest < *least || *largest % *least != 0 ||
         *largest / *least > max_nvlinks) {
-      refuse(word.place, fmt::format("{} is not the bandwidth of one link and of 1 to {} of them; {}",
+      refuse(word.place, fmt::format("{} is not a range from the bandwidth of one link to that of 1 to {} links; {}",
                                      in_quotes(word.text), max_nvlinks, how_made));
     }
     return static_cast<int>(*largest / *least);

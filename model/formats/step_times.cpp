@@ -90,7 +90,8 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
-/// Takes the next line that is neither empty nor a comment from `text`; `number` becomes its number, from 1.
+/// Removes lines from the front of `text` up to the next line that is neither empty nor a comment, and returns that
+/// line; sets `number` to its line number, counted from 1.
 std::string_view next_line(std::string_view& text, std::size_t& number) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -124,8 +125,8 @@ class StepBuilder {
   }
   void end(const std::string& place) {
     if (!seen_.insert({step_.step, step_.rank}).second) {
-      throw ConfigError(
-          fmt::format("{}: rank {} is twice in step {}; give each rank once a step", place, step_.rank, step_.step));
+      throw ConfigError(fmt::format("{}: rank {} appears twice in step {}; give each rank once per step", place,
+                                    step_.rank, step_.step));
     }
     if (job_.steps.size() >= max_rows) {
       throw ConfigError(fmt::format("{}: more than {} rows; give fewer steps", place, max_rows));
@@ -186,8 +187,8 @@ void read_csv(std::string_view text, const std::string& path, JobSteps& job) {
     const std::vector<std::string_view> cells = cells_of(row);
     const std::string place = fmt::format("{}:{}", path, line);
     if (cells.size() != columns.size()) {
-      throw ConfigError(
-          fmt::format("{}: has {} cells, the header has {}; give the whole file", place, cells.size(), columns.size()));
+      throw ConfigError(fmt::format("{}: has {} cells, but the header has {}; give the whole file", place, cells.size(),
+                                    columns.size()));
     }
     builder.begin();
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -219,8 +220,8 @@ class ObjectReader {
     for (const Column& column : columns_) {
       const auto value = object.find(column.name);
       if (value == object.end() && column.kind != Column::Kind::none) {
-        throw ConfigError(fmt::format("{}: {}: has no {}, which the first one has; give the whole file", path_, place,
-                                      in_quotes(column.name)));
+        throw ConfigError(fmt::format("{}: {}: has no {}, which the first object has; give the whole file", path_,
+                                      place, in_quotes(column.name)));
       }
       if (value != object.end()) {
         builder_.put(column, text_of(*value), fmt::format("{}: {}.{}", path_, place, column.name));
@@ -252,7 +253,8 @@ void read_json(std::string_view text, const std::string& path, JobSteps& job) {
       reader.read(parse_json<Json>(row, path), fmt::format("line {}", line));
     }
   } catch (const Json::exception&) {
-    throw ConfigError(fmt::format("{}: is not a list of JSON objects, nor one a line; give the whole file", path));
+    throw ConfigError(
+        fmt::format("{}: is neither a JSON list of objects nor one JSON object per line; give the whole file", path));
   }
 }
 
@@ -298,7 +300,7 @@ JobSteps read_step_times(std::string_view text, const std::string& path) {
     read_csv(text, path, job);
   }
   if (job.steps.empty()) {
-    throw ConfigError(fmt::format("{}: has a header and no step; give the whole file", path));
+    throw ConfigError(fmt::format("{}: has a header but no steps; give the whole file", path));
   }
   return job;
 }

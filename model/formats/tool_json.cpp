@@ -31,13 +31,13 @@ void ReadingNotes::add(std::string sentence) {
   if (notes_.size() < max_notes) {
     notes_.push_back(std::move(sentence));
   } else {
-    ++left_out_;
+    ++omitted_;
   }
 }
 
 std::vector<std::string> ReadingNotes::take() {
-  if (left_out_ > 0) {
-    notes_.push_back(fmt::format("{} more notes are not shown", left_out_));
+  if (omitted_ > 0) {
+    notes_.push_back(fmt::format("{} more notes are not shown", omitted_));
   }
   return std::move(notes_);
 }
@@ -102,7 +102,7 @@ Json tool_document(std::string_view text, const std::string& path, std::string_v
   text = without_byte_order_mark(text);
   const std::size_t begin = text.find('{');
   if (begin == std::string_view::npos) {
-    throw ConfigError(fmt::format("{}: holds no JSON; give what {} printed", path, program));
+    throw ConfigError(fmt::format("{}: contains no JSON; give what {} printed", path, program));
   }
   const std::string_view before = text.substr(0, begin);
   if (before.find_first_not_of(" \t\r\n") != std::string_view::npos) {
@@ -113,8 +113,8 @@ Json tool_document(std::string_view text, const std::string& path, std::string_v
     guard_json(text.substr(begin), path, {.twice = "give the whole file as it was printed"});
     return document;
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: is not one JSON document; give what {} printed, whole, one run a file", path,
-                                  line_and_column(text, begin + error.byte), program));
+    throw ConfigError(fmt::format("{}:{}: is not one JSON document; give the complete output of {}, one run per file",
+                                  path, line_and_column(text, begin + error.byte), program));
   } catch (const Json::exception&) {  // a number that no double can hold
     throw ConfigError(fmt::format("{}: a number is out of range; give what {} printed", path, program));
   }

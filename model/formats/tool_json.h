@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// Sentences about unused contents; keeps up to 100 and counts the rest.
+/// Sentences about unused contents; keeps up to 100 sentences and counts the rest.
 class ReadingNotes {
  public:
   void add(std::string sentence);
@@ -21,7 +21,7 @@ class ReadingNotes {
 
  private:
   std::vector<std::string> notes_;
-  std::size_t left_out_ = 0;
+  std::size_t omitted_ = 0;
 };
 
 /// A value and its place: "testcases[3].sum".
@@ -34,7 +34,7 @@ struct ToolValue {
   [[noreturn]] void refuse(std::string_view sentence) const;
   /// Returns nullopt if the object does not have the key. Requires an object.
   [[nodiscard]] std::optional<ToolValue> find(const char* key) const;
-  /// These throw ConfigError for a value of another kind.
+  /// The following functions throw ConfigError for a value of another kind.
   void require_object() const;
   [[nodiscard]] std::vector<ToolValue> items() const;
   [[nodiscard]] std::string text() const;

@@ -23,11 +23,11 @@ std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances) {
   }
   std::vector<int> users(distances.front().size());
   std::vector<int> chosen;
-  for (const std::vector<int>& of_gpu : distances) {
-    const int nearest = *std::min_element(of_gpu.begin(), of_gpu.end());
-    std::size_t best = of_gpu.size();
-    for (std::size_t nic = 0; nic < of_gpu.size(); ++nic) {
-      if (of_gpu[nic] == nearest && (best == of_gpu.size() || users[nic] < users[best])) {
+  for (const std::vector<int>& gpu_distances : distances) {
+    const int nearest = *std::min_element(gpu_distances.begin(), gpu_distances.end());
+    std::size_t best = gpu_distances.size();
+    for (std::size_t nic = 0; nic < gpu_distances.size(); ++nic) {
+      if (gpu_distances[nic] == nearest && (best == gpu_distances.size() || users[nic] < users[best])) {
         best = nic;
       }
     }

@@ -77,15 +77,14 @@ class Wiring {
   void require_symmetry() const {
     for (int gpu = 0; gpu < table_.gpus; ++gpu) {
       if (cell(gpu, gpu).level != Level::self) {
-        refuse(cell(gpu, gpu).place, fmt::format("{} meets itself here; write X", name(gpu)));
+        refuse(cell(gpu, gpu).place, fmt::format("{} has another connection than X with itself; write X", name(gpu)));
       }
     }
     for_each_pair([&](int a, int b) {
       const Cell& forth = cell(a, b);
       const Cell& back = cell(b, a);
       if (forth.level == Level::self || forth.level != back.level || forth.links != back.links) {
-        refuse(back.place,
-               fmt::format("this is not what the row of {} says about {}; {}", name(a), name(b), table_.tool));
+        refuse(back.place, fmt::format("this contradicts row {}, column {}; {}", name(a), name(b), table_.tool));
       }
     });
   }
@@ -93,7 +92,7 @@ class Wiring {
   [[nodiscard]] BytesPerSecond rate(const std::optional<BytesPerSecond>& given, const Cell& needed,
                                     std::string_view what, std::string_view key) const {
     if (!given) {
-      refuse(needed.place, fmt::format("the table does not say how fast {} is; give {} beside the file", what, key));
+      refuse(needed.place, fmt::format("the table does not state the rate of {}; set {} next to the file", what, key));
     }
     return *given;
   }
@@ -113,7 +112,7 @@ class Wiring {
         links[static_cast<std::size_t>(b)] += cell(a, b).links;
       }
     });
-    std::set<int> switched;  // groups
+    std::set<int> switched;  // groups with a crossbar
     for (int gpu = 0; gpu < table_.gpus; ++gpu) {
       if (table_.may_have_crossbar && links[static_cast<std::size_t>(gpu)] > max_nvlinks) {
         switched.insert(groups.of(gpu));
@@ -147,7 +146,7 @@ class Wiring {
     std::vector<int> top(static_cast<std::size_t>(table_.gpus));  // by GPU: the highest vertex above it so far
     std::iota(top.begin(), top.end(), 0);
     for (const Level level : {Level::pix, Level::pxb, Level::phb, Level::node}) {
-      require_apart(groups, level);
+      require_not_joined(groups, level);
       for_each_pair([&](int a, int b) {
         if (cell(a, b).level == level) {
           groups.unite(a, b);
@@ -156,17 +155,17 @@ class Wiring {
       });
       add_level(level < Level::phb ? VertexKind::bridge : VertexKind::root, groups, top);
     }
-    require_apart(groups, Level::sys);
+    require_not_joined(groups, Level::sys);
     join_numa_nodes(groups, top);
     join_sockets(groups, top);
   }
 
   /// Refuses a table in which a pair that meets at this level or above is already joined at a lower level.
-  void require_apart(const Groups& groups, Level level) const {
+  void require_not_joined(const Groups& groups, Level level) const {
     for_each_pair([&](int a, int b) {
       if (cell(a, b).level >= level && groups.of(a) == groups.of(b)) {
         refuse(cell(a, b).place,
-               fmt::format("{} and {} meet nearer than this over another GPU, which no machine does; {}", name(a),
+               fmt::format("{} and {} are closer than this through another GPU, which is impossible; {}", name(a),
                            name(b), table_.tool));
       }
     });
@@ -222,15 +221,15 @@ class Wiring {
 
   /// Joins groups that meet between sockets. Each group has its own root.
   void join_sockets(const Groups& groups, const std::vector<int>& top) {
-    std::set<int> far;  // groups
+    std::set<int> far_groups;
     for_each_pair([&](int a, int b) {
       if (cell(a, b).level == Level::sys) {
-        far.insert({groups.of(a), groups.of(b)});
+        far_groups.insert({groups.of(a), groups.of(b)});
         pcie_ = rate(rates_.pcie, cell(a, b), "PCIe", "pcie_rate");
       }
     });
     std::vector<int> roots;
-    for (const int group : far) {
+    for (const int group : far_groups) {
       int root = top[static_cast<std::size_t>(group)];
       const bool is_root =
           root >= table_.gpus && wires_.others[static_cast<std::size_t>(root - table_.gpus)] == VertexKind::root;
@@ -250,11 +249,11 @@ class Wiring {
   [[nodiscard]] std::vector<std::vector<int>> nic_distances() const {
     std::vector<std::vector<int>> distances;
     for (const std::vector<Cell>& row : table_.cells) {
-      std::vector<int> of_gpu;
+      std::vector<int> gpu_distances;
       for (auto nic = row.begin() + table_.gpus; nic != row.end(); ++nic) {
-        of_gpu.push_back(static_cast<int>(nic->level));
+        gpu_distances.push_back(static_cast<int>(nic->level));
       }
-      distances.push_back(std::move(of_gpu));
+      distances.push_back(std::move(gpu_distances));
     }
     return distances;
   }

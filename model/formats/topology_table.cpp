@@ -45,14 +45,14 @@ bool is_peer_state(std::string_view word) {
   return std::find(peer_states.begin(), peer_states.end(), word) != peer_states.end();
 }
 
-/// Returns the connection in a cell that runs into the CPU affinity. The tool cuts cells of long rows there: "PH0-115"
-/// is PHB, then CPUs 0 to 115.
+/// Returns the connection in a cell that runs into the CPU affinity: in long rows, the tool cuts the cell short, so
+/// that "PH0-115" is PHB followed by CPUs 0 to 115.
 std::string_view without_affinity(std::string_view word) {
   const std::string_view letters = word.substr(0, word.find_first_of("0123456789"));
   const auto begins = [&](const LevelName& level) { return level.word.substr(0, letters.size()) == letters; };
-  const bool is_one = !letters.empty() && letters.size() < word.size() &&
-                      std::count_if(level_names.begin(), level_names.end(), begins) == 1;
-  return is_one ? std::find_if(level_names.begin(), level_names.end(), begins)->word : word;
+  const bool is_unique = !letters.empty() && letters.size() < word.size() &&
+                         std::count_if(level_names.begin(), level_names.end(), begins) == 1;
+  return is_unique ? std::find_if(level_names.begin(), level_names.end(), begins)->word : word;
 }
 
 std::optional<std::int64_t> gpu_number(std::string_view word) {
@@ -86,9 +86,8 @@ class TableReader {
     }
     for (int gpu = 0; gpu < table.gpus; ++gpu) {
       if (table.cells[static_cast<std::size_t>(gpu)].empty()) {
-        refuse(
-            path_, lines_[head].front().place,
-            fmt::format("there is no row for {}; {}", table.names[static_cast<std::size_t>(gpu)], how_a_table_is_made));
+        refuse(path_, lines_[head].front().place,
+               fmt::format("no row for {}; {}", table.names[static_cast<std::size_t>(gpu)], how_a_table_is_made));
       }
     }
     return table;
@@ -115,16 +114,14 @@ class TableReader {
     refuse_unknown_text(path_, lines_);
   }
 
-  /// Checks that GPUs come first and in order. Some may be missing, as in a container.
+  /// Checks that GPUs come first and in order. Some GPUs may be missing, as in a container.
   void require_next_gpu(const Word& word, const Table& table) const {
     const std::optional<std::int64_t> before = table.names.empty() ? -1 : gpu_number(table.names.back());
     if (!before || *gpu_number(word.text) <= *before) {
-      refuse(path_, word.place,
-             fmt::format("{} stands after {}; {}", word.text, table.names.back(), how_a_table_is_made));
+      refuse(path_, word.place, fmt::format("{} follows {}; {}", word.text, table.names.back(), how_a_table_is_made));
     }
     if (table.gpus == max_gpus_of_a_file) {
-      refuse(path_, word.place,
-             fmt::format("more than {} GPUs are too many; give the table of one node", max_gpus_of_a_file));
+      refuse(path_, word.place, fmt::format("more than {} GPUs; give the table of one node", max_gpus_of_a_file));
     }
   }
 
@@ -168,8 +165,8 @@ class TableReader {
                                            [&](const LevelName& known) { return known.word == word.text; });
     if (is_peer_state(word.text)) {
       refuse(path_, word.place,
-             fmt::format("{} is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
-                         "how; {}",
+             fmt::format("{} is a cell of `nvidia-smi topo -p2p`, which states whether GPUs reach each other, but not "
+                         "over which links; {}",
                          in_quotes(word.text), how_a_table_is_made));
     }
     if (level == level_names.end()) {

@@ -4,7 +4,7 @@
 //           GPU0  GPU1  GPU2  GPU3  NIC0  NIC1  CPU Affinity  NUMA Affinity
 //   GPU0     X    NV4   PIX   SYS   PIX   SYS   0-31          0
 //
-//   NV#   that many NVLinks
+//   NV#   over # NVLinks
 //   PIX   over one PCIe switch        PXB   over several      PHB   over the host bridge of a CPU
 //   NODE  between host bridges of a NUMA node                 SYS   between NUMA nodes (SOC in old drivers)
 //
@@ -24,7 +24,7 @@ namespace commfuse {
 /// Remedy in messages about a wrong table.
 inline constexpr std::string_view how_a_table_is_made = "give what `nvidia-smi topo -m` prints";
 
-/// Levels at which two devices meet, from near to far. relayed: over NVLinks through other GPUs.
+/// Levels at which two devices meet, from near to far. `relayed` means over NVLinks through other GPUs.
 enum class MeetingLevel : std::uint8_t { self, nvlink, relayed, pix, pxb, phb, node, sys };
 
 /// Cell of a table, for two devices.

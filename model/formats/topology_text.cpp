@@ -92,26 +92,27 @@ constexpr std::string_view amd_remedy = "give what `rocm-smi --showtopo --showno
 constexpr std::array other_tools{
     OtherTool{"modID", "Affinity", "`hl-smi topo` names the CPUs of each Gaudi, but no links between them",
               gaudi_remedy},
-    OtherTool{"HL-SMI", "", "`hl-smi` says nothing about links between Gaudis", gaudi_remedy},
-    OtherTool{"Link", "GB/s", "`nvidia-smi nvlink -s` says how fast links are, but not where they go", nvidia_remedy},
-    OtherTool{"Link", "<inactive>", "`nvidia-smi nvlink -s` says how fast links are, but not where they go",
+    OtherTool{"HL-SMI", "", "`hl-smi` does not show links between Gaudis", gaudi_remedy},
+    OtherTool{"Link", "GB/s", "`nvidia-smi nvlink -s` states the rates of links, but not which GPUs they connect",
               nvidia_remedy},
-    OtherTool{"NVIDIA-SMI", "Driver", "`nvidia-smi` alone says nothing about links", nvidia_remedy},
-    OtherTool{"CA", "'mlx", "`ibstat` says nothing about links between GPUs", nvidia_remedy},
-    OtherTool{"Machine", "total)", "`lstopo` says nothing about links between GPUs", nvidia_remedy},
+    OtherTool{"Link", "<inactive>", "`nvidia-smi nvlink -s` states the rates of links, but not which GPUs they connect",
+              nvidia_remedy},
+    OtherTool{"NVIDIA-SMI", "Driver", "`nvidia-smi` alone does not show links", nvidia_remedy},
+    OtherTool{"CA", "'mlx", "`ibstat` does not show links between GPUs", nvidia_remedy},
+    OtherTool{"Machine", "total)", "`lstopo` does not show links between GPUs", nvidia_remedy},
     OtherTool{"NPU0", "NPU1", "the table of `npu-smi info -t topo` is not supported",
               "remove `file` and write `kind: full_mesh` or `kind: nvswitch`"},
     OtherTool{"GPU", "0/0", "the table of `xpu-smi topology -m` is not supported",
               "remove `file` and write the `kind` of the node"},
     OtherTool{"CPU", "Core", "`dcgmi topo` is not supported", nvidia_remedy},
-    OtherTool{"\"HCCL_", "", "a configuration of HCCL says nothing about links between Gaudis", gaudi_remedy},
+    OtherTool{"\"HCCL_", "", "a configuration of HCCL does not state links between Gaudis", gaudi_remedy},
     OtherTool{"{", "", "JSON is not supported", amd_remedy},
     OtherTool{"[", "", "JSON is not supported", amd_remedy},
     OtherTool{"[{", "", "JSON is not supported", amd_remedy},
-    OtherTool{"GPU", "UUID:", "`nvidia-smi -L` says nothing about links", nvidia_remedy},
-    OtherTool{"GPU", "(UUID:", "`nvidia-smi -L` says nothing about links", nvidia_remedy}};
+    OtherTool{"GPU", "UUID:", "`nvidia-smi -L` does not show links", nvidia_remedy},
+    OtherTool{"GPU", "(UUID:", "`nvidia-smi -L` does not show links", nvidia_remedy}};
 
-bool is_by(const OtherTool& tool, const Line& line) {
+bool is_output_of(const OtherTool& tool, const Line& line) {
   if (line.empty() || line.front().text.substr(0, tool.first.size()) != tool.first) {
     return false;
   }
@@ -120,10 +121,10 @@ bool is_by(const OtherTool& tool, const Line& line) {
          });
 }
 
-[[noreturn]] void refuse_a_slice(const std::string& path, YamlPlace place) {
+[[noreturn]] void refuse_slice(const std::string& path, YamlPlace place) {
   throw ConfigError(
       at_place(path, place,
-               "MIG slices have no NVLink and no peer access, so nothing joins them; turn MIG off with `nvidia-smi "
+               "MIG slices have no NVLink and no peer access, so no link connects them; disable MIG with `nvidia-smi "
                "-mig 0` and print the table again, or remove `file` and write `gpus_per_node: 1` for one slice"));
 }
 
@@ -147,7 +148,7 @@ void refuse_slices(const std::string& path, const std::vector<Line>& lines) {
       const std::string_view next = i + 1 < line.size() ? line[i + 1].text : std::string_view();
       const bool is_profile = word == "MIG" && next.size() > 2 && next[1] == 'g' && next[2] == '.';  // "1g.10gb"
       if (is_profile || word.substr(0, 4) == "MIG-" || (shows_modes && word == "Enabled")) {
-        refuse_a_slice(path, line[i].place);
+        refuse_slice(path, line[i].place);
       }
       shows_modes = shows_modes || (word == "MIG" && next == "M.");
     }
@@ -157,13 +158,13 @@ void refuse_slices(const std::string& path, const std::vector<Line>& lines) {
 void refuse_unknown_text(const std::string& path, const std::vector<Line>& lines) {
   for (const OtherTool& tool : other_tools) {
     const auto line =
-        std::find_if(lines.begin(), lines.end(), [&](const Line& candidate) { return is_by(tool, candidate); });
+        std::find_if(lines.begin(), lines.end(), [&](const Line& candidate) { return is_output_of(tool, candidate); });
     if (line != lines.end()) {
       throw ConfigError(at_place(path, line->front().place, fmt::format("{}; {}", tool.what, tool.remedy)));
     }
   }
   throw ConfigError(at_place(path, {1, 1},
-                             "there is no line with the names of GPUs; give what `nvidia-smi topo -m`, `rocm-smi "
+                             "no line names the GPUs; give what `nvidia-smi topo -m`, `rocm-smi "
                              "--showtopo` or `amd-smi topology` prints"));
 }
 

@@ -25,7 +25,7 @@ struct GemmParameters {
   Parameter<double> output_cost;       ///< Time of a byte of the m x n output, relative to a weight byte.
   Parameter<Duration> ramp;            ///< Filling and draining the pipeline, once per GEMM.
   Parameter<Duration> wave_overhead;   ///< Epilogue of a tile of 128 x 128, once per wave; grows with the tile's cells.
-  Parameter<Duration> split_overhead;  ///< Joining the partial products if the k loop is split over SMs.
+  Parameter<Duration> split_overhead;  ///< Joining the partial results if the k loop is split over SMs.
 
   /// Speed of other tiles in the k loop, relative to 128 x 128 (and 192 x 128, 128 x 192).
   Parameter<double> tile_256x128{1.0};  ///< Also 128 x 256.
@@ -34,22 +34,23 @@ struct GemmParameters {
   Parameter<double> tile_64x64{1.0};
   Parameter<double> wave_quantum{1.0};  ///< 1: a partly full wave takes as long as a full one; 0: only its share.
   Parameter<double> unhidden{0.4};      ///< Part of the shorter of HBM traffic and k loops that is not hidden.
-  Parameter<double> join_cost{1.0};     ///< Time of a byte of partial products, relative to a weight byte.
+  Parameter<double> join_cost{1.0};     ///< Time of a byte of partial results, relative to a weight byte.
 
   /// Share of the dense peak that the power limit allows the whole chip in a short GEMM (0: no limit), and the part of
   /// this share that remains in a long GEMM.
   Parameter<double> burst_efficiency{0.0};
   Parameter<double> sustained_share{1.0};
-  Parameter<Duration> burst_time{
-      Duration{1'000'000'000}};  ///< A GEMM that takes this long at the peak is half way between the two.
+  Parameter<Duration> burst_time{Duration{1'000'000'000}};  ///< A GEMM that takes this long at the peak runs half way
+                                                            ///< between the burst and the sustained share.
 
   /// Passes over the m x k input at HBM speed before the GEMM, to convert the input into this dtype.
   Parameter<double> conversion_passes{0.0};
-  Parameter<double> cached_conversion_cost{1.0};  ///< Time of such a byte that L2 holds, relative to one from HBM.
+  Parameter<double> cached_conversion_cost{
+      1.0};  ///< Time to convert a byte that L2 holds, relative to a byte from HBM.
 
   /// Weights that a benchmark reuses stay in L2 if they fit, with input and output, into this share of it (0: not
-  /// measured, no weights stay). The other value is the time of a byte of these weights relative to a weight byte from
-  /// HBM.
+  /// measured, no weights stay). `cached_weight_cost` is the time of a byte of these weights relative to a weight byte
+  /// from HBM.
   Parameter<double> resident_share{0.0};
   Parameter<double> cached_weight_cost{1.0};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes a part that several machines share in one of them.
+// Changes a part that several machines share, in one of the machines.
 #pragma once
 
 #include <memory>

@@ -53,7 +53,7 @@ struct Described<GemmParameters> {
       entry("wave_quantum", &G::wave_quantum, "1: a partly full wave takes as long as a full one")
           .optional()
           .within(0.0, 1.0),
-      entry("unhidden", &G::unhidden, "How much of the smaller of traffic and loops adds to the time")
+      entry("unhidden", &G::unhidden, "Share of the shorter of traffic and loops that adds to the time")
           .optional()
           .within(0.0, 1.0),
       entry("join_cost", &G::join_cost, "Time of a byte of partial results, in weight bytes")

@@ -43,7 +43,7 @@ GroupRates::GroupRates(const Topology& topology, int gpus_per_node) : gpus_per_n
   }
 }
 
-void GroupRates::put(std::vector<std::int64_t>& load, int from, int to) const {
+void GroupRates::add_load(std::vector<std::int64_t>& load, int from, int to) const {
   for (const std::int32_t link : crossed_[at(from * gpus_per_node_ + to)]) {
     ++load[at(link)];
   }
@@ -59,24 +59,24 @@ double GroupRates::least_share(const std::vector<std::int64_t>& load) const {
   return least;
 }
 
-double GroupRates::round_a_ring(const Groups& groups) const {
+double GroupRates::ring_rate(const Groups& groups) const {
   std::vector<std::int64_t> load(rate_of_link_.size(), 0);
   for (const std::vector<int>& group : groups) {
     for (std::size_t i = 0; i < group.size(); ++i) {
       const int next = group[(i + 1) % group.size()];
-      put(load, group[i], next);
-      put(load, next, group[i]);
+      add_load(load, group[i], next);
+      add_load(load, next, group[i]);
     }
   }
   return 2.0 * least_share(load);
 }
 
-double GroupRates::direct(const Groups& groups) const {
+double GroupRates::direct_rate(const Groups& groups) const {
   std::vector<std::int64_t> load(rate_of_link_.size(), 0);
   for (const std::vector<int>& group : groups) {
     for (const int from : group) {
       for (const int to : group) {
-        put(load, from, to);
+        add_load(load, from, to);
       }
     }
   }
@@ -84,7 +84,7 @@ double GroupRates::direct(const Groups& groups) const {
 }
 
 BytesPerSecond GroupRates::best_of(const Groups& groups) const {
-  return {std::max(round_a_ring(groups), direct(groups))};
+  return {std::max(ring_rate(groups), direct_rate(groups))};
 }
 
 BytesPerSecond GroupRates::alone(int ranks) const {

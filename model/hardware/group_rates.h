@@ -17,10 +17,10 @@ struct StridedGroups {
 };
 
 /// Rates of groups in one node. A collective uses the better of two patterns: a ring with half of the bytes each way,
-/// or equal data from every GPU to every other. The wire with the most load relative to its rate sets the pace. So a
-/// switch gives every group the same rate; a mesh gives a group of n its n - 1 wires; a ring gives a group that does
-/// not span it only one of the two ways round; and a PCIe tree gives the rate of the slowest wire between neighbours,
-/// divided by the transfers that share it.
+/// or equal data from every GPU to every other GPU. The wire with the most load relative to its rate sets the pace. So
+/// a switch gives every group the same rate; a mesh gives a group of n its n - 1 wires; a ring gives a group that does
+/// not span the ring only one of its two directions; and a PCIe tree gives the rate of the slowest wire between
+/// neighbours, divided by the transfers that share it.
 class GroupRates {
  public:
   /// Requires GPUs that reach each other.
@@ -30,16 +30,16 @@ class GroupRates {
   /// ranks <= gpus_per_node.
   [[nodiscard]] BytesPerSecond alone(int ranks) const;
 
-  /// Returns the rate of each group while as many whole groups as fit into the node run at once. Requires stride >= 1,
-  /// ranks >= 2 and stride x ranks <= gpus_per_node.
+  /// Returns the rate of each group while as many whole groups as fit into the node run simultaneously. Requires stride
+  /// >= 1, ranks >= 2 and stride x ranks <= gpus_per_node.
   [[nodiscard]] BytesPerSecond together(const StridedGroups& shape) const;
 
  private:
   using Groups = std::vector<std::vector<int>>;
   [[nodiscard]] BytesPerSecond best_of(const Groups& groups) const;
-  [[nodiscard]] double round_a_ring(const Groups& groups) const;
-  [[nodiscard]] double direct(const Groups& groups) const;
-  void put(std::vector<std::int64_t>& load, int from, int to) const;
+  [[nodiscard]] double ring_rate(const Groups& groups) const;
+  [[nodiscard]] double direct_rate(const Groups& groups) const;
+  void add_load(std::vector<std::int64_t>& load, int from, int to) const;
   [[nodiscard]] double least_share(const std::vector<std::int64_t>& load) const;
 
   int gpus_per_node_;

@@ -64,7 +64,7 @@ struct TreeProtocol {
   Parameter<Duration> base_latency;
   Parameter<Duration> level_latency;  ///< Once per doubling of the nodes.
   Parameter<BytesPerSecond> rate;     ///< Bytes of the tensor per second.
-  /// Rate of a tree of two nodes, in which no node passes data on; without it, `rate` applies.
+  /// Rate of a tree of two nodes, in which no node forwards data; without it, `rate` applies.
   std::optional<Parameter<BytesPerSecond>> two_nodes_rate = std::nullopt;
 };
 
@@ -80,7 +80,7 @@ struct TreeParameters : TreeProtocol {
   std::optional<TreeProtocol> ll128;
 };
 
-/// Parameters of grouped sends and receives: the bytes to one peer decide the protocol.
+/// Parameters of grouped sends and receives: the bytes to one peer determine the protocol.
 struct AllToAllParameters {
   Parameter<Bytes> small_up_to;  ///< Largest small message to one peer.
   ProtocolParameters small;

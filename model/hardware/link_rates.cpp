@@ -11,31 +11,31 @@ namespace commfuse {
 
 namespace {
 
-void raise(Parameter<BytesPerSecond>& rate, double times) {
+void scale(Parameter<BytesPerSecond>& rate, double times) {
   rate.value.value *= times;
   rate.provenance = Provenance::prior;
   rate.source.clear();
 }
 
-void raise(PeerParameters& peer, double times) {
-  raise(peer.rate, times);
-  raise(peer.aggregate_rate, times);
+void scale(PeerParameters& peer, double times) {
+  scale(peer.rate, times);
+  scale(peer.aggregate_rate, times);
   if (peer.small) {
-    raise(peer.small->rate, times);
+    scale(peer.small->rate, times);
   }
 }
 
-void raise(CollectiveParameters& collective, double times) {
+void scale(CollectiveParameters& collective, double times) {
   if (times != 1.0) {
     collective = with_rates(collective, times, RateChange::supposed_wires);
   }
 }
 
-void raise_exchanges(Link& link, double times) {
+void scale_exchanges(Link& link, double times) {
   if (times != 1.0) {
-    raise(link.nominal_rate, times);
+    scale(link.nominal_rate, times);
     link.capacity.value *= times;
-    raise(link.peer, times);
+    scale(link.peer, times);
   }
 }
 
@@ -50,24 +50,24 @@ double times_across(const Machine& machine, LinkRates rates, int gpus) {
   return std::min(rates.network, rates.node * std::max(1.0, inside / across));
 }
 
-void raise_network(Machine& machine, const Machine& given, LinkRates rates) {
-  raise_exchanges(*machine.network, rates.network);
-  raise(machine.network->collective, times_across(given, rates, given.gpus_per_node));
+void scale_network(Machine& machine, const Machine& given, LinkRates rates) {
+  scale_exchanges(*machine.network, rates.network);
+  scale(machine.network->collective, times_across(given, rates, given.gpus_per_node));
   if (given.network_groups != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*given.network_groups);
     for (std::size_t i = 0; i < groups->size(); ++i) {
-      raise((*groups)[i], times_across(given, rates, static_cast<int>(i) + 1));
+      scale((*groups)[i], times_across(given, rates, static_cast<int>(i) + 1));
     }
     machine.network_groups = std::move(groups);
   }
 }
 
 /// Scales the groups, so that their ratio to the link stays the same.
-void raise(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, double times) {
+void scale(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, double times) {
   if (shared != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
     for (CollectiveParameters& group : *groups) {
-      raise(group, times);
+      scale(group, times);
     }
     shared = std::move(groups);
   }
@@ -83,13 +83,13 @@ bool is_inside_a_node(const Topology& topology, const Edge& edge) {
 }
 
 /// Scales the rate of every wire, including wires from a node's file.
-void raise(std::shared_ptr<const TopologyPlan>& shared, LinkRates rates) {
+void scale(std::shared_ptr<const TopologyPlan>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto plan = std::make_shared<TopologyPlan>(*shared);
     plan->gpu_rate.value *= rates.node;
-    raise(plan->bridge_rate, rates.node);
+    scale(plan->bridge_rate, rates.node);
     if (plan->root_rate) {
-      raise(*plan->root_rate, rates.node);
+      scale(*plan->root_rate, rates.node);
     }
     if (plan->wires) {
       for (Edge& edge : plan->wires->edges) {
@@ -102,7 +102,7 @@ void raise(std::shared_ptr<const TopologyPlan>& shared, LinkRates rates) {
   }
 }
 
-void raise(std::shared_ptr<const Topology>& shared, LinkRates rates) {
+void scale(std::shared_ptr<const Topology>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto topology = std::make_shared<Topology>(*shared);
     for (Edge& edge : topology->edges) {
@@ -120,23 +120,23 @@ Machine with_link_rates(const Machine& given, LinkRates rates) {
   check(rates.node > 0.0 && rates.network > 0.0, "rates stay above 0");
   Machine machine = given;
   if (rates.node != 1.0) {
-    raise_exchanges(machine.link, rates.node);
-    raise(machine.link.collective, rates.node);
-    raise(machine.group_collectives, rates.node);
+    scale_exchanges(machine.link, rates.node);
+    scale(machine.link.collective, rates.node);
+    scale(machine.group_collectives, rates.node);
     if (machine.pair_peers != nullptr) {
       auto pairs = std::make_shared<PairPeers>(*machine.pair_peers);
       for (PeerParameters& kind : pairs->kinds) {
-        raise(kind, rates.node);
+        scale(kind, rates.node);
       }
       machine.pair_peers = std::move(pairs);
     }
   }
   if (given.network && (rates.node != 1.0 || rates.network != 1.0)) {
-    raise_network(machine, given, rates);
+    scale_network(machine, given, rates);
   }
   if (rates.node != 1.0 || rates.network != 1.0) {
-    raise(machine.topology, rates);
-    raise(machine.plan, rates);
+    scale(machine.topology, rates);
+    scale(machine.plan, rates);
   }
   return machine;
 }
@@ -150,9 +150,8 @@ std::optional<Machine> with_all_reduce_kernel(Machine machine, AllReduceKernel k
     }
     auto kept = std::make_shared<CustomAllReduces>(*collective.custom_all_reduce);
     for (const AllReduceKernel other : all_all_reduce_kernels) {
-      if (std::optional<CustomAllReduce>* of_other = of_framework(*kept, other);
-          of_other != nullptr && other != kernel) {
-        of_other->reset();
+      if (std::optional<CustomAllReduce>* unused = of_framework(*kept, other); unused != nullptr && other != kernel) {
+        unused->reset();
       }
     }
     collective.custom_all_reduce = std::move(kept);

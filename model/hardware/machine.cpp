@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A route as its peers use it: the rate of its slowest hop, and its latency.
+/// A route between two GPUs: the rate of its slowest hop, and its latency.
 struct Reach {
   BytesPerSecond rate;
   Duration latency{};
@@ -45,7 +45,7 @@ PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best
 }
 
 /// Implements with_rates for one part.
-struct RaisedRates {
+struct ScaledRates {
   double times = 1.0;
   RateChange change = RateChange::every_rate;
 
@@ -65,7 +65,7 @@ struct RaisedRates {
 };
 
 /// Implements with_rates_up_to for one part.
-struct HeldRates {
+struct LimitedRates {
   BytesPerSecond limit;
 
   void operator()(Parameter<BytesPerSecond>& rate) const { rate.value.value = std::min(rate.value.value, limit.value); }
@@ -173,8 +173,8 @@ BytesPerSecond rate_across(const Machine& machine, const SendingGpus& senders) {
   const int nics = std::max(1, machine.nics_per_node);
   const double peer_rate = std::max(peer.rate.value.value, peer.aggregate_rate.value.value);
   const double shared = share_of_nics(senders, {machine.gpus_per_node, nics}) * nics / senders.of_group;
-  const double in_collectives = part_beside(machine, senders) * together.rate.value.value;
-  return {std::max(peer_rate * std::min(1.0, shared), in_collectives / senders.of_group)};
+  const double collective_rate = part_beside(machine, senders) * together.rate.value.value;
+  return {std::max(peer_rate * std::min(1.0, shared), collective_rate / senders.of_group)};
 }
 
 double share_of_nics(const SendingGpus& senders, const NodeNics& node) {
@@ -193,9 +193,9 @@ double part_beside(const Machine& machine, const SendingGpus& senders) {
 
 CollectiveParameters with_rates(CollectiveParameters parameters, double times, RateChange change) {
   check(times > 0.0, "rates stay above 0");
-  const RaisedRates raise{times, change};
-  raise(parameters);
-  change_kernels(parameters, raise);
+  const ScaledRates scale{times, change};
+  scale(parameters);
+  change_kernels(parameters, scale);
   if (parameters.nccl != nullptr) {
     NcclKernels nccl = *parameters.nccl;
     (change == RateChange::supposed_wires ? nccl.tuning.hypothetical : nccl.tuning.channel_rate.value) *= times;
@@ -205,9 +205,9 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times, R
 }
 
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit) {
-  const HeldRates hold{limit};
-  hold(parameters);
-  change_kernels(parameters, hold);
+  const LimitedRates limit_rates{limit};
+  limit_rates(parameters);
+  change_kernels(parameters, limit_rates);
   return parameters;
 }
 
@@ -215,13 +215,13 @@ std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(co
                                                                               int gpus_per_node,
                                                                               const CollectiveParameters& whole) {
   auto groups = std::make_shared<std::vector<CollectiveParameters>>();
-  bool alike = true;
+  bool all_equal = true;
   for (int ranks = 1; ranks <= gpus_per_node; ++ranks) {
     const double part = ranks == 1 ? 1.0 : part_of(rates.alone(ranks), rates.alone(gpus_per_node));
-    alike = alike && part == 1.0;
+    all_equal = all_equal && part == 1.0;
     groups->push_back(part == 1.0 ? whole : with_rates_up_to(with_rates(whole, part), rates.alone(ranks)));
   }
-  return alike ? nullptr : groups;
+  return all_equal ? nullptr : groups;
 }
 
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,

@@ -23,7 +23,7 @@ struct PairPeers {
   std::vector<std::uint16_t> kind_of_pair;  ///< Index into kinds, by a x gpus_per_node + b.
 };
 
-/// Machine that `load_machine` has checked: every GPU reaches every other. GPUs are numbered node by node.
+/// Machine that `load_machine` has checked: every GPU reaches every other GPU. GPUs are numbered node by node.
 struct Machine {
   std::string name;
   /// Names in tables of measurements: "H100-SXM5-80GB". For a cluster, without the names of its nodes.
@@ -41,8 +41,8 @@ struct Machine {
   std::shared_ptr<const TopologyPlan> plan;
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const Segments> segments;     ///< Segments of its topology; null if not computed.
-  std::shared_ptr<const PairPeers> pair_peers;  ///< Null if all pairs of a node are alike.
-  /// Parameters of a collective over GPUs 0 to i of a node, by i; null if all groups are alike.
+  std::shared_ptr<const PairPeers> pair_peers;  ///< Null if all pairs of a node are equal.
+  /// Parameters of a collective over GPUs 0 to i of a node, by i; null if all groups are equal.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
   /// Rates of groups whose GPUs are not adjacent, relative to the whole node; null if all have the rate of the node.
   std::shared_ptr<const StridedRates> strided_rates;
@@ -91,7 +91,7 @@ struct NodeNics {
 /// of_group <= of_node <= node.gpus and a NIC.
 double share_of_nics(const SendingGpus& senders, const NodeNics& node);
 
-/// Returns the share of its rate over the NICs that a group keeps while the other groups send, too. Has the
+/// Returns the share of a group's rate over the NICs that the group keeps while the other groups send, too. Has the
 /// requirements of share_of_nics.
 double part_beside(const Machine& machine, const SendingGpus& senders);
 
@@ -112,13 +112,13 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times,
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
 /// Returns the parameters of collectives over the first groups of a node, by size, from the parameters of the whole
-/// node: rates scale with the group's share of the node's wires. Returns null if all are alike.
+/// node: rates scale with the group's share of the node's wires. Returns null if all groups are equal.
 std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
                                                                               int gpus_per_node,
                                                                               const CollectiveParameters& whole);
 
 /// Returns the parameters of each pair of a node, from the parameters of its nearest pair: the rate scales with the
-/// slowest hop, and the latency grows with the additional hops. Returns null if all pairs are alike. Requires GPUs that
+/// slowest hop, and the latency grows with the additional hops. Returns null if all pairs are equal. Requires GPUs that
 /// reach each other.
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
                                                const PeerParameters& nearest);

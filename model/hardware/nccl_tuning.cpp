@@ -14,7 +14,7 @@ namespace {
 
 constexpr int least_ranks_of_nvls = 5;
 constexpr double ring_share_of_ll = 0.5;      // Half of the bytes that LL sends are flags.
-constexpr double ring_share_of_ll128 = 0.92;  // 120 of 128 bytes, less a small loss.
+constexpr double ring_share_of_ll128 = 0.92;  // 120 of 128 bytes, minus a small loss.
 
 constexpr double tree_share = 0.92;  // Share of the channels' rate.
 constexpr double tree_passes = 2.0;  // Every sum goes up the tree and comes down again.
@@ -41,7 +41,7 @@ constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
 constexpr std::array<double, 2> ll_among_intel_hosts{39.0, 20.4};
 constexpr std::array<double, 2> ll_among_amd_hosts{22.5, 19.0};
 
-double max_of_ll(const NcclTuning& tuning, int nodes) {
+double max_ll_rate(const NcclTuning& tuning, int nodes) {
   if (tuning.wire != NcclWire::network) {
     return 1e9 * limits[static_cast<std::size_t>(tuning.generation)].ll;
   }
@@ -102,7 +102,7 @@ double rate_of(const NcclTuning& tuning, NcclKernel kernel, int nodes) {
   const bool is_nvlink = tuning.wire == NcclWire::nvlink;
   const bool is_network = tuning.wire == NcclWire::network;
   switch (kernel) {
-    case NcclKernel::ll: return std::min(max_of_ll(tuning, nodes), ring_share_of_ll * ring);
+    case NcclKernel::ll: return std::min(max_ll_rate(tuning, nodes), ring_share_of_ll * ring);
     case NcclKernel::ll128:
       return is_nvlink || (is_network && tuning.ll128_across)
                  ? std::min(ring_share_of_ll128 * ring, 1e9 * tuning.channels * limit.ll128_channel)
@@ -120,7 +120,7 @@ double tree_rate_of(const NcclTuning& tuning, NcclKernel kernel, const NcclTask&
   const double channels = std::min(tree_share * tuning.channel_rate.value, channel) * tuning.tree_channels;
   double rate = channels;
   if (kernel == NcclKernel::tree_ll) {
-    rate = std::min(channels * tree_share_of_ll, max_of_ll(tuning, task.nodes));
+    rate = std::min(channels * tree_share_of_ll, max_ll_rate(tuning, task.nodes));
   } else if (kernel == NcclKernel::tree_ll128) {
     rate = tuning.ll128_across
                ? std::min(channels * tree_share_of_ll128, 1e9 * tuning.tree_channels * limit.ll128_channel)
@@ -159,7 +159,7 @@ double tree_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel k
   return latency.base + tree_passes * ((ranks_of_a_node - 1.0) * inside + std::ilogb(task.nodes) * between);
 }
 
-bool may_climb(const NcclTuning& tuning, const NcclTask& task) {
+bool may_use_trees(const NcclTuning& tuning, const NcclTask& task) {
   return task.passes == 2 && task.nodes > 1 && tuning.tree_channels > 0;
 }
 
@@ -258,13 +258,13 @@ std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel k
 NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task) {
   check(task.ranks >= 2, "NCCL chooses for at least two ranks");
   NcclKernel best = NcclKernel::simple;
-  std::optional<double> least;
+  std::optional<double> shortest;
   for (const NcclKernel kernel :
-       std::span(all_nccl_kernels).first(may_climb(tuning, task) ? all_nccl_kernels.size() : flat_kernels)) {
+       std::span(all_nccl_kernels).first(may_use_trees(tuning, task) ? all_nccl_kernels.size() : flat_kernels)) {
     const std::optional<Line> line = line_of(tuning, task, kernel);
-    if (line && (!least || line->at(task.total) < *least)) {
+    if (line && (!shortest || line->at(task.total) < *shortest)) {
       best = kernel;
-      least = line->at(task.total);
+      shortest = line->at(task.total);
     }
   }
   return best;
@@ -272,15 +272,15 @@ NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task) {
 
 NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task) {
   check(task.ranks >= 2, "NCCL chooses for at least two ranks");
-  const bool climbs = may_climb(tuning, task);
+  const bool uses_trees = may_use_trees(tuning, task);
   NcclOffers offers;
-  offers.until = climbs ? end_of_doubling(task.total) : std::numeric_limits<double>::infinity();
+  offers.until = uses_trees ? end_of_doubling(task.total) : std::numeric_limits<double>::infinity();
   std::array<std::optional<Line>, all_nccl_kernels.size()> lines;
   std::array<double, all_nccl_kernels.size()> from;
   std::array<double, all_nccl_kernels.size()> to;
   from.fill(task.total);
   to.fill(offers.until);
-  const std::size_t kernels = climbs ? all_nccl_kernels.size() : flat_kernels;
+  const std::size_t kernels = uses_trees ? all_nccl_kernels.size() : flat_kernels;
   for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
     lines[kernel] = line_of(tuning, task, all_nccl_kernels[kernel]);
     for (std::size_t other = 0; lines[kernel] && other < kernel; ++other) {

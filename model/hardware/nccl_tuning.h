@@ -87,7 +87,8 @@ struct NcclOffer {
 struct NcclOffers {
   std::array<NcclOffer, all_nccl_kernels.size()> kernels;
   std::size_t count = 0;  ///< Used entries of `kernels`; at least one.
-  /// End of the range of sizes that `kernels` covers; infinite if the corrections of trees do not change beyond it.
+  /// End of the range of sizes that `kernels` covers; infinite if no correction of trees changes beyond the task's
+  /// size.
   double until = 0.0;
 };
 

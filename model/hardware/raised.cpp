@@ -73,23 +73,23 @@ void visit(Link& link, const std::string& at, const Visit& visitor) {
 struct Parts {
   std::string_view name;  // empty: all parts
 
-  [[nodiscard]] bool hold(std::string_view prefix) const { return name.empty() || name.starts_with(prefix); }
+  [[nodiscard]] bool may_hold(std::string_view prefix) const { return name.empty() || name.starts_with(prefix); }
 };
 
 /// Visits the parameters that the files state.
 template <class Visit>
 void visit_given(Machine& machine, const Parts& parts, const Visit& visitor) {
-  if (parts.hold("accelerator.")) {
+  if (parts.may_hold("accelerator.")) {
     visit(machine.accelerator, "accelerator.", visitor);
   }
-  if (parts.hold("link.")) {
+  if (parts.may_hold("link.")) {
     visit(machine.link, "link.", visitor);
   }
-  if (machine.network && parts.hold("network.")) {
+  if (machine.network && parts.may_hold("network.")) {
     visit(*machine.network, "network.", visitor);
   }
   if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires &&
-      parts.hold("topology.")) {
+      parts.may_hold("topology.")) {
     change_shared(machine.plan, [&](TopologyPlan& plan) {
       visitor("topology.bridge_rate", plan.bridge_rate);
       if (plan.root_rate) {
@@ -102,7 +102,7 @@ void visit_given(Machine& machine, const Parts& parts, const Visit& visitor) {
 /// Visits the parameters that are derived from the stated ones, under the same names.
 template <class Visit>
 void visit_derived(Machine& machine, const Parts& parts, const Visit& visitor) {
-  if (parts.hold("link.peer.")) {
+  if (parts.may_hold("link.peer.")) {
     change_shared(machine.pair_peers, [&](PairPeers& pairs) {
       for (PeerParameters& kind : pairs.kinds) {
         each_parameter(kind, std::string("link.peer."), visitor);
@@ -111,7 +111,7 @@ void visit_derived(Machine& machine, const Parts& parts, const Visit& visitor) {
   }
   const auto visit_groups = [&](std::shared_ptr<const std::vector<CollectiveParameters>>& shared,
                                 const std::string& at) {
-    if (parts.hold(at)) {
+    if (parts.may_hold(at)) {
       change_shared(shared, [&](std::vector<CollectiveParameters>& groups) {
         for (CollectiveParameters& group : groups) {
           visit(group, at, visitor);
@@ -143,17 +143,17 @@ std::vector<NamedParameter> parameters_of(const Machine& machine) {
 
 Machine raised(const Machine& machine, std::string_view name, double share) {
   Machine copy = machine;
-  bool is_there = false;
-  const auto raise_it = [&](const std::string& at, auto& parameter) {
+  bool is_found = false;
+  const auto raise_named = [&](const std::string& at, auto& parameter) {
     if (at == name) {
       raise(parameter.value, share);
-      is_there = true;
+      is_found = true;
     }
   };
   const Parts parts{name};
-  visit_given(copy, parts, raise_it);
-  visit_derived(copy, parts, raise_it);
-  check(is_there, "the machine has this parameter");
+  visit_given(copy, parts, raise_named);
+  visit_derived(copy, parts, raise_named);
+  check(is_found, "the machine has this parameter");
   if (name.starts_with("topology.")) {
     connect(copy, copy.plan);
   }
@@ -168,7 +168,7 @@ namespace {
 
 constexpr std::string_view units = "accelerator.matrix_units.";
 
-FeltBy who_feels(std::string_view name) {
+FeltBy ops_affected_by(std::string_view name) {
   if (name.ends_with(".ctas")) {  // concurrent kernels have fewer SMs
     return FeltBy::anything;
   }
@@ -206,7 +206,7 @@ std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
       const std::string& name = parameters[i].name;
       machines.push_back({.parameter = i,
                           .machine = raised(machine, name, parameters[i].standard_error),
-                          .felt_by = who_feels(name),
+                          .felt_by = ops_affected_by(name),
                           .dtype = dtype_of_unit(name),
                           .is_between_nodes = name.starts_with("network.")});
     }

@@ -29,7 +29,7 @@ std::vector<NamedParameter> parameters_of(const Machine& machine);
 /// Aborts if there is no such parameter.
 Machine raised(const Machine& machine, std::string_view name, double share);
 
-/// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not decide.
+/// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not show which.
 enum class FeltBy : std::uint8_t {
   anything,
   products,   ///< GEMMs of one dtype, and attention.

@@ -129,8 +129,8 @@ class RatesMaker {
     for (const Segments::Crossing& crossing : segments_.way(from, to)) {
       const double carried =
           is_link(crossing) ? rate * (link_rate(crossing) / slowest) : peer.aggregate_rate.value.value;
-      double& known = rates_[segments_.kind(crossing)];
-      known = std::max({known, rate, carried});
+      double& segment_rate = rates_[segments_.kind(crossing)];
+      segment_rate = std::max({segment_rate, rate, carried});
     }
   }
 

@@ -34,7 +34,7 @@ struct Segments {
   std::int32_t links_of_a_node = 0;  ///< A node's segments begin with this many links; the others are ports.
   std::vector<Crossing> crossings;   ///< Pool: the crossings of all ways in sequence.
   std::vector<std::uint32_t> ways;   ///< Start of each way in the pool, and the end of the last.
-  /// Edges of the topology that the fabric's segments and then the first node's links belong to.
+  /// Edge of the topology for each of the fabric's segments, then for each of the first node's links.
   std::vector<std::int32_t> edges;
 
   /// Returns the segments that a transfer crosses, ports first and last. Requires different GPUs.
@@ -42,8 +42,8 @@ struct Segments {
     const int a = from % gpus_per_node;
     const int b = to % gpus_per_node;
     const int across = from / gpus_per_node == to / gpus_per_node ? 0 : 1;
-    const auto which = static_cast<std::size_t>((across * gpus_per_node + a) * gpus_per_node + b);
-    return std::span(crossings).subspan(ways[which], ways[which + 1] - ways[which]);
+    const auto index = static_cast<std::size_t>((across * gpus_per_node + a) * gpus_per_node + b);
+    return std::span(crossings).subspan(ways[index], ways[index + 1] - ways[index]);
   }
   /// Returns the index of the crossed segment among the fabric's segments and those of one node.
   [[nodiscard]] std::size_t kind(const Crossing& crossing) const {

@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// Adds the parts of one node after another; the GPUs exist from the start.
+/// Builds the topology node by node; all GPUs are added first.
 class Builder {
  public:
   explicit Builder(const TopologyPlan& plan) : plan_(plan) {

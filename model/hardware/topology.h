@@ -46,9 +46,9 @@ struct Topology {
 
 enum class NodeKind : std::uint8_t {
   nvswitch,   ///< Every GPU on one crossbar: a single peer gets the whole rate.
-  full_mesh,  ///< A wire from every GPU to every other: a single peer gets one wire.
+  full_mesh,  ///< A wire from every GPU to every other GPU: a single peer gets one wire.
   pcie_tree,  ///< GPUs under bridges, bridges under roots, roots joined to each other.
-  ring,       ///< A wire from every GPU to the next, and from the last to the first: GPUs in between pass data on.
+  ring,       ///< A wire from every GPU to the next, and from the last to the first: GPUs in between forward data.
 };
 
 enum class FabricKind : std::uint8_t {
@@ -109,11 +109,11 @@ struct Route {
 };
 
 /// Returns the shortest route by latency, then by hops, then by the lowest vertices; nullopt if there is none. GPUs on
-/// the way only pass data on between wires of GPUs: data for another node leave through the sender's NIC and arrive
-/// through the receiver's. Requires two different GPUs.
+/// the route forward data only between wires of GPUs: data for another node leave through the sender's NIC and arrive
+/// through the receiver's NIC. Requires two different GPUs.
 std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b);
 
-/// Returns the routes from one GPU to each, by GPU; nullopt for itself and for unreachable GPUs.
+/// Returns the routes from one GPU to every GPU, by GPU; nullopt for itself and for unreachable GPUs.
 std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu);
 
 /// Cache of the links of routes: the links from a GPU to all others are computed when any of them is first requested.

@@ -41,10 +41,10 @@ std::optional<Started> started_by_mpi(const std::function<const char*(const char
     if (process == nullptr || processes == nullptr) {
       continue;
     }
-    const std::optional<std::int64_t> which = parse_integer(process);
+    const std::optional<std::int64_t> number = parse_integer(process);
     const std::optional<std::int64_t> count = parse_integer(processes);
-    if (which && count && *which >= 0 && *which < *count) {
-      return Started{static_cast<int>(*which), static_cast<int>(*count)};
+    if (number && count && *number >= 0 && *number < *count) {
+      return Started{static_cast<int>(*number), static_cast<int>(*count)};
     }
   }
   return std::nullopt;
@@ -62,7 +62,7 @@ MpiModule load_mpi_module() {
   }
   void* entry = ::dlsym(module, mpi_module_entry);
   if (entry == nullptr) {
-    return {.missing = fmt::format("{} is of another version of this program; reinstall both", path.string())};
+    return {.missing = fmt::format("{} belongs to another version of this program; reinstall both", path.string())};
   }
   return {.open = reinterpret_cast<OpenMpiWorld>(entry)};  // NOLINT(*-reinterpret-cast): dlsym() returns void*
 }

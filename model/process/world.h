@@ -31,14 +31,14 @@ class World {
   /// Sends without waiting for the receiver, which may be this process. Throws std::runtime_error when the message
   /// cannot be sent.
   virtual void send(int to, Payload bytes) = 0;
-  /// Returns at once, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which they
-  /// were sent.
+  /// Returns immediately, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which
+  /// they were sent.
   virtual std::optional<Parcel> receive() = 0;
   /// Returns the name of the library: "Open MPI v4.1.4".
   [[nodiscard]] virtual std::string library() const = 0;
   /// Returns the name of the machine on which this process runs.
   [[nodiscard]] virtual std::string host() const = 0;
-  /// Ends communication in order. All processes must call it, and none may send afterwards.
+  /// Shuts communication down cleanly. All processes must call it, and no process may send afterwards.
   virtual void close() = 0;
   /// Terminates all processes, even those that no longer respond.
   [[noreturn]] virtual void abort(int code) = 0;

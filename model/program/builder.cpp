@@ -42,7 +42,7 @@ std::size_t hash_of(const Shape& shape) {
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
-/// Compares only constants if both positions are the same on all ranks, as most are.
+/// Compares only constants if both positions are the same on all ranks, as most positions are.
 inline bool same(const Index& a, const Index& b) {
   return a.constant == b.constant && ((a.fixed() && b.fixed()) || (a.terms[0] == b.terms[0] && a.terms == b.terms));
 }
@@ -150,8 +150,8 @@ void ProgramBuilder::finally(const Region& region, TensorId tensor, Index row, I
   program_.final.push_back({region, tensor, row, column});
 }
 
-/// The output of an op is often an input of the next ops, so an operand shares the stored region of an equal one among
-/// the last two operands of its buffer.
+/// The output of an op is often an input of the next ops, so an operand shares the stored region of an equal operand
+/// among the last two operands of its buffer.
 Slice ProgramBuilder::store(const Region& region) {
   auto& [before, last] = recent_[position(region.buffer)];
   if (last.count == 1 && same(program_.regions[last.first], region)) {
@@ -172,8 +172,8 @@ Slice ProgramBuilder::store(const Operand& operand) {
   }
   constexpr std::size_t max_regions = std::size_t{1} << 21U;  // about 100 MB
   if (program_.regions.size() + operand.size() > max_regions) {
-    throw ConfigError(fmt::format("{} on {} ranks takes more than {} pieces of buffers; choose fewer ranks",
-                                  program_.name, program_.mesh.ranks(), max_regions));
+    throw ConfigError(fmt::format("{} on {} ranks needs more than {} buffer regions; choose fewer ranks", program_.name,
+                                  program_.mesh.ranks(), max_regions));
   }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
   program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
@@ -261,7 +261,7 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
              spec.lane, spec.waits);
 }
 
-/// The usual positions are not stored, so that they have only one representation.
+/// Does not store the default positions, so that they have only one representation.
 Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
   check(spec.positions.empty() || spec.positions.size() == spec.queries.size(),
         "each region of queries has a position");
@@ -422,11 +422,11 @@ Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) 
 }
 
 /// Compares with the last shape first, because most ops repeat it.
-template <class Of>
-std::uint32_t ProgramBuilder::shape_id(const Of& shape) {
-  constexpr std::size_t kind = Shape(std::in_place_type<Of>).index();
+template <class Kind>
+std::uint32_t ProgramBuilder::shape_id(const Kind& shape) {
+  constexpr std::size_t kind = Shape(std::in_place_type<Kind>).index();
   const std::uint32_t last = last_shape_[kind];
-  const Of* known = last < program_.shapes.size() ? std::get_if<Of>(&program_.shapes[last]) : nullptr;
+  const Kind* known = last < program_.shapes.size() ? std::get_if<Kind>(&program_.shapes[last]) : nullptr;
   return known != nullptr && *known == shape ? last : stored_shape_id(shape);
 }
 

@@ -19,10 +19,10 @@ namespace commfuse {
 
 /// Regions stacked by rows.
 using Operand = Few<Region>;
-/// Ops that must have ended before another op is posted.
+/// Ops that must have completed before another op is posted.
 using Waits = Few<OpId>;
 
-/// Definition of a tensor as the product of two other tensors.
+/// Definition of a tensor as the matrix product of two other tensors.
 struct ProductSpec {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -107,7 +107,7 @@ class ProgramBuilder {
   DimensionId dimension(std::string_view name, std::int32_t blocks);
 
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
-  /// Adds the unfused product op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
+  /// Adds the unfused GEMM op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
   TensorId product_tensor(std::string name, TensorId a, TensorId b, const ProductSpec& spec = {});
   TensorId function_tensor(std::string name, Function function, TensorId of, TensorId other = no_tensor);
   /// Adds an attention in which one block of the columns of `of` (q, k and v of some heads) becomes one block of
@@ -140,7 +140,7 @@ class ProgramBuilder {
   /// Returns `rows` block rows of a buffer from `row` on, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
 
-  /// Allocates memory for about this many ops at once.
+  /// Reserves memory for about this many ops.
   void expect(std::int64_t ops);
 
   [[nodiscard]] Program build() && { return std::move(program_); }
@@ -153,7 +153,7 @@ class ProgramBuilder {
     DType dtype = DType::bf16;
   };
   Placed place(const Operand& operand);
-  /// Inputs and output of a product.
+  /// Inputs and output of a GEMM.
   struct Factors {
     const Operand& a;
     const Operand& b;
@@ -165,9 +165,9 @@ class ProgramBuilder {
   Slice store(const Operand& operand);
   /// Stores the operands and returns their slices, one after another.
   Slice store_all(std::initializer_list<const Operand*> operands);
-  /// Returns the id of a shape, adding it if it is new. `Of` is one of the kinds of Shape.
-  template <class Of>
-  std::uint32_t shape_id(const Of& shape);
+  /// Returns the id of a shape, adding it if it is new. `Kind` is one of the alternatives of Shape.
+  template <class Kind>
+  std::uint32_t shape_id(const Kind& shape);
   std::uint32_t stored_shape_id(const Shape& shape);
   std::uint16_t lane_id(Lane lane);
   [[nodiscard]] std::int32_t wrapped(int axis, std::int32_t shift) const;
@@ -178,9 +178,9 @@ class ProgramBuilder {
   Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
-  std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands of one region, the later one last
+  std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands with one region, in order
   std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never iterated
-  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last one requested
+  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last shape requested
 };
 
 /// Returns the program with no region shared between operands, so that one operand can be changed without others.

@@ -45,7 +45,7 @@ struct Index {
   std::int32_t constant = 0;
   std::array<IndexTerm, max_axes> terms{};
 
-  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): a plain number is the commonest index
+  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): most indices are plain numbers
   constexpr Index(std::int32_t value = 0) : constant(value) {}
 
   /// Returns true if the position is the same on every rank.

@@ -13,7 +13,7 @@ namespace {
 
 /// One half of an exchange. On a channel the k-th send meets the k-th receive.
 struct Half {
-  std::array<std::int32_t, 3> channel{};  // lane, axis, shift if all ranks are alike; otherwise lane, source, target
+  std::array<std::int32_t, 3> channel{};  // lane, axis, shift if all ranks run all ops; otherwise lane, source, target
   std::size_t place = 0;                  // index in the matching's tables
   friend bool operator<(const Half& a, const Half& b) {
     return a.channel != b.channel ? a.channel < b.channel : a.place < b.place;
@@ -64,10 +64,12 @@ void pair_up(const Program& program, Halves& sends, Halves& receives, const Wher
       matching.send_of_receive[receive->place] = static_cast<std::int32_t>(position(op_at(send->place)));
     }
     for (; sends_more(); ++send) {
-      matching.problems.push_back(fmt::format("the send of {} {} meets no receive", words(*send), where(channel)));
+      matching.problems.push_back(
+          fmt::format("the send of {} {} has no matching receive", words(*send), where(channel)));
     }
     for (; receives_more(); ++receive) {
-      matching.problems.push_back(fmt::format("the receive of {} {} meets no send", words(*receive), where(channel)));
+      matching.problems.push_back(
+          fmt::format("the receive of {} {} has no matching send", words(*receive), where(channel)));
     }
   }
 }
@@ -146,7 +148,7 @@ void match_by_rank(const Program& program, Matching& matching) {
   pair_up(program, sends, receives, where, matching);
 }
 
-/// Returns "rank 0 joins, rank 1 does not" for the first group that is split.
+/// Returns "rank 0 does, rank 1 does not" for the first group that is split.
 std::string who_joins(const Program& program, const Op& op, const CollectiveShape& collective) {
   std::optional<Rank> joins;
   std::optional<Rank> stays;

@@ -55,11 +55,11 @@ std::optional<FoldedMesh> folded(const Mesh& mesh, Rank ranks) {
   std::int32_t stride = 1;
   for (std::size_t axis = mesh.axes.size(); axis-- > 0;) {
     const std::int32_t extent = mesh.axes[axis].extent;
-    const std::int32_t left = ranks / stride;
-    if (left <= 0 || (left % extent != 0 && extent % left != 0)) {
+    const std::int32_t remaining = ranks / stride;
+    if (remaining <= 0 || (remaining % extent != 0 && extent % remaining != 0)) {
       return std::nullopt;
     }
-    result.extents[axis] = std::min(left, extent);
+    result.extents[axis] = std::min(remaining, extent);
     result.strides[axis] = stride;
     stride *= result.extents[axis];
   }

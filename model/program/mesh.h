@@ -38,7 +38,7 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-/// The first ranks of a mesh, each of which stands for all ranks that have the same id modulo `ranks`. Inner axes are
+/// The first ranks of a mesh, each of which represents all ranks that have the same id modulo `ranks`. Inner axes are
 /// whole, at most one axis keeps a divisor of its extent, and outer axes keep one coordinate. So if every rank does the
 /// same relative to its own position, a shift along an axis of the mesh is the same shift along that axis of the folded
 /// mesh.
@@ -47,7 +47,7 @@ struct FoldedMesh {
   Coordinates extents{};
   Coordinates strides{};
 };
-/// Returns nullopt when that many ranks cannot stand for all.
+/// Returns nullopt when that many ranks cannot represent the whole mesh.
 std::optional<FoldedMesh> folded(const Mesh& mesh, Rank ranks);
 
 }  // namespace commfuse

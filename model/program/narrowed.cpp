@@ -22,8 +22,8 @@ DType* narrowable(Shape& shape) {
 
 Program narrowed(Program program, DType wire) {
   for (Shape& shape : program.shapes) {
-    if (DType* of_shape = narrowable(shape); of_shape != nullptr && bytes_of(wire) < bytes_of(*of_shape)) {
-      *of_shape = wire;
+    if (DType* shape_dtype = narrowable(shape); shape_dtype != nullptr && bytes_of(wire) < bytes_of(*shape_dtype)) {
+      *shape_dtype = wire;
     }
   }
   return program;

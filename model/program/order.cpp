@@ -18,11 +18,11 @@ Order::Order(const Program& program, Rank rank)
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
     if (known[lane_[from]] > place_[from]) {
-      return;  // the earlier op, and everything that had ended before it, are already included
+      return;  // the earlier op, and all ops that complete before it, are already included
     }
-    const std::int32_t* its = finished_.data() + from * lanes;
+    const std::int32_t* earlier_counts = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      known[lane] = std::max(known[lane], its[lane]);
+      known[lane] = std::max(known[lane], earlier_counts[lane]);
     }
     known[lane_[from]] = place_[from] + 1;
   };
@@ -35,9 +35,9 @@ Order::Order(const Program& program, Rank rank)
     std::vector<OpId>& queue = on_lane_[record.lane];
     std::int32_t* known = finished_.data() + op * lanes;
     if (!queue.empty()) {
-      const std::int32_t* its = finished_.data() + commfuse::position(queue.back()) * lanes;
+      const std::int32_t* earlier_counts = finished_.data() + commfuse::position(queue.back()) * lanes;
       for (std::size_t lane = 0; lane < lanes; ++lane) {
-        known[lane] = its[lane];
+        known[lane] = earlier_counts[lane];
       }
       known[record.lane] = static_cast<std::int32_t>(queue.size());
     }
@@ -59,7 +59,7 @@ bool holds_sms(const Program& program, const Op& op, OpKind kind) {
   return op.kind == kind && communication_holds_sms(program.lanes[op.lane].kind);
 }
 
-/// The ops of one lane, and prefix counts of its exchanges and collectives that hold SMs.
+/// The ops of one lane, and prefix counts of earlier exchanges and collectives that hold SMs.
 struct Queue {
   const std::vector<OpId>& ops;
   std::vector<std::int32_t> exchanges{0};
@@ -80,7 +80,7 @@ void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue
   const auto first = static_cast<std::size_t>(order.finished(op, lane));
   const auto end =
       static_cast<std::size_t>(std::partition_point(queue.ops.begin() + order.finished(op, lane), queue.ops.end(),
-                                                    [&](OpId beside) { return !order.before(op, beside); }) -
+                                                    [&](OpId other) { return !order.before(op, other); }) -
                                queue.ops.begin());
   met.exchange = met.exchange || queue.exchanges[first] < queue.exchanges[end];
   met.collective = met.collective || queue.collectives[first] < queue.collectives[end];

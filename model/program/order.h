@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order that a rank's waits and in-order lanes guarantee: which ops have certainly ended before another starts.
+// Order that a rank's waits and in-order lanes guarantee: which ops have certainly completed before another op starts.
 #pragma once
 
 #include <cstdint>

@@ -58,8 +58,8 @@ RankSummary Recorder::summary(Rank rank) const {
   return summary;
 }
 
-// Evaluators record the ops of a rank nearly in the order of their ids, so after distribution by rank little is left to
-// sort.
+// Evaluators record the ops of a rank nearly in the order of their ids, so after distribution by rank the spans are
+// almost sorted.
 Timeline Recorder::timeline() const {
   std::vector<std::size_t> next(last_end_.size() + 1, 0);  // by rank: index of its next span
   for (const OpSpan& span : timeline_) {
@@ -83,7 +83,7 @@ Timeline Recorder::timeline() const {
   return sorted;
 }
 
-// Back-to-back ops become one interval, so a busy lane costs no memory.
+// Back-to-back ops become one interval, so a lane without gaps needs only one.
 void Recorder::add(Intervals& intervals, Instant start, Instant end) {
   if (!intervals.empty() && start >= intervals.back().start && start <= intervals.back().end) {
     intervals.back().end = std::max(intervals.back().end, end);

@@ -35,38 +35,38 @@ std::vector<Ops> by_lane(const Program& program, const Order& order, const Chose
   return lanes;
 }
 
-/// Returns a lane's ops that may run concurrently with `op`. A lane contains first the ops that end before `op`, then
-/// the concurrent ops, then the ops that start after it.
-std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
+/// Returns the ops of a lane that may run concurrently with `op`. A lane contains first the ops that end before `op`,
+/// then the concurrent ops, then the ops that start after it.
+std::span<const OpId> concurrent_ops(const Order& order, OpId op, const Ops& ops) {
   const auto first = std::partition_point(ops.begin(), ops.end(), [&](OpId other) { return order.before(other, op); });
   const auto last = std::partition_point(first, ops.end(), [&](OpId other) { return !order.before(op, other); });
   return std::span(ops).subspan(static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(last - first));
 }
 
 /// Sends of two lanes, and the positions at which they begin to run concurrently.
-class TwoLanes {
+class LanePairing {
  public:
-  TwoLanes(const Order& order, const Ops& lane, const Ops& other)
+  LanePairing(const Order& order, const Ops& lane, const Ops& other)
       : order_(order), own_lane_(lane), other_(other), begins_(other.size(), unknown) {}
 
   /// Returns the send of the other lane that is paired with `op`, this lane's send at `place`; nullopt if there is
   /// none. Both lanes are counted from the position at which they begin to run concurrently.
-  std::optional<OpId> abreast(OpId op, std::size_t place) {
-    const std::span<const OpId> met = beside(order_, op, other_);
-    if (met.empty()) {
+  std::optional<OpId> paired_send(OpId op, std::size_t place) {
+    const std::span<const OpId> concurrent = concurrent_ops(order_, op, other_);
+    if (concurrent.empty()) {
       return std::nullopt;
     }
-    const auto first = static_cast<std::size_t>(met.data() - other_.data());
+    const auto first = static_cast<std::size_t>(concurrent.data() - other_.data());
     const std::size_t begin = begin_of(first);
     const std::size_t wanted = std::max(first, begin + place - place_of_first(other_[begin], own_lane_));
-    return wanted < first + met.size() ? std::optional(other_[wanted]) : std::nullopt;
+    return wanted < first + concurrent.size() ? std::optional(other_[wanted]) : std::nullopt;
   }
 
  private:
   static constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
 
-  [[nodiscard]] std::size_t place_of_first(OpId beside_it, const Ops& ops) const {
-    return static_cast<std::size_t>(beside(order_, beside_it, ops).data() - ops.data());
+  [[nodiscard]] std::size_t place_of_first(OpId op, const Ops& ops) const {
+    return static_cast<std::size_t>(concurrent_ops(order_, op, ops).data() - ops.data());
   }
 
   /// Returns the beginning of the run of sends that contains the other lane's send at `place`. Visits every place once.
@@ -107,9 +107,9 @@ void add_rivals(const Program& program, const Order& order, std::vector<Meetings
       if (&other == &lane) {
         continue;
       }
-      TwoLanes two(order, lane, other);
+      LanePairing pairing(order, lane, other);
       for (std::size_t place = 0; place < lane.size(); ++place) {
-        if (const std::optional<OpId> rival = two.abreast(lane[place], place)) {
+        if (const std::optional<OpId> rival = pairing.paired_send(lane[place], place)) {
           meetings[position(lane[place])].rivals.push_back(*rival);
         }
       }
@@ -129,7 +129,8 @@ void add_contenders(const Program& program, const Order& order, std::vector<Meet
   for (const Ops& lane : lanes) {
     for (const Ops& other : lanes) {
       for (std::size_t i = 0; &other != &lane && i < lane.size(); ++i) {
-        std::ranges::copy_if(beside(order, lane[i], other), std::back_inserter(meetings[position(lane[i])].contenders),
+        std::ranges::copy_if(concurrent_ops(order, lane[i], other),
+                             std::back_inserter(meetings[position(lane[i])].contenders),
                              [&](OpId op) { return is_collective(program, lane[i]) || is_collective(program, op); });
       }
     }

@@ -33,9 +33,9 @@ void require_whole_positions(const Program& program, const Sizes& sizes) {
     const std::int64_t tokens = sizes.elements({attention->queries.dimension, 1});
     if (tokens % batch != 0) {
       const std::int32_t blocks = program.dimensions[position(attention->queries.dimension)].blocks;
-      throw ConfigError(fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} does; {}",
-                                    tokens * blocks / batch, blocks, program.name,
-                                    remedy(tokens * blocks / batch, blocks)));
+      throw ConfigError(
+          fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} requires; {}",
+                      tokens * blocks / batch, blocks, program.name, remedy(tokens * blocks / batch, blocks)));
     }
   }
 }
@@ -45,15 +45,15 @@ void require_whole_positions(const Program& program, const Sizes& sizes) {
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
   Sizes sizes;
   for (const Dimension& dimension : program.dimensions) {
-    const auto given = std::find_if(quantities.begin(), quantities.end(),
+    const auto found = std::find_if(quantities.begin(), quantities.end(),
                                     [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
-    check(given != quantities.end(), "every dimension of a program is given a size");
-    if (given->elements <= 0 || given->elements % dimension.blocks != 0) {
-      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} does; {}", given->elements,
+    check(found != quantities.end(), "every dimension of a program is given a size");
+    if (found->elements <= 0 || found->elements % dimension.blocks != 0) {
+      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} requires; {}", found->elements,
                                     dimension.name, dimension.blocks, program.name,
-                                    remedy(given->elements, dimension.blocks)));
+                                    remedy(found->elements, dimension.blocks)));
     }
-    sizes.block.push_back(given->elements / dimension.blocks);
+    sizes.block.push_back(found->elements / dimension.blocks);
   }
   require_whole_positions(program, sizes);
   return sizes;

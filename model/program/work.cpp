@@ -53,31 +53,32 @@ class Work {
     std::vector<TensorId> open{last};
     while (!open.empty()) {
       const TensorId id = open.back();
-      const std::vector<TensorId> of = operands(program_.tensors[position(id)]);
-      const auto next =
-          std::find_if(of.begin(), of.end(), [&](TensorId tensor) { return number_[position(tensor)] < 0; });
-      if (number_[position(id)] < 0 && next != of.end()) {
+      const std::vector<TensorId> operand_ids = operands(program_.tensors[position(id)]);
+      const auto next = std::find_if(operand_ids.begin(), operand_ids.end(),
+                                     [&](TensorId tensor) { return number_[position(tensor)] < 0; });
+      if (number_[position(id)] < 0 && next != operand_ids.end()) {
         open.push_back(*next);
         continue;
       }
       if (number_[position(id)] < 0) {
-        describe(id, of);
+        describe(id, operand_ids);
       }
       open.pop_back();
     }
   }
 
-  void describe(TensorId id, const std::vector<TensorId>& of) {
+  void describe(TensorId id, const std::vector<TensorId>& operand_ids) {
     const Tensor& tensor = program_.tensors[position(id)];
-    std::string what = definition(tensor);
-    for (const TensorId operand : of) {
-      what += fmt::format(" {}", number_[position(operand)]);
+    std::string description = definition(tensor);
+    for (const TensorId operand : operand_ids) {
+      description += fmt::format(" {}", number_[position(operand)]);
     }
-    const auto [known, added] = numbers_.try_emplace(what, count_);
-    const bool input = tensor.definition == Tensor::Definition::input;  // two inputs stay separate, however alike
+    const auto [known, added] = numbers_.try_emplace(description, count_);
+    const bool input =
+        tensor.definition == Tensor::Definition::input;  // two inputs stay separate even if their definitions are equal
     number_[position(id)] = input || added ? count_ : known->second;
     if (number_[position(id)] == count_) {
-      text_ += fmt::format("{}: {}\n", count_++, what);
+      text_ += fmt::format("{}: {}\n", count_++, description);
     }
   }
 

@@ -89,11 +89,11 @@ class IndexReader {
     const std::int32_t extent = mesh_.axes[read.axis].extent;
     IndexTerm& kept = index_.terms[read.axis];
     if (kept.scale != 0) {
-      throw TextError{begin, fmt::format("axis '{0}' is here a second time; an index has one term with '{0}'",
-                                         mesh_.axes[read.axis].name)};
+      throw TextError{
+          begin, fmt::format("axis '{0}' appears twice; an index has one term with '{0}'", mesh_.axes[read.axis].name)};
     }
     if (scale == 0 || scale * (extent - 1) > max_distance) {
-      throw TextError{begin, fmt::format("a factor of {} is not allowed here; write one from 1 to {}", scale,
+      throw TextError{begin, fmt::format("a factor of {} is not allowed here; write a factor from 1 to {}", scale,
                                          max_distance / std::max(extent - 1, 1))};
     }
     kept = {sign * static_cast<std::int32_t>(scale),
@@ -138,7 +138,7 @@ class IndexReader {
       sign = take_sign();
     } while (sign);
     if (!has_axis) {
-      cursor_.fail_here("an axis", "write numbers alone without parentheses");
+      cursor_.fail_here("an axis", "write a plain number without parentheses");
     }
     return read;
   }
@@ -176,7 +176,7 @@ std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& aro
     const std::size_t at = cursor.at();
     const std::optional<std::int64_t> number = cursor.number();
     if (!number) {
-      cursor.fail_here(fmt::format("a number of {}", direction), "write how many blocks, as in +: 2");
+      cursor.fail_here(fmt::format("a number of {}", direction), "write the number of blocks, as in +: 2");
     }
     if (*number < 1 || *number > blocks) {
       throw TextError{at, fmt::format("'{}' has {} block {}, not {}; write a number from 1 to {}", buffer.name, blocks,
@@ -187,8 +187,8 @@ std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& aro
   const bool constant = first.terms == Index{}.terms;
   if (constant && (first.constant < 0 || first.constant + count > blocks)) {
     const std::string last = count == 1 ? std::string{} : fmt::format(" to {}", first.constant + count - 1);
-    throw TextError{begin, fmt::format("'{}' has block {} 0 to {}, this takes {}{}; stay inside", buffer.name,
-                                       direction, blocks - 1, first.constant, last)};
+    throw TextError{begin, fmt::format("'{}' has block {} 0 to {}, but this region takes {}{}; stay inside the buffer",
+                                       buffer.name, direction, blocks - 1, first.constant, last)};
   }
   return {first, static_cast<std::int32_t>(count)};
 }
@@ -221,12 +221,14 @@ void require_stackable(const Region& first, const Region& region, std::size_t at
   const Buffer& above = around.buffers[position(first.buffer)];
   const Buffer& below = around.buffers[position(region.buffer)];
   if (below.rows.dimension != above.rows.dimension || below.columns.dimension != above.columns.dimension) {
-    throw TextError{at, fmt::format("'{}' and '{}' are cut from different dimensions; stack only what fits", above.name,
-                                    below.name)};
+    throw TextError{
+        at, fmt::format("'{}' and '{}' are cut from different dimensions; stack only regions of the same dimensions",
+                        above.name, below.name)};
   }
   if (region.columns != first.columns) {
-    throw TextError{at, fmt::format("this is {} block columns wide and the region before it {}; make them equal",
-                                    region.columns, first.columns)};
+    throw TextError{
+        at, fmt::format("this region is {} block columns wide, but the region before it is {} wide; make them equal",
+                        region.columns, first.columns)};
   }
 }
 
@@ -247,7 +249,7 @@ std::string remedy_for_name(std::string_view wrong, const Names& names, std::str
   }
   const std::optional<std::string> meant = nearest(word, known);
   return meant ? fmt::format("did you mean '{}'?", *meant)
-               : fmt::format("name one of the {} under '{}'", known.size(), what);
+               : fmt::format("use one of the {} names under '{}'", known.size(), what);
 }
 
 bool is_name(std::string_view text) {
@@ -267,11 +269,11 @@ Extent parse_extent(std::string_view text, const Names& dimensions) {
     throw TextError{begin, fmt::format("unknown dimension {}; {}", in_quotes(*name),
                                        remedy_for_name(*name, dimensions, "dimensions"))};
   }
-  cursor.expect("*", fmt::format("say how many blocks, as in {}*4", *name));
+  cursor.expect("*", fmt::format("write the number of blocks, as in {}*4", *name));
   const std::size_t at = cursor.at();
   const std::optional<std::int64_t> blocks = cursor.number();
   if (!blocks || *blocks < 1 || *blocks > max_blocks) {
-    throw TextError{at, fmt::format("this is not a number of blocks; write one from 1 to {}", max_blocks)};
+    throw TextError{at, fmt::format("this is not a number of blocks; write a number from 1 to {}", max_blocks)};
   }
   cursor.expect_end(fmt::format("write an extent as in {}*4", *name));
   return {DimensionId{dimension->second}, static_cast<std::int32_t>(*blocks)};
@@ -297,8 +299,8 @@ Predicate parse_predicate(std::string_view text, const Mesh& mesh) {
   const bool compares_ends = relation->first == Relation::less || relation->first == Relation::at_least;
   const std::int32_t limit = mesh.axes[axis].extent - (compares_ends ? 0 : 1);
   if (!value || *value > limit) {
-    throw TextError{
-        at, fmt::format("this is not a coordinate of axis '{}'; write one from 0 to {}", mesh.axes[axis].name, limit)};
+    throw TextError{at, fmt::format("this is not a coordinate of axis '{}'; write a coordinate from 0 to {}",
+                                    mesh.axes[axis].name, limit)};
   }
   cursor.expect_end("write one comparison, as in tp < 3");
   return {relation->first, static_cast<std::int8_t>(axis), static_cast<std::int32_t>(*value)};
@@ -320,9 +322,9 @@ Lane parse_lane(std::string_view text) {
     Cursor cursor(text.substr(digits));
     const std::optional<std::int64_t> number = cursor.number();
     if (!cursor.ended() || text[digits] == '0' || *number > max_lane_number) {
-      throw TextError{
-          digits, fmt::format("{} is not a number of a lane; write {} or {}1 to {}{}", in_quotes(text.substr(digits)),
-                              name_of(*kind), name_of(*kind), name_of(*kind), max_lane_number)};
+      throw TextError{digits,
+                      fmt::format("{} is not a lane number; write {} or {}1 to {}{}", in_quotes(text.substr(digits)),
+                                  name_of(*kind), name_of(*kind), name_of(*kind), max_lane_number)};
     }
     lane.number = static_cast<std::uint16_t>(*number);
   }
@@ -346,7 +348,7 @@ Operand parse_operand(std::string_view text, const Surroundings& around) {
     require_stackable(operand.front(), operand.back(), begin, around);
     rows += operand.back().rows;
     if (rows > max_blocks) {
-      throw TextError{begin, fmt::format("the stack grows above {} block rows; cut it into fewer", max_blocks)};
+      throw TextError{begin, fmt::format("the stack has more than {} block rows; use fewer rows", max_blocks)};
     }
   } while (cursor.take(";"));
   cursor.expect_end("separate stacked regions by ';'");

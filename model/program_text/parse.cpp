@@ -45,14 +45,14 @@ void require_all_keys(const Fields& top, Mistakes& mistakes) {
 void require_schema(const Node& node) {
   if (scalar_of(node) != words::schema) {
     throw Wrong{node.place,
-                fmt::format("{} is not what this version reads; write {}", in_quotes(node.scalar), words::schema)};
+                fmt::format("this version cannot read schema {}; write {}", in_quotes(node.scalar), words::schema)};
   }
 }
 
 std::string title_of(const Node& node) {
   const std::string& title = scalar_of(node);
   if (has_control_character(title)) {
-    throw Wrong{node.place, "a name is one line of plain text; leave control characters out"};
+    throw Wrong{node.place, "a name is one line of plain text; remove control characters"};
   }
   if (!is_utf8(title)) {
     throw Wrong{node.place, "a name is not UTF-8; save the file as UTF-8"};
@@ -85,7 +85,7 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
 }
 
 /// Returns bf16 if the key is absent.
-DType dtype_or_usual(const Fields& fields) {
+DType dtype_or_default(const Fields& fields) {
   const Node* node = fields.find("dtype");
   return node == nullptr ? DType::bf16 : dtype_of(*node);
 }
@@ -207,7 +207,7 @@ class DeclarationReader {
     if (definition == nullptr) {
       const Extent rows = extent(fields.at("rows", "tokens*4"));
       const Extent columns = extent(fields.at("columns", "hidden*1"));
-      id = builder_.input_tensor(name, rows, columns, dtype_or_usual(fields));
+      id = builder_.input_tensor(name, rows, columns, dtype_or_default(fields));
     } else if (definition == fields.find("attention")) {
       id = attention_of(name, fields);
       require_agreement(fields, builder_.tensor(id));
@@ -230,11 +230,11 @@ class DeclarationReader {
     const Tensor& left = builder_.tensor(a);
     const Tensor& right = builder_.tensor(b);
     const Extent contracted = spec.transpose_a ? left.rows : left.columns;
-    const Extent met = spec.transpose_b ? right.columns : right.rows;
-    if (contracted != met) {
+    const Extent matched = spec.transpose_b ? right.columns : right.rows;
+    if (contracted != matched) {
       throw Wrong{node.items[1].place,
                   fmt::format("'{}' has {} {}, but '{}' has {} {}; make them equal", right.name,
-                              spec.transpose_b ? "columns" : "rows", in_words(met, dimensions()), left.name,
+                              spec.transpose_b ? "columns" : "rows", in_words(matched, dimensions()), left.name,
                               spec.transpose_a ? "rows" : "columns", in_words(contracted, dimensions()))};
     }
     const Node* dtype = fields.find("dtype");
@@ -246,15 +246,16 @@ class DeclarationReader {
 
   TensorId attention_of(const std::string& name, const Fields& fields) {
     const Node& node = *fields.find("attention");
-    const TensorId of = tensor(node, earlier);
+    const TensorId operand = tensor(node, earlier);
     const Node& written = fields.at("columns", "attention*4");
     const Extent columns = extent(written);
-    if (columns.blocks != builder_.tensor(of).columns.blocks) {
-      throw Wrong{written.place,
-                  fmt::format("attention keeps the blocks of its columns, but '{}' has {}; give it as many",
-                              builder_.tensor(of).name, in_words(builder_.tensor(of).columns, dimensions()))};
+    if (columns.blocks != builder_.tensor(operand).columns.blocks) {
+      throw Wrong{
+          written.place,
+          fmt::format("attention keeps the blocks of its columns, but '{}' has {}; use the same number of blocks",
+                      builder_.tensor(operand).name, in_words(builder_.tensor(operand).columns, dimensions()))};
     }
-    return builder_.attention_tensor(name, of, columns, boolean_of(fields.at("causal", "true")));
+    return builder_.attention_tensor(name, operand, columns, boolean_of(fields.at("causal", "true")));
   }
 
   TensorId residual_of(const std::string& name, const Node& node) {
@@ -292,7 +293,7 @@ class DeclarationReader {
   }
 
   /// The size of a product or function may be omitted; a stated size must be correct.
-  void require_agreement(const Fields& fields, const Tensor& follows) const {
+  void require_agreement(const Fields& fields, const Tensor& defined) const {
     const auto agree = [&](std::string_view key, bool same, const std::string& must) {
       if (!same) {
         throw Wrong{fields.find(key)->place,
@@ -302,11 +303,11 @@ class DeclarationReader {
     const Node* rows = fields.find("rows");
     const Node* columns = fields.find("columns");
     const Node* dtype = fields.find("dtype");
-    agree("rows", rows == nullptr || extent(*rows) == follows.rows, in_words(follows.rows, dimensions()));
-    agree("columns", columns == nullptr || extent(*columns) == follows.columns,
-          in_words(follows.columns, dimensions()));
-    agree("dtype", dtype == nullptr || dtype_of(*dtype) == follows.dtype,
-          std::string{commfuse::name_of(follows.dtype)});
+    agree("rows", rows == nullptr || extent(*rows) == defined.rows, in_words(defined.rows, dimensions()));
+    agree("columns", columns == nullptr || extent(*columns) == defined.columns,
+          in_words(defined.columns, dimensions()));
+    agree("dtype", dtype == nullptr || dtype_of(*dtype) == defined.dtype,
+          std::string{commfuse::name_of(defined.dtype)});
   }
 
   Buffer buffer_of(const std::string& name, const Node& node) const {
@@ -314,7 +315,7 @@ class DeclarationReader {
     const Fields fields(node, keys, mistakes_);
     const Node* role = fields.find("role");
     return {name, role == nullptr ? BufferRole::scratch : word_of(*role, words::roles, "roles"),
-            extent(fields.at("rows", "tokens*4")), extent(fields.at("columns", "hidden*1")), dtype_or_usual(fields)};
+            extent(fields.at("rows", "tokens*4")), extent(fields.at("columns", "hidden*1")), dtype_or_default(fields)};
   }
 
   Content content_of(const Node& node) const {
@@ -326,9 +327,10 @@ class DeclarationReader {
     const Tensor& of = builder_.tensor(id);
     const Buffer& buffer = declared_buffers_[position(region.buffer)];
     if (buffer.rows.dimension != of.rows.dimension || buffer.columns.dimension != of.columns.dimension) {
-      throw Wrong{region_node.place,
-                  fmt::format("'{}' and tensor '{}' are cut from different dimensions; use the same for both",
-                              buffer.name, of.name)};
+      throw Wrong{
+          region_node.place,
+          fmt::format("'{}' and tensor '{}' are cut from different dimensions; use the same dimensions for both",
+                      buffer.name, of.name)};
     }
     return {region, id, inside(fields, "row", of.rows.blocks, region.rows, of.name),
             inside(fields, "column", of.columns.blocks, region.columns, of.name)};
@@ -343,9 +345,11 @@ class DeclarationReader {
         node == nullptr ? Index{} : text_of(*node, [&](std::string_view text) { return parse_index(text, mesh_); });
     const bool constant = index.terms == Index{}.terms;
     if (count > blocks || (constant && (index.constant < 0 || index.constant + count > blocks))) {
-      throw Wrong{node == nullptr ? fields.node().place : node->place,
-                  fmt::format("tensor '{}' has block {}s 0 to {}, this begins at {} and takes {}; stay inside", name,
-                              key, blocks - 1, commfuse::text_of(mesh_, index), count)};
+      throw Wrong{
+          node == nullptr ? fields.node().place : node->place,
+          fmt::format(
+              "tensor '{}' has block {}s 0 to {}, but this content begins at {} and takes {}; stay inside the tensor",
+              name, key, blocks - 1, commfuse::text_of(mesh_, index), count)};
     }
     return index;
   }
@@ -355,9 +359,8 @@ class DeclarationReader {
                                                     "swiglu", "gelu",      "norm", "residual"};
     require_map(node);
     if (node.keys.size() != 1) {
-      throw Wrong{node.place,
-                  fmt::format("an unfused work has one kind, not {}; write gemm: {{...}} or swiglu: {{...}}",
-                              node.keys.size())};
+      throw Wrong{node.place, fmt::format("unfused work has one kind, not {}; write gemm: {{...}} or swiglu: {{...}}",
+                                          node.keys.size())};
     }
     const Node& key = node.keys.front();
     const std::optional<Function> function = defining_function(key.scalar);
@@ -384,7 +387,7 @@ class DeclarationReader {
             .batch = dimension("batch"),
             .head = dimension("head"),
             .causal = boolean_of(fields.at("causal", "true")),
-            .dtype = dtype_or_usual(fields)};
+            .dtype = dtype_or_default(fields)};
   }
 
   GemmShape unfused_gemm(const Node& node) const {
@@ -395,7 +398,7 @@ class DeclarationReader {
                     .n = extent(fields.at("n", "ffn*1")),
                     .k = extent(fields.at("k", "hidden*1")),
                     .accumulate = flag_of(fields, "accumulate"),
-                    .dtype = dtype_or_usual(fields),
+                    .dtype = dtype_or_default(fields),
                     .transpose_a = flag_of(fields, "transpose_a"),
                     .transpose_b = flag_of(fields, "transpose_b")};
     const Node* out = fields.find("out");
@@ -420,7 +423,7 @@ class DeclarationReader {
                                 function == Function::add ? max_ranks : static_cast<std::int32_t>(inputs_of(function))),
             .rows = extent(fields.at("rows", "tokens*4")),
             .columns = extent(fields.at("columns", "ffn*1")),
-            .dtype = dtype_or_usual(fields)};
+            .dtype = dtype_or_default(fields)};
   }
 
   const Mesh& mesh_;
@@ -458,10 +461,11 @@ Program read_program(const Node& root, Mistakes& mistakes) {
   mistakes.report();
   Program program = std::move(builder).build();
   if (effort_of(program, Ranks::first) > max_effort) {
-    throw Wrong{section("ops").place,
-                fmt::format("a rank goes through more than {} blocks, counted again for every op and by what it "
-                            "multiplies; cut the dimensions into fewer, or take fewer ops",
-                            max_effort)};
+    throw Wrong{
+        section("ops").place,
+        fmt::format(
+            "the ops of a rank access more than {} blocks; cut the dimensions into fewer blocks, or use fewer ops",
+            max_effort)};
   }
   return program;
 }

@@ -124,8 +124,8 @@ class OpReader {
     const Node& in = fields.at("in", "[\"qkv\", \"qkv\"]");
     require_list(in);
     if (in.items.size() != 2) {
-      throw Wrong{in.place, fmt::format("attention takes the rows of the queries and those of the keys, not {} inputs; "
-                                        "write in: [\"qkv\", \"qkv\"]",
+      throw Wrong{in.place, fmt::format("attention takes two inputs, the rows of the queries and the rows of the keys, "
+                                        "not {}; write in: [\"qkv\", \"qkv\"]",
                                         in.items.size())};
     }
     const Stack queries = operand(in.items[0], spec.queries);
@@ -135,18 +135,20 @@ class OpReader {
     require_equal(in.items[1], "the columns of the keys", keys.columns, "the columns of the queries", queries.columns);
     require_equal(out_node, "the rows of out", out.rows, "the rows of the queries", queries.rows);
     if (out.columns.blocks != queries.columns.blocks) {
-      throw Wrong{out_node.place,
-                  fmt::format("the columns of out are {}, but those of the queries are {}; attention keeps "
-                              "the blocks of its columns",
-                              in_words(out.columns, dimensions_), in_words(queries.columns, dimensions_))};
+      throw Wrong{
+          out_node.place,
+          fmt::format(
+              "the columns of out are {}, but the columns of the queries are {}; make the numbers of blocks equal",
+              in_words(out.columns, dimensions_), in_words(queries.columns, dimensions_))};
     }
     if (const Node* positions = fields.find("positions")) {
       spec.positions = positions_of(*positions, spec.queries, keys);
     } else if (queries.rows.blocks > keys.rows.blocks) {
-      throw Wrong{in.items[0].place,
-                  fmt::format("the rows of the queries are {}, but those of the keys only {}; give all keys that the "
-                              "queries see",
-                              in_words(queries.rows, dimensions_), in_words(keys.rows, dimensions_))};
+      throw Wrong{
+          in.items[0].place,
+          fmt::format("the rows of the queries are {}, but the rows of the keys are only {}; give all keys that the "
+                      "queries see",
+                      in_words(queries.rows, dimensions_), in_words(keys.rows, dimensions_))};
     }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.attention(spec); });
@@ -156,8 +158,8 @@ class OpReader {
   [[nodiscard]] std::vector<Index> positions_of(const Node& node, const Operand& queries, const Stack& keys) const {
     require_list(node);
     if (node.items.size() != queries.size()) {
-      throw Wrong{node.place, fmt::format("there are {} positions, but the queries are a stack of {}; write one for "
-                                          "each region, as in positions: [\"2*tp\"], or leave them out",
+      throw Wrong{node.place, fmt::format("there are {} positions, but the queries have {} regions; write one position "
+                                          "for each region, as in positions: [\"2*tp\"], or remove positions",
                                           node.items.size(), queries.size())};
     }
     std::vector<Index> positions;
@@ -166,10 +168,11 @@ class OpReader {
       const Index index = text_of(item, [&](std::string_view text) { return parse_index(text, around_.mesh); });
       const std::int32_t rows = queries[i].rows;
       if (index.terms == Index{}.terms && (index.constant < 0 || index.constant + rows > keys.rows.blocks)) {
-        throw Wrong{item.place,
-                    fmt::format("the keys are block rows 0 to {}, but these queries are {} to {}; give all keys that "
-                                "they see",
-                                keys.rows.blocks - 1, index.constant, index.constant + rows - 1)};
+        throw Wrong{
+            item.place,
+            fmt::format(
+                "the keys are block rows 0 to {}, but these queries are {} to {}; give all keys that the queries see",
+                keys.rows.blocks - 1, index.constant, index.constant + rows - 1)};
       }
       positions.push_back(index);
     }
@@ -236,9 +239,10 @@ class OpReader {
     }
     const Stack carried = sent != nullptr ? operand(*sent, spec.send) : operand(*received, spec.receive);
     if (sent != nullptr && received != nullptr) {
-      const Stack got = operand(*received, spec.receive);
-      require_equal(*received, "the rows of receive", got.rows, "the rows of send", carried.rows);
-      require_equal(*received, "the columns of receive", got.columns, "the columns of send", carried.columns);
+      const Stack received_stack = operand(*received, spec.receive);
+      require_equal(*received, "the rows of receive", received_stack.rows, "the rows of send", carried.rows);
+      require_equal(*received, "the columns of receive", received_stack.columns, "the columns of send",
+                    carried.columns);
     }
     spec.wire = wire(fields, carried);
     spec.waits = waits(fields, id);
@@ -334,8 +338,9 @@ class OpReader {
   [[nodiscard]] std::int32_t kernel_rows(const Node& node, Extent rows) const {
     const Extent kernel = text_of(node, [&](std::string_view text) { return parse_extent(text, dimension_names_); });
     if (kernel.dimension != rows.dimension || kernel.blocks % rows.blocks != 0) {
-      throw Wrong{node.place, fmt::format("the kernel has {}, but its part has {}; a kernel has equal parts",
-                                          in_words(kernel, dimensions_), in_words(rows, dimensions_))};
+      throw Wrong{node.place,
+                  fmt::format("the kernel has {}, but its part has {}; make the kernel a multiple of its part",
+                              in_words(kernel, dimensions_), in_words(rows, dimensions_))};
     }
     return kernel.blocks;
   }
@@ -355,10 +360,11 @@ class OpReader {
     for (const Node& item : list->items) {
       const std::int32_t earlier = integer_of(item, 0, max_distance);
       if (earlier >= id) {
-        throw Wrong{item.place, id == 0 ? std::string{"op 0 is the first and can wait for none; remove waits"}
-                                        : fmt::format("op {} waits for op {}, which is not earlier; wait for ops 0 to "
-                                                      "{}, or change the order",
-                                                      id, earlier, id - 1)};
+        throw Wrong{item.place, id == 0
+                                    ? std::string{"op 0 is the first op and cannot wait for another op; remove waits"}
+                                    : fmt::format("op {} waits for op {}, which is not earlier; wait for ops 0 to "
+                                                  "{}, or change the order",
+                                                  id, earlier, id - 1)};
       }
       waits.push_back(OpId{earlier});
     }
@@ -412,8 +418,9 @@ DimensionId one_block_of(const Node& node, const Names& names, std::span<const D
   const DimensionId id{named(node, names, "dimensions")};
   const Dimension& dimension = dimensions[position(id)];
   if (dimension.blocks != 1) {
-    throw Wrong{node.place, fmt::format("attention takes a size from '{}', which is cut into {} blocks; give it one",
-                                        dimension.name, dimension.blocks)};
+    throw Wrong{node.place,
+                fmt::format("attention takes a size from '{}', which is cut into {} blocks; give it one block",
+                            dimension.name, dimension.blocks)};
   }
   return id;
 }

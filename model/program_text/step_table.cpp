@@ -30,7 +30,7 @@ class Steps {
     end_.assign(ranks * program.ops.size(), 0);
     lane_free_.assign(ranks * program.lanes.size(), 0);
     for (const Event& event : events) {
-      happen(event);
+      apply(event);
     }
   }
 
@@ -58,7 +58,7 @@ class Steps {
   }
   void leave_lane(Rank rank, OpId op) { lane_free(rank, op) = std::max(lane_free(rank, op), end_[place(rank, op)]); }
 
-  void happen(const Event& event) {
+  void apply(const Event& event) {
     if (event.kind == Event::Kind::computed) {
       const bool local = program_.ops[position(event.op)].purpose == Purpose::local;
       run(event.rank, event.op, posted(event.rank, event.op), local ? 0 : 1);
@@ -142,8 +142,8 @@ class Wording {
     for (const Values& input : values.inputs) {
       from += (from.empty() ? "" : " + ") + list(input);
     }
-    const std::string made = list(values.output) + (from.empty() ? "" : " = " + from);
-    return fmt::format("{} {}", words::word(words::functions, shape.function), made);
+    const std::string result = list(values.output) + (from.empty() ? "" : " = " + from);
+    return fmt::format("{} {}", words::word(words::functions, shape.function), result);
   }
 
   /// Returns the verbs for the sender and for the receiver.
@@ -200,8 +200,8 @@ std::string step_table(const Program& program) {
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     for (const Command& command : commands_of(lowered, rank)) {
       const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[command.shape]);
-      const bool at_once = command.purpose == Purpose::local || (exchange != nullptr && is_credit(*exchange));
-      std::string& line = lines[{std::max(0, steps.begin(rank, command.op) - (at_once ? 1 : 0)), rank}];
+      const bool takes_no_step = command.purpose == Purpose::local || (exchange != nullptr && is_credit(*exchange));
+      std::string& line = lines[{std::max(0, steps.begin(rank, command.op) - (takes_no_step ? 1 : 0)), rank}];
       line += (line.empty() ? "" : "; ") + wording.of(command, trace.at(0, rank, command.op));
     }
   }

@@ -47,7 +47,7 @@ struct Wrong {
   std::string message;  // "sentence; remedy"; empty if it was reported elsewhere
 };
 
-/// Collects mistakes, so that all mistakes in a file are shown at once; reading stops at the twentieth.
+/// Collects mistakes, so that all mistakes in a file are shown together; reading stops at the twentieth.
 class Mistakes {
  public:
   static constexpr std::size_t limit = 20;

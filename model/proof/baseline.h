@@ -85,9 +85,9 @@ class Baseline {
 
 /// The difference between a program and the program of a baseline.
 struct Change {
-  const Program& program;  // the changed program; the original program if `left_out`
+  const Program& program;  // the changed program; the original program if `omitted`
   OpId op{};               // the changed op
-  bool left_out = false;   // the op does nothing
+  bool omitted = false;    // the op does nothing
   /// Events of the changed program in an order in which they can happen, or null for the events of the baseline.
   const std::vector<Event>* events = nullptr;
 };

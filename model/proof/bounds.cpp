@@ -49,7 +49,7 @@ class Bounds {
     }
   }
 
-  void tables(Ranks looked_at) {
+  void tables(Ranks checked_ranks) {
     const auto& axes = program_.mesh.axes;
     std::int64_t ranks = 1;
     for (const Axis& axis : axes) {
@@ -69,12 +69,13 @@ class Bounds {
       require(fits(buffer.rows) && fits(buffer.columns), fmt::format("buffer {} has no extent", buffer.name));
       cells = std::min(max_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
     }
-    require(!findings_.empty() || cells * (looked_at == Ranks::all ? ranks : 1) <= max_cells,
-            fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer", max_cells));
+    require(!findings_.empty() || cells * (checked_ranks == Ranks::all ? ranks : 1) <= max_cells,
+            fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer blocks",
+                        max_cells));
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
         require(region_refers(content.here) && names(content.tensor, program_.tensors),
-                "an initial or final content refers to a buffer or tensor that is not there");
+                "an initial or final content refers to a buffer or tensor that does not exist");
       }
     }
   }
@@ -94,8 +95,7 @@ class Bounds {
           require(
               first == attentions.end() || ((*first)->qkv.dimension == attention->qkv.dimension &&
                                             (*first)->batch == attention->batch && (*first)->head == attention->head),
-              fmt::format("attention into {} takes q, k and v, sequences or heads from one dimension here and from "
-                          "another there",
+              fmt::format("attention ops into {} take q, k and v, sequences or heads from different dimensions",
                           program_.dimensions[position(attention->columns.dimension)].name));
           attentions.push_back(attention);
         }
@@ -108,7 +108,7 @@ class Bounds {
     const Op& op = program_.ops[position(id)];
     if (!refers(op)) {
       findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
-        return fmt::format("{} refers to a lane, shape, operand, buffer or axis that is not there",
+        return fmt::format("{} refers to a lane, shape, operand, buffer or axis that does not exist",
                            op_in_words(program_, id));
       });
       return;
@@ -398,9 +398,9 @@ class Bounds {
         continue;
       }
       findings_.add(FindingKind::bounds, about, [&] {
-        return fmt::format("{} leaves {}, which has {} x {} blocks: its region has {} x {} from ({}, {})", who(rank),
-                           buffer.name, buffer.rows.blocks, buffer.columns.blocks, rectangle.rows, rectangle.columns,
-                           rectangle.row, rectangle.column);
+        return fmt::format("{} reaches outside {}, which has {} x {} blocks: its region has {} x {} from ({}, {})",
+                           who(rank), buffer.name, buffer.rows.blocks, buffer.columns.blocks, rectangle.rows,
+                           rectangle.columns, rectangle.row, rectangle.column);
       });
     }
   }
@@ -413,7 +413,7 @@ class Bounds {
   bool pools_refer_;
   std::vector<bool> shape_refers_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: dimensions of its rows and columns
-  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set once an op has it
+  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set when the first op uses it
   std::int32_t nameless_ = no_op;
 };
 
@@ -449,7 +449,7 @@ void check_bounds(const Program& program, Findings& findings) {
   if (findings.empty() && !all_ranks_within(program, max_effort)) {
     findings.add(FindingKind::bounds, no_op, [] {
       return fmt::format(
-          "the ops of all ranks go through more than {} blocks; cut the dimensions into fewer, or take fewer ranks",
+          "the ops of all ranks access more than {} blocks; cut the dimensions into fewer blocks, or use fewer ranks",
           max_effort);
     });
   }

@@ -52,7 +52,7 @@ void check_matching(const Program& program, const Matching& matching, Findings& 
 }
 
 /// Checks everything from deadlock to contents. `first` is null for all ranks, or has the cells of rank 0, which then
-/// stands for all ranks.
+/// represents all ranks.
 std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells,
                                const RankCells* first, Findings& findings) {
   const Ranks ranks = first == nullptr ? Ranks::all : Ranks::first;
@@ -93,7 +93,7 @@ Matching check_all(const Program& program, Findings& findings) {
 }
 
 /// Runs the checks from deadlock on, given that the symmetry implies bounds and matching. Returns false when rank 0
-/// cannot stand for all.
+/// cannot represent all ranks.
 bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
   const CellMap cells(program);
   const RankCells first(program, cells, program.mesh.coordinates(0));
@@ -164,7 +164,7 @@ Proof prove_generated(const Program& program) {
   const bool small = effort_of(program, Ranks::first) <= max_effort_generated;
   std::optional<Proof> proof = small ? std::optional(prove(program)) : std::nullopt;
   if (!proof || (!proof->report.ok() && is_only_too_large(program, proof->report))) {
-    throw ConfigError(fmt::format("{} on {} ranks is too much to prove, more than {} blocks; choose fewer ranks",
+    throw ConfigError(fmt::format("{} on {} ranks is too large to prove: more than {} blocks; choose fewer ranks",
                                   program.name, program.mesh.ranks(), small ? max_effort : max_effort_generated));
   }
   return *std::move(proof);

@@ -18,7 +18,7 @@ namespace {
 
 class Contents {
  public:
-  /// `symmetry` and `first`, the cells of rank 0, are both null or both set; if they are set, rank 0 stands for all
+  /// `symmetry` and `first`, the cells of rank 0, are both null or both set; if they are set, rank 0 represents all
   /// ranks.
   Contents(const Program& program, const CellMap& cells, const RankCells* first, const Symmetry* symmetry, Sums& sums,
            Findings& findings, Trace* trace)
@@ -42,7 +42,7 @@ class Contents {
     }
   }
 
-  /// Runs both iterations from the initial contents. Returns false when rank 0 cannot stand for all.
+  /// Runs both iterations from the initial contents. Returns false when rank 0 cannot represent all ranks.
   bool run(const std::vector<Event>& events) {
     place_initial();
     run(events, 0);
@@ -69,7 +69,7 @@ class Contents {
         run_changed(events[begin]);
       }
       begin = 0;
-      if (!findings_.empty() || ends_otherwise() || holds(before.initial())) {
+      if (!findings_.empty() || ends_differently() || holds(before.initial())) {
         return;
       }
     }
@@ -84,11 +84,12 @@ class Contents {
     const bool changed = event.op == change_->op || (event.kind == Event::Kind::sent && event.target_op == change_->op);
     switch (event.kind) {
       case Event::Kind::computed:
-        expect(event.rank, event.op, !changed && as_before(event.rank, event.op),
+        expect(event.rank, event.op, !changed && reads_same_values(event.rank, event.op),
                [&] { compute(event.rank, event.op); });
         break;
       case Event::Kind::sent:
-        expect(event.target, event.target_op, !changed && as_before(event.rank, event.op), [&] { send(event); });
+        expect(event.target, event.target_op, !changed && reads_same_values(event.rank, event.op),
+               [&] { send(event); });
         break;
       case Event::Kind::credited: break;
       case Event::Kind::collected: collect_changed(event.rank, event.op, changed); break;
@@ -96,7 +97,7 @@ class Contents {
   }
 
   /// Returns true if the op reads the same values as in the baseline.
-  [[nodiscard]] bool as_before(Rank rank, OpId op) const {
+  [[nodiscard]] bool reads_same_values(Rank rank, OpId op) const {
     const std::span<const Place> places = before_->read_by(rank, op);
     return std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
   }
@@ -104,7 +105,7 @@ class Contents {
   /// Writes the baseline's output to `expected_`. If `holds`, writes it to the memory too; otherwise runs `make`.
   template <class Make>
   void expect(Rank rank, OpId op, bool holds, const Make& make) {
-    if (!holds && !(change_->left_out && op == change_->op)) {
+    if (!holds && !(change_->omitted && op == change_->op)) {
       make();
     }
     const Values& values = before_->trace().at(iteration_, rank, op).output;
@@ -123,9 +124,9 @@ class Contents {
     const auto member = [&](std::int32_t i) { return program_.mesh.member(first, shape.axis, i); };
     bool same = !changed;
     for (std::int32_t i = 0; same && i < extent; ++i) {
-      same = as_before(member(i), op);
+      same = reads_same_values(member(i), op);
     }
-    if (!same && !(change_->left_out && op == change_->op)) {
+    if (!same && !(change_->omitted && op == change_->op)) {
       collect(first, op);
     }
     for (std::int32_t i = 0; i < extent; ++i) {
@@ -133,14 +134,14 @@ class Contents {
     }
   }
 
-  /// Adds a finding and returns true if a place whose final value is checked ends an iteration with another value than
-  /// in the baseline.
-  bool ends_otherwise() {
+  /// Adds a finding and returns true if a place whose final value is checked ends an iteration with a different value
+  /// than in the baseline.
+  bool ends_differently() {
     const std::vector<Place>& places = before_->final();
     const bool same =
         std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
     if (!same) {
-      findings_.add(FindingKind::contents, -1, [] { return std::string{"a rank ends with other values"}; });
+      findings_.add(FindingKind::contents, -1, [] { return std::string{"a rank ends with different values"}; });
     }
     return !same;
   }
@@ -270,8 +271,8 @@ class Contents {
         return;
       }
       findings_.add(FindingKind::contents, about(program_.final, content), [&] {
-        return fmt::format("{}rank {} ends with {} in {}, where {} belongs", meaning_.when(), rank,
-                           meaning_.words(current), cells_.in_words(cell), meaning_.words(value));
+        return fmt::format("{}rank {} ends with {} in {} instead of {}", meaning_.when(), rank, meaning_.words(current),
+                           cells_.in_words(cell), meaning_.words(value));
       });
     });
   }
@@ -289,7 +290,7 @@ class Contents {
     }
   }
 
-  /// Returns the cell of rank 0 that is the whole operand, if rank 0 stands for all ranks and no trace is requested.
+  /// Returns the cell of rank 0 that is the whole operand, if rank 0 represents all ranks and no trace is requested.
   [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
@@ -301,14 +302,14 @@ class Contents {
       at(0, out) = meaning_.multiply({rank, op}, shape, at(0, a), at(0, b));
       return;
     }
-    read(rank, op, operands[0], taken_[0]);
-    read(rank, op, operands[1], taken_[1]);
-    taken_[2].clear();
+    read(rank, op, operands[0], input_values_[0]);
+    read(rank, op, operands[1], input_values_[1]);
+    input_values_[2].clear();
     if (shape.accumulate) {
-      read(rank, op, program_.outputs_of(record(op)).front(), taken_[2]);
+      read(rank, op, program_.outputs_of(record(op)).front(), input_values_[2]);
     }
-    meaning_.multiply({rank, op}, shape, taken_[0], taken_[1], taken_[2], made_);
-    write(rank, op, made_);
+    meaning_.multiply({rank, op}, shape, input_values_[0], input_values_[1], input_values_[2], output_values_);
+    write(rank, op, output_values_);
   }
 
   void map(Rank rank, OpId op, const ElementwiseShape& shape) {
@@ -338,52 +339,54 @@ class Contents {
   }
 
   void send(const Event& event) {
-    read(event.rank, event.op, program_.inputs_of(record(event.op)).front(), taken_[0]);
-    write(event.target, event.target_op, taken_[0]);
+    read(event.rank, event.op, program_.inputs_of(record(event.op)).front(), input_values_[0]);
+    write(event.target, event.target_op, input_values_[0]);
   }
 
   /// `first` is the member at coordinate 0.
   void collect(Rank first, OpId op) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
     const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
-    std::vector<Values> given;
-    given.reserve(static_cast<std::size_t>(extent));
+    std::vector<Values> member_inputs;
+    member_inputs.reserve(static_cast<std::size_t>(extent));
     for (std::int32_t i = 0; i < extent; ++i) {
-      given.push_back(read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
+      member_inputs.push_back(
+          read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
     }
     Values total;  // the value that every member receives, computed once
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     if (shape.kind == CollectiveKind::all_gather) {
-      total = stacked(given);
+      total = stacked(member_inputs);
     } else if (reduces) {
-      total = meaning_.reduced({first, op}, given);
+      total = meaning_.reduced({first, op}, member_inputs);
     }
-    const std::size_t part = given[0].size() / static_cast<std::size_t>(extent);
+    const std::size_t part = member_inputs[0].size() / static_cast<std::size_t>(extent);
     for (std::int32_t i = 0; i < extent; ++i) {
       const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * part);
-      Values taken;
+      Values received;
       if (shape.kind == CollectiveKind::reduce_scatter) {
-        taken.insert(taken.end(), total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
+        received.insert(received.end(), total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
       } else if (shape.kind == CollectiveKind::all_to_all) {
-        for (const Values& source : given) {
-          taken.insert(taken.end(), source.begin() + from, source.begin() + from + static_cast<std::ptrdiff_t>(part));
+        for (const Values& source : member_inputs) {
+          received.insert(received.end(), source.begin() + from,
+                          source.begin() + from + static_cast<std::ptrdiff_t>(part));
         }
       } else {
-        taken = total;
+        received = total;
       }
-      write(program_.mesh.member(first, shape.axis, i), op, taken);
+      write(program_.mesh.member(first, shape.axis, i), op, received);
     }
   }
 
-  static Values stacked(const std::vector<Values>& given) {
+  static Values stacked(const std::vector<Values>& member_inputs) {
     Values stack;
-    for (const Values& part : given) {
+    for (const Values& part : member_inputs) {
       stack.insert(stack.end(), part.begin(), part.end());
     }
     return stack;
   }
 
-  // --- where rank 0 stands for all ---------------------------------------------------------------------------------
+  // --- where rank 0 represents all ranks -------------------------------------------------------------------------
 
   /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and the mask hides no
   /// wrong key on rank 0, which other ranks might see.
@@ -412,9 +415,10 @@ class Contents {
       at(0, to) = moved(program_, *symmetry_, sums_, at(0, from), source);
       return;
     }
-    read(0, event.op, sent, taken_[0]);
-    OtherRanks(program_, *symmetry_, sums_, sent).hold(taken_[0], exchange.rows.blocks, source, made_);
-    write(0, event.target_op, made_);
+    read(0, event.op, sent, input_values_[0]);
+    OtherRanks(program_, *symmetry_, sums_, sent)
+        .derive(input_values_[0], exchange.rows.blocks, source, output_values_);
+    write(0, event.target_op, output_values_);
   }
 
   /// Writes rank 0's result of a collective in which rank 0 is the member at coordinate 0.
@@ -430,13 +434,13 @@ class Contents {
     const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
     const Values first_values = read(0, op, in);
     OtherRanks others(program_, *symmetry_, sums_, in);
-    std::vector<Values> given;
-    given.reserve(members.size());
+    std::vector<Values> member_inputs;
+    member_inputs.reserve(members.size());
     for (const Turn& member : members) {
-      others.hold(first_values, rows, member, given.emplace_back());
+      others.derive(first_values, rows, member, member_inputs.emplace_back());
     }
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
-    write(0, op, reduces ? meaning_.reduced({0, op}, given) : stacked(given));
+    write(0, op, reduces ? meaning_.reduced({0, op}, member_inputs) : stacked(member_inputs));
   }
 
   const Program& program_;
@@ -450,9 +454,9 @@ class Contents {
   Rank ranks_;
   std::vector<Value> memory_;  // by rank and cell
   std::vector<Coordinates> coordinates_;
-  std::array<Values, 3> taken_;  // scratch space: inputs of an op
-  Values made_;                  // scratch space: outputs of an op
-  Baseline* before_ = nullptr;   // set for a changed program
+  std::array<Values, 3> input_values_;  // scratch space: inputs of an op
+  Values output_values_;                // scratch space: outputs of an op
+  Baseline* before_ = nullptr;          // set for a changed program
   const Change* change_ = nullptr;
   std::vector<Value> expected_;  // by rank and cell: the baseline's memory
   std::size_t iteration_ = 0;

@@ -42,7 +42,7 @@ void check_contents(const Program& program, const CellMap& cells, const std::vec
 
 /// Checks all ranks of a rotation-symmetric program through rank 0, whose cells are `first`. The events are from a run
 /// with Ranks::first, and data from another rank are derived from what rank 0 holds, moved to that rank. Returns false
-/// when rank 0 cannot stand for all ranks, because a causal mask lets other ranks see other keys.
+/// when rank 0 cannot represent all ranks, because a causal mask lets other ranks see other keys.
 bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
                     const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings);
 

@@ -145,7 +145,7 @@ class Run {
     const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       if (meets_itself(rank, op)) {
-        pass(rank, op, *exchange);
+        complete_immediately(rank, op, *exchange);
         return;
       }
       if (exchange->sends) {
@@ -170,14 +170,14 @@ class Run {
   }
 
   /// Completes an exchange that ends as soon as it is posted.
-  void pass(Rank rank, OpId op, const ExchangeShape& exchange) {
+  void complete_immediately(Rank rank, OpId op, const ExchangeShape& exchange) {
     Progress& progress = at(rank, op);
     progress.sent = progress.received = true;
-    tell_sent(rank, op, rank, op, exchange);
+    record_transfer(rank, op, rank, op, exchange);
     end(rank, op);
   }
 
-  void tell_sent(Rank source, OpId send, Rank target, OpId receive, const ExchangeShape& exchange) {
+  void record_transfer(Rank source, OpId send, Rank target, OpId receive, const ExchangeShape& exchange) {
     events_.push_back({.kind = is_credit(exchange) ? Event::Kind::credited : Event::Kind::sent,
                        .rank = source,
                        .op = send,
@@ -195,7 +195,7 @@ class Run {
     }
     from.sent = true;
     to.received = true;
-    tell_sent(source, send, target, receive, exchange);
+    record_transfer(source, send, target, receive, exchange);
     end_exchange(source, send, exchange);
     end_exchange(target, receive, shape_of(receive));
   }
@@ -260,7 +260,7 @@ std::vector<Event> run_abstractly(const Program& program, const Matching& matchi
     if (const auto op = run.stuck(rank)) {
       first = stuck == 0 ? *op : first;
       if (stuck++ < named) {
-        sentence += (sentence.empty() ? "nothing moves on: " : "; ") + run.stuck_in_words(rank, *op);
+        sentence += (sentence.empty() ? "no rank can proceed: " : "; ") + run.stuck_in_words(rank, *op);
       }
     }
   }

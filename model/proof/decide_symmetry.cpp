@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether a program is rotation-symmetric, and how its buffers and tensors move.
+// Determines whether a program is rotation-symmetric, and how its buffers and tensors move.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -189,24 +189,24 @@ class Symmetry::Decision {
     }
     const Region region = whole(id);
     const Region a = whole(tensor.a);
-    const Operand made{&region, 1};
+    const Operand result{&region, 1};
     const Operand left{&a, 1};
     if (tensor.definition == Tensor::Definition::product) {
       const Region b = whole(tensor.b);
       const Operand right{&b, 1};
       return region.rows == (tensor.transpose_a ? a.columns : a.rows) &&
              region.columns == (tensor.transpose_b ? b.rows : b.columns) &&
-             tied(rows(made), along_m(left, tensor.transpose_a)) &&
-             tied(columns(made), along_n(right, tensor.transpose_b)) &&
+             tied(rows(result), along_m(left, tensor.transpose_a)) &&
+             tied(columns(result), along_n(right, tensor.transpose_b)) &&
              tied(along_m(left, !tensor.transpose_a), along_n(right, !tensor.transpose_b));
     }
     if (tensor.definition == Tensor::Definition::attention) {
-      return region.rows == a.rows && region.columns == a.columns && tied(rows(made), rows(left)) &&
-             tied(columns(made), columns(left));
+      return region.rows == a.rows && region.columns == a.columns && tied(rows(result), rows(left)) &&
+             tied(columns(result), columns(left));
     }
     const std::int32_t width = tensor.function == Function::swiglu ? 2 : 1;
-    if (region.rows != a.rows || width * region.columns != a.columns || !tied(rows(made), rows(left)) ||
-        !tied(columns(made), {left, true, width})) {
+    if (region.rows != a.rows || width * region.columns != a.columns || !tied(rows(result), rows(left)) ||
+        !tied(columns(result), {left, true, width})) {
       return false;
     }
     if (tensor.function != Function::residual) {
@@ -214,8 +214,8 @@ class Symmetry::Decision {
     }
     const Region b = whole(tensor.b);
     const Operand other{&b, 1};
-    return region.rows == b.rows && region.columns == b.columns && tied(rows(made), rows(other)) &&
-           tied(columns(made), columns(other));
+    return region.rows == b.rows && region.columns == b.columns && tied(rows(result), rows(other)) &&
+           tied(columns(result), columns(other));
   }
 
   /// Checks that a cell and its label move together.
@@ -292,9 +292,9 @@ class Symmetry::Decision {
     const Operand keys = input(op, 1);
     const std::optional<Rotation> moves = inside(rows(keys));
     return moves && tied(input(op, 0), output(op)) && tied(columns(keys), columns(output(op))) &&
-           stand(op, {shape.keys.blocks, *moves});
+           positions_follow(op, {shape.keys.blocks, *moves});
   }
-  bool stand(const Op& op, const Direction& sequence) {
+  bool positions_follow(const Op& op, const Direction& sequence) {
     const std::span<const Index> positions = program_.positions_of(op);
     std::int32_t above = 0;
     const Operand queries = input(op, 0);
@@ -335,14 +335,14 @@ class Symmetry::Decision {
     Side out = rows(output(op));
     const std::int32_t ranks = extent(static_cast<std::size_t>(shape.axis));
     const std::int32_t part = shape.rows.blocks / ranks;
-    const bool takes_apart = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_to_all;
-    const bool puts_together = shape.kind == CollectiveKind::all_gather || shape.kind == CollectiveKind::all_to_all;
+    const bool splits_input = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_to_all;
+    const bool joins_output = shape.kind == CollectiveKind::all_gather || shape.kind == CollectiveKind::all_to_all;
     const std::int64_t cells = std::int64_t{shape.rows.blocks} * shape.columns.blocks;
-    if (!takes_apart && !puts_together && cells * ranks > max_cells) {
+    if (!splits_input && !joins_output && cells * ranks > max_cells) {
       return false;  // rank 0 would receive too much data to prove
     }
-    if ((takes_apart && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||
-        (puts_together && !counts_ranks(out, static_cast<std::size_t>(shape.axis), part))) {
+    if ((splits_input && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||
+        (joins_output && !counts_ranks(out, static_cast<std::size_t>(shape.axis), part))) {
       return false;
     }
     return tied(in, out) && tied(columns(in.regions), columns(out.regions));

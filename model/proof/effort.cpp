@@ -8,10 +8,10 @@ namespace commfuse {
 namespace {
 
 constexpr std::int64_t limit = std::int64_t{1} << 62U;
-constexpr std::int64_t of_an_op = 8;         // in addition to its operands
-constexpr std::int64_t of_a_member = 16;     // per member of a collective, in addition to its operands
-constexpr std::int64_t tensors_a_block = 8;  // tensors searched in the time that a block takes
-constexpr std::int64_t of_a_term = 6;        // per term of a sum, whose set of blocks is looked up
+constexpr std::int64_t effort_per_op = 8;       // in addition to its operands
+constexpr std::int64_t effort_per_member = 16;  // per member of a collective, in addition to its operands
+constexpr std::int64_t tensors_per_block = 8;   // tensors searched in the time that a block takes
+constexpr std::int64_t effort_per_term = 6;     // per term of a sum, whose set of blocks is looked up
 
 std::int64_t plus(std::int64_t a, std::int64_t b) { return a > limit - b ? limit : a + b; }
 std::int64_t times(std::int64_t a, std::int64_t b) { return a != 0 && b > limit / a ? limit : a * b; }
@@ -22,7 +22,7 @@ class Effort {
       : program_(program),
         ranks_(ranks),
         lanes_(1 + static_cast<std::int64_t>(program.lanes.size())),
-        naming_(1 + static_cast<std::int64_t>(program.tensors.size()) / tensors_a_block) {}
+        naming_(1 + static_cast<std::int64_t>(program.tensors.size()) / tensors_per_block) {}
 
   [[nodiscard]] std::int64_t of_memory() const {
     std::int64_t sum = 0;
@@ -38,7 +38,7 @@ class Effort {
   }
 
   [[nodiscard]] std::int64_t of(const Op& op) const {
-    std::int64_t sum = plus(of_an_op, of_work(op));
+    std::int64_t sum = plus(effort_per_op, of_work(op));
     for (const Slice operand : program_.inputs_of(op)) {
       sum = plus(sum, blocks(operand));
     }
@@ -61,7 +61,7 @@ class Effort {
   [[nodiscard]] std::int64_t of_work(const Op& op) const {
     const Shape& shape = program_.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      return times(times(gemm->m.blocks, gemm->n.blocks), plus(times(of_a_term, gemm->k.blocks), naming_));
+      return times(times(gemm->m.blocks, gemm->n.blocks), plus(times(effort_per_term, gemm->k.blocks), naming_));
     }
     if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       return times(times(attention->queries.blocks, attention->qkv.blocks), plus(attention->keys.blocks, naming_));
@@ -69,7 +69,7 @@ class Effort {
     if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       const std::int64_t terms = elementwise->function == Function::add ? elementwise->inputs : 0;
       return times(times(elementwise->rows.blocks, elementwise->columns.blocks),
-                   plus(times(of_a_term, terms), naming_));
+                   plus(times(effort_per_term, terms), naming_));
     }
     const auto* collective = std::get_if<CollectiveShape>(&shape);
     return collective != nullptr && ranks_ == Ranks::first ? of_members(*collective) : 0;
@@ -80,7 +80,7 @@ class Effort {
     const std::int64_t members = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
     const std::int64_t given = times(shape.rows.blocks, shape.columns.blocks);
     const std::int64_t terms = shape.kind == CollectiveKind::all_reduce ? times(members, given) : given;
-    return plus(times(members, of_a_member), times(of_a_term, terms));
+    return plus(times(members, effort_per_member), times(effort_per_term, terms));
   }
 
   const Program& program_;

@@ -23,8 +23,8 @@ inline constexpr std::int64_t max_effort_kept = std::int64_t{1} << 24U;
 inline constexpr std::int64_t max_effort_shown = std::int64_t{1} << 26U;
 
 /// Returns the approximate number of blocks of one rank that check_program() examines: blocks of contents and operands,
-/// of GEMMs and attention by their factors, and of memory by the lanes that may hold it. With Ranks::first, the rank
-/// stands for all ranks and also does their part of reductions. At most 2^62. Requires valid ids and pools
+/// of GEMMs and attention by their factors, and of memory by the lanes that may hold it. With Ranks::first, rank 0
+/// represents all ranks and also does their part of reductions. At most 2^62. Requires valid ids and pools
 /// (check_references).
 std::int64_t effort_of(const Program& program, Ranks ranks);
 

@@ -116,8 +116,8 @@ HazardTable::RankTable HazardTable::table_of(Rank rank) const {
     cells_.for_each(content.here, table.coordinates,
                     [&](Cell cell) { table.written_before[static_cast<std::size_t>(cell)] = true; });
   }
-  table.of_op.push_back(0);
-  table.of_cell.resize(count + 1);
+  table.first_touch.push_back(0);
+  table.first_access.resize(count + 1);
   for (std::size_t i = 0; i < program_.ops.size(); ++i) {
     if (program_.ops[i].where.holds(table.coordinates)) {
       const std::size_t before = table.touches.size();
@@ -125,14 +125,14 @@ HazardTable::RankTable HazardTable::table_of(Rank rank) const {
       std::stable_sort(table.touches.begin() + static_cast<std::ptrdiff_t>(before), table.touches.end(),
                        [](const Touch& a, const Touch& b) { return a.cell < b.cell; });
     }
-    table.of_op.push_back(static_cast<std::uint32_t>(table.touches.size()));
+    table.first_touch.push_back(static_cast<std::uint32_t>(table.touches.size()));
   }
   for (const Touch& touched : table.touches) {
-    ++table.of_cell[static_cast<std::size_t>(touched.cell) + 1];
+    ++table.first_access[static_cast<std::size_t>(touched.cell) + 1];
   }
-  std::partial_sum(table.of_cell.begin(), table.of_cell.end(), table.of_cell.begin());
+  std::partial_sum(table.first_access.begin(), table.first_access.end(), table.first_access.begin());
   table.accesses.resize(table.touches.size());
-  std::vector<std::uint32_t> next = table.of_cell;
+  std::vector<std::uint32_t> next = table.first_access;
   for (std::size_t i = 0; i < program_.ops.size(); ++i) {
     const OpId op{static_cast<std::int32_t>(i)};
     for (const Touch& touched : touches_of(table, op)) {
@@ -207,7 +207,7 @@ bool HazardTable::has_hazard(const Program& changed, std::span<const OpId> new_i
       walk.begin(orders.front(), table.written_before[static_cast<std::size_t>(cell)]);
       for (const Access& access : accesses_of(table, cell)) {
         const OpId op = new_ids.empty() ? access.op : new_ids[position(access.op)];
-        if (op != left_out && walk.visit(op, access.kind)) {
+        if (op != omitted && walk.visit(op, access.kind)) {
           return true;
         }
       }

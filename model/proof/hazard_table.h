@@ -20,8 +20,8 @@ enum class AccessKind : std::uint8_t {
   write,
 };
 
-/// Tells whether check_hazards() would find a hazard. A hazard of a cell depends on the accesses of that cell and on
-/// the order of ops, so only the cells that a change affects are examined.
+/// Determines whether check_hazards() would find a hazard. A hazard of a cell depends on the accesses of that cell and
+/// on the order of ops, so only the cells that a change affects are examined.
 class HazardTable {
  public:
   /// Keeps references to both. Requires a program that passed check_bounds().
@@ -32,10 +32,10 @@ class HazardTable {
   [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
 
   /// Returns true if a program whose ops make the same accesses, under other waits, lanes or ids, has a hazard.
-  /// `new_ids` contains, by op of the original, its id in `changed`, or `left_out`; empty means equal ids. Requires
-  /// that ops that conflict have kept their order.
+  /// `new_ids` contains, by op of the original, its id in `changed`, or `omitted`; empty means equal ids. Requires that
+  /// conflicting ops keep their order.
   [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> new_ids) const;
-  static constexpr OpId left_out{-1};
+  static constexpr OpId omitted{-1};
 
   /// Returns true if both ops access one cell of one rank, and at least one of them writes it.
   [[nodiscard]] bool conflict(OpId first, OpId second) const;
@@ -51,11 +51,11 @@ class HazardTable {
   };
   struct RankTable {
     Coordinates coordinates{};
-    std::vector<bool> written_before;    // by cell: it has initial content
-    std::vector<std::uint32_t> of_op;    // by op: index of its first touch
-    std::vector<Touch> touches;          // by op, then by cell
-    std::vector<std::uint32_t> of_cell;  // by cell: index of its first access
-    std::vector<Access> accesses;        // by cell, in program order
+    std::vector<bool> written_before;         // by cell: it has initial content
+    std::vector<std::uint32_t> first_touch;   // by op: index of its first touch
+    std::vector<Touch> touches;               // by op, then by cell
+    std::vector<std::uint32_t> first_access;  // by cell: index of its first access
+    std::vector<Access> accesses;             // by cell, in program order
   };
   class Walk;
 
@@ -64,11 +64,13 @@ class HazardTable {
   [[nodiscard]] const Order& order_of(std::size_t rank) const { return orders_[orders_.size() == 1 ? 0 : rank]; }
   [[nodiscard]] std::span<const Touch> touches_of(const RankTable& table, OpId op) const {
     return std::span(table.touches)
-        .subspan(table.of_op[position(op)], table.of_op[position(op) + 1] - table.of_op[position(op)]);
+        .subspan(table.first_touch[position(op)],
+                 table.first_touch[position(op) + 1] - table.first_touch[position(op)]);
   }
   [[nodiscard]] std::span<const Access> accesses_of(const RankTable& table, Cell cell) const {
     const auto at = static_cast<std::size_t>(cell);
-    return std::span(table.accesses).subspan(table.of_cell[at], table.of_cell[at + 1] - table.of_cell[at]);
+    return std::span(table.accesses)
+        .subspan(table.first_access[at], table.first_access[at + 1] - table.first_access[at]);
   }
 
   const Program& program_;

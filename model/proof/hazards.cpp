@@ -15,7 +15,7 @@ namespace commfuse {
 namespace {
 
 constexpr OpId nobody{-1};
-constexpr OpId there_before{-2};  // value that existed before the first op
+constexpr OpId existed_before{-2};  // value that existed before the first op
 
 /// Returns true if `part` is part number `place` of `whole`, cut into parts of equal size.
 bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
@@ -29,21 +29,21 @@ bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std:
 /// enough to keep the last writer and, for each lane, the last reader since then.
 class RankHazards {
  public:
-  /// `mine` has the cells of this rank.
-  RankHazards(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
+  /// `rank_cells` has the cells of this rank.
+  RankHazards(const Program& program, const CellMap& cells, const RankCells& rank_cells, const Order& order, Rank rank,
               Findings& findings)
       : program_(program),
         names_(cells),
         order_(order),
         rank_(rank),
         coordinates_(program.mesh.coordinates(rank)),
-        cells_(mine),
+        cells_(rank_cells),
         findings_(findings),
         lanes_(program.lanes.size()),
         touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), -1) {
     for (const Content& content : program.initial) {
       cells.for_each(content.here, coordinates_,
-                     [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
+                     [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(existed_before); });
     }
   }
 
@@ -106,18 +106,18 @@ class RankHazards {
 
   void read(OpId op, Cell cell) {
     const OpId writer{*touched_by(cell)};
-    if (writer != there_before && writer != op && (writer == nobody || !ended(writer))) {
-      misread(op, cell, writer);
+    if (writer != existed_before && writer != op && (writer == nobody || !ended(writer))) {
+      report_read(op, cell, writer);
     }
   }
 
   // Findings are recorded out of line, because calls that find nothing are much shorter without that code.
 
-  [[gnu::noinline]] void misread(OpId op, Cell cell, OpId writer) {
+  [[gnu::noinline]] void report_read(OpId op, Cell cell, OpId writer) {
     if (writer == nobody) {
-      unwritten(op, cell);
+      report_unwritten(op, cell);
     } else {
-      clash(op, cell, "reads", writer, "writing");
+      report_clash(op, cell, "reads", writer, "writing");
     }
   }
 
@@ -125,42 +125,42 @@ class RankHazards {
     std::int32_t* touched = touched_by(cell);
     const OpId writer{*touched};
     if (writer == op) {
-      alone(op, cell, "writes {} twice");
+      report_single_op(op, cell, "writes {} twice");
     } else if (writer >= OpId{0} && !ended(writer)) {
-      clash(op, cell, "writes", writer, "writing");
+      report_clash(op, cell, "writes", writer, "writing");
     }
     *touched = static_cast<std::int32_t>(op);
     for (std::size_t lane = 0; lane < lanes_; ++lane) {
       const std::int32_t reader = std::exchange(*++touched, -1);
       if (reader >= finished_[lane]) {
-        read_meanwhile(op, cell, order_.on_lane(lane)[static_cast<std::size_t>(reader)]);
+        report_read_meanwhile(op, cell, order_.on_lane(lane)[static_cast<std::size_t>(reader)]);
       }
     }
   }
 
-  [[gnu::noinline]] void read_meanwhile(OpId op, Cell cell, OpId reader) {
+  [[gnu::noinline]] void report_read_meanwhile(OpId op, Cell cell, OpId reader) {
     if (reader == op) {
-      alone(op, cell, "reads and writes {} at once");
+      report_single_op(op, cell, "reads and writes {} simultaneously");
     } else {
-      clash(op, cell, "writes", reader, "reading");
+      report_clash(op, cell, "writes", reader, "reading");
     }
   }
 
-  void unwritten(OpId op, Cell cell) {
+  void report_unwritten(OpId op, Cell cell) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} reads {}, which nothing has written", op_in_words(program_, op), rank_,
                          names_.in_words(cell));
     });
   }
 
-  [[gnu::noinline]] void clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
+  [[gnu::noinline]] void report_clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} {} {} while {} may still be {} it", op_in_words(program_, op), rank_, does,
                          names_.in_words(cell), op_in_words(program_, other), doing);
     });
   }
 
-  [[gnu::noinline]] void alone(OpId op, Cell cell, const char* does) {
+  [[gnu::noinline]] void report_single_op(OpId op, Cell cell, const char* does) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} {}", op_in_words(program_, op), rank_,
                          fmt::format(fmt::runtime(does), names_.in_words(cell)));
@@ -187,9 +187,9 @@ bool same_on_all_ranks(const Program& program) {
                      [](const Op& op) { return op.where.relation == Relation::always; });
 }
 
-void check_rank(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
-                Findings& findings) {
-  RankHazards hazards(program, cells, mine, order, rank, findings);
+void check_rank(const Program& program, const CellMap& cells, const RankCells& rank_cells, const Order& order,
+                Rank rank, Findings& findings) {
+  RankHazards hazards(program, cells, rank_cells, order, rank, findings);
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const OpId id{static_cast<std::int32_t>(op)};
     if (order.takes_part(id)) {

@@ -10,10 +10,11 @@
 
 namespace commfuse {
 
-/// Finds cells read before they are written, read while being written, overwritten while being read, written by two ops
-/// at once, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops (Order). This
-/// also covers accesses by other ranks: with rendezvous, they happen during an op of the owner (remote_hazards.h covers
-/// pushes and pulls). One iteration is also enough, because a rank joins its lanes between iterations.
+/// Finds cells read before they are written, read while being written, overwritten while being read, or written by two
+/// ops concurrently, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops
+/// (Order). This also covers accesses by other ranks: with rendezvous, they happen during an op of the owner
+/// (remote_hazards.h covers pushes and pulls). One iteration is also enough, because a rank joins its lanes between
+/// iterations.
 ///
 /// An op reads and writes its operands from start to end. Allowed are: a GEMM that accumulates (it reads its output);
 /// an elementwise op or an all-reduce whose input is exactly its output; an all-gather whose input is exactly its own

@@ -49,12 +49,12 @@ Value Meaning::sum(Where where, std::span<const Value> values) {
   return first == values.end() ? zero_value : united(where, *first);
 }
 
-Values Meaning::reduced(Where where, const std::vector<Values>& given) {
+Values Meaning::reduced(Where where, const std::vector<Values>& member_values) {
   Values total;
-  std::vector<Value> column(given.size());
-  for (std::size_t i = 0; i < given[0].size(); ++i) {
-    for (std::size_t member = 0; member < given.size(); ++member) {
-      column[member] = given[member][i];
+  std::vector<Value> column(member_values.size());
+  for (std::size_t i = 0; i < member_values[0].size(); ++i) {
+    for (std::size_t member = 0; member < member_values.size(); ++member) {
+      column[member] = member_values[member][i];
     }
     total.push_back(sum(where, column));
   }
@@ -90,8 +90,8 @@ Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vecto
   return out;
 }
 
-Value Meaning::apply(Where where, Function function, std::span<const Value> of) {
-  for (const Value& value : of) {
+Value Meaning::apply(Where where, Function function, std::span<const Value> inputs) {
+  for (const Value& value : inputs) {
     if (is_wrong(value)) {
       return wrong_value;
     }
@@ -101,20 +101,23 @@ Value Meaning::apply(Where where, Function function, std::span<const Value> of) 
       });
     }
   }
-  const auto width = static_cast<std::int32_t>(of.size());
-  const bool pair = width == 1 || (of[1].tensor == of[0].tensor && of[1].row == of[0].row &&
-                                   of[1].column == of[0].column + 1 && of[0].column % 2 == 0);
+  const auto width = static_cast<std::int32_t>(inputs.size());
+  const bool pair = width == 1 || (inputs[1].tensor == inputs[0].tensor && inputs[1].row == inputs[0].row &&
+                                   inputs[1].column == inputs[0].column + 1 && inputs[0].column % 2 == 0);
   if (!pair) {
-    return wrong(where, [&] { return fmt::format("pairs {} with {} as gate and up", words(of[0]), words(of[1])); });
+    return wrong(where,
+                 [&] { return fmt::format("pairs {} with {} as gate and up", words(inputs[0]), words(inputs[1])); });
   }
   for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
     const Tensor& tensor = program_.tensors[i];
-    if (tensor.definition == Tensor::Definition::function && tensor.a == of[0].tensor && tensor.function == function) {
-      return {TensorId{static_cast<std::int32_t>(i)}, of[0].row, of[0].column / width, complete_[i]};
+    if (tensor.definition == Tensor::Definition::function && tensor.a == inputs[0].tensor &&
+        tensor.function == function) {
+      return {TensorId{static_cast<std::int32_t>(i)}, inputs[0].row, inputs[0].column / width, complete_[i]};
     }
   }
-  return wrong(where,
-               [&] { return fmt::format("applies to {} a function that the operation does not", words(of[0])); });
+  return wrong(where, [&] {
+    return fmt::format("applies to {} a function that the operation does not apply", words(inputs[0]));
+  });
 }
 
 Value Meaning::add_residual(Where where, const Value& a, const Value& b) {
@@ -128,14 +131,14 @@ Value Meaning::add_residual(Where where, const Value& a, const Value& b) {
   }
   for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
     const Tensor& tensor = program_.tensors[i];
-    const bool of_both =
+    const bool adds_both =
         (tensor.a == a.tensor && tensor.b == b.tensor) || (tensor.a == b.tensor && tensor.b == a.tensor);
-    if (tensor.definition == Tensor::Definition::function && tensor.function == Function::residual && of_both &&
+    if (tensor.definition == Tensor::Definition::function && tensor.function == Function::residual && adds_both &&
         a.row == b.row && a.column == b.column) {
       return {TensorId{static_cast<std::int32_t>(i)}, a.row, a.column, complete_[i]};
     }
   }
-  return wrong(where, [&] { return fmt::format("adds {} to {}, which the operation does not", words(b), words(a)); });
+  return wrong(where, [&] { return fmt::format("adds {} to {}, unlike the operation", words(b), words(a)); });
 }
 
 Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows,
@@ -167,7 +170,7 @@ Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::
     return wrong(where, [&] { return fmt::format("attends with {}, which is not complete", words(query)); });
   }
   if (query.row != row) {
-    return wrong(where, [&] { return fmt::format("attends with {} as with row {}", words(query), row); });
+    return wrong(where, [&] { return fmt::format("attends with {} as row {}", words(query), row); });
   }
   const auto rows = static_cast<std::size_t>(program_.tensors[position(query.tensor)].rows.blocks);
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -186,7 +189,7 @@ Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::
       return {TensorId{static_cast<std::int32_t>(i)}, query.row, query.column, complete_[i]};
     }
   }
-  return wrong(where, [&] { return fmt::format("attends with {}, which the operation does not", words(query)); });
+  return wrong(where, [&] { return fmt::format("attends with {}, unlike the operation", words(query)); });
 }
 
 }  // namespace commfuse

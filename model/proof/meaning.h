@@ -26,7 +26,7 @@ class Meaning {
     OpId op{};
   };
 
-  /// Keeps references to all arguments. `symmetry` may be null; with it, rank 0 stands for all ranks.
+  /// Keeps references to all arguments. `symmetry` may be null; with it, rank 0 represents all ranks.
   Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, Findings& findings);
 
   /// Assigns all later findings to `iteration`.
@@ -52,7 +52,7 @@ class Meaning {
   Values attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows, const Values& queries,
                 const Values& keys);
   /// Returns the sums over ranks, block by block.
-  Values reduced(Where where, const std::vector<Values>& given);
+  Values reduced(Where where, const std::vector<Values>& member_values);
 
  private:
   [[nodiscard]] bool complete(const Value& value) const {
@@ -75,7 +75,7 @@ class Meaning {
   /// Returns `value` with the union of `parts_` as its contributions.
   Value united(Where where, Value value);
   Value sum(Where where, std::span<const Value> values);
-  Value apply(Where where, Function function, std::span<const Value> of);
+  Value apply(Where where, Function function, std::span<const Value> inputs);
   /// Returns the sum of two different tensors, in either order.
   Value add_residual(Where where, const Value& a, const Value& b);
   /// Computes one block of queries, at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads: all

@@ -48,7 +48,7 @@ void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b
   }
   out.clear();
   out.reserve(m * n);
-  std::span<const Value> column(b);  // already in order if there is only one
+  std::span<const Value> column(b);  // already in order if there is only one column
   if (n > 1) {
     column_.resize(k);
     column = column_;
@@ -65,12 +65,12 @@ void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b
 }
 
 Value Meaning::multiply(Where where, const GemmShape& shape, const Value& a, const Value& b) {
-  const Factor here_a = left(a, shape.transpose_a);
-  const Factor here_b = right(b, shape.transpose_b);
-  if (complete(a) && complete(b) && here_a.inner == here_b.inner) {
+  const Factor factor_a = left(a, shape.transpose_a);
+  const Factor factor_b = right(b, shape.transpose_b);
+  if (complete(a) && complete(b) && factor_a.inner == factor_b.inner) {
     const TensorId product = product_of(shape, a.tensor, b.tensor);
     if (product != no_tensor) {
-      return {product, here_a.outer, here_b.outer, sums_.range(here_a.inner, here_a.inner + 1)};
+      return {product, factor_a.outer, factor_b.outer, sums_.range(factor_a.inner, factor_a.inner + 1)};
     }
   }
   return contract(where, shape, {&a, 1}, {&b, 1});  // reports the mistake
@@ -89,22 +89,22 @@ Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Val
         return wrong(where, [&] { return fmt::format("multiplies {}, which is not complete", words(*factor)); });
       }
     }
-    const Factor here_a = left(a[t], shape.transpose_a);
-    const Factor here_b = right(b[t], shape.transpose_b);
-    if (a[t].tensor != a[0].tensor || here_a.outer != first_a.outer || b[t].tensor != b[0].tensor ||
-        here_b.outer != first_b.outer) {
+    const Factor factor_a = left(a[t], shape.transpose_a);
+    const Factor factor_b = right(b[t], shape.transpose_b);
+    if (a[t].tensor != a[0].tensor || factor_a.outer != first_a.outer || b[t].tensor != b[0].tensor ||
+        factor_b.outer != first_b.outer) {
       return wrong(where, [&] {
         return fmt::format("adds up {} and {}", times(shape, a[0], b[0], " times "),
                            times(shape, a[t], b[t], " times "));
       });
     }
-    if (here_a.inner != here_b.inner) {
+    if (factor_a.inner != factor_b.inner) {
       return wrong(where, [&] {
         return fmt::format("multiplies {}, which are different blocks of the contraction",
                            times(shape, a[t], b[t], " by "));
       });
     }
-    parts_.push_back(sums_.range(here_a.inner, here_a.inner + 1));
+    parts_.push_back(sums_.range(factor_a.inner, factor_a.inner + 1));
   }
   const TensorId product = product_of(shape, a[0].tensor, b[0].tensor);
   if (product == no_tensor) {

@@ -48,11 +48,11 @@ MutantProof::MutantProof(const Program& original, Sums& sums)
       remote_(accesses_remotely(original)),
       self_meets_(meets_itself(original, matching_)),
       // One more input, or one more sum, at most doubles the effort of an op.
-      roomy_(all_ranks_within(original, max_effort / 2)) {}
+      fits_effort_(all_ranks_within(original, max_effort / 2)) {}
 
 std::optional<FindingKind> MutantProof::first_finding(const Mutation& mutation) {
   const bool is_exchange = original_.ops[position(mutation.op)].kind == OpKind::exchange;
-  if (!roomy_) {
+  if (!fits_effort_) {
     return checked_whole(mutation.program);
   }
   switch (mutation.kind) {
@@ -152,14 +152,12 @@ MutantProof::Verdict MutantProof::removed(const Mutation& mutation) {
   std::vector<OpId> now(original_.ops.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
     const OpId op{static_cast<std::int32_t>(i)};
-    now[i] = op < mutation.op    ? op
-             : op == mutation.op ? HazardTable::left_out
-                                 : OpId{static_cast<std::int32_t>(op) - 1};
+    now[i] = op < mutation.op ? op : op == mutation.op ? HazardTable::omitted : OpId{static_cast<std::int32_t>(op) - 1};
   }
   if (const Verdict hazard = hazard_in(mutation.program, now)) {
     return hazard;
   }
-  return contents_of({.program = original_, .op = mutation.op, .left_out = true});
+  return contents_of({.program = original_, .op = mutation.op, .omitted = true});
 }
 
 }  // namespace commfuse

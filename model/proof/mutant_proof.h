@@ -17,7 +17,7 @@
 namespace commfuse {
 
 /// Keeps the results of the proof of one program: its order, its accesses and its values. A mutation leaves most of
-/// them unchanged, and only the rest is proved again.
+/// these results unchanged, and only the rest is proved again.
 class MutantProof {
  public:
   /// Keeps references. Requires a program that passed check_program(). Its values are stored in `sums`.
@@ -50,9 +50,9 @@ class MutantProof {
   std::vector<Post> posts_;  // by rank
   Baseline baseline_;
   HazardTable hazards_;
-  bool remote_;      // pushes or pulls access the memory of other ranks
-  bool self_meets_;  // every exchange matches itself for any shift, because all ranks run all ops, with both halves
-  bool roomy_;       // no mutant exceeds the effort limit of a proof
+  bool remote_;       // pushes or pulls access the memory of other ranks
+  bool self_meets_;   // every exchange matches itself for any shift, because all ranks run all ops, with both halves
+  bool fits_effort_;  // no mutant exceeds the effort limit of a proof
   std::vector<Event> events_;
 };
 

@@ -127,10 +127,10 @@ class Mutator {
     for (const auto& [side, operands] : sides) {
       for (std::size_t i = 0; i < operands.size(); ++i) {
         for (std::uint32_t at = operands[i].first; at < operands[i].first + operands[i].count; ++at) {
-          const std::string which = fmt::format("{} {}, region {}", side, i, at - operands[i].first);
-          index(op, at, which + ", row", &Region::row);
-          index(op, at, which + ", column", &Region::column);
-          buffer(op, at, which);
+          const std::string subject = fmt::format("{} {}, region {}", side, i, at - operands[i].first);
+          index(op, at, subject + ", row", &Region::row);
+          index(op, at, subject + ", column", &Region::column);
+          buffer(op, at, subject);
         }
       }
     }
@@ -141,10 +141,10 @@ class Mutator {
     const Slice positions_of_op = record(op).positions;
     for (std::uint32_t at = positions_of_op.first; at < positions_of_op.first + positions_of_op.count; ++at) {
       const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
-      const std::string which = fmt::format("position {}", at - positions_of_op.first);
-      offsets(op, which, program_.positions[at], place);
+      const std::string subject = fmt::format("position {}", at - positions_of_op.first);
+      offsets(op, subject, program_.positions[at], place);
       for (const std::int32_t more : {1, -1}) {
-        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
+        mutant(MutationKind::position, op, fmt::format("{} {:+}", subject, more),
                [&](Program& changed) { place(changed).constant += more; });
       }
     }
@@ -152,14 +152,14 @@ class Mutator {
 
   /// `place` returns the corresponding index of the copy.
   template <class Place>
-  void offsets(OpId op, const std::string& which, const Index& index, const Place& place) {
+  void offsets(OpId op, const std::string& subject, const Index& index, const Place& place) {
     for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
       if (index.terms[axis].scale == 0) {
         continue;
       }
       for (const std::int32_t next : neighbours(index.terms[axis].offset(), extent(axis))) {
         mutant(MutationKind::offset, op,
-               fmt::format("{}: offset {} instead of {}{}", which, next, index.terms[axis].offset(),
+               fmt::format("{}: offset {} instead of {}{}", subject, next, index.terms[axis].offset(),
                            program_.mesh.axes.size() == 1 ? "" : " along " + program_.mesh.axes[axis].name),
                [&](Program& changed) {
                  IndexTerm& term = place(changed).terms[axis];
@@ -169,14 +169,14 @@ class Mutator {
     }
   }
 
-  void index(OpId op, std::uint32_t region, const std::string& which, Index Region::*member) {
-    offsets(op, which, program_.regions[region].*member,
+  void index(OpId op, std::uint32_t region, const std::string& subject, Index Region::*member) {
+    offsets(op, subject, program_.regions[region].*member,
             [&](Program& program) -> Index& { return program.regions[region].*member; });
     for (const std::int32_t more : {1, -1}) {
       Region moved = program_.regions[region];
       (moved.*member).constant += more;
       if (stays_inside(op, moved)) {
-        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
+        mutant(MutationKind::position, op, fmt::format("{} {:+}", subject, more),
                [&](Program& changed) { changed.regions[region] = moved; });
       }
     }
@@ -196,14 +196,14 @@ class Mutator {
     return true;
   }
 
-  void buffer(OpId op, std::uint32_t region, const std::string& which) {
+  void buffer(OpId op, std::uint32_t region, const std::string& subject) {
     const BufferId current = program_.regions[region].buffer;
     const Buffer& used = program_.buffers[position(current)];
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& other = program_.buffers[i];
       const BufferId id{static_cast<std::int32_t>(i)};
       if (id != current && other.rows == used.rows && other.columns == used.columns) {
-        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, used.name),
+        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", subject, other.name, used.name),
                [&](Program& changed) { changed.regions[region].buffer = id; });
       }
     }
@@ -250,7 +250,7 @@ class Mutator {
         mutant(MutationKind::add_input, op, fmt::format("input {} dropped", i),
                [&](Program& changed) { replace_inputs(changed, op, fewer); });
       }
-      mutant(MutationKind::add_input, op, fmt::format("input {} taken twice", i),
+      mutant(MutationKind::add_input, op, fmt::format("input {} used twice", i),
              [&](Program& changed) { replace_inputs(changed, op, more); });
     }
   }
@@ -265,7 +265,7 @@ class Mutator {
   }
 
   void remove(OpId removed) {
-    mutant(MutationKind::removal, removed, "left out", [&](Program& changed) {
+    mutant(MutationKind::removal, removed, "removed", [&](Program& changed) {
       const auto instead = program_.waits_of(record(removed));
       changed.ops.erase(changed.ops.begin() + static_cast<std::ptrdiff_t>(position(removed)));
       changed.waits.clear();
@@ -349,7 +349,7 @@ std::vector<Order> orders_of(const Program& program, const Matching& matching) {
 }
 
 /// Returns true if shapes are equal except for the shift of an exchange and the number of inputs of an add.
-bool alike(Shape a, const Shape& b) {
+bool similar_shapes(Shape a, const Shape& b) {
   const auto* exchange = std::get_if<ExchangeShape>(&b);
   if (auto* other = std::get_if<ExchangeShape>(&a); other != nullptr && exchange != nullptr) {
     other->shift = exchange->shift;
@@ -462,7 +462,7 @@ class Pair {
   /// so far may differ; every other op that reads the sum reads the same value as its counterpart, and the final
   /// contents of both programs are proved. `left` has the values of `a`. Requires that both passed check_program().
   [[nodiscard]] std::optional<Equivalence> by_values(const Trace& left, Sums& sums) const {
-    if (!same_ops(alike)) {
+    if (!same_ops(similar_shapes)) {
       return std::nullopt;
     }
     const bool same_shapes = same_ops(std::equal_to<>{});
@@ -605,7 +605,7 @@ std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, st
       return Equivalence::same_order;
     }
   }
-  if (!pair.same_ops(alike) || !check_program(a).ok() || !check_program(b).ok()) {
+  if (!pair.same_ops(similar_shapes) || !check_program(a).ok() || !check_program(b).ok()) {
     return std::nullopt;
   }
   Sums sums;

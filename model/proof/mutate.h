@@ -58,11 +58,11 @@ std::vector<Mutation> mutations_of(const Program& program);
 /// Reasons why two programs are provably equivalent.
 enum class Equivalence : std::uint8_t {
   same_accesses,  // equal ops in equal order, on equal lanes and regions on every rank, with equal waits
-  same_order,  // equal ops on equal regions with equal partners, and the same order between them on every rank, through
-               // whatever waits and lanes
-  same_values,   // both pass check_program(), and op for op have equal symbolic inputs and outputs in both iterations:
-                 // only the places of these values differ
-  same_sums,     // same_values, except that sums that grow in place add their parts in another order
+  same_order,     // equal ops on equal regions with equal partners, and the same order between them on every rank,
+                  // whatever the waits and lanes
+  same_values,    // both pass check_program(), and op for op have equal symbolic inputs and outputs in both iterations:
+                  // only the places of these values differ
+  same_sums,      // same_values, except that sums that grow in place add their parts in another order
   same_outputs,  // both pass check_program(), and op for op have equal symbolic outputs in both iterations; an exchange
                  // may have another shift, and an add may have another number of inputs, for example zeros
 };

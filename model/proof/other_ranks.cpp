@@ -11,7 +11,7 @@ OtherRanks::OtherRanks(const Program& program, const Symmetry& symmetry, Sums& s
       down_(*symmetry.rows_inside(program.regions_of(operand))),
       across_(*symmetry.columns_inside(program.regions_of(operand))) {}
 
-void OtherRanks::hold(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values) {
+void OtherRanks::derive(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values) {
   const Mesh& mesh = program_.mesh;
   const Turn back = inverse(mesh, turn);
   values.clear();

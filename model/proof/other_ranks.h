@@ -17,7 +17,7 @@ class OtherRanks {
 
   /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `first_values`
   /// has the values of rank 0.
-  void hold(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values);
+  void derive(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values);
 
  private:
   const Program& program_;

@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// One access of a cell. It begins after each of `starts` is posted, and is over when any of `ends` has ended.
+/// One access of a cell. It begins after each of `starts` is posted, and is over when any of `ends` has completed.
 struct Access {
   Occurrence by;  // the op that accesses the cell
   bool writes = false;
@@ -44,9 +44,9 @@ class RemoteHazards {
       }
     }
     for (std::size_t cell = 0; cell < accesses_.size(); ++cell) {
-      const std::vector<Access>& of_cell = accesses_[cell];
-      if (std::any_of(of_cell.begin(), of_cell.end(), [](const Access& access) { return access.remote; })) {
-        compare(static_cast<Cell>(cell), of_cell);
+      const std::vector<Access>& cell_accesses = accesses_[cell];
+      if (std::any_of(cell_accesses.begin(), cell_accesses.end(), [](const Access& access) { return access.remote; })) {
+        compare(static_cast<Cell>(cell), cell_accesses);
       }
     }
   }
@@ -88,10 +88,10 @@ class RemoteHazards {
       for (std::size_t j = 0; j < accesses.size(); ++j) {
         if ((accesses[i].remote || accesses[j].remote) && (accesses[i].writes || accesses[j].writes)) {
           if (i < j && !before(accesses[i], accesses[j], 0) && !before(accesses[j], accesses[i], 0)) {
-            clash(cell, accesses[i], accesses[j], "");
+            report_clash(cell, accesses[i], accesses[j], "");
           }
           if (!before(accesses[i], accesses[j], 1)) {
-            clash(cell, accesses[j], accesses[i], " of the next iteration");
+            report_clash(cell, accesses[j], accesses[i], " of the next iteration");
           }
         }
       }
@@ -113,10 +113,10 @@ class RemoteHazards {
   }
 
   /// Adds a finding. Requires that `a` or `b` is remote.
-  void clash(Cell cell, const Access& a, const Access& b, const char* when) {
-    const Access& reaching = a.remote ? a : b;
-    findings_.add(FindingKind::hazard, static_cast<std::int32_t>(reaching.by.op), [&] {
-      return fmt::format("{}{} {} {} of rank {} while {} may still be {} it; order them by a credit", words(a), when,
+  void report_clash(Cell cell, const Access& a, const Access& b, const char* when) {
+    const Access& remote_access = a.remote ? a : b;
+    findings_.add(FindingKind::hazard, static_cast<std::int32_t>(remote_access.by.op), [&] {
+      return fmt::format("{}{} {} {} of rank {} while {} may still be {} it; order them with a credit", words(a), when,
                          a.writes ? "writes" : "reads", cells_.in_words(cell), owner_, words(b),
                          b.writes ? "writing" : "reading");
     });
@@ -145,8 +145,9 @@ void check_remote_hazards(const Program& program, const Matching& matching, cons
                           std::span<const Post> posts, Findings& findings, Ranks ranks) {
   if (!RemoteOrder::fits(program, ranks)) {
     findings.add(FindingKind::hazard, -1, [&] {
-      return fmt::format("{} ops on {} ranks are too many to prove pushes and pulls among them; use fewer ranks",
-                         program.ops.size(), program.mesh.ranks());
+      return fmt::format(
+          "{} ops on {} ranks are too many to prove the order of their pushes and pulls; use fewer ranks",
+          program.ops.size(), program.mesh.ranks());
     });
     return;
   }

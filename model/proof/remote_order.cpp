@@ -116,10 +116,10 @@ void RemoteOrder::learn(Clock clock, const std::int32_t* other, int axis, std::i
   }
 }
 
-std::int32_t RemoteOrder::count_of(const Occurrence& of) const {
-  const std::size_t lane = program_.ops[position(of.op)].lane;
-  return ended_[node(of.rank, of.op)] +
-         of.iteration * length_[static_cast<std::size_t>(stored(of.rank)) * lanes_ + lane];
+std::int32_t RemoteOrder::count_of(const Occurrence& occurrence) const {
+  const std::size_t lane = program_.ops[position(occurrence.op)].lane;
+  return ended_[node(occurrence.rank, occurrence.op)] +
+         occurrence.iteration * length_[static_cast<std::size_t>(stored(occurrence.rank)) * lanes_ + lane];
 }
 
 /// Returns `to` relative to `from`: the rank at the differences of their coordinates.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order across ranks: tells whether an op on one rank has certainly ended before an op on another rank is posted,
-// whatever the durations. The order follows from the waits and lanes of each rank (order.h) and from the messages
-// between ranks.
+// Order across ranks: determines whether an op on one rank has certainly completed before an op on another rank is
+// posted, whatever the durations. The order follows from the waits and lanes of each rank (order.h) and from the
+// messages between ranks.
 //
 // Vector clocks (Fidge 1988, Mattern 1988): the clock of an op counts, for each lane of each rank, the ops that have
 // ended before it is posted. At its end, the clock of an op also includes the following clocks:
@@ -31,7 +31,7 @@ struct Occurrence {
 
 class RemoteOrder {
  public:
-  /// Requires the posts of a complete run. With Ranks::first, these are the posts of rank 0, which stands for all
+  /// Requires the posts of a complete run. With Ranks::first, these are the posts of rank 0, which represents all
   /// ranks.
   RemoteOrder(const Program& program, const Matching& matching, std::span<const Post> posts, Ranks which);
 
@@ -51,25 +51,27 @@ class RemoteOrder {
   void learn_from_partners(const Occurrence& ended, Clock clock);
   void learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift);
 
-  /// Returns the rank that holds the clock: 0 if rank 0 stands for all, because then all events happen on it.
+  /// Returns the rank that holds the clock: 0 if rank 0 represents all ranks, because then all events happen on rank 0.
   [[nodiscard]] Rank stored(Rank rank) const { return together_ ? 0 : rank; }
   [[nodiscard]] std::size_t node(Rank rank, OpId op) const {
     return static_cast<std::size_t>(stored(rank)) * program_.ops.size() + position(op);
   }
-  [[nodiscard]] Clock clock_of(const Occurrence& of) { return clocks_.data() + place_of(of); }
-  [[nodiscard]] std::size_t place_of(const Occurrence& of) const {
-    return (static_cast<std::size_t>(of.iteration) * ended_.size() + node(of.rank, of.op)) * width_;
+  [[nodiscard]] Clock clock_of(const Occurrence& occurrence) { return clocks_.data() + place_of(occurrence); }
+  [[nodiscard]] std::size_t place_of(const Occurrence& occurrence) const {
+    return (static_cast<std::size_t>(occurrence.iteration) * ended_.size() + node(occurrence.rank, occurrence.op)) *
+           width_;
   }
   /// Returns how many ops of an occurrence's lane have ended once the occurrence has ended.
-  [[nodiscard]] std::int32_t count_of(const Occurrence& of) const;
+  [[nodiscard]] std::int32_t count_of(const Occurrence& occurrence) const;
   [[nodiscard]] Rank displacement(Rank from, Rank to) const;
 
   const Program& program_;
   const Matching& matching_;
   bool together_;
   std::size_t lanes_;
-  std::size_t width_;                 // width of a clock
-  std::vector<std::int32_t> ended_;   // by rank and op: how many ops of its lane have ended in an iteration once it has
+  std::size_t width_;  // width of a clock
+  std::vector<std::int32_t>
+      ended_;  // by rank and op: number of ops of its lane that have ended in an iteration once the op has ended
   std::vector<std::int32_t> length_;  // by rank and lane: ops per iteration
   std::vector<OpId> last_;            // by rank and lane: the last posted op
   std::vector<std::int32_t> clocks_;  // by iteration, rank and op

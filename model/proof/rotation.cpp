@@ -13,7 +13,7 @@ std::int32_t period(const Mesh& mesh, std::size_t axis, std::int32_t step) {
   return std::abs(step) * mesh.axes[axis].extent;
 }
 
-/// Returns one form for both directions on an axis of two, where up and down are the same.
+/// Normalises a step: on an axis of two ranks, both directions are the same.
 std::int64_t normal(std::int32_t extent, std::int64_t step) { return extent == 2 ? std::abs(step) : step; }
 
 /// Start of a span on rank 0, and the part of the start that comes from no term: a term is the digit of its axis times
@@ -81,8 +81,8 @@ bool Direction::move(const Mesh& mesh, std::size_t axis, std::int64_t step) {
     return false;
   }
   for (std::size_t other = 0; other < mesh.axes.size(); ++other) {
-    const std::int32_t its_unit = std::abs(rotation.step[other]);
-    if (its_unit != 0 && unit % period(mesh, other, its_unit) != 0 && its_unit % whole != 0) {
+    const std::int32_t other_unit = std::abs(rotation.step[other]);
+    if (other_unit != 0 && unit % period(mesh, other, other_unit) != 0 && other_unit % whole != 0) {
       return false;
     }
   }

@@ -82,7 +82,7 @@ inline bool one_of_a_ring(const Mesh& mesh, const Span& span, const Direction& d
 }
 /// Returns true if the span lies inside the direction and nothing moves inside it.
 inline bool still_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
-  if (!direction.rotation.still() || !span.first.fixed()) {  // one_of_a_ring decides most cases
+  if (!direction.rotation.still() || !span.first.fixed()) {  // one_of_a_ring handles most cases
     return one_of_a_ring(mesh, span, direction) || moving_inside(mesh, span, direction) == Rotation{};
   }
   return span.first.constant >= 0 && span.first.constant <= direction.blocks - span.count;

@@ -25,9 +25,9 @@ std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
   if (still_) {
     return Rotation{};
   }
-  const std::optional<Rotation> alike = columns_alike(operand);
-  const bool pieces = !alike && operand.size() > 1 && stacked(operand, true);
-  return pieces ? Rotation{} : alike;
+  const std::optional<Rotation> common = common_column_rotation(operand);
+  const bool pieces = !common && operand.size() > 1 && stacked(operand, true);
+  return pieces ? Rotation{} : common;
 }
 
 std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
@@ -40,13 +40,13 @@ std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
   if (operand.size() == 1) {
     return inside(operand.front());
   }
-  const bool across = !columns_alike(operand);
+  const bool across = !common_column_rotation(operand);
   const bool still =
       std::all_of(operand.begin(), operand.end(), [&](const Region& region) { return inside(region) == Rotation{}; });
   return still && !across ? Rotation{} : stacked(operand, across);
 }
 
-std::optional<Rotation> Symmetry::columns_alike(Operand operand) const {
+std::optional<Rotation> Symmetry::common_column_rotation(Operand operand) const {
   const auto inside = [&](const Region& region) {
     return rotation_inside(program_.mesh, {region.column, region.columns}, grid(region).columns);
   };
@@ -54,9 +54,9 @@ std::optional<Rotation> Symmetry::columns_alike(Operand operand) const {
   if (operand.size() == 1) {
     return first;
   }
-  const bool alike =
+  const bool all_equal =
       std::all_of(operand.begin() + 1, operand.end(), [&](const Region& region) { return inside(region) == first; });
-  return alike ? first : std::nullopt;
+  return all_equal ? first : std::nullopt;
 }
 
 /// Takes the step from row 0 of the stack and checks that all other rows follow it.

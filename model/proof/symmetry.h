@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation symmetry of a program: all ranks do the same relative to their own position, so rank 0 stands for all.
+// Rotation symmetry of a program: all ranks do the same relative to their own position, so rank 0 represents all ranks.
 //
 //           rank 0   rank 1   rank 2   rank 3      (FuseAG, ring, step 1, 4 ranks)
 //   reads   x[3]     x[0]     x[1]     x[2]        turned by one: every column becomes the next one,
@@ -25,13 +25,14 @@ struct Moves {
 /// Ranks whose part of a program is checked.
 enum class Ranks : std::uint8_t {
   all,
-  first,  // rank 0, which stands for all ranks of a rotation-symmetric program
+  first,  // rank 0, which represents all ranks of a rotation-symmetric program
 };
 
-/// Movement of everything when all ranks turn, such that the program is mapped to itself. On every rank r of the turn,
-/// an operand's cells are those of rank 0, each moved as its buffer moves, and their place in the operand follows the
-/// operand's rotation; the initial and final labels of cells move as their tensors do; and for every op, the operands
-/// that it reads move in step with the operands that it writes. So rank r at all times holds what rank 0 holds, moved.
+/// Movement of everything when all ranks turn, such that the program is mapped to itself. On the rank r to which a turn
+/// moves rank 0, an operand's cells are the cells of rank 0, each moved as its buffer moves, and their place in the
+/// operand follows the operand's rotation; the initial and final labels of cells move as their tensors do; and for
+/// every op, the operands that it reads move in step with the operands that it writes. So the contents of rank r are at
+/// all times the contents of rank 0, moved.
 class Symmetry {
  public:
   [[nodiscard]] const Moves& of(BufferId id) const { return grids_[position(id)]; }
@@ -61,7 +62,7 @@ class Symmetry {
   };
   static std::vector<Place> places_of(std::span<const Region> operand);
   /// Returns how the columns of every region move inside it; nullopt unless all move in the same way.
-  [[nodiscard]] std::optional<Rotation> columns_alike(std::span<const Region> operand) const;
+  [[nodiscard]] std::optional<Rotation> common_column_rotation(std::span<const Region> operand) const;
   /// Returns how rows of one buffer that turn into each other move in their stack ("slice i of every shard"), or with
   /// `across` how pieces of rows move ("own rows, heads of every rank").
   [[nodiscard]] std::optional<Rotation> stacked(std::span<const Region> operand, bool across) const;

@@ -18,7 +18,7 @@ namespace commfuse {
 
 inline constexpr std::string_view capacity_schema = "commfuse.capacity/1";
 
-/// Result for the inputs as given, and its 90% range: 5% of all draws are below it, 5% above.
+/// Result for the inputs as given, and its 90% range: 5% of all draws are below `low`, 5% above `high`.
 struct Interval {
   double value = 0.0;
   double low = 0.0;
@@ -36,7 +36,8 @@ struct CapacityRun {
   Interval step_s;
   double step_p50_s = 0.0, step_p95_s = 0.0, step_p99_s = 0.0,
          step_p99_9_s = 0.0;  ///< percentiles with newly drawn GPUs
-  double step_alike_s = 0.0;  ///< Step time if all GPUs were equally fast; the rest is the wait for the slowest.
+  double step_alike_s =
+      0.0;  ///< Step time if all GPUs were equally fast; the rest of the step is the wait for the slowest GPU.
   double compute_s = 0.0, waiting_s = 0.0, gradients_s = 0.0, optimizer_s = 0.0;  ///< Parts that add up to the step.
   Interval tokens_per_second;
   Interval mfu;
@@ -141,7 +142,7 @@ struct RateCurve {
 /// One input raised and lowered, with every other input unchanged.
 struct Sensitivity {
   std::string input;
-  double days_low = 0.0, days_high = 0.0;  ///< Days with the lower input, and with the higher.
+  double days_low = 0.0, days_high = 0.0;  ///< Days with the lower input, and with the higher input.
   double cost_low = 0.0, cost_high = 0.0;
 };
 

@@ -20,7 +20,7 @@ struct ModelColumn {
   ColumnRole role = ColumnRole::outcome;
 };
 
-constexpr ModelColumn asked(std::string_view name, std::string_view doc, ColumnType type = ColumnType::count) {
+constexpr ModelColumn setting(std::string_view name, std::string_view doc, ColumnType type = ColumnType::count) {
   return {name, doc, type, ColumnRole::point};
 }
 constexpr ModelColumn number(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::number}; }
@@ -36,29 +36,29 @@ constexpr std::array model_columns{
     ModelColumn{"network_bandwidth"},
     ModelColumn{"all_reduce_kernel"},
     ModelColumn{"scope"},
-    asked("gpus", "GPUs of all replicas"),
-    asked("tensor", "tensor-parallel ranks"),
+    setting("gpus", "GPUs of all replicas"),
+    setting("tensor", "tensor-parallel ranks"),
     // Strategies with sequence parallelism compete with all-reduces of whole outputs, so this is part of the schedule.
     flag("sequence_parallel", "whether tensor ranks share tokens between their layers"),
-    asked("pipeline", "pipeline stages"),
-    asked("interleave", "model chunks on each stage"),
-    asked("pipeline_schedule", "order of micro-batches on a stage", ColumnType::text),
-    asked("data", "replicas"),
-    asked("context", "ranks that share a sequence's tokens and gather keys"),
-    asked("ulysses", "ranks that share a sequence's tokens, and its heads in attention"),
-    asked("experts", "ranks that share the experts"),
-    asked("zero", "ZeRO stage, 0 to 3"),
+    setting("pipeline", "pipeline stages"),
+    setting("interleave", "model chunks on each stage"),
+    setting("pipeline_schedule", "order of micro-batches on a stage", ColumnType::text),
+    setting("data", "replicas"),
+    setting("context", "ranks that share a sequence's tokens and gather keys"),
+    setting("ulysses", "ranks that share a sequence's tokens, and its heads in attention"),
+    setting("experts", "ranks that share the experts"),
+    setting("zero", "ZeRO stage, 0 to 3"),
     ModelColumn{"batch"},
-    asked("micro_batch", "sequences of a micro-batch"),
+    setting("micro_batch", "sequences of a micro-batch"),
     ModelColumn{"seq"},
     ModelColumn{"dtype"},
-    asked("recompute", "activations that the backward pass computes again", ColumnType::text),
-    asked("optimizer", "optimizer whose state is held in memory", ColumnType::text),
+    setting("recompute", "activations that the backward pass computes again", ColumnType::text),
+    setting("optimizer", "optimizer whose state is held in memory", ColumnType::text),
     ModelColumn{"attention_kernel"},
     flag("dropout", "whether dropout follows attention and MLP"),
-    asked("gradient_dtype", "element type in which gradients are summed", ColumnType::text),
+    setting("gradient_dtype", "element type in which gradients are summed", ColumnType::text),
     flag("overlap_gradients", "whether gradients are reduced during the backward pass"),
-    asked("framework", "framework whose step is the baseline; absent for none", ColumnType::text),
+    setting("framework", "framework whose step is the baseline; absent for none", ColumnType::text),
     ModelColumn{"strategy"},
     ModelColumn{"link_rate_gb_s"},
     ModelColumn{"network_rate_gb_s"},
@@ -68,9 +68,9 @@ constexpr std::array model_columns{
     ModelColumn{"mfu"},
     number("hfu", "MFU that includes recomputation in the backward pass"),
     number("time_p50_ms", "median over machines whose GPUs differ"),
-    number("time_p95_ms", "percentile 95 over such machines"),
-    number("time_p99_ms", "percentile 99 over such machines"),
-    number("time_p99_9_ms", "percentile 99.9 over such machines"),
+    number("time_p95_ms", "percentile 95 over machines whose GPUs differ"),
+    number("time_p99_ms", "percentile 99 over machines whose GPUs differ"),
+    number("time_p99_9_ms", "percentile 99.9 over machines whose GPUs differ"),
     number("compute_ms", "kernels of the slowest stage and the collectives between them"),
     number("waiting_ms", "pipeline bubble, sends, and a host slower than its GPU"),
     number("gradients_ms", "exposed reduction of gradients and gathering of weights"),
@@ -82,7 +82,7 @@ constexpr std::array model_columns{
     number("activations_gb", "activations of the fullest GPU"),
     number("gathered_gb", "temporary whole copies of what replicas shard"),
     number("memory_gb", "memory of the fullest GPU"),
-    number("capacity_gb", "memory that a GPU has"),
+    number("capacity_gb", "memory capacity of a GPU"),
     flag("fits", "whether the plan fits in memory"),
     ModelColumn{"warnings"},
     ModelColumn{"reason"},
@@ -129,11 +129,11 @@ std::span<const Column> all_columns() {
 
 const Column* find_column(std::string_view name) {
   static const std::unordered_map<std::string_view, const Column*> by_name = [] {
-    std::unordered_map<std::string_view, const Column*> made;
+    std::unordered_map<std::string_view, const Column*> columns_by_name;
     for (const Column& column : all_columns()) {
-      made.emplace(column.name, &column);
+      columns_by_name.emplace(column.name, &column);
     }
-    return made;
+    return columns_by_name;
   }();
   const auto entry = by_name.find(name);
   return entry == by_name.end() ? nullptr : entry->second;

@@ -52,16 +52,16 @@ class ClusteredShare {
   };
 
   [[nodiscard]] double design_effect(double share, double rows) const {
-    double alike = 0.0;
+    double largest_effect = 0.0;
     double squares = 0.0;
     for (const Cluster& cluster : clusters_) {
-      alike += cluster.rows * cluster.rows / rows;
+      largest_effect += cluster.rows * cluster.rows / rows;
       squares += (cluster.yes - share * cluster.rows) * (cluster.yes - share * cluster.rows);
     }
     const auto count = static_cast<double>(clusters_.size());
     const double independent = share * (1.0 - share) * rows;
     if (independent == 0.0 || count < 2.0) {
-      return alike;
+      return largest_effect;
     }
     return std::max(1.0, count / (count - 1.0) * squares / independent);
   }
@@ -85,8 +85,8 @@ Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   std::vector<CheckedTime> times;
   for (const FitRow& row : fit.rows) {
     if (row.held_out) {
-      const double left = math::log1p(scope.residual_at(row.limit));
-      times.push_back({row.distance, std::sqrt(row.parameters * row.parameters + left * left), row.shape});
+      const double residual = math::log1p(scope.residual_at(row.limit));
+      times.push_back({row.distance, std::sqrt(row.parameters * row.parameters + residual * residual), row.shape});
     }
   }
   return coverage_of(std::move(times));
@@ -188,12 +188,12 @@ Reliability reliability_of(std::span<const JudgedPair> pairs) {
         .from = probability_edges[i], .to = probability_edges[i + 1], .n = static_cast<std::int64_t>(by_bin[i].size())};
     std::stable_sort(by_bin[i].begin(), by_bin[i].end(),
                      [](const JudgedPair& a, const JudgedPair& b) { return a.shape < b.shape; });
-    ClusteredShare true_ones;
+    ClusteredShare came_true_share;
     for (const JudgedPair& pair : by_bin[i]) {
       bin.said += pair.probability / static_cast<double>(bin.n);
-      true_ones.add(pair.shape, pair.came_true);
+      came_true_share.add(pair.shape, pair.came_true);
     }
-    bin.observed = true_ones.observed(bin.said);
+    bin.observed = came_true_share.observed(bin.said);
   }
   return reliability;
 }

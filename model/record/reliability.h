@@ -10,7 +10,7 @@
 // Rows of one shape have correlated errors, so n rows carry less information than n independent rows. The design effect
 // is the variance of the share with rows grouped by shape, divided by its variance with independent rows (Kish, "Survey
 // Sampling", 1965, 5.4 and 8.2), and at least 1. If every row has the same outcome, it has its largest value: the value
-// for shapes whose rows are all alike.
+// for shapes whose rows are all equal.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ struct FitRows {
 
 /// Two ways to do the same work, both measured.
 struct JudgedPair {
-  double probability = 0.5;  ///< probability, at least one half, that the way predicted to be faster is the faster one
+  double probability = 0.5;  ///< probability, at least one half, that the way predicted to be faster is indeed faster
   bool came_true = false;
   ShapeKey shape{};
 };
@@ -81,7 +81,7 @@ struct Observation {
   double predicted = 1.0;
 };
 
-/// An observed share, and its possible distance from the true share by chance (95%).
+/// An observed share, and how far it may be from the true share by chance (95%).
 struct ObservedShare {
   double share = 0.0;
   double band = 0.0;
@@ -103,8 +103,8 @@ Coverage coverage_of(std::vector<CheckedTime> times);
 /// least 0.
 double beyond_chance(const Coverage& coverage);
 
-/// Rows that a new residual needs. A fit adapts to its rows: fewer rows would be closer to it than other rows will be,
-/// and so do not determine its residual.
+/// Rows that a new residual needs. A fit adapts to its rows: if there are fewer, they are closer to the fit than unseen
+/// rows, and so do not determine its residual.
 inline constexpr std::int64_t least_rows_for_residual = 500;
 
 /// A limit (Limit) with fewer rows keeps the residual of all rows.

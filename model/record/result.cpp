@@ -34,7 +34,7 @@ Value result(const Row& row, T value) {
 
 Value us(const Row& row, Duration duration) { return result(row, to_microseconds(duration)); }
 
-Value gigabytes_a_second(const std::optional<double>& rate) { return rate ? Value{*rate / 1e9} : Value{}; }
+Value gb_per_second(const std::optional<double>& rate) { return rate ? Value{*rate / 1e9} : Value{}; }
 
 Value unless_empty(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
 
@@ -62,8 +62,8 @@ Value estimate(const Row& row) {
 
 template <Estimate Percentiles::*which, Duration TimeRange::*end>
 Value range_end(const Row& row) {
-  const bool known = row.feasible() && row.tails && (row.tails->percentiles.*which).range;
-  return known ? Value{to_microseconds(*(row.tails->percentiles.*which).range.*end)} : Value{};
+  const bool has_range = row.feasible() && row.tails && (row.tails->percentiles.*which).range;
+  return has_range ? Value{to_microseconds(*(row.tails->percentiles.*which).range.*end)} : Value{};
 }
 template <Estimate Percentiles::*which>
 constexpr auto low = range_end<which, &TimeRange::low>;
@@ -208,7 +208,7 @@ constexpr ResultColumn setting(std::string_view name, std::string_view doc, Colu
 }
 
 constexpr std::array columns_before{
-    ResultColumn{"schema", "version of this row's form", ColumnType::text,
+    ResultColumn{"schema", "schema of the row", ColumnType::text,
                  [](const Row&) -> Value { return std::string{result_schema}; }, nullptr},
     ResultColumn{"model_version", "version of the model behind the numbers", ColumnType::count,
                  [](const Row&) -> Value { return std::int64_t{model_version}; }, nullptr},
@@ -218,10 +218,9 @@ constexpr std::array columns_before{
     setting<&Row::network_bandwidth>("network_bandwidth", "links between nodes, as set"),
     setting<&Row::all_reduce_kernel>("all_reduce_kernel", "kernels that sum in a node"),
     ResultColumn{"link_rate_gb_s", "nominal rate of a link inside a node, one direction", ColumnType::number,
-                 [](const Row& row) -> Value { return gigabytes_a_second(row.link_rate); }, put_rate<&Row::link_rate>},
+                 [](const Row& row) -> Value { return gb_per_second(row.link_rate); }, put_rate<&Row::link_rate>},
     ResultColumn{"network_rate_gb_s", "nominal rate of one GPU between nodes", ColumnType::number,
-                 [](const Row& row) -> Value { return gigabytes_a_second(row.network_rate); },
-                 put_rate<&Row::network_rate>},
+                 [](const Row& row) -> Value { return gb_per_second(row.network_rate); }, put_rate<&Row::network_rate>},
     setting<&Row::scope>("scope", "simulated part: one site, or a chain such as the MLP"),
     setting<&Row::ranks>("ranks", "tensor-parallel ranks", ColumnRole::axis),
     setting<&Row::batch>("batch", "sequences"),
@@ -276,7 +275,7 @@ constexpr std::array columns_after{
     ResultColumn{"max_exposed_us", "exposed time, maximum over ranks", ColumnType::number,
                  [](const Row& row) -> Value { return us(row, row.analysis.max_exposed); },
                  put_exposed<&Analysis::max_exposed>},
-    ResultColumn{"comm_cost_us", "makespan less that with free communication", ColumnType::number,
+    ResultColumn{"comm_cost_us", "makespan minus the makespan with free communication", ColumnType::number,
                  [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }, nullptr},
 };
 
@@ -378,7 +377,7 @@ ResultColumn option_column(Option which) {
 
 /// Conversion between a member of an outcome of this type and a value of results.
 template <typename Member>
-struct OutcomeWay {
+struct OutcomeConversion {
   static constexpr ColumnType type = std::is_same_v<Member, std::int64_t> ? ColumnType::count : ColumnType::number;
 
   static Value show(const Member& value) {
@@ -407,10 +406,10 @@ template <std::size_t place>
 constexpr ResultColumn outcome_column() {
   constexpr const OutcomeColumn& entry = outcome_columns[place];
   constexpr auto member = std::get<entry.member.index()>(entry.member);
-  using Way = OutcomeWay<std::remove_cvref_t<decltype(std::declval<Row&>().*member)>>;
-  return {entry.name, entry.doc, Way::type,
-          [](const Row& row) -> Value { return row.feasible() ? Way::show(row.*member) : Value{}; },
-          [](Row& row, const Value& value) { row.*member = Way::read(value); }};
+  using Conversion = OutcomeConversion<std::remove_cvref_t<decltype(std::declval<Row&>().*member)>>;
+  return {entry.name, entry.doc, Conversion::type,
+          [](const Row& row) -> Value { return row.feasible() ? Conversion::show(row.*member) : Value{}; },
+          [](Row& row, const Value& value) { row.*member = Conversion::read(value); }};
 }
 
 /// Returns the column of price_settings[place].
@@ -450,8 +449,8 @@ constexpr auto columns_after_options = joined<outcome_columns.size()>(
 
 std::string machine_in_words(std::string_view hardware, std::string_view link, std::string_view network) {
   std::string text{hardware};
-  for (const auto& [what, asked] : {std::pair("links", link), std::pair("network", network)}) {
-    text += asked == "x1" ? "" : fmt::format(", {} {}", what, asked);
+  for (const auto& [name, bandwidth] : {std::pair("links", link), std::pair("network", network)}) {
+    text += bandwidth == "x1" ? "" : fmt::format(", {} {}", name, bandwidth);
   }
   return text;
 }

@@ -87,7 +87,7 @@ enum class ColumnRole : std::uint8_t {
   outcome,  ///< a result, or the schedule that the row belongs to
   setting,  ///< a setting of the same name that does not distinguish points: the time without jitter is the same
   point,    ///< a setting of the same name that distinguishes points
-  axis,     ///< such a setting, all of whose values appear in one map and one table of a report
+  axis,  ///< a setting that distinguishes points, and all of whose values appear in one map and one table of a report
 };
 
 /// A setting that rows repeat as text under its own key. A member of ResultRow and an entry in repeated_settings make a

@@ -89,8 +89,8 @@ struct NoiseFloor {
 
 inline constexpr std::string_view inside_schedule = "schedule";
 
-/// One op on every rank at once, repeated, alone or concurrently with another op. The prices of ops are fitted to it,
-/// so it contains no makespan of a schedule.
+/// One op on every rank simultaneously, repeated, alone or concurrently with another op. The prices of ops are fitted
+/// to it, so it contains no makespan of a schedule.
 struct MicroBenchmark {
   /// "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see micro_program.h;
   /// "host_to_device_memcpy_ce" and so on: see copies.h.

@@ -86,7 +86,7 @@ struct OverlapPair {
   double predicted_us = 0.0;
   double serial_measured_us = 0.0;
   double serial_predicted_us = 0.0;
-  double sure = 0.5;  ///< probability that the one predicted to be faster is the faster one
+  double sure = 0.5;  ///< probability that the kernel predicted to be faster is indeed faster
   std::string command;
 };
 

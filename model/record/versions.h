@@ -8,8 +8,8 @@
 
 namespace commfuse {
 
-/// Returns the schemas that this build writes, in order: "commfuse.capacity/1". The build can also read those of files.
-/// A test compares the list with the sources.
+/// Returns the schemas that this build writes, in order: "commfuse.capacity/1". The build can also read those schemas
+/// that files have. A test compares the list with the sources.
 std::span<const std::string_view> written_schemas();
 /// Returns the older schemas that this build can still read.
 std::span<const std::string_view> read_schemas();

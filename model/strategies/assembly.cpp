@@ -51,13 +51,13 @@ Assembly::Value Assembly::given(const Given& given) {
 void Assembly::begin_with(const Value& value, Index row, Index column) {
   made_ = value;
   stream_ = value;
-  hold(value, row, column, &ProgramBuilder::initially);
+  declare_rows(value, row, column, &ProgramBuilder::initially);
 }
 
-void Assembly::end_with(Index row, Index column) { hold(made_, row, column, &ProgramBuilder::finally); }
+void Assembly::end_with(Index row, Index column) { declare_rows(made_, row, column, &ProgramBuilder::finally); }
 
 /// Declares that the buffer holds these rows of all tokens; their order in the sequence may differ.
-void Assembly::hold(const Value& value, Index row, Index column, Moment moment) {
+void Assembly::declare_rows(const Value& value, Index row, Index column, Moment moment) {
   std::int32_t above = 0;
   for (const TokenRun& run : order_.runs(row, builder_.buffer_of(value.buffer).rows.blocks)) {
     (builder_.*moment)(builder_.rows_of(value.buffer, above, run.rows), value.tensor, run.position, column);
@@ -65,14 +65,14 @@ void Assembly::hold(const Value& value, Index row, Index column, Moment moment) 
   }
 }
 
-void Assembly::map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last) {
-  const Extent rows = builder_.buffer_of(of.front().buffer).rows;
-  const TensorId tensor = builder_.function_tensor(mapping.name, mapping.function, of.front().tensor,
-                                                   of.size() > 1 ? of[1].tensor : no_tensor);
+void Assembly::map(const Mapping& mapping, const std::vector<Value>& arguments, Extent columns, bool last) {
+  const Extent rows = builder_.buffer_of(arguments.front().buffer).rows;
+  const TensorId tensor = builder_.function_tensor(mapping.name, mapping.function, arguments.front().tensor,
+                                                   arguments.size() > 1 ? arguments[1].tensor : no_tensor);
   const BufferId buffer =
       builder_.buffer(mapping.name, last ? BufferRole::output : BufferRole::scratch, rows, columns, options_.dtype);
   std::vector<Operand> inputs;
-  for (const Value& value : of) {
+  for (const Value& value : arguments) {
     inputs.push_back({builder_.whole(value.buffer)});
   }
   done_ = {builder_.elementwise({.function = mapping.function,
@@ -81,7 +81,7 @@ void Assembly::map(const Mapping& mapping, const std::vector<Value>& of, Extent 
                                  .waits = done_,
                                  .purpose = Purpose::essential})};
   builder_.unfused(ElementwiseShape{.function = mapping.function,
-                                    .inputs = static_cast<std::int32_t>(of.size()),
+                                    .inputs = static_cast<std::int32_t>(arguments.size()),
                                     .rows = rows,
                                     .columns = columns,
                                     .dtype = options_.dtype});

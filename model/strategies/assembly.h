@@ -65,8 +65,8 @@ class Assembly {
   /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);
   /// Adds one op over all rows that the unfused operator also has.
-  void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
-  /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops request.
+  void map(const Mapping& mapping, const std::vector<Value>& arguments, Extent columns, bool last);
+  /// Adds causal attention of this rank's heads: all queries in one op, or in the parts that later ops request.
   void attend(const std::string& dimension);
   /// Buffers and dimensions of an attention.
   struct Core {
@@ -78,7 +78,7 @@ class Assembly {
   MakeRows core_of(const Core& core);
 
   using Moment = void (ProgramBuilder::*)(const Region&, TensorId, Index, Index);
-  void hold(const Value& value, Index row, Index column, Moment moment);
+  void declare_rows(const Value& value, Index row, Index column, Moment moment);
   /// Returns this rank's number of tokens under data parallelism.
   [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }

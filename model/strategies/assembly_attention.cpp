@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and the site after it. All queries run at once, or by query slice (CommFuse Alg 4, Fig 9): the attention of
-// one slice of queries to all keys precedes the site's GEMM of the same tokens, so that a step hides its transfer under
-// core and GEMM. With FuseRS, direct form, a rank's own slice comes last:
+// Attention and the site after it. All queries run in one op, or by query slice (CommFuse Alg 4, Fig 9): the attention
+// of one slice of queries to all keys precedes the site's GEMM of the same tokens, so that a step hides its transfer
+// under core and GEMM. With FuseRS, direct form, a rank's own slice comes last:
 //
 //            step 0            step 1            step 2            step 3          (4 ranks, seen from rank r)
 //   compute  core p[r+1]       core p[r+2]       core p[r+3]       core p[r]   sum

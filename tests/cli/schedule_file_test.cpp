@@ -256,7 +256,8 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
        "doubling.yaml fixes scope at qkv, but COMMFUSE_SCOPE requests mlp; write qkv there, or remove it"},
       {"commfuse-sim run --schedule doubling --seq 1001",
-       "1001 tokens cannot be cut into 4 equal blocks, as doubling does; choose a multiple of 4, such as 1000 or 1004"},
+       "1001 tokens cannot be cut into 4 equal blocks, as doubling requires; choose a multiple of 4, such as 1000 or "
+       "1004"},
       {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model defines the size of 'qkv'; remove it"},
       {"commfuse-sim run --size experts=3", "--size: unknown dimension 'experts'; remove it"},
       {"commfuse-sim run --schedule doubling --size experts",

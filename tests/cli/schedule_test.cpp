@@ -119,8 +119,8 @@ TEST(CommfuseSimSchedule, AWrongFileFailsWithItsFindingsAndExitsWith4) {
   const Schedule wrong(text.replace(shift, 8, "shift: 2"));
   const Outcome outcome = run_program("commfuse-sim schedule check " + wrong.path());
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_EQ(
-      outcome.out.rfind(wrong.path() + ": rank 0 ends with qkv[2,0] in row 1 of qkv, where qkv[1,0] belongs\n", 0), 0U)
+  EXPECT_EQ(outcome.out.rfind(wrong.path() + ": rank 0 ends with qkv[2,0] in row 1 of qkv instead of qkv[1,0]\n", 0),
+            0U)
       << outcome.out;
   EXPECT_NE(outcome.out.find("\n1 failed\n"), std::string::npos) << outcome.out;
 }
@@ -129,7 +129,7 @@ TEST(CommfuseSimSchedule, RefusesSchedulesTooLargeForTheMachineAndExitsWith2) {
   const std::string fewer = "; choose fewer ranks\n";
   for (const auto& [arguments, sentence] :
        {std::pair("check --strategy sliced --ranks 512 --scope attention",
-                  "sliced (k=1, by query) attention on 512 ranks is too much to prove, more than 134217728 blocks"),
+                  "sliced (k=1, by query) attention on 512 ranks is too large to prove: more than 134217728 blocks"),
         std::pair("show --strategy commfuse --ranks 1024",
                   "commfuse (ring) mlp on 1024 ranks goes through more than 67108864 blocks, too many to show step by "
                   "step"),

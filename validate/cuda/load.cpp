@@ -49,7 +49,7 @@ CudaPlugin load_cuda_plugin(const std::filesystem::path& path) {
   void* entry = ::dlsym(loaded, cuda_module_entry);
   if (entry == nullptr) {
     return {.module = nullptr,
-            .missing = fmt::format("{} is of another version of this program; reinstall both", path.string())};
+            .missing = fmt::format("{} belongs to another version of this program; reinstall both", path.string())};
   }
   // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
   std::unique_ptr<CudaModule> module(reinterpret_cast<OpenCudaModule>(entry)());

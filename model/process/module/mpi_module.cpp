@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only source that includes MPI. Every call is nonblocking, so that a lost process never keeps another one waiting.
+// The only source that includes MPI. Every call is nonblocking, so that a lost process never keeps another process
+// waiting.
 #include "model/process/mpi_module.h"
 
 #include <mpi.h>
@@ -46,17 +47,17 @@ class MpiWorld final : public World {
     const int count = count_of(bytes);
     outgoing_.push_back({.bytes = std::move(bytes)});
     Transfer& out = outgoing_.back();
-    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): forget_sent() tests the request until it completes
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): drop_completed_sends() tests the request until it completes
     require(MPI_Isend(out.bytes.data(), count, MPI_BYTE, to, 0, MPI_COMM_WORLD, &out.request), "MPI_Isend");
-    forget_sent();
+    drop_completed_sends();
   }
 
   std::optional<Parcel> receive() override {
-    accept();
-    forget_sent();
+    start_receiving();
+    drop_completed_sends();
     for (int from = 0; from < processes_; ++from) {
       std::deque<Transfer>& queue = incoming_[static_cast<std::size_t>(from)];
-      if (!queue.empty() && is_over(queue.front())) {
+      if (!queue.empty() && is_complete(queue.front())) {
         Parcel parcel{from, std::move(queue.front().bytes)};
         queue.pop_front();
         return parcel;
@@ -82,7 +83,7 @@ class MpiWorld final : public World {
 
   void close() override {
     while (!outgoing_.empty()) {
-      forget_sent();
+      drop_completed_sends();
     }
     require(MPI_Finalize(), "MPI_Finalize");
   }
@@ -105,15 +106,15 @@ class MpiWorld final : public World {
     return static_cast<int>(bytes.size());
   }
 
-  static bool is_over(Transfer& transfer) {
-    int over = 0;
-    require(MPI_Test(&transfer.request, &over, MPI_STATUS_IGNORE), "MPI_Test");
-    return over != 0;
+  static bool is_complete(Transfer& transfer) {
+    int complete = 0;
+    require(MPI_Test(&transfer.request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
+    return complete != 0;
   }
 
   /// Starts receiving every parcel that has arrived. A large parcel that is still on its way holds back the sender's
   /// later parcels.
-  void accept() {
+  void start_receiving() {
     for (;;) {
       int has_message = 0;
       MPI_Message message = MPI_MESSAGE_NULL;
@@ -130,8 +131,8 @@ class MpiWorld final : public World {
     }
   }
 
-  void forget_sent() {
-    while (!outgoing_.empty() && is_over(outgoing_.front())) {
+  void drop_completed_sends() {
+    while (!outgoing_.empty() && is_complete(outgoing_.front())) {
       outgoing_.pop_front();
     }
   }

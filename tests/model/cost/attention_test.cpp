@@ -381,7 +381,7 @@ TEST(PriceByQuery, NeedsWholePositionsInASlice) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "a sequence of 4100 cannot be cut into 8 equal slices of queries, as commfuse (direct, by query) "
-                 "attention does; choose a multiple of 8, such as 4096 or 4104");
+                 "attention requires; choose a multiple of 8, such as 4096 or 4104");
   }
   EXPECT_NO_THROW(Priced(8, AttentionCut::whole, h100(), {}, 4100));
 }

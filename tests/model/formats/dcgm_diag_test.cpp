@@ -85,7 +85,7 @@ TEST(DcgmDiag, Version3HasListsOfGpusAndNulls) {
   EXPECT_EQ(diagnostic.notes,
             (std::vector<std::string>{
                 "diag.json: text before the JSON is not used: 'Successfully ran diagnostic for group.\\x0a      '",
-                "diag.json: dcgmi says: 'a statement'"}));
+                "diag.json: dcgmi reports: 'a statement'"}));
 }
 
 TEST(DcgmDiag, ReadsCodedWarningsOfVersion3AndTheGpuIdOfVersion2) {
@@ -109,13 +109,12 @@ TEST(DcgmDiag, UnusedPartsAreNoted) {
   const DcgmDiagnostic diagnostic = read(version_4(
       R"({"name": "memory", "aux_data": {}, "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass",
           "seconds": 3, "warnings": [{"warning": "a", "error_severity": 40}]}]}, {"name": "idle"})"));
-  EXPECT_EQ(
-      diagnostic.notes,
-      (std::vector<std::string>{
-          "diag.json: DCGM Diagnostic.test_categories[0].tests[0]: key 'aux_data' is not used",
-          "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0]: key 'seconds' is not used",
-          "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0].warnings[0]: severity 40 is not known",
-          "diag.json: DCGM Diagnostic.test_categories[0].tests[1]: test 'idle' has no result"}));
+  EXPECT_EQ(diagnostic.notes,
+            (std::vector<std::string>{
+                "diag.json: DCGM Diagnostic.test_categories[0].tests[0]: key 'aux_data' is not used",
+                "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0]: key 'seconds' is not used",
+                "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0].warnings[0]: unknown severity 40",
+                "diag.json: DCGM Diagnostic.test_categories[0].tests[1]: test 'idle' has no result"}));
   EXPECT_EQ(diagnostic.results.at(0).warnings.at(0).severity, DcgmSeverity::unknown);
 }
 
@@ -124,13 +123,13 @@ TEST(DcgmDiag, MistakesAreRefusedWithTheirPlace) {
     return refusal(version_4(R"({"name": "pcie", "results": [)" + result + "]}"));
   };
   const std::string place = "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0]";
-  EXPECT_EQ(refusal("Error: unable to connect"), "diag.json: holds no JSON; give what dcgmi diag -j printed");
+  EXPECT_EQ(refusal("Error: unable to connect"), "diag.json: contains no JSON; give what dcgmi diag -j printed");
   EXPECT_EQ(refusal("{\"a\": 1}"),
             "diag.json: has neither 'DCGM Diagnostic' nor 'DCGM GPU Diagnostic'; give what dcgmi diag -j printed");
   EXPECT_EQ(refusal("{\"DCGM Diagnostic\": {\n"),
-            "diag.json:2:1: is not one JSON document; give what dcgmi diag -j printed, whole, one run a file");
+            "diag.json:2:1: is not one JSON document; give the complete output of dcgmi diag -j, one run per file");
   EXPECT_EQ(refusal("{\"DCGM Diagnostic\": {\"test_categories\": []}}"),
-            "diag.json: DCGM Diagnostic: has no result and no error; look at what dcgmi printed, and run it again");
+            "diag.json: DCGM Diagnostic: has no result and no error; check the output of dcgmi, and run it again");
   EXPECT_EQ(result_refusal(R"({"entity_group": "GPU", "entity_id": 0, "status": "Fine"})"),
             place + ".status: unknown status 'Fine'; known: Pass, Fail, Warn, Skip");
   EXPECT_EQ(result_refusal(R"({"entity_group": "GPU", "entity_id": 0})"),

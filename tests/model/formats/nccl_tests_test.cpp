@@ -158,12 +158,12 @@ TEST(NcclTests, NoMessageRepeatsTheEnvironment) {
 }
 
 TEST(NcclTests, OtherTextsAreUserErrors) {
-  EXPECT_EQ(refusal(""), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
-  EXPECT_EQ(refusal("hello\n"), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
+  EXPECT_EQ(refusal(""), "out.txt: has no rows of nccl-tests; give the output of one of its programs");
+  EXPECT_EQ(refusal("hello\n"), "out.txt: has no rows of nccl-tests; give the output of one of its programs");
   EXPECT_EQ(refusal("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: has no lines of ranks and devices; give the whole output");
   EXPECT_EQ(refusal(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
-            "out.txt: does not say which collective was timed; call the file after it, as in all_gather.txt");
+            "out.txt: does not name its collective; name the file after the collective, as in all_gather.txt");
 }
 
 TEST(NcclTests, AnImpossibleTimeIsAMistakeInItsRow) {
@@ -311,7 +311,7 @@ TEST(NcclTests, AnAttemptThatFailedBeforeItsRowsAddsNoDevices) {
 TEST(NcclTests, SeveralUnnamedRunsAreRefused) {
   const std::string table = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
   EXPECT_EQ(refusal(table + table),
-            "out.txt: has 2 runs that do not say which collective was timed; split it into one file per run, each "
+            "out.txt: has 2 runs that do not name their collective; split it into one file per run, each "
             "named after its collective, as in all_gather.txt");
 }
 
@@ -357,7 +357,7 @@ TEST(NcclTests, RanksMissingFromTheListAreCountedAndReported) {
   EXPECT_EQ(run.ranks, 16);
   EXPECT_EQ(run.nodes, 2);
   ASSERT_EQ(run.notes.size(), 1U);
-  EXPECT_EQ(run.notes[0], "the list of ranks is cut off; taken for 16 ranks on 2 nodes");
+  EXPECT_EQ(run.notes[0], "the list of ranks is cut off; assuming 16 ranks on 2 nodes");
 }
 
 TEST(NcclTests, ConcurrentGroupsCountTheRanksOfOneGroup) {
@@ -375,7 +375,7 @@ TEST(NcclTests, CpuTimesAreRefused) {
   std::string text = program("all_reduce", 8);
   text.replace(text.find("     time"), 9, "  cputime");
   EXPECT_EQ(refusal(text),
-            "out.txt: times are those of the processor, which only issues (-C 1); run nccl-tests without it");
+            "out.txt: the times are CPU times, which cover only the launch (-C 1); run nccl-tests without -C 1");
 }
 
 TEST(NcclTests, TimestampsAfterARowAreNotColumns) {

@@ -121,7 +121,7 @@ TEST(Nvbandwidth, UnusedPartsAreNoted) {
   EXPECT_EQ(run.notes, (std::vector<std::string>{
                            "bw.json: text before the JSON is not used: 'srun: job 7 started\\x0a'",
                            "bw.json: nvbandwidth: key 'bufferSize' is not used",
-                           "bw.json: nvbandwidth says: 'NOTE: small buffer'",
+                           "bw.json: nvbandwidth reports: 'NOTE: small buffer'",
                            "bw.json: nvbandwidth.testcases[0]: key 'stdev' is not used",
                        }));
 }
@@ -132,10 +132,10 @@ TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
     return refusal(document(test("a", bandwidth, matrix, more)));
   };
   const std::string place = "bw.json: nvbandwidth.testcases[0]";
-  EXPECT_EQ(refusal("nccl"), "bw.json: holds no JSON; give what nvbandwidth -j printed");
+  EXPECT_EQ(refusal("nccl"), "bw.json: contains no JSON; give what nvbandwidth -j printed");
   EXPECT_EQ(refusal("{}"), "bw.json: has no key nvbandwidth; give what nvbandwidth -j printed");
   EXPECT_EQ(refusal("{\"nvbandwidth\": {}}\n{}"),
-            "bw.json:2:1: is not one JSON document; give what nvbandwidth -j printed, whole, one run a file");
+            "bw.json:2:1: is not one JSON document; give the complete output of nvbandwidth -j, one run per file");
   EXPECT_EQ(refusal("{\"nvbandwidth\": {\"error\": \"a\", \"error\": \"b\"}}"),
             "bw.json: an object has the key 'error' twice; give the whole file as it was printed");
   EXPECT_EQ(refusal("{\"nvbandwidth\": {}}"),
@@ -143,7 +143,7 @@ TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal("{\"nvbandwidth\": 3}"),
             "bw.json: nvbandwidth: is not an object; give the whole file as it was printed");
   EXPECT_EQ(matrix_refusal(R"([["1", "2"], ["3"]])"),
-            place + ".bandwidth_matrix[1]: has 1 columns, the first row has 2; give the whole file");
+            place + ".bandwidth_matrix[1]: has 1 columns, but the first row has 2; give the whole file");
   EXPECT_EQ(matrix_refusal("[]"), place + ".bandwidth_matrix: has 0 rows; give the whole file");
   EXPECT_EQ(matrix_refusal(R"([["1", "2"], ["3", "4"], ["5", "6"]])"),
             place + ": the matrix has 3 rows and 2 columns; give the whole file");

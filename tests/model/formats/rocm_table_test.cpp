@@ -172,7 +172,7 @@ TEST(RocmTable, TheDriversBandwidthIsNotTheRate) {
   const NodeWires wires = read(print(smi), {.nvlink = BytesPerSecond{76.8e9}});
   EXPECT_EQ(route_between(topology_of(wires), 0, 7)->rate, BytesPerSecond{76.8e9});
   EXPECT_EQ(refusal(print(smi), {}),
-            "topo.txt:28:21: the table does not say how fast an xGMI link is; give nvlink_rate beside the file");
+            "topo.txt:28:21: the table does not state the rate of an xGMI link; set nvlink_rate next to the file");
 }
 
 TEST(RocmTable, LinksOfMi250XDiesFollowFromTheirBandwidth) {
@@ -186,8 +186,8 @@ TEST(RocmTable, LinksOfMi250XDiesFollowFromTheirBandwidth) {
 TEST(RocmTable, WithoutBandwidthsDifferentPairsAreRefused) {
   RocmSmi smi = mi250x();
   const std::string message =
-      "topo.txt:28:47: GPUs pass on for others here, so pairs have different numbers of xGMI links, which these tables "
-      "do not tell; add what `rocm-smi --shownodesbw` prints";
+      "topo.txt:28:47: some GPUs forward data for other pairs, so the number of xGMI links differs by pair, and these "
+      "tables do not state it; add the output of `rocm-smi --shownodesbw`";
   smi.bandwidth = nullptr;
   EXPECT_EQ(refusal(print(smi)), message);
   smi.bandwidth = always("0-0");  // Virtual machines print this.
@@ -225,10 +225,9 @@ TEST(RocmTable, AmdSmiNamesGpusByTheirBus) {
   EXPECT_EQ(wires.gpus, 2);
   EXPECT_EQ(route_between(topology_of(wires), 0, 1)->rate, BytesPerSecond{200e9});
   EXPECT_EQ(refusal(amd_smi("ENABLED", "N/A")), "accepted");
-  EXPECT_EQ(
-      refusal(amd_smi("DISABLED", "N/A")),
-      "topo.txt:3:27: peer access over xGMI is 'DISABLED', so no data goes over these links; turn it on and print "
-      "the tables again");
+  EXPECT_EQ(refusal(amd_smi("DISABLED", "N/A")),
+            "topo.txt:3:27: peer access over xGMI is 'DISABLED', so these links carry no data; enable it and print the "
+            "tables again");
 }
 
 TEST(RocmTable, ToolsOfAmdAreRecognisedByTheirTitles) {
@@ -243,28 +242,30 @@ TEST(RocmTable, MistakesNameTheirPlace) {
     return refusal(with(text, from, to));
   };
   EXPECT_EQ(refusal_with("15  ", "15  "), "accepted");
-  EXPECT_EQ(
-      refusal_with("15  ", "13  "),
-      "topo.txt:6:21: 'GPU0' and 'GPU1' are partitions of one GPU (weight 13), which this program does not model; make "
-      "them one with `amd-smi set --compute-partition SPX` and print the tables again");
+  EXPECT_EQ(refusal_with("15  ", "13  "),
+            "topo.txt:6:21: 'GPU0' and 'GPU1' are partitions of one GPU (weight 13), which this program does not "
+            "model; merge them with `amd-smi set --compute-partition SPX` and print the tables again");
   EXPECT_EQ(
       refusal_with("15  ", "20  "),
-      fmt::format("topo.txt:6:21: a weight of 20 is not a number of xGMI hops, each of which weighs 15; {}", remedy));
+      fmt::format("topo.txt:6:21: a weight of 20 is not a multiple of 15, the weight of one xGMI hop; {}", remedy));
   EXPECT_EQ(refusal_with("15  ", "N/A "), fmt::format("topo.txt:6:21: 'N/A' is not a whole number; {}", remedy));
   EXPECT_EQ(refusal_with("XGMI", "CXL "), "topo.txt:16:21: unknown type of link 'CXL'; known types: XGMI, PCIE");
-  EXPECT_EQ(refusal_with("XGMI", "PCIE"), "topo.txt:11:21: PCIe has no 1 hops; 2 are below one CPU and 3 over two");
+  EXPECT_EQ(refusal_with("XGMI", "PCIE"),
+            "topo.txt:11:21: a PCIe path cannot have 1 hops; it has 2 below one CPU and 3 across two CPUs");
   EXPECT_EQ(refusal_with("Link Type between two GPUs", "Other"),
-            fmt::format("topo.txt:1:1: there is no table of types of links; {}", remedy));
+            fmt::format("topo.txt:1:1: no table of types of links; {}", remedy));
   EXPECT_EQ(refusal_with("\nGPU1   15", "\nGPU3   15"),
             fmt::format("topo.txt:7:1: the row of 'GPU1' is missing; {}", remedy));
   EXPECT_EQ(refusal_with("GPU1   1 ", "GPU1   1 1 "),
             fmt::format("topo.txt:12:1: 'GPU1' has 3 cells, but the table has 2 GPUs; {}", remedy));
-  EXPECT_EQ(refusal(text + text), "topo.txt:28:1: this table is here a second time; give the tables of one node");
+  EXPECT_EQ(refusal(text + text), "topo.txt:28:1: this table appears twice; give the tables of one node");
   EXPECT_EQ(refusal("FOO TABLE:\n" + amd_smi("ENABLED", "N/A")),
-            "topo.txt:1:1: unknown table 'FOO TABLE:'; take it out of the file if it says nothing about links");
+            "topo.txt:1:1: unknown table 'FOO TABLE:'; remove it from the file if it does not describe links");
   EXPECT_EQ(
       refusal(amd_smi("ENABLED", "50000-70000")),
-      fmt::format("topo.txt:23:27: '50000-70000' is not the bandwidth of one link and of 1 to 18 of them; {}", remedy));
+      fmt::format(
+          "topo.txt:23:27: '50000-70000' is not a range from the bandwidth of one link to that of 1 to 18 links; {}",
+          remedy));
   EXPECT_EQ(refusal("WEIGHT TABLE:\n"), fmt::format("topo.txt:1:1: the table is cut off; {}", remedy));
 }
 

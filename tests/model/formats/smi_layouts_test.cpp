@@ -171,7 +171,7 @@ TEST(SmiLayouts, OmitsGpusThatAContainerHides) {
   EXPECT_EQ(wires.gpus, 4);
   EXPECT_EQ(route(wires, 0, 3).rate, BytesPerSecond{450e9});
   EXPECT_EQ(refusal("GPU4 GPU6\nGPU4 X NV2\nGPU6 NV3 X\n"),
-            "topo.txt:3:6: this is not what the row of GPU4 says about GPU6; give what `nvidia-smi topo -m` prints");
+            "topo.txt:3:6: this contradicts row GPU4, column GPU6; give what `nvidia-smi topo -m` prints");
 }
 
 TEST(SmiLayouts, PromptsQuotesAndEscapesDoNotMatter) {
@@ -211,7 +211,8 @@ TEST(SmiLayouts, ANicsCellThatTheAffinityCutsIsRead) {
 
 TEST(SmiLayouts, SlicesAreRefused) {
   const std::string remedy =
-      "MIG slices have no NVLink and no peer access, so nothing joins them; turn MIG off with `nvidia-smi -mig 0` and "
+      "MIG slices have no NVLink and no peer access, so no link connects them; disable MIG with `nvidia-smi -mig 0` "
+      "and "
       "print the table again, or remove `file` and write `gpus_per_node: 1` for one slice";
   EXPECT_EQ(refusal("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n  MIG 1g.10gb     Device  0: (UUID: MIG-2)\n"
                     "GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"),
@@ -225,26 +226,27 @@ TEST(SmiLayouts, SlicesAreRefused) {
 TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
   const std::string smi = "; give what `nvidia-smi topo -m` prints";
   const std::string gaudi = "; remove `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
-  EXPECT_EQ(refusal("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
-            "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
-            "how" +
-                smi);
+  EXPECT_EQ(
+      refusal("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
+      "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which states whether GPUs reach each other, but not "
+      "over which links" +
+          smi);
   EXPECT_EQ(refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n"),
-            "topo.txt:2:3: `nvidia-smi nvlink -s` says how fast links are, but not where they go" + smi);
+            "topo.txt:2:3: `nvidia-smi nvlink -s` states the rates of links, but not which GPUs they connect" + smi);
   EXPECT_EQ(refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),
-            "topo.txt:1:1: `nvidia-smi -L` says nothing about links" + smi);
+            "topo.txt:1:1: `nvidia-smi -L` does not show links" + smi);
   EXPECT_EQ(refusal("| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n"),
-            "topo.txt:1:3: `nvidia-smi` alone says nothing about links" + smi);
+            "topo.txt:1:3: `nvidia-smi` alone does not show links" + smi);
   EXPECT_EQ(refusal("CA 'mlx5_0'\n\tCA type: MT4129\n"),
-            "topo.txt:1:1: `ibstat` says nothing about links between GPUs" + smi);
+            "topo.txt:1:1: `ibstat` does not show links between GPUs" + smi);
   EXPECT_EQ(refusal("Machine (2015GB total)\n  Package L#0\n"),
-            "topo.txt:1:1: `lstopo` says nothing about links between GPUs" + smi);
+            "topo.txt:1:1: `lstopo` does not show links between GPUs" + smi);
   EXPECT_EQ(
       refusal(
           "modID   CPU Affinity    NUMA Affinity\n-----   ------------    -------------\n0       0-39, 80-119    0\n"),
       "topo.txt:1:1: `hl-smi topo` names the CPUs of each Gaudi, but no links between them" + gaudi);
   EXPECT_EQ(refusal("{\n  \"HCCL_PORT\": 5332\n}\n"),
-            "topo.txt:2:3: a configuration of HCCL says nothing about links between Gaudis" + gaudi);
+            "topo.txt:2:3: a configuration of HCCL does not state links between Gaudis" + gaudi);
   EXPECT_EQ(refusal("{\"card0\": {}}\n"),
             "topo.txt:1:1: JSON is not supported; give what `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` "
             "prints");

@@ -60,21 +60,22 @@ TEST(StepTimesFile, OtherFilesAreNotRecognised) {
 
 TEST(StepTimesFile, MistakesAreNamedWithTheirPlace) {
   const std::string header = "rank,step,time_us,compute_us\n";
-  EXPECT_EQ(refusal(header), "s.csv: has a header and no step; give the whole file");
-  EXPECT_EQ(refusal(header + "0,0,5\n"), "s.csv:2: has 3 cells, the header has 4; give the whole file");
+  EXPECT_EQ(refusal(header), "s.csv: has a header but no steps; give the whole file");
+  EXPECT_EQ(refusal(header + "0,0,5\n"), "s.csv:2: has 3 cells, but the header has 4; give the whole file");
   EXPECT_EQ(refusal(header + "-1,0,5,1\n"), "s.csv:2: rank: '-1' is not a whole number of 0 or more");
   EXPECT_EQ(refusal(header + "0,0,0,1\n"), "s.csv:2: time_us: '0' is not a time; write a number of more than 0");
   EXPECT_EQ(refusal(header + "0,0,5,\n"), "s.csv:2: compute_us: '' is not a time; write a number of 0 or more");
   EXPECT_EQ(refusal(header + "0,0,5,nan\n"), "s.csv:2: compute_us: 'nan' is not a time; write a number of 0 or more");
-  EXPECT_EQ(refusal(header + "0,3,5,1\n0,3,5,1\n"), "s.csv:3: rank 0 is twice in step 3; give each rank once a step");
+  EXPECT_EQ(refusal(header + "0,3,5,1\n0,3,5,1\n"),
+            "s.csv:3: rank 0 appears twice in step 3; give each rank once per step");
   EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1}])"),
-            "s.csv: [1]: has no 'time_s', which the first one has; give the whole file");
+            "s.csv: [1]: has no 'time_s', which the first object has; give the whole file");
   EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, 7])"),
             "s.csv: [1]: is not an object; write rank, step and time_us");
   EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": "x"}])"),
             "s.csv: [0].time_s: 'x' is not a time; write a number of more than 0");
   EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 1})"),
-            "s.csv: is not a list of JSON objects, nor one a line; give the whole file");
+            "s.csv: is neither a JSON list of objects nor one JSON object per line; give the whole file");
 }
 
 }  // namespace

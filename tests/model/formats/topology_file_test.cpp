@@ -122,10 +122,9 @@ TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
   EXPECT_EQ(route_between(topology_of(read_nccl_topology("a.txt", rccl_text("910"), {})), 0, 1)->rate,
             BytesPerSecond{100e9});  // RCCL writes this for MI250X.
-  EXPECT_EQ(
-      refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
-      "a.txt:2:7: gcn 'gfx1100' has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
-      "one such link then");
+  EXPECT_EQ(refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
+            "a.txt:2:7: the rate of an xGMI link of gcn 'gfx1100' is unknown; set nvlink_rate, the rate of one link, "
+            "next to the file");
 }
 
 TEST(NcclTopology, MistakesNameTheirPlace) {
@@ -137,48 +136,46 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
             "a.txt:39:1: this is not XML (Start-end tags mismatch); let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<html/>"),
-            "a.txt:1:1: there is no <system>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
+            "a.txt:1:1: no <system> element; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu/></system>"),
-            "a.txt:1:1: there is no <gpu>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(refusal_with("dev=\"1\"", "dev=\"0\""),
-            "a.txt:11:9: GPU 0 is here a second time; give every GPU a dev of its own");
+            "a.txt:1:1: no <gpu> element; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(refusal_with("dev=\"1\"", "dev=\"0\""), "a.txt:11:9: GPU 0 appears twice; give every GPU a different dev");
   EXPECT_EQ(refusal_with("busid=\"0000:07:00.0\"", "busid=\"0000:06:00.0\""),
-            "a.txt:10:7: busid '0000:06:00.0' has a GPU already; give every GPU one of its own");
+            "a.txt:10:7: busid '0000:06:00.0' belongs to two GPUs; give every GPU a different busid");
   EXPECT_EQ(refusal_with("busid=\"0000:07:00.0\"", ""),
-            "a.txt:11:9: GPU 1 is in no <pci> with a busid of a <cpu>; let NCCL write the file, with "
+            "a.txt:11:9: GPU 1 is not in a <pci> with a busid inside a <cpu>; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal_with("dev=\"2\"", "dev=\"-2\""),
             "a.txt:19:9: dev of gpu is '-2'; write a whole number from 0 to 1023");
   EXPECT_EQ(refusal_with("count=\"2\"", "count=\"0\""),
             "a.txt:7:11: count of nvlink is '0'; write a whole number from 1 to 64");
-  EXPECT_EQ(refusal_with("count=\"1\"", "count=\"3\""),
-            "a.txt:5:9: this GPU has 3 NVLinks to '0000:07:00.0', which has 1 to it; let NCCL write the file, with "
-            "NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(
+      refusal_with("count=\"1\"", "count=\"3\""),
+      "a.txt:5:9: this GPU lists 3 NVLinks to '0000:07:00.0', which lists 1 in return; let NCCL write the file, with "
+      "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal_with("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
-            "a.txt:5:9: an NVLink joins this GPU to itself; name the busid of the other one");
+            "a.txt:5:9: an NVLink connects this GPU to itself; set its target to the busid of the other GPU");
   EXPECT_EQ(refusal_with("link_speed=\"8 GT/s\"", "link_speed=\"-8 GT/s\""),
-            "a.txt:3:5: link_speed '-8 GT/s' is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"");
+            "a.txt:3:5: link_speed '-8 GT/s' is not a PCIe speed; write, for example, \"16.0 GT/s PCIe\"");
   EXPECT_EQ(refusal_with("link_speed=\"8 GT/s\"", "link_speed=\"0 GT/s\""),
-            "a.txt:3:5: link_speed '0 GT/s' is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"");
+            "a.txt:3:5: link_speed '0 GT/s' is not a PCIe speed; write, for example, \"16.0 GT/s PCIe\"");
   EXPECT_EQ(refusal_with("link_width=\"16\"", "link_width=\"-16\""),
             "a.txt:3:5: link_width of pci is '-16'; write a whole number from 1 to 32");
   EXPECT_EQ(refusal_with("sm=\"70\"", "sm=\"52\""),
-            "a.txt:5:9: GPUs of sm 52 have no NVLink that is known here; give nvlink_rate beside the file");
+            "a.txt:5:9: the rate of an NVLink of sm 52 is unknown; set nvlink_rate next to the file");
 }
 
 TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
   EXPECT_EQ(refusal(read_nccl_topology, "<graphs version=\"1\"/>"),
             "a.txt:1:1: these are the rings and trees that NCCL chose (NCCL_GRAPH_DUMP_FILE), not the links; let NCCL "
             "write the file, with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(
-      refusal(read_nccl_topology,
-              "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>"),
-      "a.txt:1:1: this is the XML of lstopo, which does not say how fast GPUs are joined; let NCCL write the file, "
-      "with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(
-      refusal(read_nccl_topology, "<nvidia_smi_log/>"),
-      "a.txt:1:1: this is `nvidia-smi -q -x`, which does not say how GPUs are joined; let NCCL write the file, with "
-      "NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(refusal(read_nccl_topology,
+                    "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>"),
+            "a.txt:1:1: this is the XML of lstopo, which does not state the rates of links between GPUs; let NCCL "
+            "write the file, with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(refusal(read_nccl_topology, "<nvidia_smi_log/>"),
+            "a.txt:1:1: this is `nvidia-smi -q -x`, which does not describe the links between GPUs; let NCCL write the "
+            "file, with NCCL_TOPO_DUMP_FILE");
 }
 
 TEST(NcclTopology, UnknownElementsAreNamed) {
@@ -186,30 +183,27 @@ TEST(NcclTopology, UnknownElementsAreNamed) {
   const auto refusal_with = [&](const std::string& from, const std::string& to) {
     return refusal(read_nccl_topology, with(text, from, to), {});
   };
-  EXPECT_EQ(refusal_with("<nvlink", "<cxl/><nvlink"),
-            "a.txt:6:11: unknown element 'cxl' in <gpu>; if it says nothing about how GPUs are joined, take it out of "
-            "the file");
   EXPECT_EQ(
-      refusal_with("<gpu dev", "<gpu lanes=\"2\" dev"),
-      "a.txt:5:9: unknown attribute 'lanes' of <gpu>; if it says nothing about how GPUs are joined, take it out of "
-      "the file");
+      refusal_with("<nvlink", "<cxl/><nvlink"),
+      "a.txt:6:11: unknown element 'cxl' in <gpu>; remove it from the file if it does not describe links between GPUs");
+  EXPECT_EQ(refusal_with("<gpu dev", "<gpu lanes=\"2\" dev"),
+            "a.txt:5:9: unknown attribute 'lanes' of <gpu>; remove it from the file if it does not describe links "
+            "between GPUs");
   EXPECT_EQ(refusal_with("<nvlink", "<c2c bw=\"44712\" count=\"10\"/><nvlink"), "accepted");
   EXPECT_EQ(refusal_with("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"),
             "accepted");  // All GPUs have NVLinks.
   EXPECT_EQ(refusal(read_nccl_topology,
                     "<system><cpu><pci busid=\"0\"><pcilink target=\"1\"/><gpu dev=\"0\"/></pci></cpu></system>"),
-            "a.txt:1:29: this PCIe switch is joined to another one, which this program does not model; take <pcilink> "
-            "out of the file "
-            "to let GPUs meet at the CPU");
+            "a.txt:1:29: this PCIe switch is linked to another switch, which this program does not model; remove "
+            "<pcilink> from the file to connect the GPUs through the CPU");
 }
 
 TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
-  EXPECT_EQ(
-      refusal(read_nccl_topology,
-              "<system>\n<cpu host_hash=\"0x1\" numaid=\"0\"/>\n<cpu host_hash=\"0x1\" numaid=\"1\"/>\n"
-              "<cpu host_hash=\"0x2\" numaid=\"0\"/></system>"),
-      "a.txt:4:1: this CPU is of another host (host_hash) than the one before; let NCCL write the file of one node, "
-      "with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
+  EXPECT_EQ(refusal(read_nccl_topology,
+                    "<system>\n<cpu host_hash=\"0x1\" numaid=\"0\"/>\n<cpu host_hash=\"0x1\" numaid=\"1\"/>\n"
+                    "<cpu host_hash=\"0x2\" numaid=\"0\"/></system>"),
+            "a.txt:4:1: this CPU and the previous one are in different hosts (host_hash); let NCCL write the file of "
+            "one node, with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
 }
 
 TEST(NcclTopology, UntrustedFilesHaveLimits) {
@@ -222,17 +216,17 @@ TEST(NcclTopology, UntrustedFilesHaveLimits) {
   };
   const std::string gpu = "<pci busid=\"0\"><gpu dev=\"0\"/></pci>";
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + repeated("<cpu/>", 64) + "</system>"),
-            "a.txt:1:433: more than 64 CPUs are too many; give the file of one node");
+            "a.txt:1:433: more than 64 CPUs; give the file of one node");
   EXPECT_EQ(refusal(read_nccl_topology,
                     "<system><cpu>" + repeated("<pci>", 50000) + gpu + repeated("</pci>", 50000) + "</cpu></system>"),
-            "a.txt:1:169: PCIe switches in more than 32 others are too many; let NCCL write the file, with "
+            "a.txt:1:169: more than 32 levels of PCIe switches; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   std::string gpus;
   for (int i = 0; i < 65; ++i) {
     gpus += "<pci busid=\"" + std::to_string(i) + "\"><gpu dev=\"" + std::to_string(i) + "\"/></pci>";
   }
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpus + "</cpu></system>"),
-            "a.txt:1:1: 65 GPUs are too many; give the file of one node, of at most 64 GPUs");
+            "a.txt:1:1: 65 GPUs are too many; give the file of one node with up to 64 GPUs");
 }
 
 TEST(NcclTopology, LimitsTheDepthOfOtherElementsToo) {
@@ -247,7 +241,7 @@ TEST(NcclTopology, LimitsTheDepthOfOtherElementsToo) {
   };
   EXPECT_EQ(refusal(read_nccl_topology, nested("nic", 64)), "accepted");
   EXPECT_EQ(refusal(read_nccl_topology, nested("nic", 40'000)),
-            "a.txt:1:369: elements in more than 64 others are too many; let NCCL write the file, with "
+            "a.txt:1:369: more than 64 levels of elements; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
 }
 
@@ -298,12 +292,11 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   };
   EXPECT_EQ(refusal_with("NV2", "NV2"), "accepted");
   EXPECT_EQ(refusal(read_topology_matrix, ""),
-            "a.txt:1:1: there is no line with the names of GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
+            "a.txt:1:1: no line names the GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
             "or `amd-smi topology` prints");
   EXPECT_EQ(refusal_with("GPU1 GPU2\n", "GPU2 GPU1\n"),
-            "a.txt:1:11: GPU1 stands after GPU2; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(refusal_with("GPU2 SYS PIX X\n", ""),
-            "a.txt:1:1: there is no row for GPU2; give what `nvidia-smi topo -m` prints");
+            "a.txt:1:11: GPU1 follows GPU2; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(refusal_with("GPU2 SYS PIX X\n", ""), "a.txt:1:1: no row for GPU2; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS PIX X", "GPU2 SYS PIX"),
             "a.txt:4:1: GPU2 has 2 cells, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS", "GPU1 SYS"),
@@ -315,15 +308,16 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   EXPECT_EQ(refusal_with("NV2", "XGMI"),
             "a.txt:2:8: unknown connection 'XGMI'; known connections: X, NV1 to NV18, PIX, PXB, PHB, NODE, SYS");
   EXPECT_EQ(refusal_with("NV2", "NV4"),
-            "a.txt:3:6: this is not what the row of GPU0 says about GPU1; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(refusal_with("PIX X\n", "PIX PIX\n"), "a.txt:4:14: GPU2 meets itself here; write X");
+            "a.txt:3:6: this contradicts row GPU0, column GPU1; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(refusal_with("PIX X\n", "PIX PIX\n"),
+            "a.txt:4:14: GPU2 has another connection than X with itself; write X");
   EXPECT_EQ(refusal(read_topology_matrix, "GPU0 GPU1 GPU2\nGPU0 X PIX SYS\nGPU1 PIX X PIX\nGPU2 SYS PIX X\n"),
-            "a.txt:2:12: GPU0 and GPU2 meet nearer than this over another GPU, which no machine does; give what "
+            "a.txt:2:12: GPU0 and GPU2 are closer than this through another GPU, which is impossible; give what "
             "`nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal(read_topology_matrix, table, {.pcie = BytesPerSecond{1e9}}),
-            "a.txt:2:8: the table does not say how fast an NVLink is; give nvlink_rate beside the file");
+            "a.txt:2:8: the table does not state the rate of an NVLink; set nvlink_rate next to the file");
   EXPECT_EQ(refusal(read_topology_matrix, table, {.nvlink = BytesPerSecond{1e9}}),
-            "a.txt:3:12: the table does not say how fast PCIe is; give pcie_rate beside the file");
+            "a.txt:3:12: the table does not state the rate of PCIe; set pcie_rate next to the file");
 }
 
 TEST(NearestNics, TakeTheNicThatFewestGpusUse) {

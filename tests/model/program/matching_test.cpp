@@ -81,17 +81,17 @@ TEST(Matching, DistinguishesLanesAndShifts) {
   sketch.exchange({.receives = false, .lane = 1});
   sketch.exchange({.sends = false, .lane = 2});
   EXPECT_EQ(match(sketch.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm1 by shift 1 (rank 0 to "
-                                                      "rank 1, and likewise on every rank) meets no receive",
+                                                      "rank 1, and likewise on every rank) has no matching receive",
                                                       "the receive of op 1 (exchange) on lane comm2 by shift 1 (rank 0 "
-                                                      "to rank 1, and likewise on every rank) meets no send"}));
+                                                      "to rank 1, and likewise on every rank) has no matching send"}));
 
   Sketch second(four);
   second.exchange({.receives = false, .shift = 1});
   second.exchange({.sends = false, .shift = 2});
   EXPECT_EQ(match(second.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm by shift 1 (rank 0 to "
-                                                      "rank 1, and likewise on every rank) meets no receive",
+                                                      "rank 1, and likewise on every rank) has no matching receive",
                                                       "the receive of op 1 (exchange) on lane comm by shift 2 (rank 0 "
-                                                      "to rank 2, and likewise on every rank) meets no send"}));
+                                                      "to rank 2, and likewise on every rank) has no matching send"}));
 }
 
 TEST(Matching, DistinguishesAxes) {
@@ -140,7 +140,7 @@ TEST(Matching, NamesTheRanksOfAnUnmatchedHalf) {
   sketch.only_where(send, {Relation::less, 0, 3});
   sketch.only_where(receive, {Relation::at_least, 0, 2});
   EXPECT_EQ(match(sketch.build()).problems,
-            (Problems{"the send of op 0 (exchange) on lane comm from rank 0 to rank 1 meets no receive"}));
+            (Problems{"the send of op 0 (exchange) on lane comm from rank 0 to rank 1 has no matching receive"}));
 }
 
 // A shift of 0 sends to the rank itself, along whichever axis.

@@ -47,15 +47,16 @@ TEST(Sizes, BuffersOccupyTheirElementsTimesTheirWidth) {
 }
 
 TEST(Sizes, SuggestsASizeThatDivides) {
-  EXPECT_EQ(message_of(10),
-            "10 tokens cannot be cut into 4 equal blocks, as serial gate_up does; choose a multiple of 4, such as 8 or "
-            "12");
+  EXPECT_EQ(
+      message_of(10),
+      "10 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose a multiple of 4, such as 8 or "
+      "12");
   EXPECT_EQ(message_of(3),
-            "3 tokens cannot be cut into 4 equal blocks, as serial gate_up does; choose 4 or a multiple of it");
+            "3 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose 4 or a multiple of it");
   EXPECT_EQ(message_of(0),
-            "0 tokens cannot be cut into 4 equal blocks, as serial gate_up does; choose 4 or a multiple of it");
+            "0 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose 4 or a multiple of it");
   EXPECT_EQ(message_of(-8),
-            "-8 tokens cannot be cut into 4 equal blocks, as serial gate_up does; choose 4 or a multiple of it");
+            "-8 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose 4 or a multiple of it");
 }
 
 TEST(SizesDeathTest, ADimensionWithoutASizeIsAProgrammingError) {

@@ -99,36 +99,40 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
   EXPECT_EQ(message_of(std::string{attending}), "no mistake found");
   const std::vector<Mistake> mistakes{
       {"in: [\"in\", \"in\"]", "in: [\"in\"]",
-       "ring.yaml:19:72: attention takes the rows of the queries and those of the keys, not 1 inputs; write in: "
+       "ring.yaml:19:72: attention takes two inputs, the rows of the queries and the rows of the keys, not 1; write "
+       "in: "
        "[\"qkv\", \"qkv\"]"},
       {"op: attention, batch: batch", "op: attention, batch: batches",
        "ring.yaml:19:35: 'batches' is not one of the dimensions; did you mean 'batch'?"},
       {"op: attention, batch: batch", "op: attention, batch: tokens",
-       "ring.yaml:19:35: attention takes a size from 'tokens', which is cut into 2 blocks; give it one"},
+       "ring.yaml:19:35: attention takes a size from 'tokens', which is cut into 2 blocks; give it one block"},
       {"batch: batch, head: head, causal: true, dtype", "batch: batch, head: tokens, causal: true, dtype",
-       "ring.yaml:17:103: attention takes a size from 'tokens', which is cut into 2 blocks; give it one"},
+       "ring.yaml:17:103: attention takes a size from 'tokens', which is cut into 2 blocks; give it one block"},
       {"out: \"out\"", "out: \"out[0]\"",
        "ring.yaml:19:91: the rows of out are tokens*1, but the rows of the queries are tokens*2; make them equal"},
       {"causal: true, in: [", "causal: true, positions: [\"0\", \"1\"], in: [",
-       "ring.yaml:19:79: there are 2 positions, but the queries are a stack of 1; write one for each region, as in "
-       "positions: [\"2*tp\"], or leave them out"},
+       "ring.yaml:19:79: there are 2 positions, but the queries have 1 regions; write one position for each region, as "
+       "in positions: [\"2*tp\"], or remove positions"},
       {"causal: true, in: [", "causal: true, positions: 0, in: [",
        "ring.yaml:19:79: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
       {"causal: true, in: [", "causal: true, positions: [\"1\"], in: [",
-       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are 1 to 2; give all keys that they see"},
+       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are 1 to 2; give all keys that the queries "
+       "see"},
       {"causal: true, in: [", "causal: true, positions: [\"-1\"], in: [",
-       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are -1 to 0; give all keys that they see"},
+       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are -1 to 0; give all keys that the queries "
+       "see"},
       {"causal: true, in: [", "causal: true, positions: [\"pt\"], in: [",
        "ring.yaml:19:81: unknown axis 'pt'; did you mean 'tp'?"},
       {"in: [\"in\", \"in\"]", "in: [\"in\", \"in[0]\"]",
-       "ring.yaml:19:73: the rows of the queries are tokens*2, but those of the keys only tokens*1; give all keys that "
+       "ring.yaml:19:73: the rows of the queries are tokens*2, but the rows of the keys are only tokens*1; give all "
+       "keys that "
        "the queries see"},
       {"z: {residual: [y, y]}", "z: {residual: [y]}",
        "ring.yaml:8:17: a residual adds two tensors, not 1; write residual: [x, y]"},
       {"z: {residual: [y, y]}", "z: {residual: [y, qkv]}",
        "ring.yaml:8:21: 'y' and 'qkv' have different extents; a residual adds equal ones"},
       {"y: {attention: qkv, columns: heads*1", "y: {attention: qkv, columns: tokens*2",
-       "ring.yaml:7:32: attention keeps the blocks of its columns, but 'qkv' has qkv*1; give it as many"},
+       "ring.yaml:7:32: attention keeps the blocks of its columns, but 'qkv' has qkv*1; use the same number of blocks"},
   };
   for (const Mistake& mistake : mistakes) {
     EXPECT_EQ(message_of(with(std::string{attending}, mistake.right, mistake.wrong)), mistake.message) << mistake.wrong;
@@ -138,12 +142,12 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
 TEST(ScheduleTextMistakes, AreFoundInTheHead) {
   expect_messages({
       {"schema: commfuse.schedule/1", "schema: commfuse.schedule/2",
-       "ring.yaml:1:9: 'commfuse.schedule/2' is not what this version reads; write commfuse.schedule/1"},
+       "ring.yaml:1:9: this version cannot read schema 'commfuse.schedule/2'; write commfuse.schedule/1"},
       {"name: two-step ring", "nmae: two-step ring",
        "ring.yaml:1:1: key 'name' is missing; add it, as in name: \"my ring\"\n"
        "ring.yaml:2:1: unknown key 'nmae'; did you mean 'name'?"},
       {"name: two-step ring", "name: \"two\\tsteps\"",
-       "ring.yaml:2:7: a name is one line of plain text; leave control characters out"},
+       "ring.yaml:2:7: a name is one line of plain text; remove control characters"},
       {"name: two-step ring", "name: Jos\xe9", "ring.yaml:2:7: a name is not UTF-8; save the file as UTF-8"},
       {"name: two-step ring", "name: \"\"", "ring.yaml:2:7: a name has 1 to 200 bytes, not 0; write a shorter one"},
       {"name: two-step ring",
@@ -205,9 +209,9 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "ring.yaml:13:29: unknown dimension 'tokens'; did you mean 'token'?\n"
        "ring.yaml:14:31: unknown dimension 'tokens'; did you mean 'token'?"},
       {"x: {rows: tokens*4,", "x: {rows: tokens*0,",
-       "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216"},
+       "ring.yaml:6:20: this is not a number of blocks; write a number from 1 to 16777216"},
       {"x: {rows: tokens*4,", "x: {rows: tokens,",
-       "ring.yaml:6:19: the text ends where '*' is expected; say how many blocks, as in tokens*4"},
+       "ring.yaml:6:19: the text ends where '*' is expected; write the number of blocks, as in tokens*4"},
       {"x: {rows: tokens*4,", "x: {rows: token*4,",
        "ring.yaml:6:13: unknown dimension 'token'; did you mean 'tokens'?"},
       {"x: {rows: tokens*4,", "x: {rows: 4*tokens,",
@@ -264,18 +268,19 @@ TEST(ScheduleTextMistakes, AreFoundInContentsAndUnfusedWork) {
   expect_messages({
       {"here: shard", "here: shrad", "ring.yaml:16:12: unknown buffer 'shrad'; did you mean 'shard'?"},
       {"here: shard", "here: weight",
-       "ring.yaml:16:12: 'weight' and tensor 'x' are cut from different dimensions; use the same for both"},
+       "ring.yaml:16:12: 'weight' and tensor 'x' are cut from different dimensions; use the same dimensions for both"},
       {"here: out", "here: \"out[0 +: 5]\"",
        "ring.yaml:19:22: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
       {"here: out, tensor: y", "here: out, tensor: z",
        "ring.yaml:19:25: 'z' is not one of the tensors; known tensors: w, x, y"},
       {"tensor: x, row: tp", "tensor: x, row: 4",
-       "ring.yaml:16:35: tensor 'x' has block rows 0 to 3, this begins at 4 and takes 1; stay inside"},
+       "ring.yaml:16:35: tensor 'x' has block rows 0 to 3, but this content begins at 4 and takes 1; stay inside the "
+       "tensor"},
       {"tensor: x, row: tp", "tensor: x, row: pt", "ring.yaml:16:35: unknown axis 'pt'; did you mean 'tp'?"},
       {"- gemm: {m", "- gem: {m",
        "ring.yaml:21:5: 'gem' is not one of the kinds of unfused work; did you mean 'gemm'?"},
       {"- gemm: {m: tokens*4,", "- {gemm: {m: tokens*4, n: ffn*1, k: hidden*1, dtype: bf16}, add: {}}\n  - gemm: {",
-       "ring.yaml:21:5: an unfused work has one kind, not 2; write gemm: {...} or swiglu: {...}\n"
+       "ring.yaml:21:5: unfused work has one kind, not 2; write gemm: {...} or swiglu: {...}\n"
        "ring.yaml:22:11: key 'm' is missing; add it, as in m: tokens*4"},
   });
 }
@@ -316,17 +321,18 @@ TEST(ScheduleTextMistakes, AreFoundInExchanges) {
        "ring.yaml:23:44: 'one' is not a whole number from -268435456 to 268435456; write one"},
       {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is not one of the dtypes; did you mean 'bf16'?"},
       {"send: shard,", "send: \"shard; inbox[0, 0 +: 1]; out[0]\",",
-       "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only what fits"},
+       "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only regions of the same "
+       "dimensions"},
   });
 }
 
 TEST(ScheduleTextMistakes, AreFoundInLanesAndPurposes) {
   expect_messages({
       {"shift: 1,", "shift: 1, lane: comm0,",
-       "ring.yaml:23:57: '0' is not a number of a lane; write comm or comm1 to comm255"},
+       "ring.yaml:23:57: '0' is not a lane number; write comm or comm1 to comm255"},
       {"shift: 1,", "shift: 1, lane: cmm2,", "ring.yaml:23:53: unknown lane 'cmm2'; did you mean 'comm'?"},
       {"shift: 1,", "shift: 1, lane: comm256,",
-       "ring.yaml:23:57: '256' is not a number of a lane; write comm or comm1 to comm255"},
+       "ring.yaml:23:57: '256' is not a lane number; write comm or comm1 to comm255"},
       {"shift: 1,", "shift: 1, purpose: essential,",
        "ring.yaml:23:56: exchanges and collectives are communication; remove purpose"},
       {"op: gemm,", "op: gemm, purpose: communication,",
@@ -340,7 +346,7 @@ TEST(ScheduleTextMistakes, AreFoundInLanesAndPurposes) {
 TEST(ScheduleTextMistakes, AreFoundInConditions) {
   expect_messages({
       {"shift: 1,", "shift: 1, where: \"tp < 5\",",
-       "ring.yaml:23:60: this is not a coordinate of axis 'tp'; write one from 0 to 4"},
+       "ring.yaml:23:60: this is not a coordinate of axis 'tp'; write a coordinate from 0 to 4"},
       {"shift: 1,", "shift: 1, where: \"tp ~ 2\",",
        "ring.yaml:23:58: there is '~' where a relation is expected; write =, !=, < or >="},
       {"shift: 1,", "shift: 1, where: \"node < 2\",", "ring.yaml:23:55: unknown axis 'node'; known axes: tp"},
@@ -357,7 +363,7 @@ TEST(ScheduleTextMistakes, AreFoundInGemms) {
        "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
        "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
       {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
-       "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; a kernel has equal parts"},
+       "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; make the kernel a multiple of its part"},
       {"op: gemm,", "op: gemm, transpose_a: true,",
        "ring.yaml:24:55: the rows of b are hidden*1, but the rows of a are tokens*1; make them equal"},
       {"op: gemm,", "op: gemm, transpose_b: true,",
@@ -396,7 +402,7 @@ TEST(ScheduleTextMistakes, AreFoundInWaits) {
        "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
       {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is not a whole number from 0 to 268435456; write one"},
       {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
-       "ring.yaml:23:89: op 0 is the first and can wait for none; remove waits"},
+       "ring.yaml:23:89: op 0 is the first op and cannot wait for another op; remove waits"},
   });
 }
 
@@ -418,9 +424,11 @@ TEST(ScheduleTextMistakes, AreFoundInCollectives) {
 TEST(ScheduleTextMistakes, IncludeStackedRegionsThatDoNotFit) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[tp+1]; weight\"",
-       "ring.yaml:24:61: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
+       "ring.yaml:24:61: 'out' and 'weight' are cut from different dimensions; stack only regions of the same "
+       "dimensions"},
       {"out: \"out[tp]\"", "out: \"out[tp]; weight\"",
-       "ring.yaml:24:59: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
+       "ring.yaml:24:59: 'out' and 'weight' are cut from different dimensions; stack only regions of the same "
+       "dimensions"},
       {"out: \"out[tp]\"", "out: \"out[2 +: 2]\"",
        "ring.yaml:24:49: the rows of out are tokens*2, but the rows of a are tokens*1; make them equal"},
       {"out: \"out[tp]\"", "out: \"inbox[1]\"",
@@ -428,7 +436,7 @@ TEST(ScheduleTextMistakes, IncludeStackedRegionsThatDoNotFit) {
       {"out: \"out[tp]\"", "out: out",
        "ring.yaml:24:49: the rows of out are tokens*4, but the rows of a are tokens*1; make them equal"},
       {"out: \"out[tp]\"", "out: \"wide[0, 0]; wide[1]\"",
-       "ring.yaml:24:62: this is 2 block columns wide and the region before it 1; make them equal"},
+       "ring.yaml:24:62: this region is 2 block columns wide, but the region before it is 1 wide; make them equal"},
   });
 }
 
@@ -442,11 +450,11 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
       {"out: \"out[tp]\"", "out: \"out[(tp+tp)%4]\"",
        "ring.yaml:24:58: there is 't' where a number is expected; write one axis between parentheses, as in (tp+1)%4"},
       {"out: \"out[tp]\"", "out: \"out[tp+tp]\"",
-       "ring.yaml:24:57: axis 'tp' is here a second time; an index has one term with 'tp'"},
+       "ring.yaml:24:57: axis 'tp' appears twice; an index has one term with 'tp'"},
       {"out: \"out[tp]\"", "out: \"out[(((tp))))]\"",
        "ring.yaml:24:56: there is '(' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
       {"out: \"out[tp]\"", "out: \"out[tp +:]\"",
-       "ring.yaml:24:59: there is ']' where a number of rows is expected; write how many blocks, as in +: 2"},
+       "ring.yaml:24:59: there is ']' where a number of rows is expected; write the number of blocks, as in +: 2"},
       {"out: \"out[tp]\"", "out: \"out[]\"",
        "ring.yaml:24:54: there is ']' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
       {"out: \"out[tp]\"", "out: \"out[tp] y\"",
@@ -466,7 +474,7 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
       {"out: \"out[tp]\"", "out: \"out[0 +: 1; out[1]\"",
        "ring.yaml:24:60: there is ';' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[(1)]\"",
-       "ring.yaml:24:56: there is ')' where an axis is expected; write numbers alone without parentheses"},
+       "ring.yaml:24:56: there is ')' where an axis is expected; write a plain number without parentheses"},
       {"out: \"out[tp]\"", "out: \"out[tp%3]\"", "ring.yaml:24:57: axis 'tp' has 4 coordinates; write %4"},
       {"out: \"out[tp]\"", "out: \"out[-tp%]\"", "ring.yaml:24:58: axis 'tp' has 4 coordinates; write %4"},
   });
@@ -475,27 +483,27 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
 TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[0*tp]\"",
-       "ring.yaml:24:54: a factor of 0 is not allowed here; write one from 1 to 89478485"},
+       "ring.yaml:24:54: a factor of 0 is not allowed here; write a factor from 1 to 89478485"},
       {"out: \"out[tp]\"", "out: \"out[tp +: 5]\"",
        "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
       {"out: \"out[tp]\"", "out: \"out[4]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 4; stay inside"},
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[-1]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes -1; stay inside"},
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes -1; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[3 +: 2]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 3 to 4; stay inside"},
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 3 to 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
-       "ring.yaml:24:57: 'out' has block columns 0 to 0, this takes 1; stay inside"},
+       "ring.yaml:24:57: 'out' has block columns 0 to 0, but this region takes 1; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[99999999999]\"",
        "ring.yaml:24:54: this number is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
-       "ring.yaml:24:49: 'out' has block rows 0 to 3, this takes 4; stay inside"},
+       "ring.yaml:24:49: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[300000000 - 5]\"",
        "ring.yaml:24:54: this number is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456 + 268435456]\"",
        "ring.yaml:24:54: this index is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456*tp]\"",
-       "ring.yaml:24:54: a factor of 268435456 is not allowed here; write one from 1 to 89478485"},
+       "ring.yaml:24:54: a factor of 268435456 is not allowed here; write a factor from 1 to 89478485"},
   });
 }
 
@@ -514,7 +522,7 @@ TEST(ScheduleTextMistakes, IncludeAStackOfTooManyRows) {
   const std::string tall =
       with(ring, "inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202");
   EXPECT_EQ(message_of(with(tall, "in: shard, out: inbox", "in: shard, out: \"inbox; inbox\"")),
-            "ring.yaml:27:81: the stack grows above 16777216 block rows; cut it into fewer");
+            "ring.yaml:27:81: the stack has more than 16777216 block rows; use fewer rows");
 }
 
 TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
@@ -529,7 +537,7 @@ TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
 TEST(ScheduleTextMistakes, DoNotCauseFurtherMessages) {
   // The mistake in x causes no second message, about y = x w.
   const std::string text = with(ring, "x: {rows: tokens*4", "x: {rows: tokens*0");
-  EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216");
+  EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is not a number of blocks; write a number from 1 to 16777216");
 }
 
 TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
@@ -597,8 +605,8 @@ std::string copies(int blocks, int ops) {
 
 TEST(ScheduleTextMistakes, AFewOpsOnVeryManyBlocksAreRefusedBeforeTheProof) {
   const std::string refused =
-      "ring.yaml:13:3: a rank goes through more than 134217728 blocks, counted again for every op and by what it "
-      "multiplies; cut the dimensions into fewer, or take fewer ops";
+      "ring.yaml:13:3: the ops of a rank access more than 134217728 blocks; cut the dimensions into fewer blocks, or "
+      "use fewer ops";
   EXPECT_EQ(message_of(copies(8'000'000, 50)), refused);
   EXPECT_EQ(message_of(copies(8'000'000, 3)), "no mistake found");
 }

@@ -194,9 +194,11 @@ TEST(CheckProgram, PassesAnExchangeWhoseHalvesRunOnDifferentRanks) {
 TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
   Small small;
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, along(small.builder.mesh(), 0) + 1));
-  EXPECT_EQ(sentences(small.build()),
-            Sentences{"bounds: op 0 (elementwise) on rank 1 leaves slots, which has 2 x 1 blocks: its region has 1 x 1 "
-                      "from (2, 0)"});
+  EXPECT_EQ(
+      sentences(small.build()),
+      Sentences{
+          "bounds: op 0 (elementwise) on rank 1 reaches outside slots, which has 2 x 1 blocks: its region has 1 x 1 "
+          "from (2, 0)"});
 }
 
 TEST(CheckProgram, FindsTooManyDifferentRanksToProve) {
@@ -208,8 +210,8 @@ TEST(CheckProgram, FindsTooManyDifferentRanksToProve) {
     builder.only_where(sends, {Relation::equal, 0, 0});
   }
   EXPECT_EQ(sentences(std::move(builder).build()),
-            Sentences{"bounds: the ops of all ranks go through more than 134217728 blocks; cut the dimensions into "
-                      "fewer, or take fewer ranks"});
+            Sentences{"bounds: the ops of all ranks access more than 134217728 blocks; cut the dimensions into fewer "
+                      "blocks, or use fewer ranks"});
 }
 
 TEST(CheckProgram, FindsAWaitForALaterOp) {
@@ -243,12 +245,13 @@ TEST(CheckProgram, FindsUndefinedIds) {
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   Program program = small.build();
   program.regions[0].buffer = BufferId{99};
-  EXPECT_EQ(sentences(program),
-            Sentences{"bounds: op 0 (elementwise) refers to a lane, shape, operand, buffer or axis that is not there"});
+  EXPECT_EQ(
+      sentences(program),
+      Sentences{"bounds: op 0 (elementwise) refers to a lane, shape, operand, buffer or axis that does not exist"});
   program = Small{}.build();
   program.initial[0].tensor = TensorId{99};
   EXPECT_EQ(sentences(program),
-            Sentences{"bounds: an initial or final content refers to a buffer or tensor that is not there"});
+            Sentences{"bounds: an initial or final content refers to a buffer or tensor that does not exist"});
 }
 
 TEST(CheckProgram, FindsAContentOutsideItsTensor) {
@@ -263,7 +266,7 @@ TEST(CheckProgram, FindsASendThatNothingReceives) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {});
   EXPECT_EQ(sentences(small.build()), Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
-                                                "0 to rank 1, and likewise on every rank) meets no receive"});
+                                                "0 to rank 1, and likewise on every rank) has no matching receive"});
 }
 
 TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
@@ -293,7 +296,7 @@ TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
   small.exchange({small.row(small.own_shard, 0)}, {});
   small.exchange({}, {small.row(small.slots, 0)});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
+            Sentences{"deadlock: no rank can proceed: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
                       "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 0"});
 }
 
@@ -308,9 +311,10 @@ TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
   program.ops[position(receives)].where = {Relation::equal, 0, 1};
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
   ASSERT_EQ(gather, OpId{1});
-  EXPECT_EQ(sentences(program),
-            Sentences{"deadlock: nothing moves on: rank 0 in op 1 (collective) waits for op 1 (collective) of rank 1; "
-                      "rank 1 in op 0 (exchange) waits for op 2 (exchange) of rank 0"});
+  EXPECT_EQ(
+      sentences(program),
+      Sentences{"deadlock: no rank can proceed: rank 0 in op 1 (collective) waits for op 1 (collective) of rank 1; "
+                "rank 1 in op 0 (exchange) waits for op 2 (exchange) of rank 0"});
 }
 
 TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
@@ -321,7 +325,7 @@ TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
   builder.exchange({.send = {builder.whole(from)}, .receive = {}, .waits = {}});
   builder.exchange({.send = {}, .receive = {builder.whole(to)}, .waits = {}});
   EXPECT_EQ(sentences(std::move(builder).build()),
-            Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
+            Sentences{"deadlock: no rank can proceed: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
                       "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 2; "
                       "rank 2 in op 0 (exchange) waits for op 1 (exchange) of rank 3; "
                       "rank 3 in op 0 (exchange) waits for op 1 (exchange) of rank 4; and 2 more ranks"});
@@ -372,7 +376,7 @@ TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own at once"});
+            Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own simultaneously"});
 }
 
 TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
@@ -381,7 +385,7 @@ TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   const OpId placed = small.copy(small.row(small.own_shard, 0), other);
   small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.slots)}, {placed});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of slots at once"});
+            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of slots simultaneously"});
 }
 
 TEST(CheckProgram, SumsMayBeTakenInPlace) {
@@ -408,7 +412,7 @@ TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
   const Region other = small.row(small.slots, along(small.builder.mesh(), 0, 1));
   small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.slots)}, {other}, gemms);
   EXPECT_EQ(sentences(small.build()).front(),
-            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of slots at once");
+            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of slots simultaneously");
 }
 
 TEST(CheckProgram, FindsAnOverwriteOfTheInputOfAReduceScatterInPlace) {
@@ -441,7 +445,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
   small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {low});
   small.copy(low, high, {OpId{0}});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
+            Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three simultaneously"});
 }
 
 TEST(CheckProgram, ListsOneFindingPerKindAndOpAndCountsOtherRanks) {
@@ -470,14 +474,14 @@ TEST(CheckProgram, FindsAMissingContribution) {
   small.multiply(0, small.row(small.slots, 0));
   small.builder.finally(small.row(small.slots, 0), small.y, 0, 0);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of slots, where y[0] belongs"});
+            Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of slots instead of y[0]"});
 }
 
 TEST(CheckProgram, FindsAMissingFinalContent) {
   Small small;
   small.builder.finally(small.row(small.slots, 1), small.x, 1, 0);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: rank 0 ends with nothing in row 1 of slots, where x[1] belongs"});
+            Sentences{"contents: rank 0 ends with nothing in row 1 of slots instead of x[1]"});
 }
 
 TEST(CheckProgram, FindsAContributionCountedTwice) {
@@ -543,7 +547,7 @@ TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
   small.exchange({small.row(small.slots, 0)}, {small.row(small.own_shard, 0)}, {kept});
   small.builder.finally(small.row(small.own_shard, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own, where x[1] belongs"});
+            Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own instead of x[1]"});
 }
 
 TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
@@ -573,8 +577,7 @@ TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
   small.zero(small.row(small.slots, 0));
   small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 0)}}, small.row(small.spare, 0));
   small.builder.finally(small.row(small.spare, 0), small.y, 0, 0);
-  EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: rank 0 ends with zeros in row 0 of spare, where y[0] belongs"});
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: rank 0 ends with zeros in row 0 of spare instead of y[0]"});
 }
 
 /// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).
@@ -634,9 +637,10 @@ TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
   Nonlinear nonlinear;
   nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.buffer_a)},
                   nonlinear.builder.whole(nonlinear.out));
-  EXPECT_EQ(sentences(nonlinear.build()),
-            Sentences{"contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that "
-                      "the operation does not"});
+  EXPECT_EQ(
+      sentences(nonlinear.build()),
+      Sentences{
+          "contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that the operation does not apply"});
 }
 
 TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
@@ -728,14 +732,14 @@ TEST(CheckProgram, FindsAttentionThatMissesKeys) {
   Attending full(false);
   EXPECT_EQ(full.attend(0, 1, {full.row(0)}, false).attend(1, 1, full.every_row(), false).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] without key rows 1",
-                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+                       "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
 }
 
 TEST(CheckProgram, FindsKeysInTheWrongRow) {
   Attending swapped;
   EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 0",
-                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+                       "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
   Attending twice(false);
   EXPECT_EQ(twice.attend(0, 2, {twice.row(0), twice.row(1), twice.row(1)}, false).findings().front(),
             "contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 2");
@@ -744,8 +748,8 @@ TEST(CheckProgram, FindsKeysInTheWrongRow) {
 TEST(CheckProgram, FindsQueriesAtTheWrongPosition) {
   Attending late;
   EXPECT_EQ(late.attend(0, 1, late.every_row()).attend_as(0, 1, 1, late.every_row()).findings(),
-            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as with row 0",
-                       "contents: rank 0 ends with a wrong value in row 1 of out, where attended[1] belongs"}));
+            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as row 0",
+                       "contents: rank 0 ends with a wrong value in row 1 of out instead of attended[1]"}));
 }
 
 TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
@@ -771,14 +775,14 @@ TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
   Program program = std::move(attending.builder).build();
   program.ops[1].positions.count = 2;
   EXPECT_EQ(sentences(program),
-            Sentences{"bounds: op 1 (attention) refers to a lane, shape, operand, buffer or axis that is not there"});
+            Sentences{"bounds: op 1 (attention) refers to a lane, shape, operand, buffer or axis that does not exist"});
 }
 
 TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
   Attending full(false);
   EXPECT_EQ(full.attend(0, 2, full.every_row(), true).findings(),
-            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the operation does not",
-                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], unlike the operation",
+                       "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
 }
 
 TEST(CheckProgram, FindsAttentionWithSwappedBatchAndHeadDimensions) {
@@ -792,8 +796,7 @@ TEST(CheckProgram, FindsAttentionWithSwappedBatchAndHeadDimensions) {
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings[0].kind, FindingKind::bounds);
   EXPECT_EQ(report.findings[0].sentence,
-            "attention into attention takes q, k and v, sequences or heads from one dimension here and from another "
-            "there");
+            "attention ops into attention take q, k and v, sequences or heads from different dimensions");
 }
 
 // --- transposed factors ---------------------------------------------------------------------------------------------
@@ -843,18 +846,18 @@ TEST(CheckProgram, FindsAGradientOfDifferentTokens) {
   EXPECT_EQ(sentences(crossed.multiply(crossed.x_row(0), crossed.dy_row(1), crossed.out).build()),
             (Sentences{"contents: op 0 (gemm) on rank 0 multiplies x[0]^T by dy[1], which are different blocks of the "
                        "contraction",
-                       "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+                       "contents: rank 0 ends with a wrong value in row 0 of out instead of dw[0]"}));
 }
 
 TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
   Gradient half;
   EXPECT_EQ(sentences(half.multiply(half.x_row(1), half.dy_row(1), half.out).build()),
-            (Sentences{"contents: rank 0 ends with dw[0]{1} in row 0 of out, where dw[0] belongs"}));
+            (Sentences{"contents: rank 0 ends with dw[0]{1} in row 0 of out instead of dw[0]"}));
   Gradient twice;
   twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out);
   EXPECT_EQ(sentences(twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out, true).build()),
             (Sentences{"contents: op 1 (gemm) on rank 0 counts contribution 1 to dw[0] twice",
-                       "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+                       "contents: rank 0 ends with a wrong value in row 0 of out instead of dw[0]"}));
 }
 
 TEST(CheckProgram, FindsTheTransposeOfAGemm) {
@@ -897,17 +900,17 @@ TEST(ProveGenerated, RefusesAScheduleTooLargeToProveWithoutCallingItWrong) {
   const StrategyOptions balanced{.slices = 1, .attention = AttentionCut::zigzag};
   EXPECT_EQ(refusal(Scope::attention, 64, "sliced", balanced), "");
   EXPECT_EQ(refusal(Scope::attention, 512, "sliced", balanced),
-            "sliced (k=1, zig-zag) attention on 512 ranks is too much to prove, more than 134217728 blocks; choose "
+            "sliced (k=1, zig-zag) attention on 512 ranks is too large to prove: more than 134217728 blocks; choose "
             "fewer ranks");
-  EXPECT_EQ(refusal(Scope::data_parallel, 1024, "sliced", {.slices = 8}),
-            "sliced (k=8) data_parallel on 1024 ranks is too much to prove, more than 536870912 blocks; choose fewer "
-            "ranks");
+  EXPECT_EQ(
+      refusal(Scope::data_parallel, 1024, "sliced", {.slices = 8}),
+      "sliced (k=8) data_parallel on 1024 ranks is too large to prove: more than 536870912 blocks; choose fewer ranks");
 }
 
 TEST(ProveGenerated, RefusesAProgramTooLargeForMemory) {
   EXPECT_EQ(refusal(Scope::attention, 1024, "commfuse",
                     {.sub_slices = 4, .form = Form::ring, .lanes = 2, .attention = AttentionCut::zigzag}),
-            "commfuse (ring, m=4, 2 lanes, zig-zag) attention on 1024 ranks takes more than 2097152 pieces of buffers; "
+            "commfuse (ring, m=4, 2 lanes, zig-zag) attention on 1024 ranks needs more than 2097152 buffer regions; "
             "choose fewer ranks");
 }
 

@@ -185,7 +185,7 @@ TEST(MutationReport, ListsSurvivorsWithReasons) {
   EXPECT_EQ(fates, (std::vector<std::string>{
                        "op 1 (gemm): after op 2: equivalent same sums", "op 2 (gemm): after op 3: survived ",
                        "op 3 (elementwise): output 0, region 0: y instead of spare: equivalent same values",
-                       "op 3 (elementwise): left out: survived "}));
+                       "op 3 (elementwise): removed: survived "}));
   EXPECT_EQ(report.count(Fate::survived), 2);
   EXPECT_EQ(report.count(MutationKind::removal, Fate::survived), 1);
   EXPECT_EQ(report.count(MutationKind::order, Fate::equivalent), 1);
@@ -279,7 +279,7 @@ TEST(Mutations, IncludeEveryPossibleMutationOfAnOp) {
           "buffer, op 0 (exchange): input 0, region 0: to instead of from",
           "position, op 0 (exchange): output 0, region 0, row +1",
           "position, op 0 (exchange): output 0, region 0, row -1",
-          "buffer, op 0 (exchange): output 0, region 0: from instead of to", "removal, op 0 (exchange): left out"}));
+          "buffer, op 0 (exchange): output 0, region 0: from instead of to", "removal, op 0 (exchange): removed"}));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST(RemoteHazards, ARingOfPushesNeedsACreditBeforeTheNextIteration) {
   EXPECT_EQ(sentences.front(),
             "op 2 (exchange) on rank 3 of the next iteration writes row 2 of gathered of rank 0 while op 3 (exchange) "
             "on rank "
-            "0 may still be reading it; order them by a credit");
+            "0 may still be reading it; order them with a credit");
 }
 
 TEST(RemoteHazards, ARingOfRendezvousNeedsNoCredit) {
@@ -95,7 +95,7 @@ TEST(RemoteHazards, PulledDataMayNotBeOverwrittenBeforeThePullersCredit) {
   EXPECT_EQ(
       sentences.front(),
       "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of gathered of rank 0 while op 1 (exchange) on "
-      "rank 1 may still be reading it; order them by a credit");
+      "rank 1 may still be reading it; order them with a credit");
   EXPECT_EQ(check_both_ways(ring(2, Protocol::pull, true)), std::vector<std::string>{});
   EXPECT_EQ(check_both_ways(ring(5, Protocol::pull, true)), std::vector<std::string>{});
 }
@@ -162,7 +162,7 @@ TEST(RemoteHazards, AProgramTooLargeToProveIsReportedAsAFinding) {
   const std::optional<CheckReport> report = check_one_rank(ring(4096, Protocol::push, true));
   ASSERT_TRUE(report && !report->ok());
   EXPECT_EQ(report->findings.front().sentence,
-            "4097 ops on 4096 ranks are too many to prove pushes and pulls among them; use fewer ranks");
+            "4097 ops on 4096 ranks are too many to prove the order of their pushes and pulls; use fewer ranks");
 }
 
 }  // namespace

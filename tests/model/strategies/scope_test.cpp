@@ -161,9 +161,10 @@ TEST(Scope, TokensThatDoNotDivideIntoBlocksAreUserErrors) {
     bind_sizes(program, quantities_of(llama, {.seq = 1000}));
     FAIL() << "1000 tokens were cut into 64 blocks";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "1000 tokens cannot be cut into 64 equal blocks, as sliced (k=8) gate_up does; choose a multiple of "
-                 "64, such as 960 or 1024");
+    EXPECT_STREQ(
+        error.what(),
+        "1000 tokens cannot be cut into 64 equal blocks, as sliced (k=8) gate_up requires; choose a multiple of "
+        "64, such as 960 or 1024");
   }
 }
 

@@ -158,7 +158,7 @@ inline std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std:
   for_each_task(GoalTask::Kind::recv, [&](std::size_t rank, std::size_t index, const GoalTask& task) {
     const auto send = sends.find(Channel{static_cast<std::size_t>(task.peer), rank, task.tag});
     if (send == sends.end() || send->second.second != task.amount) {
-      throw std::runtime_error("a recv has no send of its size");
+      throw std::runtime_error("a recv has no matching send of its size");
     }
     pairs[{static_cast<std::size_t>(task.peer), send->second.first}] = {rank, index};
     sends.erase(send);

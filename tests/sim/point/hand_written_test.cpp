@@ -187,9 +187,10 @@ TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
 TEST_F(HandWrittenTest, ADimensionThatDoesNotDivideIsNamedWithTheRemedy) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 63}});
   EXPECT_EQ(message_of([&] { sizes_at(file, point(Scope::mlp, 2)); }),
-            "63 experts cannot be cut into 2 equal blocks, as own does; choose a multiple of 2, such as 62 or 64");
-  EXPECT_EQ(message_of([&] { sizes_at(file, point(Scope::mlp, 2, 4095)); }),
-            "4095 tokens cannot be cut into 2 equal blocks, as own does; choose a multiple of 2, such as 4094 or 4096");
+            "63 experts cannot be cut into 2 equal blocks, as own requires; choose a multiple of 2, such as 62 or 64");
+  EXPECT_EQ(
+      message_of([&] { sizes_at(file, point(Scope::mlp, 2, 4095)); }),
+      "4095 tokens cannot be cut into 2 equal blocks, as own requires; choose a multiple of 2, such as 4094 or 4096");
 }
 
 TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {

@@ -69,7 +69,7 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
   ASSERT_EQ(tuning.left_out.size(), 1U);
   EXPECT_EQ(tuning.left_out.front().strategy->name, "sliced");
   EXPECT_EQ(tuning.left_out.front().reason,
-            "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv does; choose 16 or a multiple of it");
+            "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires; choose 16 or a multiple of it");
 }
 
 TEST_F(TuneTest, BreaksTiesByLessMemory) {

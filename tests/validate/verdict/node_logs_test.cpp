@@ -134,7 +134,7 @@ TEST_F(NodeLogsTest, NamesFilesThatAreNotLogsAndReadsTheRest) {
       read({file("a.txt", "hello\n"), "/nowhere/b.txt", file("c.txt", log_of("all_reduce", {"n", "n"}, two_rows))});
   EXPECT_EQ(logs.nodes.size(), 1U);
   ASSERT_EQ(logs.unread.size(), 2U);
-  EXPECT_NE(logs.unread[0].find("a.txt: has no rows of nccl-tests; give what one of its programs printed"),
+  EXPECT_NE(logs.unread[0].find("a.txt: has no rows of nccl-tests; give the output of one of its programs"),
             std::string::npos);
   EXPECT_NE(logs.unread[1].find("/nowhere/b.txt: cannot be read"), std::string::npos);
 }
