@@ -70,11 +70,11 @@ async function startAnswer() {
   const place = engine._malloc(question.length);
   engine.HEAPU8.set(question, place);
   const from = engine._commfuse_ask(place) >>> 0;
-  const said = JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, engine.HEAPU8.indexOf(0, from))));
-  if (typeof said.error === "string") {
-    throw new Error(`the engine did not start: ${said.error}`);
+  const reply = JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, engine.HEAPU8.indexOf(0, from))));
+  if (typeof reply.error === "string") {
+    throw new Error(`the engine did not start: ${reply.error}`);
   }
-  return JSON.stringify(said.answer ?? said);
+  return JSON.stringify(reply.answer ?? reply);
 }
 
 // Plain text, which is read as soon as the page starts, so that the worker starts before anything is unpacked.

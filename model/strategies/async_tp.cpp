@@ -8,7 +8,8 @@
 //             copy       |<- r+1  |<- r+2   |<- r+3   |           the pull of x[r+3] follows the GEMM of x[r+1]
 //
 //   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
-//             copy               |<- r-1   |<- r-2    |<- r-3   |    p[r+3] follows the first pull: one buffer a stream
+//             copy               |<- r-1   |<- r-2    |<- r-3   |    p[r+3] follows the first pull: one buffer per
+//             stream
 //
 // GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
 // min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
@@ -55,7 +56,7 @@ std::vector<OpId> pull_and_multiply(
                                         .inputs = {{builder.whole(stage.input)}},
                                         .out = {builder.whole(symmetric)},
                                         .waits = stage.ready});
-  std::vector<OpId> products{multiply(0, builder.whole(stage.input), {})};
+  std::vector<OpId> gemms{multiply(0, builder.whole(stage.input), {})};
   for (std::int32_t step = 1; step < stage.ranks; ++step) {
     const OpId pull = builder.exchange({.lane = copy_engine,
                                         .axis = stage.axis,
@@ -63,10 +64,10 @@ std::vector<OpId> pull_and_multiply(
                                         .send = {builder.whole(symmetric)},
                                         .receive = {pulled(step)},
                                         .wire = options.dtype,
-                                        .waits = {step == 1 ? put : products[static_cast<std::size_t>(step) - 2]}});
-    products.push_back(multiply(step, pulled(step), {pull}));
+                                        .waits = {step == 1 ? put : gemms[static_cast<std::size_t>(step) - 2]}});
+    gemms.push_back(multiply(step, pulled(step), {pull}));
   }
-  return products;
+  return gemms;
 }
 
 Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
@@ -106,7 +107,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
   const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// Returns the pull that precedes this step on the same stream, two steps earlier.
+  /// Returns the pull of two steps earlier, which precedes this step on the same stream.
   const auto stream = [&](std::int32_t step) {
     return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
@@ -149,7 +150,7 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
   const auto shard = [&](std::int32_t step) { return along(builder.mesh(), stage.axis, step); };
   const BufferId dy = stage.scratch("gathered", stage.ranks, stage.input);
   const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
-  const std::vector<OpId> products = pull_and_multiply(
+  const std::vector<OpId> gemms = pull_and_multiply(
       stage, options, symmetric, [&](std::int32_t step) { return builder.rows_of(dy, shard(step)); },
       [&](std::int32_t step, const Region& operand, const std::vector<OpId>& waits) {
         return builder.gemm({.a = {operand},
@@ -158,10 +159,10 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
                              .waits = waits,
                              .transpose_b = true});
       });
-  // The copy is on the stream of the last GEMM but one, so it runs concurrently with the last GEMM.
-  const OpId copied = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
+  // The copy is on the stream of the second-to-last GEMM, so it runs concurrently with the last GEMM.
+  const OpId copied = copy_own_shard(stage, stage.input, dy, {gemms[gemms.size() - 2]});
   whole_gradient(stage, stage.saved, dy, {copied});
-  return {products.back()};
+  return {gemms.back()};
 }
 
 }  // namespace

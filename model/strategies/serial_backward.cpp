@@ -4,8 +4,8 @@
 //   ag_gemm_backward   comm     |ag x|        |rs dx|            compute  |    |dx partial|     |dw|
 //   gemm_rs_backward   comm     |ag dy|                          compute  |     |dx|dw|
 //
-// Makespan of the first: the gather (none if x was saved gathered) + c + the scatter + w. Makespan of the second: the
-// gather + c + w. One rank takes c + w.
+// Let c and w be the times of the GEMMs of dx and dw. Makespan of ag_gemm_backward: the gather (none if the gathered x
+// was saved) + c + the scatter + w. Makespan of gemm_rs_backward: the gather + c + w. One rank takes c + w.
 #include "model/strategies/strategies.h"
 #include "model/strategies/whole_backward.h"
 

@@ -35,11 +35,11 @@ namespace commfuse {
 
 namespace {
 
-// Slices of several shards are read in place (strided), or first copied together.
+// GEMMs read slices of several shards in place (strided), or slices are first made contiguous (copied).
 constexpr std::array<std::string_view, 2> shuffle_words{"strided", "copied"};
 constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
                                                  .flag = "shuffles",
-                                                 .doc = "sliced: read slices in place (strided), or copied first",
+                                                 .doc = "sliced: read slices in place (strided), or copy them first",
                                                  .column = "sliced: strided or copied slices",
                                                  .example = "copied",
                                                  .noun = "way",

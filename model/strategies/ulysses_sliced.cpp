@@ -10,8 +10,8 @@
 //
 // With one slice's GEMM q, attention a, out-projection o and all-to-all r, gemm_a2a takes q + (k-1) max(q, r) + r.
 // For attention_a2a, E(0) = k a and E(i) = max(E(i-1), A(i-1)) + o with A(i) = max((i+1) a, A(i-1)) + r; the makespan
-// is E(k). Attention of all queries at once precedes aa0: A(i) = k a + (i+1) r. One rank has nothing to hide and slices
-// nothing.
+// is E(k). If one op computes the attention of all queries, it precedes aa0: A(i) = k a + (i+1) r. One rank has nothing
+// to hide and slices nothing.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"

@@ -153,8 +153,8 @@ std::string at_place(const std::string& path, YamlPlace place, std::string_view 
 YamlDocument parse_yaml(const std::string& path, const std::string& text) {
   YamlDocument document;
   document.path = path;
-  document.nodes.reserve(text.size() /
-                         8);  // A short `key: 1` line is one node; this avoids moving a hundred thousand nodes.
+  // A short `key: 1` line is one node; reserving space avoids moving a hundred thousand nodes.
+  document.nodes.reserve(text.size() / 8);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);

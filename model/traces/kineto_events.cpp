@@ -105,9 +105,9 @@ void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
                       return callback(depth, what, parsed);
                     });
   } catch (const json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: is not a whole trace of PyTorch's profiler; export it again", path.string(),
-                                  characters.places().place(error.byte)));
-  } catch (const json::exception&) {  // a number that no double can hold
+    throw ConfigError(fmt::format("{}:{}: is not a complete trace of PyTorch's profiler; export it again",
+                                  path.string(), characters.places().place(error.byte)));
+  } catch (const json::exception&) {  // a number outside the range of double
     throw ConfigError(fmt::format("{}:{}: a number is out of range; export the trace again", path.string(),
                                   characters.places().last()));
   }

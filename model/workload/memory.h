@@ -44,7 +44,7 @@ struct StepMemory {
 /// pytorch/module/linear.py: only the quantized input is saved, by row or by column). So the 4 h in front of a part
 /// become 3 h, the 4 ffn of the MLP become 3 ffn (gated: the 6 ffn become 5 ffn), and the 2 h of an expert's input
 /// become h. Values that two kernels read in different widths are kept twice: the output of a fused core (H d more),
-/// and the input of shared experts beside the input of the router. torchao's float8 layers, which keep inputs in 16
+/// and the input of shared experts, which the router reads in 16 bits. torchao's float8 layers, which keep inputs in 16
 /// bits, are not covered.
 Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
 
@@ -70,8 +70,8 @@ std::vector<StageParameters> parameters_by_stage(const Transformer& model, const
 /// one, else in the plan's `dtype`.
 Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
-/// Returns how many parameters of a stage on one GPU belong to routed experts. Each of these has replicas / expert
-/// ranks copies; all other parameters have `replicas` copies.
+/// Returns how many parameters of a stage on one GPU belong to routed experts. With e expert ranks, each of these
+/// parameters has replicas / e copies; all other parameters have `replicas` copies.
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Returns the memory of a stage in mixed precision (Rajbhandari et al. 2020, section 3.1): weights and gradients in

@@ -134,7 +134,7 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/// Calls `call` once, when there has been no request for this long.
+/// Returns a function that requests `call`; `call` runs once no request has come for this long.
 function afterRest(milliseconds, call) {
   let timer = 0;
   return () => {

@@ -27,7 +27,7 @@ function implementationWords(name, row = null) {
   return [
     `${name}: ${known?.words ?? "an implementation"}`,
     known?.implements ? `It runs the schedule of ${known.implements}.` : "",
-    row?.held_back ? `Beside ideal kernels it loses time to ${costsOf(row)}.` : "",
+    row?.held_back ? `Compared with ideal kernels, it loses time to ${costsOf(row)}.` : "",
     gpus ? `Nobody measured it on GPUs such as ${gpus}.` : "",
   ]
     .filter(Boolean)
@@ -151,19 +151,19 @@ function beyondSentence(rows) {
 /// Returns the sentence below the control's list.
 function asSaid(rows) {
   if (!hasImplementations()) {
-    return "Whole models have none: choose a part of a layer under What runs.";
+    return "Whole models have no implementations: choose a part of a layer under What runs.";
   }
   const text = setting("as");
   const real = (rows ?? []).filter(isImplementation).length;
   if (text === state.presets.as) {
-    return "What ideal kernels would take. Choose implementations to see kernels you can get.";
+    return "Times of ideal kernels. Choose implementations to see kernels you can get.";
   }
   if (text === "all") {
     return rows && !withImplementations(rows)
-      ? "None of them runs this: ideal schedules are shown. They cover qkv, out_proj, gate_up, down and mlp."
-      : `${real > 0 ? `${real} run` : "All that run"} here, beside serial and ideal kernels.`;
+      ? "No implementation runs this, so ideal schedules are shown. Implementations cover qkv, out_proj, gate_up, down and mlp."
+      : `${real > 0 ? `${real} run` : "All that run"} here, next to serial and ideal kernels.`;
   }
-  return implementationOf(text)?.words ?? "as the link names them";
+  return implementationOf(text)?.words ?? "named by the link";
 }
 
 const AS_CHOICES = [

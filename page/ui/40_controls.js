@@ -113,7 +113,7 @@ function listField(key, name, groups, more = null) {
   const place = element("div", { class: "field" }, element("label", { for: select.id }, name), select, words, more);
   const known = new Map(groups.flatMap(([, list]) => list.map((one) => [one.name, one])));
   const own = () =>
-    kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, on this page alone" }));
+    kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, only on this page" }));
   const fill = () => {
     const mine = own();
     mine.forEach((one) => known.set(one.name, one));
@@ -171,7 +171,7 @@ function shareButtons(command) {
     writeHash();
     copy(location.href, link);
     if (location.protocol === "file:") {
-      say("The link leads to a file of this computer: send the file too, and open it with the part after the #.");
+      say("The link points to a file on this computer: send the file as well, and open it with the part after the #.");
     }
   });
   return [link, line];
@@ -282,19 +282,20 @@ function showControls() {
   }
 }
 
-/// Applies a change by the user. A number of ranks that another machine does not have becomes its largest number.
+/// Applies a change by the user. If a new machine has fewer GPUs than ranks, the ranks become the largest power of two
+/// that it has.
 function change(changes) {
   const settings = { ...state.settings, ...changes };
-  let told = "";
+  let notice = "";
   if (changes.hardware && changes.ranks === undefined) {
     const gpus = gpusOf(facts.hardware.get(changes.hardware));
     if (Number(setting("ranks")) > gpus) {
       settings.ranks = String(2 ** Math.floor(Math.log2(gpus)));
-      told = `${changes.hardware} has ${gpus} GPUs, so the ranks are ${settings.ranks} now.`;
+      notice = `${changes.hardware} has ${gpus} GPUs, so the ranks are ${settings.ranks} now.`;
     }
   }
   state.settings = settings;
-  say(told);
+  say(notice);
   showControls();
   live.ask();
 }

@@ -111,7 +111,7 @@ const SCOPE_WORDS = {
 };
 const scopeWords = (scope) => `, for ${SCOPE_WORDS[scope] ?? scope.replaceAll("_", " ")}`;
 
-const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
+const PROVENANCES = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
@@ -129,14 +129,14 @@ function unfitSentence(rows) {
   const need = Math.max(...unfit.map((row) => row.memory_gb ?? 0), 0);
   const size = unfit[0]?.capacity_gb ? `needs ${need.toFixed(1)}${NARROW}GB and has ${unfit[0].capacity_gb.toFixed(1)}${NARROW}GB` : "does not hold this model";
   const which = able.length > 0 ? ` (${listed(unfit.map((row) => row.strategy))})` : "";
-  return said ? `${said.replace(OUT_OF_MEMORY, "This does not fit the memory: ")}.` : unfit.length > 0 ? `This does not fit the memory${which}: the fullest GPU ${size}.` : "";
+  return said ? `${said.replace(OUT_OF_MEMORY, "This does not fit in memory: ")}.` : unfit.length > 0 ? `This does not fit in memory${which}: the fullest GPU ${size}.` : "";
 }
 
 function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
   const best = bestOf(rows);
   const error = best && errorOf(best);
-  const leans = best?.leans_on?.split("+").map((one) => LEANINGS[one] ?? one);
+  const leans = best?.leans_on?.split("+").map((one) => PROVENANCES[one] ?? one);
   const unit = best && timeUnit(timeOf(best));
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
@@ -172,7 +172,7 @@ function stepLegend(rows) {
   const known = STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined));
   return known.length > 0
     ? known.map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])
-    : [["essential", "time; its parts are known for training steps and parts of a layer"]];
+    : [["essential", "time; only training steps and parts of a layer show its parts"]];
 }
 
 /// Returns [name, look, microseconds] for the parts of a row. Exposed time is split into head, bubble and tail if the
@@ -263,11 +263,11 @@ class Results {
       .join(", ");
     bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${said ? `, of which ${said}` : ""}`);
     bar.title = said;
-    let room = 100; // A bar that is longer than the axis ends at the edge.
+    let space = 100; // A bar that is longer than the axis ends at the edge.
     bar.classList.toggle("cut", timeOf(row) > end * 1.001);
     for (const [name, look, us] of parts.length > 0 ? parts : [["time", "essential", timeOf(row)]]) {
-      const wide = Math.min(Math.max((us / end) * 97, 0), room);
-      room -= wide;
+      const wide = Math.min(Math.max((us / end) * 97, 0), space);
+      space -= wide;
       if (wide > 0) {
         const piece = element("span", { class: ["head", "bubble", "tail", "exposed"].includes(look) ? `hatched c-${look}` : `c-${look}` });
         piece.dataset.part = name;

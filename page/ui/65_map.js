@@ -52,7 +52,7 @@ class WinnersMap {
       );
   }
 
-  /// Returns links half and twice as fast, which no cell shows.
+  /// Returns the settings for links half and twice as fast, which no cell shows.
   rates() {
     return ["link_bandwidth", "network_bandwidth"].flatMap((key) => {
       const times = /^x([\d.]+)$/.exec(setting(key));
@@ -70,7 +70,7 @@ class WinnersMap {
   }
 
   keyOf(cell) {
-    return JSON.stringify(asked(cell));
+    return JSON.stringify(engineSettings(cell));
   }
 
   /// Returns the points that the line below the verdict needs: other tokens, other ranks, other links.
@@ -109,7 +109,7 @@ class WinnersMap {
       }
       let said;
       try {
-        const settings = asked(cell);
+        const settings = engineSettings(cell);
         said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings, timelines: false })).json), settings);
       } catch (error) {
         if (error.ended) {
@@ -172,7 +172,7 @@ class WinnersMap {
         "p",
         { class: "note" },
         `Does overlap pay? Tokens across, ranks down; each cell names ${named}. ` +
-          "Percentages are against the schedule without overlap. Choose a cell to go there.",
+          "Percentages are relative to the schedule without overlap. Choose a cell to go there.",
       ),
       scrollRegion("Map of winners", element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
       element("ul", { class: "legend" }, ...entries),

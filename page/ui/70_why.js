@@ -108,7 +108,7 @@ function whySentence(x, y, a, b, differences, unit) {
     gap === 0
       ? `${a} and ${b} take the same time`
       : `${a} takes ${amount(gap)} ${gap < 0 ? "less" : "more"} than ${b} (${percent(Math.abs(gap) / y.makespan_us)})`;
-  return `${lead}${helps.length > 0 ? `: ${listed(helps.map(one))}` : ""}${costs.length > 0 ? `, set against ${listed(costs.map(one))}` : ""}.`;
+  return `${lead}${helps.length > 0 ? `: ${listed(helps.map(one))}` : ""}${costs.length > 0 ? `, offset by ${listed(costs.map(one))}` : ""}.`;
 }
 
 /// Draws less time in green, to the left, and more time in orange, to the right.
@@ -185,7 +185,7 @@ function opTable(one, two, a, b, unit) {
 }
 
 /// Names a parameter, or the residual of a fit, inside a sentence.
-const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), residual of its fit$/, "what the fit of $1 leaves");
+const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), residual of its fit$/, "the residual of the fit of $1");
 
 /// Returns the largest uncertainties of the first schedule.
 function holdsOf(why, name) {
@@ -196,7 +196,7 @@ function holdsOf(why, name) {
         "tr",
         {},
         element("th", { scope: "row" }, holdName(hold.name)),
-        element("td", {}, hold.provenance ? (LEANINGS[hold.provenance] ?? hold.provenance) : "left by the fit"),
+        element("td", {}, hold.provenance ? (PROVENANCES[hold.provenance] ?? hold.provenance) : "residual of a fit"),
         element("td", {}, `\u00b1${percent(hold.standard_error)}`),
         element("td", {}, signedPercent(hold.effect)),
         element(
@@ -209,7 +209,7 @@ function holdsOf(why, name) {
   const head = element(
     "tr",
     {},
-    ...["Parameter", "Known from", "Error", "Time then", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)),
+    ...["Parameter", "Known from", "Error", "Time at +1\u03c3", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)),
   );
   return element(
     "div",
@@ -231,8 +231,8 @@ function dependsSentence([hold], name) {
   }
   const parameter = holdName(hold.name);
   const known = hold.provenance
-    ? `${LEANINGS[hold.provenance] ?? hold.provenance}, \u00b1${percent(hold.standard_error)}`
-    : parameter.startsWith("what the fit")
+    ? `${PROVENANCES[hold.provenance] ?? hold.provenance}, \u00b1${percent(hold.standard_error)}`
+    : parameter.startsWith("the residual")
       ? `\u00b1${percent(hold.standard_error)}`
       : `known to \u00b1${percent(hold.standard_error)} after the fit`;
   const way = hold.effect < 0 ? "shortens" : "lengthens";

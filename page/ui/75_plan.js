@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training run: GPUs, days and money. It has a worker of its own, which ends when the user cancels.
+// The training run: GPUs, days and money. It has a worker of its own, which is restarted when the user cancels.
 
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
-  ["gpus", "Kind of GPU", "as in h100; how many is what a plan finds"],
+  ["gpus", "Kind of GPU", "as in h100; the plan finds how many"],
   ["available", "GPUs available", "as in 1024; empty: 8,192, or one node without a network"],
   ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
@@ -34,7 +34,7 @@ class Plan {
     this.button = element("button", { type: "submit", class: "main", id: "plan-run" }, "Plan the run");
     this.cancel = element("button", { type: "button", hidden: true, id: "plan-cancel", onclick: () => this.stop("Cancelled.") }, "Cancel");
     this.progress = element("progress", { "aria-label": "Planning", hidden: true });
-    this.status = element("p", { class: "quiet", role: "status" }, "A plan tries thousands of layouts and takes some seconds.");
+    this.status = element("p", { class: "quiet", role: "status" }, "A plan tries thousands of layouts and takes a few seconds.");
     this.out = element("div");
     this.model = element(
       "select",
@@ -242,7 +242,7 @@ const planRefusal = (sentence) =>
 
 /// States what is simulated, and which losses are included.
 function countedSentences(best, { asked }) {
-  const ideal = "Simulated with ideal kernels: what implementations lose is not counted.";
+  const ideal = "Simulated with ideal kernels: the losses of implementations are not included.";
   const tokens = asked.batch * asked.seq;
   const together = tokens % 2 ** 20 === 0 ? `${tokens / 2 ** 20}M` : grouped(tokens);
   const step = `A step takes ${grouped(asked.batch)} sequences of ${count(asked.seq)} tokens (the global batch, ${together} tokens), in ${asked.dtype}.`;
@@ -250,7 +250,7 @@ function countedSentences(best, { asked }) {
   const failures = best && fails ? `about ${Number(best.failures.toPrecision(2))} failures of GPUs (each a restart of ${grouped(asked.restart_s)}${NARROW}s, and the work since the last checkpoint again)` : "";
   const saves = best && asked.checkpoint_s > 0 && best.checkpoint_every_s ? `a checkpoint of ${grouped(asked.checkpoint_s)}${NARROW}s every ${grouped(Math.round(best.checkpoint_every_s / 60))} minutes` : "";
   const counted = [failures, saves].filter(Boolean);
-  const lost = counted.length > 0 ? `Days and cost count ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are counted." : "";
+  const lost = counted.length > 0 ? `Days and cost include ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are included." : "";
   return [`${ideal} ${step}`, lost].filter(Boolean);
 }
 
@@ -352,7 +352,7 @@ function planChart(runs, plan, currency) {
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
   let last = -Infinity;
-  const roomy = (at) => at - last >= 34 && ((last = at), true); // room for a label next to the previous one
+  const roomy = (at) => at - last >= 34 && ((last = at), true); // space for a label next to the previous one
   steps(d0, d1).forEach((days) =>
     svg.append(
       line(x(days), 16, x(days), high - bottom, "rule"),
@@ -436,7 +436,7 @@ function planTable(runs, currency) {
     "div",
     {},
     scrollRegion("Every number of GPUs", element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))),
-    element("p", { class: "note", hidden: beaten === 0 }, "Left out: numbers that another one beats in both days and cost. ", all),
+    element("p", { class: "note", hidden: beaten === 0 }, "Not shown: numbers of GPUs that another number beats in both days and cost. ", all),
   );
 }
 

@@ -36,7 +36,7 @@ const live = {
     this.again = false;
     const begun = performance.now();
     this.slow = setTimeout(() => this.wait(), 600);
-    const settings = asked();
+    const settings = engineSettings();
     Promise.all([this.main.ask({ ask: "point", settings, timelines: true }), this.built]).then(
       ([answer]) => this.take(answer, settings, performance.now() - begun),
       (error) => this.refused(error, settings),
@@ -165,14 +165,14 @@ const live = {
     }
     const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
     const shared = withImplementations(this.rows)
-      ? "Most of \u00b1 is shared by all ideal schedules, so a difference between two of them is surer than a time. An implementation has an error of its own besides. "
+      ? "Most of \u00b1 is shared by all ideal schedules, so a difference between two of them is surer than a time. An implementation also has an error of its own. "
       : "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
     if (own) {
       return `${shared}p99: 99% of runs under the chosen jitter are no slower.`;
     }
     return shared + (this.p99.size > 0
       ? `p99: 99% of runs under usual jitter are no slower (${JITTER.samples} runs, all schedules with the same draws).`
-      : "p99 under jitter follows once you rest.");
+      : "p99 under jitter follows once the settings stay unchanged.");
   },
 
   /// Computes jitter, map and comparison of the point on the screen.
@@ -204,7 +204,7 @@ const live = {
     }
   },
 
-  /// Replaces parts that take a long time: says why they are missing, next to the button that computes them.
+  /// Replaces parts that take a long time by the reason why they are missing and a button that computes them.
   later(sentence) {
     const seconds = Math.ceil((page.answerMs / 1000) * 40); // about this many points
     const { turn } = this;
@@ -225,15 +225,15 @@ const live = {
     const { rows } = this;
     if (!wanted) {
       put("jitter-note", "");
-      parts.map.place.replaceChildren(this.later("This point takes long, so the map waits for you."));
-      parts.why.out.replaceChildren(this.later("This point takes long, so the comparison waits for you."));
+      parts.map.place.replaceChildren(this.later("This point takes a long time, so the map is computed only when you ask for it."));
+      parts.why.out.replaceChildren(this.later("This point takes a long time, so the comparison is computed only when you ask for it."));
       parts.why.out.classList.remove("stale-part");
       await parts.map.look(this.side, isStale);
       return;
     }
     await parts.map.look(this.side, isStale);
     if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
-      await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then(
+      await this.side.ask({ ask: "point", settings: engineSettings(JITTER), timelines: false }).then(
         (answer) => {
           if (!isStale()) {
             this.p99 = p99Of(JSON.parse(answer.json));
@@ -423,7 +423,7 @@ function startTabs() {
   }
 }
 
-/// Takes the user's files: the engine reads them and says what they are, or what is wrong with them.
+/// Passes the user's files to the engine, and shows what they are, or what is wrong with them.
 async function takeFiles(files) {
   for (const file of files) {
     if (file.size > 4e6) {
@@ -468,8 +468,8 @@ function readLocation() {
   knownHash = location.hash;
   return readHash(knownHash);
 }
-function showLocation(told) {
-  say(told);
+function showLocation(notice) {
+  say(notice);
   showControls();
   parts.guide.show();
   showTab();
@@ -486,9 +486,9 @@ function askFirst() {
   const start = JSON.parse(blockText("start")); // the engine's answer when the page was built
   facts.start = start;
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
-  const told = readLocation();
+  const notice = readLocation();
   live.ask();
-  return { start, told };
+  return { start, notice };
 }
 
 /// Fills a list with terms and their meanings.
@@ -496,7 +496,7 @@ function describe(id, entries) {
   $(id).replaceChildren(...entries.map(([term, words]) => element("div", {}, element("dt", {}, term), element("dd", {}, words))));
 }
 
-function buildPage({ start, told }) {
+function buildPage({ start, notice }) {
   buildControls(start);
   parts.timelines = new Timelines($("timelines"));
   parts.results = new Results();
@@ -513,7 +513,7 @@ function buildPage({ start, told }) {
     event.preventDefault(); // The fragment belongs to the state of the page.
     $("verdict").focus();
   });
-  showLocation(told);
+  showLocation(notice);
   startDrops();
   addEventListener("hashchange", () => {
     if (location.hash !== knownHash) {

@@ -18,7 +18,7 @@ export async function checkReal(page, checks) {
   checks.that(real.length > 5 && ideals.length > 5, "implementations stand beside ideal schedules");
   checks.that(await page.value('location.hash.endsWith("&as=all")'), "the link says so");
   checks.equal(await page.value(chosen), "all described here", "and the control");
-  checks.equal(await page.value(text("said-as")), `${real.length} run here, beside serial and ideal kernels.`, "with how many run");
+  checks.equal(await page.value(text("said-as")), `${real.length} run here, next to serial and ideal kernels.`, "with how many run");
   const by = less(1 - have.makespan_us / serial.makespan_us);
   const sure = `${Math.round(100 * have.beats_serial)}% sure to beat serial`;
   checks.equal(
@@ -128,7 +128,7 @@ export async function checkFromLink(page, checks, settled) {
   checks.that((await page.value(text("second"))).startsWith("No implementation described here runs this, so these are ideal kernels. "), "where none runs, that is said");
   await go("#scope=prefill&as=all&seq=4096", "commfusePage.live.whole");
   checks.equal(await page.value('document.getElementById("in-as").disabled'), true, "whole models have none");
-  checks.equal(await page.value(text("said-as")), "Whole models have none: choose a part of a layer under What runs.", "as the control says");
+  checks.equal(await page.value(text("said-as")), "Whole models have no implementations: choose a part of a layer under What runs.", "as the control says");
   checks.that((await page.value(text("second"))).startsWith("Whole models are simulated with ideal kernels. "), "and the verdict");
   checks.that(!(await page.value(text("command"))).includes("--as all"), "the engine is not asked for them");
   await go("", "commfusePage.live.rows.some((row) => row.implements)");
