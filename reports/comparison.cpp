@@ -51,7 +51,7 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
                            short_label(fastest, rows));
 }
 
-/// Formats the winner and its lead over up to three others; of more, over the next two and the slowest.
+/// Formats the winner and its lead over up to three other rows; if there are more, over the next two and the slowest.
 std::string lead_in_words(const PointVerdict& point, Rows rows) {
   constexpr std::size_t max_named = 3;
   const std::vector<const ResultRow*>& order = point.ranking;
@@ -132,7 +132,7 @@ std::string reach_in_words(const ResultRow& have, Rows rows) {
   return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
 }
 
-constexpr std::size_t max_ties = 4;  // kinds that are named
+constexpr std::size_t max_ties = 4;  // groups of tied strategies that a summary names
 
 }  // namespace
 

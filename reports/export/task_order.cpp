@@ -26,14 +26,14 @@ void sort_without_doubles(auto& values) {
 
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates) {
   sort_without_doubles(candidates);
-  std::vector<OpId> left;
+  std::vector<OpId> needed;
   for (const OpId candidate : candidates) {
     if (std::none_of(candidates.begin(), candidates.end(),
                      [&](OpId other) { return other != candidate && order.before(candidate, other); })) {
-      left.push_back(candidate);
+      needed.push_back(candidate);
     }
   }
-  return left;
+  return needed;
 }
 
 std::vector<std::int32_t> MemoryOrder::conflicts(const Operands& reads, const Operands& writes) const {

@@ -61,7 +61,7 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
       figure.legend.push_back({product.schedule, style.role});
     }
-    const std::string text = fmt::format("{}: {} of them, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
+    const std::string text = fmt::format("{}: {} times, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
                                          op_in_words(product.shape), product.count, intensity(product),
                                          rate(product) / tera, percent(rate(product) / roofline.peak.value));
     marks[place].points.push_back({intensity(product), rate(product) / tera});

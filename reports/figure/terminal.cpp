@@ -47,12 +47,12 @@ double share(const FigureAxis& axis, double value) {
   return axis.reversed ? 1.0 - part : part;
 }
 
-/// Cuts UTF-8 text to at most this many characters.
-std::string cut(const std::string& text, std::size_t at_most) {
+/// Returns the first `max_characters` characters of UTF-8 text.
+std::string cut(const std::string& text, std::size_t max_characters) {
   std::string kept;
   for (const char byte : text) {
     const bool begins = (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-    if (begins && characters(kept) == at_most) {
+    if (begins && characters(kept) == max_characters) {
       break;
     }
     kept += byte;
@@ -321,7 +321,7 @@ class Plot {
 }  // namespace
 
 std::string terminal_plot(const Figure& figure, const TerminalOptions& options) {
-  check(options.columns >= 40, "a plot in a terminal has 40 columns");
+  check(options.columns >= 40, "a plot in a terminal has at least 40 columns");
   return Plot(figure, options).write();
 }
 

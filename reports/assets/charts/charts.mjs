@@ -19,17 +19,17 @@ export function scaleOf(axis) {
   return { to, from };
 }
 
-/// True if the label of a tick is its value: names on an axis may be numbers too.
+/// Returns true if the label of a tick is its value; names on an axis may also be numbers.
 const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
 const LETTER = 6.4; // pixels, about
 
 /// Shortens a dotted name that is too long for two lines to its last part, which distinguishes it from its neighbours.
-function shortened(label, room) {
-  if (!Number.isFinite(room)) {
+function shortened(label, space) {
+  if (!Number.isFinite(space)) {
     return label;
   }
-  const most = Math.floor(room / LETTER);
+  const most = Math.floor(space / LETTER);
   if (label.length <= most) {
     return label;
   }
@@ -42,23 +42,23 @@ function shortened(label, room) {
 }
 
 /// Numbers on a linear axis get new ticks on zoom; names and logarithms keep theirs.
-function ticksOf(axis, scale, room) {
+function ticksOf(axis, scale, space) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
-    const stands = (end) => axis.ticks.some(([at]) => at === end); // The ends of an axis are seldom round numbers.
+    const isTick = (end) => axis.ticks.some(([at]) => at === end); // The ends of an axis are seldom round numbers.
     const formatter = (value) => String(Number(Number(value).toPrecision(6))).replace(/^-/, "\u2212");
-    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
+    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: isTick(axis.low), showMaxLabel: isTick(axis.high), formatter } };
   }
   const labels = new Map(axis.ticks.map(([at, label]) => [scale.to(at).toPrecision(9), label]));
   const customValues = axis.ticks.map(([at]) => scale.to(at));
   return {
     axisTick: { show: false, customValues },
-    axisLabel: { customValues, hideOverlap: room === null, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
+    axisLabel: { customValues, hideOverlap: space === null, ...(Number.isFinite(space) ? { width: space, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", space) },
   };
 }
 
-function axisOf(axis, name, scale, colours, room) {
-  const ticks = ticksOf(axis, scale, room);
+function axisOf(axis, name, scale, colours, space) {
+  const ticks = ticksOf(axis, scale, space);
   const title = axis.unit ? `${axis.label} (${axis.unit})` : axis.label;
   return {
     type: "value",

@@ -175,16 +175,16 @@ function texts(marks, scales, colours) {
 
 /// Returns series in the order of the marks; countOf() in tests/browser expects their number.
 export function seriesOf(figure, scales, colours) {
-  const all = [];
+  const series = [];
   for (let i = 0; i < figure.marks.length; ) {
     const { kind } = figure.marks[i];
-    const same = [];
+    const group = [];
     do {
-      same.push(figure.marks[i++]);
+      group.push(figure.marks[i++]);
     } while (["box", "cell", "text"].includes(kind) && i < figure.marks.length && figure.marks[i].kind === kind);
-    const one = { box: () => boxes(same, scales, colours), cell: () => cells(same, figure, colours), text: () => texts(same, scales, colours),
-      line: () => line(same[0], scales, colours), band: () => band(same[0], scales, colours), points: () => points(same[0], scales, colours) };
-    all.push(one[kind]());
+    const make = { box: () => boxes(group, scales, colours), cell: () => cells(group, figure, colours), text: () => texts(group, scales, colours),
+      line: () => line(group[0], scales, colours), band: () => band(group[0], scales, colours), points: () => points(group[0], scales, colours) };
+    series.push(make[kind]());
   }
-  return all;
+  return series;
 }

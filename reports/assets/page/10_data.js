@@ -142,10 +142,10 @@ function palette() {
     probe.append(one);
     return getComputedStyle(one)[property];
   };
-  const all = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
-  const fills = all((role) => colour(`cf-${role}`, "rect", "fill"));
-  const lines = all((role) => colour(`cf-line cf-line-${role}`, "path", "stroke"));
-  const texts = all((role) => colour(`cf-on-${role}`, "text", "fill"));
+  const byRole = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
+  const fills = byRole((role) => colour(`cf-${role}`, "rect", "fill"));
+  const lines = byRole((role) => colour(`cf-line cf-line-${role}`, "path", "stroke"));
+  const texts = byRole((role) => colour(`cf-on-${role}`, "text", "fill"));
   const colours = {
     ...fills,
     text: colour("", "text", "fill"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results as a table that sorts, filters and pages; its rows are columns of numbers and words, so it handles a
-// million.
+// All results as a table that sorts, filters and pages. Rows are stored as columns of numbers and words, so the table
+// handles a million rows.
 
 const PAGE = 25;
 
@@ -23,7 +23,7 @@ function numberIn(text) {
   return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()] : NaN;
 }
 
-/// Marks by the column `front`: 1 wins its point, 2 ties in front.
+/// Marks by the value of the column `front`: 1 wins its point, 2 ties for the first place.
 const MARKS = { 1: { sign: "\u25b8", word: "fastest: ", wins: true }, 2: { sign: "\u2248", word: "tie: " } };
 
 const compares = {
@@ -58,7 +58,7 @@ class ResultsTable {
     this.body = element("tbody");
     this.heads = this.columns.map((column) => this.headOf(column));
     const head = element("thead", {}, element("tr", {}, ...this.heads));
-    this.before = button("\u2039 Back", "Page before", () => this.turn(-1));
+    this.before = button("\u2039 Back", "Previous page", () => this.turn(-1));
     this.next = button("Next \u203a", "Next page", () => this.turn(1));
     place.replaceChildren(
       element("div", { class: "tools table-tools" }, element("label", {}, "Filter ", this.filterBox), this.count, this.before, this.next,
@@ -75,7 +75,7 @@ class ResultsTable {
     return element("th", { scope: "col", class: classes, "aria-sort": "none" }, sorter, ...unit);
   }
 
-  /// NaN: the row has no such value.
+  /// Returns the value in a column; NaN if the row has none.
   value(column, row) {
     return column.words ? column.words[column.data[row]] : column.data[row];
   }
@@ -164,7 +164,7 @@ class ResultsTable {
     const last = Math.min(first + PAGE, this.rows.length);
     this.before.disabled = this.page === 0;
     this.next.disabled = this.page + 1 >= pages;
-    this.count.textContent = this.rows.length === 0 ? "no row" : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
+    this.count.textContent = this.rows.length === 0 ? "no rows" : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
     this.body.replaceChildren(...Array.from(this.rows.subarray(first, last), (row) => this.rowOf(row)));
   }
   rowOf(row) {
@@ -194,8 +194,8 @@ async function fillTable(place) {
   }
 }
 
-/// Unpacks the rows, of which there may be many, when the table comes near the screen. Removes the rows that the table
-/// replaces at once, and reserves its room, so that nothing below moves when it appears.
+/// Unpacks the rows, which may be many, when the table comes near the screen. Removes the rows that the table replaces
+/// immediately, and reserves the table's space, so that nothing below moves when the table appears.
 function startTable() {
   const place = document.getElementById("all-rows");
   const packed = document.getElementById("block-rows");
