@@ -122,7 +122,7 @@ FittedTable::Layout FittedTable::layout() const {
     if (layout.shown.empty() || columns_[layout.shown[last]].expendable == 0) {
       return layout;
     }
-    layout.left_out.push_back(layout.shown[last]);
+    layout.dropped.push_back(layout.shown[last]);
     layout.shown.erase(layout.shown.begin() + static_cast<std::ptrdiff_t>(last));
   }
 }
@@ -163,9 +163,9 @@ void FittedTable::write(const TableNotes& notes, const std::function<void(const 
       lines.clear();
     }
   }
-  if (!layout.left_out.empty()) {
+  if (!layout.dropped.empty()) {
     std::string names;
-    for (const std::size_t column : layout.left_out) {
+    for (const std::size_t column : layout.dropped) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", columns_[column].name);
     }
     lines += "\n" + wrapped(fmt::format("Not shown for lack of width: {}{}", names, notes.below), "", "  ", width_);

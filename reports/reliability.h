@@ -22,8 +22,8 @@ void add_reliability(nlohmann::ordered_json& object, std::span<const TableScore>
 /// residual. States it if no fit read a table. With fewer than least_rows_for_residual rows the residual stays.
 std::string residuals_table(std::span<const TableScore> scores);
 
-/// Returns the same as an array: `machine`, `key`, `residual`, `new_residual` and `new_by_limit` (null: too few rows),
-/// `by_limit`, `read`, `read_by_limit`, `held_out` and shares as fractions.
+/// Returns the residuals of residuals_table() as a JSON array: `machine`, `key`, `residual`, `new_residual` and
+/// `new_by_limit` (null: too few rows), `by_limit`, `read`, `read_by_limit`, `held_out` and shares as fractions.
 std::string residuals_json(std::span<const TableScore> scores);
 
 /// Returns sections of docs/accuracy.md.

@@ -4,7 +4,7 @@
 
 /// Meanings of columns and parts, by name.
 const WORDS = {
-  Time: "Predicted time of the rank that ends last.",
+  Time: "Predicted time of the rank that finishes last.",
   "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
   Fastest: "Probability that this schedule is faster than the fastest of the others. The sum over all schedules may differ from 100%.",
   "vs serial": "How much more (+) or less (\u2212) time than serial, or than the fastest schedule without overlap.",

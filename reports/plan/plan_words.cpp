@@ -109,16 +109,16 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
     return {};
   }
   constexpr std::size_t max_named = 4;
-  const auto sought = [&](const CapacityRun& candidate) {
+  const auto objective = [&](const CapacityRun& candidate) {
     return plan.deadline_days ? candidate.cost.value : candidate.days.value;
   };
   std::vector<std::string> names;
-  double least = sought(run);
-  double largest = sought(run);
+  double least = objective(run);
+  double largest = objective(run);
   for (const RunPlace& place : plan.ties) {
     const CapacityRun& other = plan.kinds[place.kind].runs[place.run];
-    least = std::min(least, sought(other));
-    largest = std::max(largest, sought(other));
+    least = std::min(least, objective(other));
+    largest = std::max(largest, objective(other));
     if (names.size() < max_named) {
       names.push_back(fmt::format("{} {}", other.gpus, other.kind));
     }
@@ -311,11 +311,11 @@ std::string plan_reasons(const CapacityPlan& plan) {
     }
     return text;
   }
-  std::string others = against_schedules(plan) + against_kinds(plan, *kind->best());
-  others.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(others.front())));
+  std::string comparisons = against_schedules(plan) + against_kinds(plan, *kind->best());
+  comparisons.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(comparisons.front())));
   const std::string schedules = schedules_in_words(plan, *kind);
   return fmt::format("Layout: {}{}{}. {}.{}", layout_in_words(kind->best()->layout), schedules.empty() ? "" : ",",
-                     schedules, others, ties_sentence(plan, *kind->best()));
+                     schedules, comparisons, ties_sentence(plan, *kind->best()));
 }
 
 std::string plan_verdict(const CapacityPlan& plan) {
