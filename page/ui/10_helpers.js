@@ -59,9 +59,9 @@ function count(number) {
 
 /// Turns "8K" into "8192". Text that is not a count is returned unchanged.
 function plainCount(text) {
-  const found = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
-  const value = found && Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()];
-  return found && Number.isInteger(value) ? String(value) : String(text).trim();
+  const match = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
+  const value = match && Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()];
+  return match && Number.isInteger(value) ? String(value) : String(text).trim();
 }
 
 /// Microseconds below 10 ms, milliseconds below 10 s, then seconds: one unit for all times that are shown together.

@@ -37,7 +37,7 @@ const unreadable = (text) => decodeURIComponent(text.replaceAll("+", " "));
 function linkHash() {
   const parts = [];
   const known = Object.keys(state.presets);
-  for (const key of [...ALWAYS_IN_LINK.filter((one) => known.includes(one)), ...known.filter((one) => !ALWAYS_IN_LINK.includes(one))]) {
+  for (const key of [...ALWAYS_IN_LINK.filter((name) => known.includes(name)), ...known.filter((name) => !ALWAYS_IN_LINK.includes(name))]) {
     if (ALWAYS_IN_LINK.includes(key) || setting(key) !== state.presets[key]) {
       parts.push([key, setting(key)]);
     }
@@ -58,7 +58,7 @@ function linkHash() {
 /// Returns the names in a link's view setting that this page has; "" if it has none of them.
 function knownView(key, text) {
   const { strategies = [], implementations = [] } = facts.start ?? {};
-  const names = [...strategies.map((one) => one.name), ...implementations.map((one) => AS + one.name)];
+  const names = [...strategies.map((strategy) => strategy.name), ...implementations.map((implementation) => AS + implementation.name)];
   const kept = text.split(",").filter((name) => names.includes(name));
   return {
     tab: () => (text === "plan" ? text : ""),

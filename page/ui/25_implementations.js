@@ -14,8 +14,8 @@ const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(ro
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
 
 /// Whole models have no implementations.
-const hasImplementations = () => !facts.start?.scopes.some((one) => one.whole && one.name === setting("scope"));
-const implementationOf = (name) => facts.start?.implementations?.find((one) => one.name === name);
+const hasImplementations = () => !facts.start?.scopes.some((scope) => scope.whole && scope.name === setting("scope"));
+const implementationOf = (name) => facts.start?.implementations?.find((implementation) => implementation.name === name);
 const unmeasuredIn = (row) => /nobody measured \S+ on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
 /// Turns "its GEMM 173 us, its cost per call 30 us" into a part of a sentence.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
@@ -95,12 +95,12 @@ function havingOf(rows) {
   const clear =
     Math.max(times, 1 / times) - 1 > winDifference() &&
     (sureness ?? 1) >= surelyBeats();
-  const one = rows.filter(isImplementation).length === 1;
+  const isSingle = rows.filter(isImplementation).length === 1;
   const fastest = fastestOf(rows.filter(isImplementation));
-  return { have, fastest, serial, times, sureness, one, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
+  return { have, fastest, serial, times, sureness, isSingle, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
 }
 
-function havingHeadline({ have, times, sureness, one, pay }) {
+function havingHeadline({ have, times, sureness, isSingle, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
   const what = times < 1 ? "to beat serial" : "that serial is faster";
   const surely = sureness === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(sureness)} ${what})`;
@@ -109,7 +109,7 @@ function havingHeadline({ have, times, sureness, one, pay }) {
     loses: "Overlap does not pay with kernels you can get",
     unclear: "Too close to call",
   };
-  return `${leads[pay]}: ${have.strategy}${pay === "pays" || one ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
+  return `${leads[pay]}: ${have.strategy}${pay === "pays" || isSingle ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
 }
 
 /// Describes a faster implementation that the headline omits because it may not beat serial.
@@ -143,9 +143,9 @@ function idealsOnly(rows) {
 function beyondSentence(rows) {
   const gpus = rows.map(unmeasuredIn).find(Boolean);
   const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
-  const all = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
-  const others = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
-  return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}${others ? "; the others were measured on such GPUs" : ""}.` : "";
+  const joined = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
+  const hasMeasured = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
+  return gpus ? `Beyond the fit: nobody measured ${joined} on GPUs such as ${gpus}${hasMeasured ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 
 /// Returns the sentence below the control's list.

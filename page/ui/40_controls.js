@@ -16,8 +16,8 @@ const RATES = ["x0.1", "x0.25", "x0.5", "x0.75", "x1", "x1.25", "x1.5", "x2", "x
 
 /// Returns the number of GPUs of a machine, read from its words if the engine does not list it.
 function gpusOf(machine) {
-  const found = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
-  return machine?.gpus ?? (found ? Number(found[1] ?? 1) * Number(found[2]) : 64);
+  const match = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
+  return machine?.gpus ?? (match ? Number(match[1] ?? 1) * Number(match[2]) : 64);
 }
 
 function rankSteps() {
@@ -84,16 +84,16 @@ function sliderField(key, { name, steps, show, said }) {
     words,
   );
   const showIt = () => {
-    const now = setting(key);
+    const value = setting(key);
     shown = steps();
-    if (!shown.includes(now) && Number.isFinite(sizeOf(now))) {
-      shown = [...shown, now].sort((a, b) => sizeOf(a) - sizeOf(b));
+    if (!shown.includes(value) && Number.isFinite(sizeOf(value))) {
+      shown = [...shown, value].sort((a, b) => sizeOf(a) - sizeOf(b));
     }
     range.max = String(Math.max(shown.length - 1, 0));
-    range.value = String(Math.max(shown.indexOf(now), 0));
-    range.setAttribute("aria-valuetext", show(now));
+    range.value = String(Math.max(shown.indexOf(value), 0));
+    range.setAttribute("aria-valuetext", show(value));
     if (document.activeElement !== box) {
-      box.value = show(now);
+      box.value = show(value);
     }
     words.textContent = said();
   };
@@ -101,8 +101,8 @@ function sliderField(key, { name, steps, show, said }) {
   return place;
 }
 
-function optionsOf(list, whole = (one) => one.name) {
-  return list.map((one) => element("option", { value: one.name }, whole(one)));
+function optionsOf(list, whole = (entry) => entry.name) {
+  return list.map((entry) => element("option", { value: entry.name }, whole(entry)));
 }
 
 function listField(key, name, groups, more = null) {
@@ -111,34 +111,34 @@ function listField(key, name, groups, more = null) {
   select.setAttribute("aria-describedby", words.id);
   select.addEventListener("change", () => change({ [key]: select.value }));
   const place = element("div", { class: "field" }, element("label", { for: select.id }, name), select, words, more);
-  const known = new Map(groups.flatMap(([, list]) => list.map((one) => [one.name, one])));
-  const own = () =>
+  const known = new Map(groups.flatMap(([, list]) => list.map((entry) => [entry.name, entry])));
+  const ownFiles = () =>
     kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, only on this page" }));
   const fill = () => {
-    const mine = own();
-    mine.forEach((one) => known.set(one.name, one));
+    const mine = ownFiles();
+    mine.forEach((file) => known.set(file.name, file));
     if (!known.has(setting(key))) {
       mine.push({ name: setting(key), words: "from the link" });
     }
-    const all = mine.length > 0 ? [["Your own", mine], ...groups] : groups;
+    const allGroups = mine.length > 0 ? [["Your own", mine], ...groups] : groups;
     select.replaceChildren(
-      ...(all.length === 1
-        ? optionsOf(all[0][1])
-        : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => one.title ?? shownPath(one.name))))),
+      ...(allGroups.length === 1
+        ? optionsOf(allGroups[0][1])
+        : allGroups.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (entry) => entry.title ?? shownPath(entry.name))))),
     );
-    select.dataset.filled = JSON.stringify(mine.map((one) => one.name));
+    select.dataset.filled = JSON.stringify(mine.map((file) => file.name));
   };
   const showIt = () => {
-    const now = setting(key);
+    const value = setting(key);
     if (
       select.dataset.filled === undefined ||
-      ![...select.options].some((option) => option.value === now) ||
-      own().some((one) => !select.dataset.filled.includes(one.name))
+      ![...select.options].some((option) => option.value === value) ||
+      ownFiles().some((file) => !select.dataset.filled.includes(file.name))
     ) {
       fill();
     }
-    select.value = now;
-    words.textContent = (known.get(now)?.words ?? "").replace(/^(\S+) parameters, \1 active/, "$1 parameters");
+    select.value = value;
+    words.textContent = (known.get(value)?.words ?? "").replace(/^(\S+) parameters, \1 active/, "$1 parameters");
   };
   controls.set(key, { place, show: showIt });
   return place;
@@ -152,7 +152,7 @@ function otherField({ key, words, preset, choices }) {
     ? element(
         "select",
         { id },
-        ...[...new Set([preset, ...choices])].map((one) => element("option", { value: one }, one === "" ? "default" : one)),
+        ...[...new Set([preset, ...choices])].map((choice) => element("option", { value: choice }, choice === "" ? "default" : choice)),
       )
     : element("input", { id, type: "text", placeholder: preset, autocomplete: "off", spellcheck: "false" });
   const said = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
@@ -192,10 +192,10 @@ function shareField() {
 }
 
 function buildControls(start) {
-  [...start.hardware, ...start.clusters].forEach((one) => facts.hardware.set(one.name, one));
+  [...start.hardware, ...start.clusters].forEach((machine) => facts.hardware.set(machine.name, machine));
   const fields = new Map(start.fields.map((field) => [field.key, field]));
   const parts = start.scopes.filter((scope) => !scope.whole);
-  const own = element("button", { type: "button", id: "own-file" }, "Your own model or GPU\u2026");
+  const ownFile = element("button", { type: "button", id: "own-file" }, "Your own model or GPU\u2026");
   const picker = element("input", {
     type: "file",
     accept: ".yaml,.yml,.json",
@@ -203,13 +203,13 @@ function buildControls(start) {
     tabindex: "-1",
     "aria-label": "A hardware YAML, model YAML or config.json",
   });
-  own.addEventListener("click", () => picker.click());
+  ownFile.addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
     takeFiles(picker.files);
     picker.value = "";
   });
   const quick = element("div", { class: "quick wide" }, sliderField("seq", SLIDERS.seq), sliderField("ranks", SLIDERS.ranks));
-  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "as", "link_bandwidth", "network_bandwidth", "threads"].includes(key));
+  const otherFields = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "as", "link_bandwidth", "network_bandwidth", "threads"].includes(key));
   const dtypes = fields.get("dtype")?.choices ?? ["bf16", "fp16", "fp32", "fp8"];
   $("controls").replaceChildren(
     listField("model", "Model", [["Models", start.models]]),
@@ -218,10 +218,10 @@ function buildControls(start) {
       ["One node, with the kernels of vLLM, SGLang or PyTorch", start.hardware.filter(({ name }) => isOfSoftware(name))],
       ["Clusters", start.clusters],
     ]),
-    element("div", { class: "field wide" }, own, picker),
+    element("div", { class: "field wide" }, ownFile, picker),
     asField(start),
     quick,
-    restOf(start, parts, dtypes, others),
+    restOf(start, parts, dtypes, otherFields),
   );
   controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
 }
@@ -236,10 +236,10 @@ const SCOPE_GROUPS = [
 ];
 
 /// Some forty fields that few users open. They are created when they are opened.
-function moreSettings(others) {
+function moreSettings(fields) {
   const more = element("details", { class: "wide", id: "more-settings" }, element("summary", {}, "More settings"));
   const fill = () => {
-    more.append(...others.map(otherField));
+    more.append(...fields.map(otherField));
     showControls();
   };
   more.addEventListener("toggle", fill, { once: true });
@@ -247,20 +247,20 @@ function moreSettings(others) {
 }
 
 /// Returns the controls that a phone folds away, so that the timelines are near the top.
-function restOf(start, parts, dtypes, others) {
+function restOf(start, parts, dtypes, otherFields) {
   const phone = matchMedia("(max-width: 700px)");
   const body = element(
     "div",
     { class: "rest-body" },
     listField("scope", "What runs", [
-      ...SCOPE_GROUPS.map(([name, belongs]) => [name, parts.filter((one) => belongs(one.name))]).filter(([, list]) => list.length > 0),
+      ...SCOPE_GROUPS.map(([name, belongs]) => [name, parts.filter((scope) => belongs(scope.name))]).filter(([, list]) => list.length > 0),
       ["Whole model", start.scopes.filter((scope) => scope.whole)],
     ]),
     sliderField("batch", SLIDERS.batch),
     sliderField("link_bandwidth", SLIDERS.link_bandwidth),
     sliderField("network_bandwidth", SLIDERS.network_bandwidth),
     listField("dtype", "Element type", [["Types", dtypes.map((name) => ({ name, words: "" }))]]),
-    moreSettings(others),
+    moreSettings(otherFields),
     shareField(),
   );
   const rest = element(

@@ -242,7 +242,7 @@ class Timelines {
     const span = (this.end / 1e6) * this.unit.scale;
     const wanted = span / Math.max(this.width / 90, 2);
     const power = 10 ** Math.floor(Math.log10(wanted));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= wanted);
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= wanted);
     const bottom = this.height - AXIS;
     pen.lineWidth = 1;
     pen.font = FONT(13);
@@ -368,7 +368,7 @@ class Timelines {
   write(pen, label, colour, x, wide, y) {
     pen.font = FONT(12);
     const texts = opTexts(label);
-    const text = texts.find((one) => one && pen.measureText(one).width + 6 < wide);
+    const text = texts.find((candidate) => candidate && pen.measureText(candidate).width + 6 < wide);
     if (text) {
       pen.fillStyle = colour;
       pen.textAlign = "center";
@@ -458,11 +458,11 @@ class Timelines {
 
   /// Returns the op or the exposed time at a position on the canvas.
   at(x, y) {
-    const panel = this.panels.find((one) => y >= one.y && y < one.stripY + STRIP);
+    const panel = this.panels.find((candidate) => y >= candidate.y && y < candidate.stripY + STRIP);
     if (panel && y < panel.y + panel.head) {
       return { panel, head: true };
     }
-    const lane = panel?.lanes.find((one) => y >= one.y && y < one.y + ROW);
+    const lane = panel?.lanes.find((candidate) => y >= candidate.y && y < candidate.y + ROW);
     if (!lane || x < this.left) {
       return null;
     }
@@ -542,14 +542,14 @@ class Timelines {
     event.preventDefault();
   }
   step(key, lanes) {
-    const here = lanes.findIndex((one) => one.lane === this.picked?.lane);
-    let { panel, lane } = lanes[Math.max(here, 0)];
+    const place = lanes.findIndex((entry) => entry.lane === this.picked?.lane);
+    let { panel, lane } = lanes[Math.max(place, 0)];
     let op = this.picked?.op ?? 0;
-    if (here >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
+    if (place >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
       const time = lane.ops[op][1];
-      ({ panel, lane } = lanes[Math.min(Math.max(here + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
+      ({ panel, lane } = lanes[Math.min(Math.max(place + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
       op = firstAfter(lane.ops, time);
-    } else if (here >= 0) {
+    } else if (place >= 0) {
       op += key === "ArrowLeft" ? -1 : 1;
     }
     op = Math.min(Math.max(op, 0), lane.ops.length - 1);
@@ -587,12 +587,12 @@ function firstAfter(ops, time) {
 /// Returns how the engine prices the op, if it prices all ops of this kind and time in the same way.
 function whySoLong({ timeline, why }, [, from, to, kind]) {
   const us = (to - from) / 1e6;
-  const same = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
-  const hows = new Set(same.map((op) => op.how));
-  if (hows.size !== 1 || same[0].how === "") {
+  const matchingOps = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
+  const hows = new Set(matchingOps.map((op) => op.how));
+  if (hows.size !== 1 || matchingOps[0].how === "") {
     return "";
   }
-  return `${same.length === 1 ? `It is priced as ${shapeText(same[0].shape)}. ` : ""}${howText(same[0].how)}`;
+  return `${matchingOps.length === 1 ? `It is priced as ${shapeText(matchingOps[0].shape)}. ` : ""}${howText(matchingOps[0].how)}`;
 }
 
 /// Returns why an op begins when it does, as far as the ops of its own rank show it.

@@ -152,9 +152,9 @@ const live = {
     if (!this.whys.has(key)) {
       this.whys.size > 40 && this.whys.clear();
       this.side ??= new Simulator();
-      const said = this.side.ask({ ask: "why", settings: this.settings, ...which }).then((answer) => JSON.parse(answer.json));
-      said.catch(() => this.whys.delete(key));
-      this.whys.set(key, said);
+      const explanation = this.side.ask({ ask: "why", settings: this.settings, ...which }).then((answer) => JSON.parse(answer.json));
+      explanation.catch(() => this.whys.delete(key));
+      this.whys.set(key, explanation);
     }
     return this.whys.get(key);
   },
@@ -163,11 +163,11 @@ const live = {
     if (this.whole) {
       return "";
     }
-    const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
+    const hasJitter = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
     const shared = withImplementations(this.rows)
       ? "Most of \u00b1 is shared by all ideal schedules, so a difference between two of them is surer than a time. An implementation also has an error of its own. "
       : "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
-    if (own) {
+    if (hasJitter) {
       return `${shared}p99: 99% of runs under the chosen jitter are no slower.`;
     }
     return shared + (this.p99.size > 0
@@ -295,12 +295,12 @@ function remediesOf(sentence) {
     ["ranks", /choose ranks (?:up to |that divide [^:]*: )([\d, ]+)$/],
     ["dtype", /choose one of ([\w, ]+)$/],
   ];
-  const found = rules.map(([key, rule]) => [key, rule.exec(sentence)?.[1]]).find(([, texts]) => texts);
-  if (!found) {
+  const match = rules.map(([key, rule]) => [key, rule.exec(sentence)?.[1]]).find(([, texts]) => texts);
+  if (!match) {
     return [];
   }
-  const [key, texts] = found;
-  const able = texts
+  const [key, texts] = match;
+  const choices = texts
     .split(/, | or /)
     .filter((text) => key !== "ranks" || Number(text) > 1)
     .slice(0, 6);
@@ -308,7 +308,7 @@ function remediesOf(sentence) {
     element(
       "span",
       { class: "buttons" },
-      ...able.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)),
+      ...choices.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)),
     ),
   ];
 }
@@ -316,7 +316,7 @@ function remediesOf(sentence) {
 const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [idOf(row), row.p99_us]));
 
 /// Returns the engine's labels of timelines, with options; a row's name if it has none.
-const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? shortLabel(row, rows));
+const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((timeline) => timeline.row === i)?.label ?? shortLabel(row, rows));
 
 /// Returns the ids on the axis: the chosen ones, if any of them exists; null for all.
 function shownIds(rows) {
@@ -361,9 +361,9 @@ function chipOf(row, rows) {
 function toggle(id) {
   const ids = shownOrder(live.rows).map((i) => idOf(live.rows[i]));
   const shown = shownIds(live.rows) ?? ids;
-  const next = ids.filter((one) => shown.includes(one) !== (one === id));
+  const next = ids.filter((other) => shown.includes(other) !== (other === id));
   const usual = withImplementations(live.rows) ? usualIds(live.rows) : ids;
-  if (next.length === 0 || (next.length === usual.length && next.every((one) => usual.includes(one)))) {
+  if (next.length === 0 || (next.length === usual.length && next.every((other) => usual.includes(other)))) {
     delete state.view.show;
   } else {
     state.view.show = next.join(",");

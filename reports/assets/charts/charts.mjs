@@ -29,15 +29,15 @@ function shortened(label, space) {
   if (!Number.isFinite(space)) {
     return label;
   }
-  const most = Math.floor(space / LETTER);
-  if (label.length <= most) {
+  const maxLetters = Math.floor(space / LETTER);
+  if (label.length <= maxLetters) {
     return label;
   }
   if (label.includes(" ")) { // The library breaks it at blanks; two lines hold part of a schedule's options.
-    return label.length > 1.6 * most ? `${label.slice(0, Math.floor(1.6 * most)).replace(/[ ,(]+$/, "")}\u2026` : label;
+    return label.length > 1.6 * maxLetters ? `${label.slice(0, Math.floor(1.6 * maxLetters)).replace(/[ ,(]+$/, "")}\u2026` : label;
   }
   const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
-  const bar = name.length > most ? name.lastIndexOf("_", most - 1) : -1; // Two lines, broken between words.
+  const bar = name.length > maxLetters ? name.lastIndexOf("_", maxLetters - 1) : -1; // Two lines, broken between words.
   return bar < 0 ? name : `${name.slice(0, bar + 1)}\n${name.slice(bar + 1)}`;
 }
 
@@ -133,9 +133,9 @@ function strip(figure, place) {
   const words = document.createElement("div");
   words.className = "strip-words";
   for (const text of [scale.low, scale.middle, scale.high]) {
-    const one = document.createElement("span");
-    one.textContent = text;
-    words.append(one);
+    const span = document.createElement("span");
+    span.textContent = text;
+    words.append(span);
   }
   const label = document.createElement("div");
   label.textContent = scale.label;
@@ -165,7 +165,7 @@ function optionOf(figure, scales, colours, width) {
       backgroundColor: colours.ground,
       borderColor: colours.axis,
       textStyle: { color: colours.text, fontFamily: FONT, fontSize: 13 },
-      formatter: (one) => one.data?.tip ?? "",
+      formatter: (item) => item.data?.tip ?? "",
     },
     dataZoom: zooms
       ? [
@@ -180,17 +180,17 @@ function optionOf(figure, scales, colours, width) {
 function walkByKeys(chart, place, announce) {
   const stops = [];
   chart.getOption().series.forEach((series, seriesIndex) => {
-    series.data.forEach((one, dataIndex) => one?.tip && stops.push({ seriesIndex, dataIndex, tip: one.tip }));
+    series.data.forEach((item, dataIndex) => item?.tip && stops.push({ seriesIndex, dataIndex, tip: item.tip }));
   });
-  let here = -1;
+  let stop = -1;
   place.onkeydown = (event) => {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (!by || stops.length === 0) {
       return;
     }
     event.preventDefault();
-    here = (here + by + stops.length) % stops.length;
-    const { seriesIndex, dataIndex, tip } = stops[here];
+    stop = (stop + by + stops.length) % stops.length;
+    const { seriesIndex, dataIndex, tip } = stops[stop];
     chart.dispatchAction({ type: "showTip", seriesIndex, dataIndex });
     announce(tip);
   };

@@ -137,10 +137,10 @@ function palette() {
   probe.setAttribute("height", "0");
   document.body.append(probe);
   const colour = (name, what, property) => {
-    const one = document.createElementNS("http://www.w3.org/2000/svg", what);
-    one.setAttribute("class", name);
-    probe.append(one);
-    return getComputedStyle(one)[property];
+    const sample = document.createElementNS("http://www.w3.org/2000/svg", what);
+    sample.setAttribute("class", name);
+    probe.append(sample);
+    return getComputedStyle(sample)[property];
   };
   const byRole = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
   const fills = byRole((role) => colour(`cf-${role}`, "rect", "fill"));

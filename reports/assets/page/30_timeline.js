@@ -160,9 +160,9 @@ class Timeline {
   wordsOf(lane) {
     const { panels } = this.block;
     const panel = panels[lane.panel];
-    const critical = this.lanes.filter((one) => one.critical).map((one) => one.rank);
+    const critical = this.lanes.filter((other) => other.critical).map((other) => other.rank);
     const tellsRank = this.all || critical.some((rank) => rank !== critical[0]);
-    const parts = [...(panels.some((one) => one.kind === "measured") ? [panel.kind] : []), panel.text,
+    const parts = [...(panels.some((other) => other.kind === "measured") ? [panel.kind] : []), panel.text,
       ...(panel.mfu ? [`MFU ${panel.mfu}`] : []), ...(tellsRank ? [`rank ${lane.rank}`] : [])];
     const facts = parts.join(" \u00b7 ");
     const space = Math.max(this.canvas.clientWidth - 16, 120);
@@ -268,7 +268,7 @@ class Timeline {
     const span = this.unit.value(this.view.to - this.view.from);
     const wanted = span / Math.max(this.width / 90, 2);
     const power = 10 ** Math.floor(Math.log10(wanted));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= wanted);
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= wanted);
     const scale = (this.view.to - this.view.from) / span;
     const ticks = [];
     for (let i = Math.ceil(this.view.from / scale / step); i * step * scale <= this.view.to; ++i) {
@@ -412,7 +412,7 @@ class Timeline {
     const label = this.labelOf(i);
     pen.font = FONT(11);
     const texts = [label, label.slice(label.indexOf(" ") + 1), /\[(\d+)\]$/.exec(label)?.[1] ?? ""];
-    const text = texts.find((one) => one && pen.measureText(one).width + 6 < wide);
+    const text = texts.find((candidate) => candidate && pen.measureText(candidate).width + 6 < wide);
     if (text) {
       pen.fillStyle = this.colours.on(kind);
       pen.textAlign = "center";
@@ -453,7 +453,7 @@ class Timeline {
 
   writeExposed(pen, place, length, left, wide, y) {
     pen.font = FONT(11, 600);
-    const text = [`${place} ${this.unit.text(length)}`, this.unit.digits(length)].find((one) => pen.measureText(one).width + 10 < wide);
+    const text = [`${place} ${this.unit.text(length)}`, this.unit.digits(length)].find((candidate) => pen.measureText(candidate).width + 10 < wide);
     if (!text) {
       return;
     }
@@ -527,7 +527,7 @@ class Timeline {
     this.point(this.barAt(event.offsetX, event.offsetY), event.offsetX, event.offsetY);
   }
   barAt(x, y) {
-    const row = this.rows.findIndex((one) => !one.head && y + this.scroll >= one.y && y + this.scroll < one.y + ROW);
+    const row = this.rows.findIndex((candidate) => !candidate.head && y + this.scroll >= candidate.y && y + this.scroll < candidate.y + ROW);
     if (row < 0 || x < this.left || y > this.height - AXIS) {
       return null;
     }

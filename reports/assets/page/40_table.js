@@ -11,16 +11,16 @@ function parseFilter(text, columns) {
     .split(/\s+/)
     .filter(Boolean)
     .map((part) => {
-      const found = /^([a-z_0-9]+)(<=|>=|!=|=|<|>)(.+)$/i.exec(part);
-      const column = found && columns.find((one) => one.name === found[1] || one.title.toLowerCase() === found[1].toLowerCase());
-      return column ? { column, how: found[2], value: found[3] } : { words: part.toLowerCase() };
+      const match = /^([a-z_0-9]+)(<=|>=|!=|=|<|>)(.+)$/i.exec(part);
+      const column = match && columns.find((candidate) => candidate.name === match[1] || candidate.title.toLowerCase() === match[1].toLowerCase());
+      return column ? { column, how: match[2], value: match[3] } : { words: part.toLowerCase() };
     });
 }
 
 /// Reads "8K" as 8192, like settings.
 function numberIn(text) {
-  const found = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
-  return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()] : NaN;
+  const match = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
+  return match ? Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()] : NaN;
 }
 
 /// Marks by the value of the column `front`: 1 wins its point, 2 ties for the first place.
@@ -135,7 +135,7 @@ class ResultsTable {
   sort(column) {
     const down = this.sorted?.column === column ? !this.sorted.down : false;
     this.sorted = { column, down };
-    this.columns.forEach((one, i) => this.heads[i].setAttribute("aria-sort", one === column ? (down ? "descending" : "ascending") : "none"));
+    this.columns.forEach((other, i) => this.heads[i].setAttribute("aria-sort", other === column ? (down ? "descending" : "ascending") : "none"));
     this.page = 0;
     this.order();
     this.show();
@@ -146,7 +146,7 @@ class ResultsTable {
     }
     const { column, down } = this.sorted;
     const numbers = column.words?.map(numberIn);
-    const numeric = numbers?.every((one) => !Number.isNaN(one));
+    const numeric = numbers?.every((value) => !Number.isNaN(value));
     const ranks = column.words && !numeric ? ranksOf(column.words) : numbers;
     const key = (row) => (ranks ? ranks[column.data[row]] : column.data[row]);
     const sign = down ? -1 : 1;
