@@ -31,8 +31,8 @@ fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? t
 
 /// Returns a name to which no other process and no other thread writes.
 fs::path temporary_next_to(const fs::path& target) {
-  static std::atomic<unsigned> made{0};
-  return folder_of(target) / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), made++);
+  static std::atomic<unsigned> files{0};
+  return folder_of(target) / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), files++);
 }
 
 void require_place(const fs::path& path, const fs::path& target) {

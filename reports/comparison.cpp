@@ -181,14 +181,14 @@ std::string VerdictCount::in_words() const {
   std::vector<std::pair<std::string, int>> ties(ties_.begin(), ties_.end());
   std::stable_sort(ties.begin(), ties.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   int ties_in_total = 0;
-  int others = 0;
+  int rest = 0;
   std::string names;
   for (std::size_t i = 0; i < ties.size(); ++i) {
     ties_in_total += ties[i].second;
     i < max_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : "; ", ties[i].first, ties[i].second))
-                 : void(others += ties[i].second);
+                 : void(rest += ties[i].second);
   }
-  names += others > 0 ? fmt::format("; others {}", others) : "";
+  names += rest > 0 ? fmt::format("; others {}", rest) : "";
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", ties_in_total,
                      ties_in_total > 0 ? fmt::format(" ({})", names) : "");
 }

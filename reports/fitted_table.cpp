@@ -48,12 +48,12 @@ void FittedTable::Cells::add(const Value& value) {
   const std::string_view cell = std::string_view(text).substr(before);
   const bool is_text = !at_right && std::holds_alternative<std::string>(value);
   width = std::max(width, cell.size());
-  if (same == 0) {
+  if (repeats == 0) {
     first = cell;
     first_is_text = is_text;
   }
   if (cells.empty() && cell == first) {
-    ++same;
+    ++repeats;
     text.resize(before);
     return;
   }
@@ -148,10 +148,10 @@ void FittedTable::write(const TableNotes& notes, const std::function<void(const 
   for (std::size_t row = 0; row < rows_; ++row) {
     for (const std::size_t column : layout.shown) {
       const Cells& cells = cells_[column];
-      if (row < cells.same) {
+      if (row < cells.repeats) {
         append_padded(cells.first, cells.first_is_text, cells.width, lines);
       } else {
-        const Cell& cell = cells.cells[row - cells.same];
+        const Cell& cell = cells.cells[row - cells.repeats];
         append_padded(std::string_view(cells.text).substr(starts[column], cell.size), cell.is_text, cells.width, lines);
         starts[column] += cell.size;
       }

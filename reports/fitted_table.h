@@ -57,12 +57,12 @@ class FittedTable {
     bool is_text = true;
   };
 
-  /// Cells of a column: the first cell repeated `same` times, then the cells in `text` and `cells`.
+  /// Cells of a column: the first cell repeated `repeats` times, then the cells in `text` and `cells`.
   struct Cells {
     std::string first;
     bool first_is_text = true;
     bool at_right = false;
-    std::size_t same = 0;
+    std::size_t repeats = 0;
     std::string text;
     std::vector<Cell> cells;
     std::size_t width = 0;

@@ -208,15 +208,15 @@ std::string coverage_text(Scores scores) {
 std::string bins_text(const std::string& name, const Reliability& reliability) {
   std::string names = fmt::format("  {:<21}", name);
   std::string pairs = fmt::format("    {:<19}", "pairs");
-  std::string said = fmt::format("    {:<19}", "stated, %");
+  std::string stated = fmt::format("    {:<19}", "stated, %");
   std::string observed = fmt::format("    {:<19}", "came true, %");
   for (const ReliabilityBin& bin : reliability.bins) {
     names += fmt::format(" {:>7}", name_of_bin(bin));
     pairs += fmt::format(" {:>7}", bin.n);
-    said += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent(bin.said));
+    stated += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent(bin.said));
     observed += fmt::format(" {:>7}", bin.n == 0 ? "-" : with_band(bin.observed));
   }
-  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pairs\n", names, pairs, said, observed,
+  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pairs\n", names, pairs, stated, observed,
                      reliability.brier, reliability.n);
 }
 
@@ -339,12 +339,12 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
 }
 
 /// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
-std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
+std::string by_limit_lines(const FitRows& fit, const NewResidual& new_fit) {
   std::string text;
   for (std::size_t i = 0; i < all_limits.size(); ++i) {
-    if (made.read_by_limit[i] > 0) {
+    if (new_fit.read_by_limit[i] > 0) {
       text += fmt::format("    by_limit.{}: {:.3f} -> {:.3f}, {} rows read\n", name_of(all_limits[i]), fit.by_limit[i],
-                          made.by_limit[i], made.read_by_limit[i]);
+                          new_fit.by_limit[i], new_fit.read_by_limit[i]);
     }
   }
   return text;
@@ -353,8 +353,7 @@ std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
 std::string planner_section(Scores scores) {
   return "## What \"± 4%\" and \"87% sure\" have meant so far\n\n"
          "\"± 4%\" is one standard error. It promises that the measured time is within 4% in 68 of 100 cases and "
-         "within "
-         "10%\nin 95. On measured times that no fit has seen, a stated \"± 4%\" has meant:\n\n" +
+         "within 10%\nin 95. On measured times that no fit has seen, a stated \"± 4%\" has meant:\n\n" +
          plus_minus_in_practice(scores) +
          "\n\"87% sure\" promises that 87 of 100 such calls come true. On measured pairs of ways to do the same work "
          "(a GEMM whole\nor in slices, a weight cut by rows or by columns, an all-reduce or its two halves, two "
@@ -480,20 +479,20 @@ std::string residuals_table(Scores scores) {
   std::string text;
   std::string machine;
   for (const FitRows& fit : fits_of(scores)) {
-    const NewResidual made = new_residual(fit);
+    const NewResidual new_fit = new_residual(fit);
     text += fit.machine == machine ? "" : fmt::format("{}\n", fit.machine);
     machine = fit.machine;
     text += fmt::format("  {}: {:.4f}", fit.key, fit.residual);
-    if (!made.enough) {
-      text += fmt::format(" stays: {} rows read, fewer than {}\n", made.read, least_rows_for_residual);
+    if (!new_fit.enough) {
+      text += fmt::format(" stays: {} rows read, fewer than {}\n", new_fit.read, least_rows_for_residual);
       continue;
     }
-    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", made.residual, made.read, made.held_out);
-    text += made.held_out == 0
-                ? "\n"
-                : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n", with_band(made.now.at[1]),
-                              with_band(made.then.at[1]), with_band(made.now.at[3]), with_band(made.then.at[3]));
-    text += by_limit_lines(fit, made);
+    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", new_fit.residual, new_fit.read, new_fit.held_out);
+    text += new_fit.held_out == 0 ? "\n"
+                                  : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n",
+                                                with_band(new_fit.now.at[1]), with_band(new_fit.then.at[1]),
+                                                with_band(new_fit.now.at[3]), with_band(new_fit.then.at[3]));
+    text += by_limit_lines(fit, new_fit);
   }
   return text.empty() ? "no fit has read any of these tables\n" : text;
 }
@@ -501,18 +500,18 @@ std::string residuals_table(Scores scores) {
 std::string residuals_json(Scores scores) {
   Json fits_json = Json::array();
   for (const FitRows& fit : fits_of(scores)) {
-    const NewResidual made = new_residual(fit);
+    const NewResidual new_fit = new_residual(fit);
     fits_json.push_back({{"machine", fit.machine},
                          {"key", fit.key},
                          {"residual", fit.residual},
-                         {"new_residual", made.enough ? Json(made.residual) : Json()},
+                         {"new_residual", new_fit.enough ? Json(new_fit.residual) : Json()},
                          {"by_limit", limits_json(fit.by_limit)},
-                         {"new_by_limit", made.enough ? limits_json(made.by_limit) : Json()},
-                         {"read", made.read},
-                         {"read_by_limit", limits_json(made.read_by_limit)},
-                         {"held_out", made.held_out},
-                         {"now", levels_json(made.now)},
-                         {"then", levels_json(made.then)}});
+                         {"new_by_limit", new_fit.enough ? limits_json(new_fit.by_limit) : Json()},
+                         {"read", new_fit.read},
+                         {"read_by_limit", limits_json(new_fit.read_by_limit)},
+                         {"held_out", new_fit.held_out},
+                         {"now", levels_json(new_fit.now)},
+                         {"then", levels_json(new_fit.then)}});
   }
   return fits_json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

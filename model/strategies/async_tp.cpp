@@ -72,26 +72,26 @@ std::vector<OpId> pull_and_multiply(
 
 Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  const auto product = [&](std::int32_t step, const Region& shard, const std::vector<OpId>& waits) {
+  const auto multiply = [&](std::int32_t step, const Region& shard, const std::vector<OpId>& waits) {
     return builder.gemm({.a = {shard},
                          .b = {builder.whole(stage.weight)},
                          .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, step))},
                          .waits = waits});
   };
   if (stage.ranks == 1) {
-    return {product(0, builder.whole(stage.input), stage.ready)};
+    return {multiply(0, builder.whole(stage.input), stage.ready)};
   }
   const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
   const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
   const auto pulled = [&](std::int32_t step) { return builder.rows_of(gathered, step - 1); };
-  return {pull_and_multiply(stage, options, symmetric, pulled, product).back()};
+  return {pull_and_multiply(stage, options, symmetric, pulled, multiply).back()};
 }
 
 /// Adds the GEMMs of all shards and the scatter of their results; `transposed`: the second factor is w^T.
 Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
-  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
+  const auto multiply = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, step);
     return builder.gemm({.a = {builder.rows_of(stage.input, shard)},
                          .b = {builder.whole(stage.weight)},
@@ -100,7 +100,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                          .transpose_b = transposed});
   };
   if (ranks == 1) {
-    return {product(0, builder.whole(stage.output), stage.ready)};
+    return {multiply(0, builder.whole(stage.output), stage.ready)};
   }
   const BufferId symmetric = stage.scratch("symmetric", 2, stage.output);  // one slot per stream
   const BufferId pulled = stage.scratch("pulled", ranks - 1, stage.output);
@@ -113,7 +113,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
   };
   for (std::int32_t step = 1; step < ranks; ++step) {
     const Region slot = builder.rows_of(symmetric, step % 2);
-    const OpId produced = product(step, slot, step == 1 ? stage.ready : stream(step));
+    const OpId produced = multiply(step, slot, step == 1 ? stage.ready : stream(step));
     parts.push_back({builder.rows_of(pulled, step - 1)});
     pulls.push_back(builder.exchange({.lane = copy_engine,
                                       .axis = stage.axis,
@@ -124,7 +124,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                                       .waits = {produced}}));
   }
   // The own GEMM is on the stream of the even steps.
-  product(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
+  multiply(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
   parts.push_back({builder.whole(own_product)});
   return {builder.elementwise(
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};

@@ -27,16 +27,16 @@ Done serial_gemm_rs_backward(const Stage& stage, const StrategyOptions& options)
                                             .out = {builder.whole(dy)},
                                             .wire = options.dtype,
                                             .waits = stage.ready});
-  const OpId product = builder.gemm({.a = {builder.whole(dy)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(stage.output)},
-                                     .waits = {gathered},
-                                     .transpose_b = true});
+  const OpId gemm = builder.gemm({.a = {builder.whole(dy)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(stage.output)},
+                                  .waits = {gathered},
+                                  .transpose_b = true});
   builder.gemm({.a = {builder.whole(stage.saved)},
                 .b = {builder.whole(dy)},
                 .out = {builder.whole(stage.gradient)},
                 .transpose_a = true});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

@@ -38,16 +38,16 @@ Done serial_gradient_rs(const Stage& stage, const StrategyOptions&) {
                 .b = {builder.whole(stage.weight)},
                 .out = {builder.whole(stage.output)},
                 .waits = stage.ready});
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.saved)},
-                                     .out = {builder.whole(partial)},
-                                     .transpose_a = true});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.saved)},
+                                  .out = {builder.whole(partial)},
+                                  .transpose_a = true});
   return {builder.collective({.kind = CollectiveKind::reduce_scatter,
                               .axis = stage.axis,
                               .in = {builder.whole(partial)},
                               .out = {builder.whole(stage.gradient)},
                               .wire = builder.buffer_of(stage.gradient).dtype,
-                              .waits = {product}})};
+                              .waits = {gemm}})};
 }
 
 }  // namespace commfuse

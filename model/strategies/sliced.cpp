@@ -94,7 +94,7 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product = stage.multiply(
+    const OpId gemm = stage.multiply(
         {.a = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
          .b = {builder.whole(stage.weight)},
          .out = slice(stage, partial, i),
@@ -104,7 +104,7 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                                 .in = slice(stage, partial, i),
                                 .out = {stage.rows_of(stage.output, i)},
                                 .wire = options.dtype,
-                                .waits = {product}})};
+                                .waits = {gemm}})};
   }
   return done;
 }

@@ -30,7 +30,7 @@ Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options)
   }
   ProgramBuilder& builder = stage.builder;
   const BufferId dy = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
-  const OpId product = gather_ahead(stage, options, dy, [&](std::int32_t i, OpId arrived) {
+  const OpId gemm = gather_ahead(stage, options, dy, [&](std::int32_t i, OpId arrived) {
     return builder.gemm({.a = slice(stage, dy, i),
                          .b = {builder.whole(stage.weight)},
                          .out = slice_of_all_shards(stage, stage.output, i),
@@ -41,7 +41,7 @@ Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options)
                 .b = {builder.whole(dy)},
                 .out = {builder.whole(stage.gradient)},
                 .transpose_a = true});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

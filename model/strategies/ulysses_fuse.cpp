@@ -22,7 +22,7 @@ namespace commfuse {
 Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
-  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
+  const auto multiply = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index group = along(builder.mesh(), stage.axis, 1 + step);
     return builder.gemm({.a = {builder.whole(stage.input)},
                          .b = {head_group(stage, stage.weight, group)},
@@ -33,7 +33,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
     return stage.rows_of(buffer, along(builder.mesh(), stage.axis, offset) * stage.cuts, stage.cuts);
   };
   if (ranks == 1) {
-    return {product(0, builder.whole(stage.output), stage.ready)};
+    return {multiply(0, builder.whole(stage.output), stage.ready)};
   }
   const BufferId part = stage.scratch("part", 2 * stage.cuts, stage.output);  // one being computed, one being sent
   std::vector<OpId> sent;
@@ -43,7 +43,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
       free = {sent[static_cast<std::size_t>(step) - 2]};
     }
     const Region slot = stage.rows_of(part, step % 2 * stage.cuts, stage.cuts);
-    const OpId computed = product(step, slot, free);
+    const OpId computed = multiply(step, slot, free);
     sent.push_back(builder.exchange({.axis = stage.axis,
                                      .shift = step + 1,
                                      .send = {slot},
@@ -51,7 +51,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
                                      .wire = options.dtype,
                                      .waits = {computed}}));
   }
-  return {product(ranks - 1, shard(stage.output, 0), {}), sent.back()};
+  return {multiply(ranks - 1, shard(stage.output, 0), {}), sent.back()};
 }
 
 Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options) {

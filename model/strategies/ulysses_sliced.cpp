@@ -26,16 +26,16 @@ Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
   const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product = builder.gemm({.a = {stage.rows_of(stage.input, i)},
-                                       .b = {builder.whole(stage.weight)},
-                                       .out = {stage.rows_of(own_tokens, i)},
-                                       .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+    const OpId gemm = builder.gemm({.a = {stage.rows_of(stage.input, i)},
+                                    .b = {builder.whole(stage.weight)},
+                                    .out = {stage.rows_of(own_tokens, i)},
+                                    .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::all_to_all,
                                 .axis = stage.axis,
                                 .in = by_head_group(stage, own_tokens, i, 1),
                                 .out = slice_of_all_shards(stage, stage.output, i),
                                 .wire = options.dtype,
-                                .waits = {product}})};
+                                .waits = {gemm}})};
   }
   return done;
 }

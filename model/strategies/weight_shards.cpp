@@ -37,15 +37,15 @@ Done weight_product_alone(const Stage& stage) {
 
 Done weight_gradient_alone(const Stage& stage) {
   ProgramBuilder& builder = stage.builder;
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(stage.output)},
-                                     .waits = stage.ready});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(stage.output)},
+                                  .waits = stage.ready});
   builder.gemm({.a = {builder.whole(stage.input)},
                 .b = {builder.whole(stage.saved)},
                 .out = {builder.whole(stage.gradient)},
                 .transpose_a = true});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

@@ -90,11 +90,11 @@ std::string read_small_file(const std::string& path) {
 }
 
 void refuse_twice(std::span<const std::filesystem::path> files) {
-  std::map<std::filesystem::path, std::filesystem::path> given;  // path as written, by the file to which it leads
+  std::map<std::filesystem::path, std::filesystem::path> paths;  // path as written, by the file to which it leads
   for (const std::filesystem::path& file : files) {
     std::error_code error;
     const std::filesystem::path target = std::filesystem::canonical(file, error);
-    const auto [first, is_new] = given.emplace(error ? file : target, file);
+    const auto [first, is_new] = paths.emplace(error ? file : target, file);
     if (!is_new) {
       refuse_file(file.string(), first->second == file ? "is given twice; remove one"
                                                        : fmt::format("is given twice, also as {}; remove one",

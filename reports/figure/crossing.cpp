@@ -158,11 +158,11 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
 
 template <class Map>
 void thin(Map& lines, std::size_t max_kept) {
-  const std::vector<std::size_t> kept = spread({.count = lines.size(), .kept = max_kept});
+  const std::vector<std::size_t> places = spread({.count = lines.size(), .kept = max_kept});
   std::size_t place = 0;
-  auto next = kept.begin();
+  auto next = places.begin();
   std::erase_if(lines, [&](const auto&) {
-    const bool keep = next != kept.end() && place++ == *next;
+    const bool keep = next != places.end() && place++ == *next;
     next += keep ? 1 : 0;
     return !keep;
   });

@@ -49,15 +49,15 @@ double share(const FigureAxis& axis, double value) {
 
 /// Returns the first `max_characters` characters of UTF-8 text.
 std::string cut(const std::string& text, std::size_t max_characters) {
-  std::string kept;
+  std::string start;
   for (const char byte : text) {
     const bool begins = (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-    if (begins && characters(kept) == max_characters) {
+    if (begins && characters(start) == max_characters) {
       break;
     }
-    kept += byte;
+    start += byte;
   }
-  return kept;
+  return start;
 }
 
 /// Replaces characters that a terminal without UTF-8 lacks.

@@ -105,24 +105,24 @@ RequestedSettings requested_settings(const RowTable& rows) {
     RowTable::Columns columns;
     std::string (*text)(const ResultRow&);
   };
-  const RowColumns& of = rows.columns();
+  const RowColumns& columns = rows.columns();
   const std::array<Field, 11> fields{{
-      {"Model", {&of.model.numbers()}, [](const ResultRow& row) { return row.model; }},
+      {"Model", {&columns.model.numbers()}, [](const ResultRow& row) { return row.model; }},
       {"Hardware",
-       {&of.hardware.numbers(), &of.link_bandwidth.numbers(), &of.network_bandwidth.numbers()},
+       {&columns.hardware.numbers(), &columns.link_bandwidth.numbers(), &columns.network_bandwidth.numbers()},
        [](const ResultRow& row) { return machine_in_words(row); }},
-      {"Scope", {&of.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
-      {"Ranks", {&of.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
-      {"Batch", {&of.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
-      {"Sequence length", {&of.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
-      {"Dtype", {&of.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
-      {"Strategies", {&of.strategy.numbers()}, [](const ResultRow& row) { return row.strategy; }},
-      {"Evaluator", {&of.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
+      {"Scope", {&columns.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
+      {"Ranks", {&columns.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
+      {"Batch", {&columns.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
+      {"Sequence length", {&columns.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
+      {"Dtype", {&columns.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
+      {"Strategies", {&columns.strategy.numbers()}, [](const ResultRow& row) { return row.strategy; }},
+      {"Evaluator", {&columns.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
       {"Interference",
-       {&of.priced_as[price_place(&PricedAs::interference)].numbers()},
+       {&columns.priced_as[price_place(&PricedAs::interference)].numbers()},
        [](const ResultRow& row) { return row.interference; }},
       {"Launch",
-       {&of.priced_as[price_place(&PricedAs::launch)].numbers()},
+       {&columns.priced_as[price_place(&PricedAs::launch)].numbers()},
        [](const ResultRow& row) { return row.launch; }},
   }};
   RequestedSettings settings;
@@ -185,12 +185,13 @@ std::vector<std::string> kinds_of(const RowTable& rows) {
 }
 
 std::string digests_html(const RowTable& rows) {
-  const RowColumns& of = rows.columns();
-  const std::vector<std::string> digests =
-      distinct(rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
-               [](const ResultRow& row) {
-                 return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
-               });
+  const RowColumns& columns = rows.columns();
+  const std::vector<std::string> digests = distinct(
+      rows,
+      {&columns.strategy.numbers(), &columns.parameters.numbers(), &columns.ranks, &columns.schedule_sha256.numbers()},
+      [](const ResultRow& row) {
+        return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+      });
   std::string html = fmt::format("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", digests.size());
   for (std::size_t i = 0; i < digests.size() && i < max_digests; ++i) {
     html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));

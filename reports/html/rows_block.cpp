@@ -150,14 +150,14 @@ constexpr std::array numbers_of_page{
     NumbersOfPage{"p99_9_us", "p99.9", microseconds, "time", percentile_of<&Percentiles::p99_9>},
 };
 
-void add_words(const WordsOfPage& column, const RowTable& rows, const std::vector<std::size_t>& kept,
+void add_words(const WordsOfPage& column, const RowTable& rows, const std::vector<std::size_t>& rows_kept,
                ColumnBlock& block, Json& columns) {
   const RowTable::Groups groups = rows.groups(column.columns(rows.columns()));
   std::unordered_map<std::string, std::uint32_t> known;
   std::unordered_map<std::uint32_t, std::uint32_t> code_of_group;
   NarrowColumn codes;
   Json words = Json::array();
-  for (const std::size_t row : kept) {
+  for (const std::size_t row : rows_kept) {
     const auto [code, is_new_group] = code_of_group.try_emplace(groups[row]);
     if (is_new_group) {
       const std::string text = column.text(rows[row]);
@@ -170,19 +170,20 @@ void add_words(const WordsOfPage& column, const RowTable& rows, const std::vecto
     codes.push_back(code->second);
   }
   if (column.always || words.size() > 1) {
-    block.add_u32(column.name, kept.size(),
+    block.add_u32(column.name, rows_kept.size(),
                   [codes = std::move(codes)](std::size_t row) { return static_cast<std::uint32_t>(codes[row]); });
     columns.push_back({{"name", column.name}, {"title", column.title}, {"words", std::move(words)}});
   }
 }
 
 /// Omits a column if no row has a number.
-void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& kept,
+void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& rows_kept,
                  const std::function<double(std::size_t)>& value, ColumnBlock& block, Json& columns) {
-  if (std::ranges::all_of(kept, [&](std::size_t row) { return std::isnan(value(row)); })) {
+  if (std::ranges::all_of(rows_kept, [&](std::size_t row) { return std::isnan(value(row)); })) {
     return;
   }
-  block.add_f64(column.name, kept.size(), [&kept, value](std::size_t place) { return value(kept[place]); });
+  block.add_f64(column.name, rows_kept.size(),
+                [&rows_kept, value](std::size_t place) { return value(rows_kept[place]); });
   columns.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
 }
 
