@@ -81,9 +81,9 @@ std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
   return in_use ? std::vector{users[static_cast<std::size_t>(step) - 2]} : std::vector<OpId>{};
 }
 
-void ScatterSteps::take(std::int32_t step, OpId partial) {
+void ScatterSteps::take(std::int32_t step, OpId gemm) {
   check(step == static_cast<std::int32_t>(made_.size()), "partial products are taken in order");
-  made_.push_back(partial);
+  made_.push_back(gemm);
   if (step + 1 == stage_.ranks) {
     return;  // finish() adds the last one
   }
@@ -93,11 +93,11 @@ void ScatterSteps::take(std::int32_t step, OpId partial) {
                                                .send = {place(step)},
                                                .receive = {slot(arriving_, step)},
                                                .wire = dtype_,
-                                               .waits = {partial}}));
+                                               .waits = {gemm}}));
     return;
   }
   if (step == 0) {
-    added_.push_back(partial);
+    added_.push_back(gemm);
   } else {
     add_up(step, slot(arriving_, step % 2));
   }

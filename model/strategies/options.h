@@ -101,7 +101,8 @@ struct WordOption {
 };
 using CountOption = std::int32_t StrategyOptions::*;
 
-/// Count and words of an option that only one strategy has; the first word is the default.
+/// Values of an option that only one strategy has: a count with its default, or words of which the first is the
+/// default.
 struct OwnCount {
   std::int16_t preset;
 };
@@ -122,8 +123,7 @@ struct DescribedOption {
   std::variant<CountOption, WordOption<Form>, WordOption<LaneKind>, WordOption<Sum>, WordOption<Directions>,
                WordOption<AttentionCut>, WordOption<Regather>, OwnCount, OwnWords>
       value;
-  /// True for an option without effect where the attention core is cut, because rows are computed when GEMMs request
-  /// them.
+  /// True if the option has no effect when the attention core is cut: rows are then computed when GEMMs request them.
   bool needs_whole_attention = false;
 };
 

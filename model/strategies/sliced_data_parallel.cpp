@@ -15,7 +15,7 @@ namespace commfuse {
 
 Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
-    return weight_product_alone(stage);
+    return weight_gemm_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
   const WeightShards weight(stage);

@@ -39,7 +39,7 @@ class WeightShards {
 };
 
 /// Adds the weight_ag_gemm of a single rank, which holds the whole weight.
-Done weight_product_alone(const Stage& stage);
+Done weight_gemm_alone(const Stage& stage);
 /// Adds the gradient_rs of a single rank: dx, then the gradient.
 Done weight_gradient_alone(const Stage& stage);
 

@@ -17,7 +17,7 @@ struct StepMemory {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;  ///< their maximum, for all micro-batches under way
+  Bytes activations;  ///< their maximum over the step, for all micro-batches under way
   Bytes gathered;     ///< weights and gradients that replicas share, while they are gathered
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
@@ -28,7 +28,8 @@ struct StepMemory {
 ///
 ///   on every rank:      norms 4 h, inputs of both first GEMMs 4 h, dropout masks 2 h
 ///   shared by t ranks:  queries and output of the core 4 H d, keys and values 4 K d, MLP 4 ffn (gated: 6 ffn)
-///   unfused core:       5 H s (softmax, and with dropout its mask and output; without 2 H s), unless recomputed
+///   unfused core:       5 H s (softmax, and with dropout its mask and output; 2 H s without dropout), unless
+///   recomputed
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
@@ -48,8 +49,8 @@ struct StepMemory {
 /// bits, are not covered.
 Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
 
-/// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each holds
-/// whole; expert ranks share routed experts as well.
+/// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each rank
+/// holds whole; expert ranks share routed experts as well.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Returns the parameters that one GPU of a stage holds before data-parallel ranks share them: its layers and, on the

@@ -13,8 +13,8 @@
 
 namespace commfuse {
 
-/// Number of scores that count under a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022
-/// count all of them; this project's layers count half.
+/// Attention scores that are counted under a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al.
+/// 2022 count all of them; this project's layers count half.
 enum class AttentionCount : std::uint8_t { full, causal };
 
 /// Activations that the backward pass recomputes. none: nothing. selective: the attention core (Korthikanti et al.

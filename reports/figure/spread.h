@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a few evenly spaced values of many, for figures and tables that people read.
+// Chooses a few evenly spaced values out of many, for figures and tables that people read.
 #pragma once
 
 #include <cstddef>
