@@ -21,14 +21,14 @@ namespace {
 using Errors = std::vector<double>;
 using Scores = std::span<const TableScore>;
 
-/// Errors of all rows that a bar includes, and of those rows that every fit held back.
+/// Errors of all rows that a goal includes, and of those rows that every fit held back.
 struct Pooled {
   Errors every_row;
   Errors held_out;
 };
 
 /// A goal: errors of the named parts of some tables on some machines.
-struct Bar {
+struct Goal {
   std::string_view what;
   std::vector<std::string_view> kinds;
   std::vector<std::string_view> machines;              // empty: any
@@ -63,13 +63,13 @@ bool over_nodes(std::string_view part, bool priors) {
 }
 
 /// The goals of ops on the GPUs: GEMMs and attention by table, for a library or a framework.
-std::vector<Bar> kernel_bars() {
+std::vector<Goal> kernel_goals() {
   const auto gemm = [](std::string_view what, std::vector<std::string_view> machines, std::string_view dtype,
                        double median,
-                       double p90) { return Bar{what, {"gemm"}, std::move(machines), named(dtype), median, p90}; };
+                       double p90) { return Goal{what, {"gemm"}, std::move(machines), named(dtype), median, p90}; };
   const auto attention = [](std::string_view what, std::vector<std::string_view> machines, std::string_view part,
                             double median, double p90) {
-    return Bar{what, {"attention"}, std::move(machines), named(part), median, p90};
+    return Goal{what, {"attention"}, std::move(machines), named(part), median, p90};
   };
   const std::vector<std::string_view> fitted_together{"a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm"};
   constexpr std::string_view is_long = "sequence >= 1K";
@@ -93,7 +93,7 @@ std::vector<Bar> kernel_bars() {
 }
 
 /// The goals of collectives, messages and overlapped kernels.
-std::vector<Bar> communication_bars() {
+std::vector<Goal> communication_goals() {
   const std::vector<std::string_view> links{"collective", "p2p"};
   const std::vector<std::string_view> overlap{"overlap_pairs", "overlap_prefill", "overlap_gemm_ar"};
   const std::vector<std::string_view> measured{"a100-sxm-40", "a100-sxm-80", "h100-sxm", "b200-sxm"};
@@ -135,14 +135,14 @@ std::vector<Bar> communication_bars() {
           {"overlap tables: implementations on GPUs", {"overlap_pairs"}, {}, is_implementation, 0.12, 0.3}};
 }
 
-Pooled pooled(const Bar& bar, Scores scores) {
+Pooled pooled(const Goal& goal, Scores scores) {
   Pooled errors;
   for (const TableScore& score : scores) {
-    if (score.degraded || !includes(bar.kinds, score.kind)) {
+    if (score.degraded || !includes(goal.kinds, score.kind)) {
       continue;
     }
     for (const ScoredPart& part : score.parts) {
-      if (bar.selects(part.name) && (bar.machines.empty() || includes(bar.machines, part.machine))) {
+      if (goal.selects(part.name) && (goal.machines.empty() || includes(goal.machines, part.machine))) {
         errors.every_row.insert(errors.every_row.end(), part.errors.begin(), part.errors.end());
         errors.held_out.insert(errors.held_out.end(), part.held_out.begin(), part.held_out.end());
       }
@@ -160,13 +160,13 @@ std::string error_cells(const Errors& errors) {
                         : fmt::format("{} | {} | {}", summary.n, percent(summary.median), percent(summary.p90));
 }
 
-std::string bar_row(const Bar& bar, Scores scores) {
-  const Pooled errors = pooled(bar, scores);
+std::string goal_row(const Goal& goal, Scores scores) {
+  const Pooled errors = pooled(goal, scores);
   const ErrorSummary judged = summary_of(errors.held_out);
-  const bool met = judged.median <= bar.median && (bar.p90 == 0.0 || judged.p90 <= bar.p90);
+  const bool met = judged.median <= goal.median && (goal.p90 == 0.0 || judged.p90 <= goal.p90);
   const std::string limit =
-      bar.p90 == 0.0 ? percent(bar.median) : fmt::format("{} / {}", percent(bar.median), percent(bar.p90));
-  return fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, limit, error_cells(errors.held_out),
+      goal.p90 == 0.0 ? percent(goal.median) : fmt::format("{} / {}", percent(goal.median), percent(goal.p90));
+  return fmt::format("| {} | {} | {} | {} | {} |\n", goal.what, limit, error_cells(errors.held_out),
                      error_cells(errors.every_row),
                      judged.n == 0 ? "no rows"
                      : met         ? "yes"
@@ -188,21 +188,22 @@ std::string ratio_row(Scores scores) {
                                               : "no");
 }
 
-std::string bars_section(Scores scores) {
+std::string goals_section(Scores scores) {
   std::string text =
       "## Goals\n\n"
-      "Median and 90th percentile of the error in %. A goal (bar) is met by the rows held out. These are the rows that "
-      "every\n"
-      "fit kept back, in whole groups (a group is a shape (n, k) or a message size; a hash of its name selects one "
-      "group in\n"
-      "five), and all rows of a network that has only priors, which no fit has seen. Tables of degraded machines are "
-      "excluded.\n"
+      "Median and 90th percentile of the error in %. Held-out rows decide whether a goal is met. These are the rows "
+      "that "
+      "every\nfit kept back, in whole groups (a group is a shape (n, k) or a message size; a hash of its name selects "
+      "one "
+      "group in\nfive), and all rows of a network that has only priors, which no fit has seen. Tables of degraded "
+      "machines "
+      "are excluded.\n"
       "\n"
-      "| what | bar | held out: n | median | p90 | all rows: n | median | p90 | met |\n"
+      "| what | goal | held out: n | median | p90 | all rows: n | median | p90 | met |\n"
       "|---|---|---|---|---|---|---|---|---|\n";
-  for (const std::vector<Bar>& bars : {kernel_bars(), communication_bars()}) {
-    for (const Bar& bar : bars) {
-      text += bar_row(bar, scores);
+  for (const std::vector<Goal>& goals : {kernel_goals(), communication_goals()}) {
+    for (const Goal& goal : goals) {
+      text += goal_row(goal, scores);
     }
   }
   return text + ratio_row(scores) + "\n";
@@ -298,7 +299,7 @@ Errors held_out_of(const TableScore& score, std::string_view part) {
 
 /// Compares errors of whole models with the goal for each table, on rows that no fit used.
 std::string steps_section(Scores scores) {
-  struct StepBar {
+  struct StepGoal {
     std::string_view table;
     std::string_view what;
     double limit;
@@ -308,19 +309,19 @@ std::string steps_section(Scores scores) {
   constexpr std::string_view prefill = "overlap_tokenweave_prefill_h100.csv";
   constexpr std::string_view serial = "serial over compute only";
   constexpr std::string_view overlapped = "overlapped over compute only";
-  constexpr std::array bars{
-      StepBar{"e2e_megatron_korthikanti_a100.csv", "GPT 22B and 175B, DGX A100: largest error", 0.06,
-              &ErrorSummary::max},
-      StepBar{"korthikanti2022_table4_layer.csv", "a layer of 22B, forward and backward: largest error", 0.08,
-              &ErrorSummary::max},
-      StepBar{"mcore_h100_weak_scaling.csv", "GPT 1.7B to 462B, 48 to 6144 H100: median", 0.10, &ErrorSummary::median},
-      StepBar{prefill, "prefill on 8 H100, serial over compute only: median", 0.015, &ErrorSummary::median, serial},
-      StepBar{prefill, "prefill on 8 H100, serial over compute only: largest error", 0.04, &ErrorSummary::max, serial},
-      StepBar{prefill, "prefill, overlapped over compute only: median", 0.02, &ErrorSummary::median, overlapped},
-      StepBar{prefill, "prefill, overlapped over compute only: p90", 0.06, &ErrorSummary::p90, overlapped}};
+  constexpr std::array goals{
+      StepGoal{"e2e_megatron_korthikanti_a100.csv", "GPT 22B and 175B, DGX A100: largest error", 0.06,
+               &ErrorSummary::max},
+      StepGoal{"korthikanti2022_table4_layer.csv", "a layer of 22B, forward and backward: largest error", 0.08,
+               &ErrorSummary::max},
+      StepGoal{"mcore_h100_weak_scaling.csv", "GPT 1.7B to 462B, 48 to 6144 H100: median", 0.10, &ErrorSummary::median},
+      StepGoal{prefill, "prefill on 8 H100, serial over compute only: median", 0.015, &ErrorSummary::median, serial},
+      StepGoal{prefill, "prefill on 8 H100, serial over compute only: largest error", 0.04, &ErrorSummary::max, serial},
+      StepGoal{prefill, "prefill, overlapped over compute only: median", 0.02, &ErrorSummary::median, overlapped},
+      StepGoal{prefill, "prefill, overlapped over compute only: p90", 0.06, &ErrorSummary::p90, overlapped}};
   std::string text =
       "## Whole models\n\nErrors of the time of a training step, or of a ratio of two passes, in %.\n\n"
-      "| what | bar | n | reached | met |\n|---|---|---|---|---|\n";
+      "| what | goal | n | reached | met |\n|---|---|---|---|---|\n";
   for (const TableScore& score : scores) {
     if (score.steps) {
       const StepScore& steps = *score.steps;
@@ -347,11 +348,11 @@ std::string steps_section(Scores scores) {
       text += fmt::format("| `{}`: largest error of MFU, in points | 3.0 | {} | {} | {} |\n", score.table, score.scored,
                           percent(*score.mfu_distance), *score.mfu_distance <= 0.03 ? "yes" : "no");
     }
-    for (const StepBar& bar : bars) {
-      if (score.table == bar.table) {
-        const ErrorSummary summary = summary_of(held_out_of(score, bar.part));
-        text += fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, percent(bar.limit), summary.n,
-                            percent(summary.*bar.member), summary.*bar.member <= bar.limit ? "yes" : "no");
+    for (const StepGoal& goal : goals) {
+      if (score.table == goal.table) {
+        const ErrorSummary summary = summary_of(held_out_of(score, goal.part));
+        text += fmt::format("| {} | {} | {} | {} | {} |\n", goal.what, percent(goal.limit), summary.n,
+                            percent(summary.*goal.member), summary.*goal.member <= goal.limit ? "yes" : "no");
       }
     }
   }
@@ -479,7 +480,7 @@ std::string accuracy_page(Scores scores) {
   std::copy_if(scores.begin(), scores.end(), std::back_inserter(external),
                [](const TableScore& score) { return !score.brought_along; });
   const Scores judged = external.empty() ? scores : Scores(external);
-  return std::string(heading) + bars_section(judged) + pays_section(judged) + reliability_section(judged) +
+  return std::string(heading) + goals_section(judged) + pays_section(judged) + reliability_section(judged) +
          steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(scores) +
          skipped_section(scores) + sources_section(scores);
 }

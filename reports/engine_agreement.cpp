@@ -36,7 +36,7 @@ constexpr std::string_view heading =
 }  // namespace
 
 std::string agreement_section(Agreements machines) {
-  std::string text = std::string(heading) + "| what | bar | reached | met |\n|---|---|---|---|\n";
+  std::string text = std::string(heading) + "| what | goal | reached | met |\n|---|---|---|---|\n";
   for (const AgreementBar& bar : agreement_bars(machines)) {
     text += fmt::format("| {} | {} | {} | {} |\n", bar.what, number_of(bar, bar.bar), number_of(bar, bar.reached),
                         bar.met() ? "yes" : "no");

@@ -63,7 +63,7 @@ StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& bas
 
 /// Returns true if a preset's additions to its form would make a fixed option meaningless; for example, groups have no
 /// sub-slices.
-bool defies(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
+bool contradicts(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
   const StrategyOptions plain = merged({.form = options.form}, base, fixed);
   const OptionSet relevant_to_preset = relevant(SiteKind::gemm_rs, options);
   const OptionSet relevant_to_form = relevant(SiteKind::gemm_rs, plain);
@@ -144,7 +144,7 @@ std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed)
            direct(all_lanes, Sum::arrival, aux),
        }) {
     const StrategyOptions options = merged(preset, base, fixed);
-    if (!defies(options, base, fixed)) {
+    if (!contradicts(options, base, fixed)) {
       schedules.push_back(options);
     }
   }

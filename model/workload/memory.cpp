@@ -289,7 +289,7 @@ class StageMemories {
 
   /// Returns the bytes of the activations of the largest layer, which its backward pass recomputes if only inputs are
   /// kept.
-  std::int64_t computed_again_bytes(std::int64_t stage) {
+  std::int64_t recomputed_bytes(std::int64_t stage) {
     return plan_.recompute == Recompute::full ? whole_activations_.largest(layers(stage)) : 0;
   }
 
@@ -336,7 +336,7 @@ class StageMemories {
       bytes += static_cast<double>(std::min(plan_.pipeline, plan_.micro_batches())) *
                static_cast<double>(ceil_div(tokens * model_.hidden, sharers));
     }
-    std::int64_t transient = computed_again_bytes(stage);
+    std::int64_t transient = recomputed_bytes(stage);
     if (stage == plan_.pipeline - 1) {
       // Counts the last norm, the input of the logits, and the logits in fp32. All are freed before a layer is
       // recomputed.

@@ -61,7 +61,7 @@ class Packets {
   bool first_ = true;
 };
 
-/// An event of a track, in order of time; ends precede beginnings.
+/// An event of a track. Events are ordered by time; ends precede beginnings.
 struct Event {
   Instant at;
   enum class Kind : std::uint8_t { end, counter, begin } kind = Kind::begin;

@@ -168,7 +168,7 @@ std::string heatmap_title(const Map& map, std::string_view strategy) {
                                           point_of(**least), percent((*highest)->mfu), point_of(**highest));
 }
 
-/// Returns percentage points of MFU.
+/// Returns the lead of the chosen row over the other row, in percentage points of MFU.
 double gain(const Cell& cell) { return 100.0 * (cell.chosen->mfu - cell.other->mfu); }
 bool comparable(const Cell& cell) { return cell.chosen != nullptr && cell.other != nullptr; }
 

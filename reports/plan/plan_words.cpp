@@ -61,7 +61,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
                                                longer < 0.0 ? "less" : "longer");
 }
 
-/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; states it if there is no difference.
+/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; says so if nothing differs.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
     return "this layout has no collective that a GEMM could hide";
