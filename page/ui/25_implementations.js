@@ -83,7 +83,7 @@ function deployedOf(rows, serial) {
 
 /// Compares the recommended row with serial by the engine's rule: `pay` is "pays", "loses" or "unclear". Returns null
 /// if no implementation was simulated together with serial.
-function havingOf(rows) {
+function recommendationOf(rows) {
   const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
   const have = serial && deployedOf(rows, serial);
   if (!have) {
@@ -91,19 +91,19 @@ function havingOf(rows) {
   }
   const times = timeOf(have) / timeOf(serial);
   const faster = have.beats_serial;
-  const sureness = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
+  const certainty = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
   const clear =
     Math.max(times, 1 / times) - 1 > winDifference() &&
-    (sureness ?? 1) >= surelyBeats();
+    (certainty ?? 1) >= surelyBeats();
   const isSingle = rows.filter(isImplementation).length === 1;
   const fastest = fastestOf(rows.filter(isImplementation));
-  return { have, fastest, serial, times, sureness, isSingle, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
+  return { have, fastest, serial, times, certainty, isSingle, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
 }
 
-function havingHeadline({ have, times, sureness, isSingle, pay }) {
+function recommendationHeadline({ have, times, certainty, isSingle, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
   const what = times < 1 ? "to beat serial" : "that serial is faster";
-  const surely = sureness === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(sureness)} ${what})`;
+  const surely = certainty === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(certainty)} ${what})`;
   const leads = {
     pays: "Overlap pays with kernels you can get",
     loses: "Overlap does not pay with kernels you can get",
@@ -120,13 +120,13 @@ function passedOver({ have, fastest }) {
 
 /// Describes the possible gain of another implementation, the time of ideal kernels, and the limits of the
 /// implementation in the headline.
-function havingSecond(having, rows) {
-  const { have } = having;
+function recommendationSecond(recommendation, rows) {
+  const { have } = recommendation;
   const ideal = fastestIdeal(rows);
   const gain = ideal ? 1 - timeOf(ideal) / timeOf(have) : 0;
   const reach = gain > 0 ? `Ideal kernels (${ideal.strategy}) would take ${percent(gain)} less time than ${have.strategy}.` : "";
   const costs = have.held_back ? `${have.strategy} loses time to ${costsOf(have)}.` : "";
-  return [passedOver(having), reach, costs].filter(Boolean).join(" ");
+  return [passedOver(recommendation), reach, costs].filter(Boolean).join(" ");
 }
 
 /// Precedes the words about ideal schedules if implementations were requested and none was simulated.
@@ -149,7 +149,7 @@ function beyondSentence(rows) {
 }
 
 /// Returns the sentence below the control's list.
-function asSaid(rows) {
+function asNote(rows) {
   if (!hasImplementations()) {
     return "Whole models have no implementations: choose a part of a layer under What runs.";
   }
@@ -182,7 +182,7 @@ function asField(start) {
   controls.get("as").show = () => {
     show();
     $("in-as").disabled = !hasImplementations();
-    put("said-as", asSaid(live.rows));
+    put("said-as", asNote(live.rows));
   };
   return field;
 }

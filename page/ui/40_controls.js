@@ -27,20 +27,20 @@ function rankSteps() {
 }
 
 const SLIDERS = {
-  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => (/^\d+$/.test(setting("seq")) ? `${grouped(setting("seq"))} in each sequence` : "not a whole number") },
-  ranks: { name: "Ranks", steps: rankSteps, show: String, said: () => "tensor-parallel GPUs" },
-  batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, said: () => "sequences" },
+  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, note: () => (/^\d+$/.test(setting("seq")) ? `${grouped(setting("seq"))} in each sequence` : "not a whole number") },
+  ranks: { name: "Ranks", steps: rankSteps, show: String, note: () => "tensor-parallel GPUs" },
+  batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, note: () => "sequences" },
   link_bandwidth: {
     name: "Link rate",
     steps: () => RATES,
     show: (text) => text.replace(/^x/, "\u00d7"),
-    said: () => rateSaid("link_rate_gb_s", "inside a node"),
+    note: () => rateNote("link_rate_gb_s", "inside a node"),
   },
   network_bandwidth: {
     name: "Network rate",
     steps: () => RATES,
     show: (text) => text.replace(/^x/, "\u00d7"),
-    said: () => rateSaid("network_rate_gb_s", "between nodes, per GPU"),
+    note: () => rateNote("network_rate_gb_s", "between nodes, per GPU"),
   },
 };
 
@@ -50,7 +50,7 @@ const controlName = (key) => SLIDERS[key]?.name ?? CONTROL_NAMES[key] ?? key;
 /// Replaces flags in a refusal by these names: "--seq: …" is "Tokens: …".
 const withNames = (sentence) => shownPath(sentence).replace(/^--([\w-]+): /gm, (_, flag) => `${controlName(flag.replaceAll("-", "_"))}: `);
 
-function rateSaid(column, where) {
+function rateNote(column, where) {
   const rate = live.rows?.[0]?.[column];
   if (column === "network_rate_gb_s" && live.rows && (rate === null || rate === undefined)) {
     return "not used: all ranks are in one node";
@@ -61,7 +61,7 @@ function rateSaid(column, where) {
 const sizeOf = (text) => Number(String(text).replace(/^x/, ""));
 
 /// A slider over `steps`; another value is inserted in order.
-function sliderField(key, { name, steps, show, said }) {
+function sliderField(key, { name, steps, show, note }) {
   const range = element("input", { type: "range", id: `in-${key}`, min: "0", step: "1" });
   const box = element("input", { type: "text", "aria-label": `${name}, exact`, autocomplete: "off", spellcheck: "false" });
   const words = element("p", { class: "said", id: `said-${key}` });
@@ -95,7 +95,7 @@ function sliderField(key, { name, steps, show, said }) {
     if (document.activeElement !== box) {
       box.value = show(value);
     }
-    words.textContent = said();
+    words.textContent = note();
   };
   controls.set(key, { place, show: showIt });
   return place;
@@ -155,11 +155,11 @@ function otherField({ key, words, preset, choices }) {
         ...[...new Set([preset, ...choices])].map((choice) => element("option", { value: choice }, choice === "" ? "default" : choice)),
       )
     : element("input", { id, type: "text", placeholder: preset, autocomplete: "off", spellcheck: "false" });
-  const said = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
-  box.setAttribute("aria-describedby", said.id);
+  const note = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
+  box.setAttribute("aria-describedby", note.id);
   box.addEventListener("change", () => change({ [key]: normal(key, box.value.trim() || preset) }));
   controls.set(key, { show: () => (box.value = choices || setting(key) !== preset ? setting(key) : "") });
-  return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
+  return element("div", { class: "field" }, element("label", { for: id }, name), box, note);
 }
 
 /// Returns the buttons next to the verdict that share it.
@@ -171,7 +171,7 @@ function shareButtons(command) {
     writeHash();
     copy(location.href, link);
     if (location.protocol === "file:") {
-      say("The link points to a file on this computer: send the file as well, and open it with the part after the #.");
+      showNotice("The link points to a file on this computer: send the file as well, and open it with the part after the #.");
     }
   });
   return [link, line];
@@ -295,12 +295,12 @@ function change(changes) {
     }
   }
   state.settings = settings;
-  say(notice);
+  showNotice(notice);
   showControls();
   live.ask();
 }
 
-function say(text) {
+function showNotice(text) {
   $("notice").hidden = !text;
   put("notice", text);
 }

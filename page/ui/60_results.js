@@ -11,7 +11,7 @@ function fastestOf(rows) {
 }
 
 /// Returns the row of the verdict: the recommended row, or the fastest.
-const bestOf = (rows) => havingOf(rows)?.have ?? fastestOf(rows);
+const bestOf = (rows) => recommendationOf(rows)?.have ?? fastestOf(rows);
 
 /// Returns "wins", "ties", "loses" or "bound" for every row. Whole models have no such column, so the rule is applied
 /// here.
@@ -38,9 +38,9 @@ const baselineOf = (rows) =>
 
 /// Returns whether overlap pays, compared with the fastest schedule without it: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
-  const having = havingOf(rows);
-  if (having) {
-    return having.pay;
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendation.pay;
   }
   const best = fastestOf(rows);
   const base = baselineOf(rows);
@@ -55,9 +55,9 @@ function payOf(rows) {
 }
 
 function headlineOf(rows) {
-  const having = havingOf(rows);
-  if (having) {
-    return havingHeadline(having);
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendationHeadline(recommendation);
   }
   const best = fastestOf(rows);
   const base = baselineOf(rows);
@@ -89,9 +89,9 @@ function headlineOf(rows) {
 /// The engine's verdict compares schedules, which win or tie. After a headline about overlap, it answers another
 /// question.
 function secondOf(verdict, rows) {
-  const having = havingOf(rows);
-  if (having) {
-    return havingSecond(having, rows);
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendationSecond(recommendation, rows);
   }
   const words = verdict
     .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less than (\S+)\.$/, " A lower bound that no implementation reaches takes $2 less time than $3.")

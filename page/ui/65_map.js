@@ -299,8 +299,8 @@ const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
 /// Like other cells, but with the recommended implementation, if it is not clearly slower than serial.
-function havingCell({ have, times, sureness, pay }) {
-  const surely = sureness === null ? "" : `, ${sure(sureness)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
+function recommendationCell({ have, times, certainty, pay }) {
+  const surely = certainty === null ? "" : `, ${sure(certainty)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
   return {
     name: pay === "loses" ? "serial" : have.strategy,
@@ -320,9 +320,9 @@ function cellOf(rows, settings = {}) {
   if (!best) {
     return { error: rows.find((row) => row.reason)?.reason ?? "no schedule runs" };
   }
-  const having = havingOf(rows);
-  if (having) {
-    return havingCell(having);
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendationCell(recommendation);
   }
   const verdicts = verdictsOf(rows);
   const serial = baselineOf(rows);

@@ -37,7 +37,7 @@ class Why {
     if (ids.length < 2 || live.whole) {
       return;
     }
-    const fastest = havingOf(rows)?.have ?? fastestOf(rows);
+    const fastest = recommendationOf(rows)?.have ?? fastestOf(rows);
     const best = fastest && idOf(fastest);
     const [a, b] = (state.view.compare ?? "").split(",");
     const first = ids.includes(a) ? a : best;

@@ -228,12 +228,11 @@ function planVerdict(plan, text) {
 
 /// Returns the verdict without the facts of headline and tiles: days, cost and the chance.
 function planReasons(verdict) {
-  const said = verdict
+  return verdict
     .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)(?= with)/, "Layout: $1,")
     .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)/, "Layout: $1")
     .replace(/: [\d.,]+ days \([^)]*\), \S+ \([^)]*\), (\S+) (?:a|per) million tokens\./, ", for $1 per million tokens.")
     .replace(/ The chance of meeting [^;.]* is [^;]*; (\S)/, (_, first) => ` ${first.toUpperCase()}`);
-  return said;
 }
 
 /// Returns a refusal in the words of the form, whose list has the known kinds.

@@ -137,7 +137,7 @@ class Guide {
     }
     const stepRows = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
     if (GUIDE[this.step - 1].as) {
-      Object.assign(stepRows, { have: havingOf(rows)?.have, ideal: fastestIdeal(rows) });
+      Object.assign(stepRows, { have: recommendationOf(rows)?.have, ideal: fastestIdeal(rows) });
     }
     const whole = Object.values(stepRows).every((row) => row?.makespan_us !== undefined);
     const unit = whole && timeUnit(Math.max(...Object.values(stepRows).map(timeOf)));

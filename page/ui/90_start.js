@@ -427,21 +427,21 @@ function startTabs() {
 async function takeFiles(files) {
   for (const file of files) {
     if (file.size > 4e6) {
-      say(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
+      showNotice(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
       continue;
     }
     const text = await file.text();
     if (/[\0\uFFFD]/.test(text)) {
-      say(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
+      showNotice(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
       continue;
     }
     try {
       const { key, value } = await live.main.file(file.name, text);
       change({ [key]: value });
       parts.plan?.show();
-      say(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
+      showNotice(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
     } catch (error) {
-      say(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
+      showNotice(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
     }
   }
 }
@@ -469,7 +469,7 @@ function readLocation() {
   return readHash(knownHash);
 }
 function showLocation(notice) {
-  say(notice);
+  showNotice(notice);
   showControls();
   parts.guide.show();
   showTab();

@@ -49,7 +49,7 @@ export async function checkDeployed(page, checks) {
   const of = (what, expected) => page.value(`(${what})`).then((said) => checks.equal(said, expected, what));
   const passed = rows(row("quick", 800, 0.69), row("sure", 900, 0.86));
   await of(`headlineOf(${passed})`, "Overlap pays with kernels you can get: sure takes 10.0% less time than serial (86% sure to beat serial).");
-  await of(`havingSecond(havingOf(${passed}), ${passed})`, "quick may take 11.1% less time than sure, but is only 69% sure to beat serial.");
+  await of(`recommendationSecond(recommendationOf(${passed}), ${passed})`, "quick may take 11.1% less time than sure, but is only 69% sure to beat serial.");
   await of(`cellOf(${passed}).words`, "sure takes 10.0% less time than serial, 86% sure to beat serial");
   const unsure = rows(row("quick", 800, 0.69), row("other", 990, 0.9));
   await of(`headlineOf(${unsure})`, "Too close to call: quick, the fastest implementation, takes 20.0% less time than serial (only 69% sure to beat serial).");
@@ -80,7 +80,7 @@ export async function checkRealParts(page, checks, settled) {
     "the table has two parts",
   );
   const fastest = await page.value('document.querySelector("#table tr.fastest").textContent');
-  const best = await page.value("havingOf(commfusePage.live.rows).have.strategy");
+  const best = await page.value("recommendationOf(commfusePage.live.rows).have.strategy");
   checks.that(fastest.startsWith(best), `the fastest of the first is marked: ${fastest}`);
   const columns = await page.value('[...document.querySelectorAll("#table thead th")].map((e) => e.firstChild.textContent)');
   checks.that(columns.includes("Beats serial") && !columns.includes("Fastest"), `with the probability that each beats serial: ${columns}`);
