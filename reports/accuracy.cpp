@@ -191,14 +191,10 @@ std::string ratio_row(Scores scores) {
 std::string goals_section(Scores scores) {
   std::string text =
       "## Goals\n\n"
-      "Median and 90th percentile of the error in %. Held-out rows decide whether a goal is met. These are the rows "
-      "that "
-      "every\nfit kept back, in whole groups (a group is a shape (n, k) or a message size; a hash of its name selects "
-      "one "
-      "group in\nfive), and all rows of a network that has only priors, which no fit has seen. Tables of degraded "
-      "machines "
-      "are excluded.\n"
-      "\n"
+      "Median and 90th percentile of the error in %. Held-out rows decide whether a goal is met. These are the "
+      "rows that every\nfit kept back, in whole groups (a group is a shape (n, k) or a message size; a hash of "
+      "its name selects one group in\nfive), and all rows of a network that has only priors, which no fit has "
+      "seen. Tables of degraded machines are excluded.\n\n"
       "| what | goal | held out: n | median | p90 | all rows: n | median | p90 | met |\n"
       "|---|---|---|---|---|---|---|---|---|\n";
   for (const std::vector<Goal>& goals : {kernel_goals(), communication_goals()}) {
@@ -245,10 +241,10 @@ std::string penalties_section(Scores scores) {
   std::string text =
       "## The slicing penalty\n\n"
       "Cutting the rows of a GEMM into P parts costs P x T(m / P) / T(m), and this decides whether slicing or\n"
-      "decomposing pays. The score covers GEMMs with m / P >= 512 and n, k >= 1024. Its median and p90 errors should\n"
-      "be at least 30% below those of \"penalty = 1\", the prediction that cutting costs nothing. Rows held out\n"
-      "decide; where they are few, all rows are more informative: a fit has fewer than 20 parameters, and thousands of "
-      "rows.\n\n"
+      "decomposing pays. The score covers GEMMs with m / P >= 512 and n, k >= 1024. Its median and p90 errors "
+      "should\nbe at least 30% below those of \"penalty = 1\", the prediction that cutting costs nothing. "
+      "Held-out rows\ndecide; where they are few, all rows are more informative: a fit has fewer than 20 parameters, "
+      "and thousands of rows.\n\n"
       "| table | P | held out: n | median, p90 | of \"penalty = 1\" | less error "
       "| all rows: n | median, p90 | of \"penalty = 1\" | less error |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n";
@@ -428,15 +424,11 @@ std::string sources_section(Scores scores) {
 }
 
 constexpr std::string_view heading =
-    "# How accurate it is\n"
-    "\n"
-    "Written by `commfuse-sim score -o markdown`, from the tables that are part of this project (`configs/published`) "
-    "and a\n"
-    "folder of public measurements next to the project, which is not part of it. [Where the tables are\n"
-    "from](#where-the-tables-are-from) names the source of each table. Without that folder, `commfuse-sim score` "
-    "scores the\n"
-    "tables of `configs/published`.\n"
-    "\n"
+    "# How accurate it is\n\n"
+    "Written by `commfuse-sim score -o markdown`, from the tables that are part of this project "
+    "(`configs/published`) and a\nfolder of public measurements next to the project, which is not part of it. "
+    "[Where the tables are\nfrom](#where-the-tables-are-from) names the source of each table. Without that "
+    "folder, `commfuse-sim score` scores the\ntables of `configs/published`.\n\n"
     "<!-- test: skip run by AccuracyDoc.IsTheWholePageWhereTheMeasurementsLieBeside -->\n```console\n"
     "$ commfuse-sim score --data ../shared/data --data configs/published -o markdown > docs/accuracy.md\n"
     "$ commfuse-sim score --dynamic -o markdown >> docs/accuracy.md\n"
@@ -446,10 +438,8 @@ constexpr std::string_view heading =
 
 constexpr std::string_view peers =
     "## Comparison with other tools\n\n"
-    "What others publish is mostly the mean error of end-to-end times. Nobody publishes the error for a GEMM that is "
-    "sliced\n"
-    "to overlap its communication, or for percentiles of a layer.\n"
-    "\n"
+    "What others publish is mostly the mean error of end-to-end times. Nobody publishes the error for a GEMM "
+    "that is sliced\nto overlap its communication, or for percentiles of a layer.\n\n"
     "| who | what | error |\n"
     "|---|---|---|\n"
     "| Calculon (rerun) | 8 training steps on A100 | 3.65% mean, 8.87% max |\n"
@@ -466,10 +456,8 @@ constexpr std::string_view peers =
     "6.7 "
     "/ 19.6% |\n"
     "| four parameters per machine and collective | collectives in one node; median / p90 | 4 to 13 / 13 to 30% |\n\n"
-    "Measurements set a floor: the same GEMM in three frameworks on one GPU model differs by 2 to 8% in the "
-    "median, NCCL\n"
-    "repeated on one node by 0.5 to 2.4%.\n"
-    "\n";
+    "Measurements set a floor: the same GEMM in three frameworks on one GPU model differs by a median of "
+    "2 to 8%, NCCL\nrepeated on one node by 0.5 to 2.4%.\n\n";
 
 }  // namespace
 

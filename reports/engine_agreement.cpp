@@ -21,17 +21,14 @@ std::string number_of(const AgreementBar& bar, double number) {
 
 constexpr std::string_view heading =
     "\n## Static against dynamic\n\n"
-    "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a kernel is\n"
-    "slowed by everything that may run at the same time, at fixed prices (`--interference static`); the dynamic "
-    "engine\n"
-    "determines what actually runs at the same time. Both simulate the MLP of Llama-3.1-70B on every machine of\n"
-    "`configs/hardware` and `configs/clusters`, on 4, 8 and 16 ranks if the machine has them, for 2K, 8K and 32K "
-    "tokens,\n"
+    "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a "
+    "kernel is\nslowed by everything that may run at the same time, at fixed prices (`--interference static`); "
+    "the dynamic engine\ndetermines what actually runs at the same time. Both simulate the MLP of Llama-3.1-70B "
+    "on every machine of\n`configs/hardware` and `configs/clusters`, on 4, 8 and 16 ranks if the machine has "
+    "them, for 2K, 8K and 32K tokens,\n"
     "with the fastest form of every strategy. A difference is |static / dynamic - 1| of a time, in %. A point has a "
-    "winner\n"
-    "if the [verdict](metrics.md) of one side names one, and is a conflict if that strategy does not even tie on the "
-    "other\n"
-    "side.\n\n";
+    "winner\nif the [verdict](metrics.md) of one side names one, and is a conflict if that strategy does not "
+    "even tie on the other\nside.\n\n";
 
 }  // namespace
 

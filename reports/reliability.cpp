@@ -359,13 +359,9 @@ std::string planner_section(Scores scores) {
          "(a GEMM whole\nor in slices, a weight cut by rows or by columns, an all-reduce or its two halves, two "
          "schedules) the calls were:\n\n" +
          sure_in_practice(scores) +
-         "\n"
-         "Before you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most surprises are "
-         "software\n"
-         "that no fit covers. Treat a win below 80% as a tie, as verdicts do. The tables below show which kinds and "
-         "machines are\n"
-         "overconfident and which are underconfident.\n"
-         "\n";
+         "\nBefore you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most "
+         "surprises are software\nthat no fit covers. Treat a win below 80% as a tie, as verdicts do. The "
+         "tables below show which kinds and machines are\noverconfident and which are underconfident.\n\n";
 }
 
 std::string coverage_section(Scores scores) {
@@ -405,12 +401,9 @@ std::string probabilities_section(Scores scores) {
   const PairsByMachine pairs = pairs_of(scores);
   std::string text =
       "## Reliability of win probabilities\n\n"
-      "Each column is a range of stated probabilities, in %. A cell has the mean of the stated probabilities, the "
-      "share that\n"
-      "came true with its sampling band, and the number of pairs. The Brier score is 0 if every call is certain and "
-      "correct,\n"
-      "and 0.25 for a coin toss.\n"
-      "\n"
+      "Each column is a range of stated probabilities, in %. A cell has the mean of the stated probabilities, "
+      "the share that\ncame true with its sampling band, and the number of pairs. The Brier score is 0 if every "
+      "call is certain and correct,\nand 0.25 for a coin toss.\n\n"
       "| machine | ways | n | Brier |";
   std::string rule = "\n|---|---|---|---|";
   for (const ReliabilityBin& bin : reliability_of({}).bins) {

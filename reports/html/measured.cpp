@@ -206,7 +206,7 @@ Figure measured_figure(const std::vector<MeasuredSchedule>& schedules) {
     add_row(*order[i], static_cast<double>(i), unit, figure);
     figure.description += fmt::format(
         " {}: predicted {}, {}.", order[i]->name, unit.text(order[i]->predicted),
-        order[i]->median ? fmt::format("measured {} in the median", unit.text(order[i]->median->value)) : "failed");
+        order[i]->median ? fmt::format("median measured {}", unit.text(order[i]->median->value)) : "failed");
   }
   figure.legend = {{"measured, p10 to p90", Role::communication},
                    {"measured, median", Role::ink},
