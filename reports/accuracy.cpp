@@ -213,11 +213,11 @@ std::string gain(const Errors& errors, const Errors& unpenalised, double ErrorSu
 /// Formats "2.6, 8.3 | 4.2, 32.0 | 39%, 74%": our errors, the errors of a model without penalties, and the
 /// reductions.
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& unpenalised) {
-  const ErrorSummary ours = summary_of(errors);
-  const ErrorSummary none = summary_of(unpenalised);
-  return fmt::format("{} | {}, {} | {}, {} | {}, {}", ours.n, percent(ours.median), percent(ours.p90),
-                     percent(none.median), percent(none.p90), gain(errors, unpenalised, &ErrorSummary::median),
-                     gain(errors, unpenalised, &ErrorSummary::p90));
+  const ErrorSummary with_penalty = summary_of(errors);
+  const ErrorSummary without_penalty = summary_of(unpenalised);
+  return fmt::format("{} | {}, {} | {}, {} | {}, {}", with_penalty.n, percent(with_penalty.median),
+                     percent(with_penalty.p90), percent(without_penalty.median), percent(without_penalty.p90),
+                     gain(errors, unpenalised, &ErrorSummary::median), gain(errors, unpenalised, &ErrorSummary::p90));
 }
 
 std::string penalty_row(std::string_view table, const PenaltyScore& penalty) {

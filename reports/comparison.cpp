@@ -100,18 +100,19 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
 
 /// States whether overlap with available implementations beats serial, by how much, and with what certainty.
 std::string pay_in_words(const Implementations& implementations, const PayVerdict& verdict) {
-  const ResultRow& have = *verdict.overlap;
+  const ResultRow& recommended = *verdict.overlap;
   const double times = 1.0 - verdict.saved;
   const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * verdict.saved)
                                      : fmt::format("{:.1f}% more", -100.0 * verdict.saved);
   const char* lead = verdict.pays == Pays::close ? "Too close to call"
                      : verdict.pays == Pays::yes ? "Overlap pays"
                                                  : "Overlap does not pay";
-  std::string text = fmt::format("{}: {} time than serial{} with {}", lead, by,
-                                 with_interval(sure_in_words(verdict.probability), have, times), have.strategy);
+  std::string text =
+      fmt::format("{}: {} time than serial{} with {}", lead, by,
+                  with_interval(sure_in_words(verdict.probability), recommended, times), recommended.strategy);
   if (implementations.count > 1) {
     text += ", the fastest implementation";
-    text += implementations.fastest == &have
+    text += implementations.fastest == &recommended
                 ? std::string{}
                 : fmt::format(" with a clear win ({} may take less)", implementations.fastest->strategy);
   }
@@ -119,17 +120,20 @@ std::string pay_in_words(const Implementations& implementations, const PayVerdic
 }
 
 /// Names the lowest time that a schedule could reach, and what limits the fastest implementation.
-std::string reach_in_words(const ResultRow& have, Rows rows) {
+std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
     const bool is_ideal = row.bound && row.feasible() && row.implements.empty();
     ideal = is_ideal && (ideal == nullptr || makespan(row) < makespan(*ideal)) ? &row : ideal;
   }
   std::string text;
-  if (ideal != nullptr && makespan(*ideal) < makespan(have)) {
-    text = fmt::format(" Ideal kernels ({}) would take {}.", ideal->strategy, saved(have, *ideal, have.strategy));
+  if (ideal != nullptr && makespan(*ideal) < makespan(recommended)) {
+    text = fmt::format(" Ideal kernels ({}) would take {}.", ideal->strategy,
+                       saved(recommended, *ideal, recommended.strategy));
   }
-  return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
+  return recommended.held_back.empty()
+             ? text
+             : text + fmt::format(" {} loses time to {}.", recommended.strategy, recommended.held_back);
 }
 
 constexpr std::size_t max_ties = 4;  // groups of tied strategies that a summary names

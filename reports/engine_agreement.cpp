@@ -43,9 +43,9 @@ std::string agreement_section(Agreements machines) {
       "|---|---|---|---|---|---|---|---|\n";
   for (const EngineAgreement& machine : machines) {
     const ErrorSummary summary = summary_of(machine.differences);
-    const bool any = summary.n > 0;
+    const bool has_pairs = summary.n > 0;
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", machine.machine, fmt::join(machine.ranks, ", "),
-                        summary.n, any ? percent(summary.median) : "-", any ? percent(summary.max) : "-",
+                        summary.n, has_pairs ? percent(summary.median) : "-", has_pairs ? percent(summary.max) : "-",
                         machine.points, machine.winners, machine.conflicts.size());
   }
   return text;

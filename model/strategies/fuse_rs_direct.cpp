@@ -81,11 +81,11 @@ class DirectSum {
         slot_users.push_back(sent(step - slots_, part));
       }
     }
-    const bool very_first = first == 0 && part == 0;
+    const bool is_first = first == 0 && part == 0;
     return stage_.multiply({.a = input,
                             .b = {builder_.whole(stage_.weight)},
                             .out = results,
-                            .waits = very_first ? Waits(stage_.ready) : landed(slot_users)});
+                            .waits = is_first ? Waits(stage_.ready) : landed(slot_users)});
   }
 
   void send(std::int32_t step, std::int32_t part) {

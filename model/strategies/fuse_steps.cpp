@@ -111,13 +111,13 @@ void ScatterSteps::take(std::int32_t step, OpId gemm) {
 
 void ScatterSteps::add_up(std::int32_t step, const Region& out) {
   const OpId arrival = passed_[static_cast<std::size_t>(step) - 1];
-  const bool own_lane = options_.add_lane == LaneKind::aux;
+  const bool has_own_lane = options_.add_lane == LaneKind::aux;
   added_.push_back(stage_.builder.elementwise(
       {.lane = {options_.add_lane, 0},
        .function = Function::add,
        .inputs = {{slot(arriving_, step % 2)}, {place(step)}},
        .out = {out},
-       .waits = own_lane ? std::vector{arrival, made_[static_cast<std::size_t>(step)]} : std::vector{arrival}}));
+       .waits = has_own_lane ? std::vector{arrival, made_[static_cast<std::size_t>(step)]} : std::vector{arrival}}));
 }
 
 Done ScatterSteps::finish(LaneKind sum_lane) {
@@ -134,13 +134,13 @@ Done ScatterSteps::finish(LaneKind sum_lane) {
     parts.push_back({slot(arriving_, step)});
   }
   parts.push_back({stage_.builder.whole(own_product_)});
-  const bool own_lane = sum_lane != LaneKind::compute;
+  const bool has_own_lane = sum_lane != LaneKind::compute;
   return {stage_.builder.elementwise(
       {.lane = {sum_lane, 0},
        .function = Function::add,
        .inputs = parts,
        .out = {stage_.builder.whole(output_)},
-       .waits = own_lane ? std::vector{passed_.back(), made_.back()} : std::vector{passed_.back()}})};
+       .waits = has_own_lane ? std::vector{passed_.back(), made_.back()} : std::vector{passed_.back()}})};
 }
 
 }  // namespace commfuse

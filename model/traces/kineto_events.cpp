@@ -64,8 +64,8 @@ bool is_bare_list(std::string_view head) {
     return false;
   }
   const std::size_t event = head.find_first_not_of(blank, list + 1);
-  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  return event != std::string_view::npos && head[event] == '{' && has("\"ph\"") && has("\"ts\"");
+  const auto contains = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  return event != std::string_view::npos && head[event] == '{' && contains("\"ph\"") && contains("\"ts\"");
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
   std::vector<std::string> names;
   std::vector<PointsMark> marks;
   for (const RoofedProduct& product : roofline.products) {
-    const auto known = std::find(names.begin(), names.end(), product.schedule);
-    const auto place = static_cast<std::size_t>(known - names.begin());
-    if (known == names.end()) {
+    const auto named = std::find(names.begin(), names.end(), product.schedule);
+    const auto place = static_cast<std::size_t>(named - names.begin());
+    if (named == names.end()) {
       names.push_back(product.schedule);
       const LineStyle style = style_of(place);
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});

@@ -93,9 +93,9 @@ std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
   if (next == nullptr || run.cost.value <= 0.0) {
     return {};
   }
-  const double more = 100.0 * (next->cost.value / run.cost.value - 1.0);
-  return fmt::format("; {} {} would cost {:.1f}% {}", next->gpus, next->kind, std::abs(more),
-                     more < 0.0 ? "less" : "more");
+  const double difference = 100.0 * (next->cost.value / run.cost.value - 1.0);
+  return fmt::format("; {} {} would cost {:.1f}% {}", next->gpus, next->kind, std::abs(difference),
+                     difference < 0.0 ? "less" : "more");
 }
 
 std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
@@ -257,8 +257,8 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
     ++before_last;
   }
   const CapacityRun& before = **before_last;
-  const double more = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
-  const double slope = math::log2(before.days.value / last.days.value) / more;
+  const double doublings = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
+  const double slope = math::log2(before.days.value / last.days.value) / doublings;
   constexpr double least_slope = 0.25;  // A flatter slope would put the guess far beyond the planned numbers.
   if (slope < least_slope) {
     return std::nullopt;
