@@ -76,7 +76,7 @@ class Page {
   std::vector<Figure> figures() {
     sections();
     std::vector<Figure> figures = charts_.figures();
-    add_more(figures);
+    add_plot_figures(figures);
     return figures;
   }
 
@@ -96,7 +96,7 @@ class Page {
     if (has_layers()) {
       input_section();
     }
-    again_section();
+    command_section();
     about_section();
   }
   template <class... Args>
@@ -115,7 +115,7 @@ class Page {
   [[nodiscard]] std::string second_sentence() const;
   [[nodiscard]] std::string point_sentence() const;
   [[nodiscard]] const RowRange& shown_point() const;
-  [[nodiscard]] std::string where(const ResultRow& row) const;
+  [[nodiscard]] std::string place_in_words(const ResultRow& row) const;
   [[nodiscard]] std::string reason_of(const ResultRow& row) const;
   [[nodiscard]] std::string interval_at(const ResultRow& row) const;
   [[nodiscard]] std::string title_of(const std::vector<TracedRun>& runs) const;
@@ -133,10 +133,10 @@ class Page {
   [[nodiscard]] bool has_gaps(const Overview::Setting& setting) const;
   [[nodiscard]] std::vector<std::size_t> points_on_paper() const;
   [[nodiscard]] std::vector<const Overview::Setting*> shown_settings() const;
-  void add_more(std::vector<Figure>& figures) const;
+  void add_plot_figures(std::vector<Figure>& figures) const;
   void table_section();
   void input_section();
-  void again_section();
+  void command_section();
   void about_section();
 
   /// A page without any rows counts as a page of layers.
@@ -209,7 +209,7 @@ std::string implementations_of(const std::vector<TracedRun>& runs) {
 const RowRange& Page::shown_point() const { return overview_.decisive ? *overview_.decisive : *overview_.largest; }
 
 /// Returns the point of a row, with its setting if there are several settings.
-std::string Page::where(const ResultRow& row) const {
+std::string Page::place_in_words(const ResultRow& row) const {
   return overview_.settings.size() == 1
              ? point_of(row)
              : fmt::format("{} of {} {} on {}", point_of(row), row.model, row.scope, machine_in_words(row));
@@ -248,7 +248,7 @@ std::string Page::title_of(const std::vector<TracedRun>& runs) const {
   }
   const bool is_measured = std::ranges::any_of(runs, &TracedRun::measured);
   const std::string reason = is_measured ? "the measured point" : reason_of(runs.front().row);
-  return where(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
+  return place_in_words(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
 }
 
 /// Formats " (90% interval: 15.2% to 29.9%)" of the saving at this point; empty if it is unknown.
@@ -278,9 +278,9 @@ std::string Page::first_sentence() const {
   const std::optional<PayVerdict> pays = pay_verdict(point.ranking, input_.rule);
   if (pays && pays->overlap->implements.empty() && point.ranking.size() > 2) {
     const ResultRow& row = rows.front();
-    return fmt::format("{}{} {}", memory, saving_in_words(*pays, where(row), interval_at(row)), text);
+    return fmt::format("{}{} {}", memory, saving_in_words(*pays, place_in_words(row), interval_at(row)), text);
   }
-  return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
+  return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", place_in_words(rows.front()), text));
 }
 
 /// Returns the sentence on all points together; empty if tiles show the same.
@@ -307,7 +307,7 @@ std::string Page::point_sentence() const {
   if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
     const bool is_stated = first_sentence().find("(90% interval: ") != std::string::npos;
     return is_stated ? std::string{}
-                     : fmt::format("At {}, {}", where(input_.study->runs.front().row),
+                     : fmt::format("At {}, {}", place_in_words(input_.study->runs.front().row),
                                    interval_in_words(*input_.study->saving));
   }
   if (overview_.points > 1) {
@@ -628,7 +628,7 @@ std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
   return names;
 }
 
-void Page::add_more(std::vector<Figure>& figures) const {
+void Page::add_plot_figures(std::vector<Figure>& figures) const {
   if (input_.study && input_.study->roofline && !input_.study->roofline->products.empty()) {
     figures.push_back(roofline_figure(*input_.study->roofline));
   }
@@ -726,7 +726,7 @@ void Page::input_section() {
   html_ += definitions_html() + "</section>\n";
 }
 
-void Page::again_section() {
+void Page::command_section() {
   section("again", "Run it again");
   add("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(input_.command));
   if (input_.command.find("settings.yaml") != std::string::npos) {
