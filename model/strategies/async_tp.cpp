@@ -8,7 +8,7 @@
 //             copy       |<- r+1  |<- r+2   |<- r+3   |           the pull of x[r+3] follows the GEMM of x[r+1]
 //
 //   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
-//             copy               |<- r-1   |<- r-2    |<- r-3   |  p[r+3] follows the first pull (one buffer per stream)
+//             copy               |<- r-1   |<- r-2    |<- r-3   |  p[r+3] follows the first pull: one buffer per stream
 //
 // GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
 // min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
