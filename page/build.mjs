@@ -60,8 +60,8 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-/// Returns what the engine offers: lists of models and machines, and settings. Asked once, for everyone who opens the
-/// page.
+/// Returns what the engine offers: lists of models and machines, and settings. The engine is queried once, for
+/// everyone who opens the page.
 async function startAnswer() {
   const bind = new Function("require", "__filename", "__dirname", `${readFileSync(loader, "utf8")}\nreturn CommfuseEngine;`);
   const makeEngine = bind(createRequire(import.meta.url), resolve(loader), dirname(resolve(loader)));

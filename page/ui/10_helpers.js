@@ -64,7 +64,8 @@ function plainCount(text) {
   return match && Number.isInteger(value) ? String(value) : String(text).trim();
 }
 
-/// Microseconds below 10 ms, milliseconds below 10 s, then seconds: one unit for all times that are shown together.
+/// Returns one unit for all times that are shown together: microseconds below 10 ms, milliseconds below 10 s, then
+/// seconds.
 function timeUnit(longestUs) {
   const [name, scale, decimals] = longestUs >= 1e7 ? ["s", 1e-6, 3] : longestUs >= 1e6 ? ["ms", 1e-3, 1] : longestUs >= 1e4 ? ["ms", 1e-3, 3] : ["\u00b5s", 1, 1];
   const digits = (us) => `${us < 0 && Number((us * scale).toFixed(decimals)) !== 0 ? MINUS : ""}${Math.abs(us * scale).toFixed(decimals)}`;

@@ -60,7 +60,7 @@ function rateNote(column, where) {
 
 const sizeOf = (text) => Number(String(text).replace(/^x/, ""));
 
-/// A slider over `steps`; another value is inserted in order.
+/// Returns a slider over `steps`; a value between two steps is inserted in order.
 function sliderField(key, { name, steps, show, note }) {
   const range = element("input", { type: "range", id: `in-${key}`, min: "0", step: "1" });
   const box = element("input", { type: "text", "aria-label": `${name}, exact`, autocomplete: "off", spellcheck: "false" });
@@ -144,7 +144,7 @@ function listField(key, name, groups, more = null) {
   return place;
 }
 
-/// Settings without a control of their own, in the engine's order.
+/// Returns a field for a setting without a control of its own: a list if it has choices, else a box for text.
 function otherField({ key, words, preset, choices }) {
   const id = `in-${key}`;
   const name = key.replaceAll("_", " ").replaceAll(".", ": ");

@@ -63,7 +63,8 @@ class WinnersMap {
     });
   }
 
-  /// Describes a cell, and says so if no implementation runs there.
+  /// Returns the result of a cell; {error} if only ideal schedules run there, although the point
+  /// on the screen has implementations.
   known(cell) {
     const result = this.memory.get(this.keyOf(cell));
     return result?.ideal && withImplementations(live.rows ?? []) ? { error: "no implementation runs here" } : result;
@@ -298,7 +299,7 @@ const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-/// Like other cells, but with the recommended implementation, if it is not clearly slower than serial.
+/// Returns a cell that names the recommended implementation, or serial if that is clearly faster.
 function recommendationCell({ have, times, certainty, pay }) {
   const surely = certainty === null ? "" : `, ${sure(certainty)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
@@ -314,7 +315,7 @@ function recommendationCell({ have, times, certainty, pay }) {
   };
 }
 
-/// `ideal`: implementations were requested, and none runs there.
+/// Returns the contents of a cell. `ideal` is true if implementations were requested and none was simulated.
 function cellOf(rows, settings = {}) {
   const best = fastestOf(rows);
   if (!best) {

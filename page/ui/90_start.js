@@ -97,13 +97,14 @@ const live = {
     this.done();
   },
 
-  /// A point that takes a long time can be cancelled.
+  /// Shows a button that cancels the current request.
   wait() {
     const button = element("button", { type: "button", onclick: () => this.main.restart("cancelled") }, "Cancel");
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
-  /// keys: settings that cannot be read.
+  /// Shows why there is no answer, with buttons that remedy it; hides this if the text is empty. `keys` are settings
+  /// that cannot be read.
   problem(text, keys = []) {
     $("problem").hidden = !text;
     $("problem").textContent = text;
@@ -144,8 +145,8 @@ const live = {
     showControls();
   },
 
-  /// Returns the answer of `why` for a schedule or an implementation, by its id, at the point on the screen. Asked only
-  /// once.
+  /// Returns the answer of `why` for a schedule or an implementation, by its id, at the point on the screen. Requests
+  /// each answer only once.
   why(id) {
     const key = `${id} ${JSON.stringify(this.settings)}`;
     const which = id.startsWith(AS) ? { implementation: id.slice(AS.length) } : { strategy: id };
@@ -204,7 +205,7 @@ const live = {
     }
   },
 
-  /// Replaces parts that take a long time by the reason why they are missing and a button that computes them.
+  /// Replaces parts that take a long time with the reason why they are missing and a button that computes them.
   later(sentence) {
     const seconds = Math.ceil((page.answerMs / 1000) * 40); // about this many points
     const { turn } = this;

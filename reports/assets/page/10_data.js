@@ -108,7 +108,8 @@ function fixed(value, decimals) {
   return value.toFixed(decimals);
 }
 
-/// Microseconds below 10 ms, milliseconds below 10 s, then seconds, as in reports/time_scale.h.
+/// Returns one unit for all times of a figure, as in reports/time_scale.h: microseconds below 10 ms, milliseconds below
+/// 10 s, then seconds.
 function timeUnit(longestPs) {
   const [name, microseconds, decimals] = longestPs >= 1e13 ? ["s", 1e6, longestPs >= 1e15 ? 0 : 3] : longestPs >= 1e10 ? ["ms", 1000, longestPs >= 1e12 ? 1 : 3] : ["\u00b5s", 1, 1];
   const value = (ps) => ps / 1e6 / microseconds;

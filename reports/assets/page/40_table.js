@@ -94,7 +94,7 @@ class ResultsTable {
     const sign = column.name === "against_serial" && value > 0 ? "+" : "";
     return sign + text.replace(/^-/, "\u2212");
   }
-  /// Formats like the tool's CSV: times in microseconds with all digits.
+  /// Formats like the program's CSV: times in microseconds with all digits.
   exact(column, row) {
     const value = this.value(column, row);
     return column.words ? value : Number.isNaN(value) ? "" : column.kind === "time" ? value / 1e6 : value;
