@@ -10,7 +10,7 @@ const WORDS = {
   "vs serial": "How much more (+) or less (\u2212) time than serial, or than the fastest schedule without overlap.",
   "Beats serial": "Probability that this implementation takes less time than serial.",
   p99: "99% of runs under jitter are no slower.",
-  MFU: "Model FLOPs utilization: FLOPs of the layer over time, GPUs and dense peak.",
+  MFU: "Model FLOPs utilization: FLOPs of the layer divided by time, number of GPUs and dense peak.",
   Memory: "Memory that one GPU needs.",
   Tokens: "Tokens that all GPUs together process per second.",
   Compute: "The work of the layer itself, priced uncut.",

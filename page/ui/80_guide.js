@@ -42,7 +42,7 @@ const GUIDE = [
     show: "serial,sliced,commfuse",
     seq: "256",
     text: ({ serial, commfuse }) =>
-      `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
+      `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the Tokens slider to see from where on overlap pays.`,
   },
   {
     name: "Kernels you can get",
