@@ -204,7 +204,7 @@ function chance(probability) {
 /// Returns the limits of a plan in words, or "".
 const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
 
-/// Returns a headline such as "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
+/// Returns a headline such as "256 h100, 92% sure to meet the deadline: 74.5 days, $1.28M."
 function planHeadline(best, plan, currency) {
   if (!best) {
     return /^No option meets the limits[^.]*\./.exec(plan.verdict ?? "")?.[0] ?? "No option meets the limits.";
@@ -220,7 +220,7 @@ function planVerdict(plan, text) {
   const sites = plan.kinds[plan.answer]?.sites ?? [];
   const sitesOf = (name) => sites.filter((site) => site.strategy === name).map((site) => site.site.replaceAll("_", " "));
   const counts = [...new Set(sites.map((site) => site.strategy))].map((name) => [name, sitesOf(name)]).sort((a, b) => b[1].length - a[1].length);
-  const words = counts.map(([name, own], i) => (i === 0 ? `${name} at ${own.length} of the ${sites.length} GEMMs that meet a collective` : `${name} at ${own.length} (${listed(own)})`));
+  const words = counts.map(([name, places], i) => (i === 0 ? `${name} at ${places.length} of the ${sites.length} GEMMs that meet a collective` : `${name} at ${places.length} (${listed(places)})`));
   const counted = / with \S+ at \d+ of \d+ sites(?:, \S+ at \d+)*/;
   const verdict = (plan.verdict || text).replace(counted, () => ` with ${listed(words)}`).replace(" at every site", " at every GEMM that meets a collective");
   return inTerms(verdict).replace(/(\d) %/g, "$1%");
@@ -253,10 +253,10 @@ function countedSentences(best, { asked }) {
   return [`${ideal} ${step}`, lost].filter(Boolean);
 }
 
-const SURE = 0.95; // chance of meeting the deadline
+const SURE = 0.95; // an option with a smaller chance of meeting the limits is risky
 
-/// Returns the cheapest option that meets the deadline more surely than a risky one. If only money is limited, returns
-/// the shortest.
+/// Returns the cheapest option that is not risky, or with `shortest` the shortest; null if `best` is not risky itself, or
+/// if every option is.
 function surerThan(best, runs, shortest) {
   const objective = (run) => (shortest ? run.days : run.cost).value;
   const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => objective(a) - objective(b))[0];
@@ -351,11 +351,11 @@ function planChart(runs, plan, currency) {
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
   let last = -Infinity;
-  const roomy = (at) => at - last >= 34 && ((last = at), true); // space for a label next to the previous one
+  const hasSpace = (at) => at - last >= 34 && ((last = at), true); // There is space for a label next to the previous one.
   steps(d0, d1).forEach((days) =>
     svg.append(
       line(x(days), 16, x(days), high - bottom, "rule"),
-      roomy(x(days)) ? label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))) : "",
+      hasSpace(x(days)) ? label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))) : "",
     ),
   );
   steps(c0, c1).forEach((cost) =>
