@@ -60,8 +60,8 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-/// Returns what the engine offers: lists of models and machines, and settings. Asked once, for everyone who opens the
-/// page.
+/// Returns what the engine offers: lists of models and machines, and settings. The engine is queried once, for
+/// everyone who opens the page.
 async function startAnswer() {
   const bind = new Function("require", "__filename", "__dirname", `${readFileSync(loader, "utf8")}\nreturn CommfuseEngine;`);
   const makeEngine = bind(createRequire(import.meta.url), resolve(loader), dirname(resolve(loader)));
@@ -70,11 +70,11 @@ async function startAnswer() {
   const place = engine._malloc(question.length);
   engine.HEAPU8.set(question, place);
   const from = engine._commfuse_ask(place) >>> 0;
-  const said = JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, engine.HEAPU8.indexOf(0, from))));
-  if (typeof said.error === "string") {
-    throw new Error(`the engine did not start: ${said.error}`);
+  const reply = JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, engine.HEAPU8.indexOf(0, from))));
+  if (typeof reply.error === "string") {
+    throw new Error(`the engine did not start: ${reply.error}`);
   }
-  return JSON.stringify(said.answer ?? said);
+  return JSON.stringify(reply.answer ?? reply);
 }
 
 // Plain text, which is read as soon as the page starts, so that the worker starts before anything is unpacked.

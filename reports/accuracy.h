@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes docs/accuracy.md: errors of the model beside its goals and beside errors that others publish.
+// Writes docs/accuracy.md: errors of the model, next to its goals and to errors that others publish.
 #pragma once
 
 #include <span>

@@ -30,9 +30,9 @@ namespace {
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
 
 /// Returns a name to which no other process and no other thread writes.
-fs::path temporary_beside(const fs::path& target) {
-  static std::atomic<unsigned> made{0};
-  return folder_of(target) / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), made++);
+fs::path temporary_next_to(const fs::path& target) {
+  static std::atomic<unsigned> files{0};
+  return folder_of(target) / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), files++);
 }
 
 void require_place(const fs::path& path, const fs::path& target) {
@@ -102,11 +102,11 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
   }
   const bool direct = follows && fs::exists(status) && !fs::is_regular_file(status);
   if (!direct) {
-    temporary_ = temporary_beside(target_);
+    temporary_ = temporary_next_to(target_);
   }
   const auto mode = replaces ? static_cast<mode_t>(status.permissions() & fs::perms::all) : mode_t{0666};
-  const int how = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
-  descriptor_ = ::open((direct ? target_ : temporary_).c_str(), how, mode);
+  const int flags = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
+  descriptor_ = ::open((direct ? target_ : temporary_).c_str(), flags, mode);
   if (descriptor_ < 0) {
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
   }

@@ -23,9 +23,9 @@ bool is_database(const std::filesystem::path& path);
 /// sweep. Ignores inputs that are not files. Also refuses a named pipe, before the work begins.
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
 
-/// Writes beside `path` and replaces it on commit(); without commit() no new file remains and an older file keeps its
-/// contents. The file gets the permissions of the file that it replaces. If links are followed, a target that is not a
-/// regular file (/dev/stdout, a device) is written directly.
+/// Writes a temporary file next to `path`, which replaces `path` on commit(); without commit() no new file remains and
+/// an older file keeps its contents. The file gets the permissions of the file that it replaces. If links are followed,
+/// a target that is not a regular file (/dev/stdout, a device) is written directly.
 class AtomicFile {
  public:
   /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, a database, a named pipe, no
@@ -49,7 +49,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Writes a whole file at once; throws as AtomicFile does.
+/// Writes a whole file; throws as AtomicFile does.
 void atomic_write(const std::filesystem::path& path, std::string_view text, Links links = Links::followed);
 
 }  // namespace commfuse::reports

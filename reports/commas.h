@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large counts for people.
+// Formats large counts for people.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
                            short_label(fastest, rows));
 }
 
-/// Formats the winner and its lead over up to three others; of more, over the next two and the slowest.
+/// Formats the winner and its lead over up to three other rows; if there are more, over the next two and the slowest.
 std::string lead_in_words(const PointVerdict& point, Rows rows) {
   constexpr std::size_t max_named = 3;
   const std::vector<const ResultRow*>& order = point.ranking;
@@ -100,18 +100,19 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
 
 /// States whether overlap with available implementations beats serial, by how much, and with what certainty.
 std::string pay_in_words(const Implementations& implementations, const PayVerdict& verdict) {
-  const ResultRow& have = *verdict.overlap;
+  const ResultRow& recommended = *verdict.overlap;
   const double times = 1.0 - verdict.saved;
   const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * verdict.saved)
                                      : fmt::format("{:.1f}% more", -100.0 * verdict.saved);
   const char* lead = verdict.pays == Pays::close ? "Too close to call"
                      : verdict.pays == Pays::yes ? "Overlap pays"
                                                  : "Overlap does not pay";
-  std::string text = fmt::format("{}: {} time than serial{} with {}", lead, by,
-                                 with_interval(sure_in_words(verdict.probability), have, times), have.strategy);
+  std::string text =
+      fmt::format("{}: {} time than serial{} with {}", lead, by,
+                  with_interval(sure_in_words(verdict.probability), recommended, times), recommended.strategy);
   if (implementations.count > 1) {
     text += ", the fastest implementation";
-    text += implementations.fastest == &have
+    text += implementations.fastest == &recommended
                 ? std::string{}
                 : fmt::format(" with a clear win ({} may take less)", implementations.fastest->strategy);
   }
@@ -119,20 +120,23 @@ std::string pay_in_words(const Implementations& implementations, const PayVerdic
 }
 
 /// Names the lowest time that a schedule could reach, and what limits the fastest implementation.
-std::string reach_in_words(const ResultRow& have, Rows rows) {
+std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
     const bool is_ideal = row.bound && row.feasible() && row.implements.empty();
     ideal = is_ideal && (ideal == nullptr || makespan(row) < makespan(*ideal)) ? &row : ideal;
   }
   std::string text;
-  if (ideal != nullptr && makespan(*ideal) < makespan(have)) {
-    text = fmt::format(" Ideal kernels ({}) would take {}.", ideal->strategy, saved(have, *ideal, have.strategy));
+  if (ideal != nullptr && makespan(*ideal) < makespan(recommended)) {
+    text = fmt::format(" Ideal kernels ({}) would take {}.", ideal->strategy,
+                       saved(recommended, *ideal, recommended.strategy));
   }
-  return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
+  return recommended.held_back.empty()
+             ? text
+             : text + fmt::format(" {} loses time to {}.", recommended.strategy, recommended.held_back);
 }
 
-constexpr std::size_t max_ties = 4;  // kinds that are named
+constexpr std::size_t max_ties = 4;  // groups of tied strategies that a summary names
 
 }  // namespace
 
@@ -181,14 +185,14 @@ std::string VerdictCount::in_words() const {
   std::vector<std::pair<std::string, int>> ties(ties_.begin(), ties_.end());
   std::stable_sort(ties.begin(), ties.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   int ties_in_total = 0;
-  int others = 0;
+  int rest = 0;
   std::string names;
   for (std::size_t i = 0; i < ties.size(); ++i) {
     ties_in_total += ties[i].second;
     i < max_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : "; ", ties[i].first, ties[i].second))
-                 : void(others += ties[i].second);
+                 : void(rest += ties[i].second);
   }
-  names += others > 0 ? fmt::format("; others {}", others) : "";
+  names += rest > 0 ? fmt::format("; others {}", rest) : "";
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", ties_in_total,
                      ties_in_total > 0 ? fmt::format(" ({})", names) : "");
 }

@@ -25,12 +25,12 @@ std::string line_on(std::string_view model, const ModelWords& words);
 
 /// Returns a table at most 80 columns wide. Rows of one point (same_point) must be adjacent in `rows`; they become one
 /// block, with its verdict; settings that all rows share appear once, above the blocks. With style the winner is bold,
-/// and a bar beside each row shows its exposed share.
+/// and a bar next to each row shows its exposed share.
 std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
                              const ModelWords& words = {}, TerminalStyle style = stdout_style());
 
-/// Returns one sentence: at how many points each strategy wins, and which strategies tie at how many. Empty for fewer
-/// than two points.
+/// Returns one sentence: the number of points that each strategy wins, and the number of points at which strategies
+/// tie. Empty for fewer than two points.
 std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 class VerdictCount;

@@ -43,7 +43,7 @@ char mark_of(const ResultRow& row, const PointVerdict& point) {
 /// until it fits, unless another row has that label.
 std::string name_cell(const ResultRow& row, Rows rows) {
   constexpr std::size_t mark_width = 2;
-  const auto is_of_another = [&](const std::string& name) {
+  const auto is_used_by_other_row = [&](const std::string& name) {
     return std::ranges::any_of(rows, [&](const ResultRow& other) {
       const std::string whole = label(other);
       return &other != &row && (whole == name + ")" || whole.starts_with(name + ", "));
@@ -53,7 +53,7 @@ std::string name_cell(const ResultRow& row, Rows rows) {
   std::string name = whole.ends_with(')') ? whole.substr(0, whole.size() - 1) : whole;
   while (mark_width + name.size() + 1 > label_width) {
     const std::size_t comma = name.rfind(", ");
-    if (comma == std::string::npos || is_of_another(name.substr(0, comma))) {
+    if (comma == std::string::npos || is_used_by_other_row(name.substr(0, comma))) {
       return whole;
     }
     name.resize(comma);

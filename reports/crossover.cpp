@@ -27,14 +27,16 @@ std::string unmapped(const ResultRow& row) {
 }
 
 /// An unknown rate has a separate place on the axis.
-MapValue bandwidth(const std::optional<double>& rate, const std::string& asked) { return {rate.value_or(1.0), asked}; }
+MapValue bandwidth(const std::optional<double>& rate, const std::string& requested) {
+  return {rate.value_or(1.0), requested};
+}
 
 MapValue count(std::int64_t value) { return {static_cast<double>(value), format_count(value)}; }
 
-bool counts(const StepRow& row) { return row.feasible() && (!row.has("fits") || row.holds("fits")); }
+bool can_be_mapped(const StepRow& row) { return row.feasible() && (!row.has("fits") || row.holds("fits")); }
 
 /// Formats the layout of a plan without tensor parallelism.
-std::string spread_of(const StepRow& row) {
+std::string layout_of(const StepRow& row) {
   std::string text;
   for (const char* axis : {"pipeline", "interleave", "data", "context", "experts"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(", {} {}", axis, row.count(axis));
@@ -121,10 +123,10 @@ std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const Verdict
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::vector<MapEntry> entries;
   for (const StepRow& row : rows) {
-    if (counts(row)) {
+    if (can_be_mapped(row)) {
       entries.push_back(
           {fmt::format("{} {} on {}{}, batch {}, {}", row.text("model"), row.text("scope"), row.text("hardware"),
-                       spread_of(row), row.count("batch"), row.text("dtype")),
+                       layout_of(row), row.count("batch"), row.text("dtype")),
            {count(row.count("seq")), bandwidth(rate_of(row, "link_rate_gb_s"), row.text("link_bandwidth")),
             bandwidth(rate_of(row, "network_rate_gb_s"), row.text("network_bandwidth")), count(row.count("tensor"))},
            row.text("strategy"),
@@ -164,7 +166,7 @@ std::vector<Scaling> scalings_of(std::span<const ResultRow> rows) {
 std::vector<Scaling> scalings_of(std::span<const StepRow> rows) {
   FastestPoints fastest;
   for (const StepRow& row : rows) {
-    if (counts(row)) {
+    if (can_be_mapped(row)) {
       fastest.add(
           {fmt::format(
                "{} {} on {}, {}", row.text("model"), row.text("scope"),

@@ -45,9 +45,9 @@ class FastestPoints {
   std::vector<ScalingPoint> points_;
 };
 
-/// Formats the value where the winner changes in the style of its axis: "about 3.1K". Requires crossing.at.
+/// Formats the value at which the winner changes, in the style of its axis: "3.1K". Requires crossing.at.
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
-/// Formats "sliced, then commfuse from about 3.1K on (2K to 4K)".
+/// Formats "sliced below about 3.1K, commfuse above (between 2K and 4K)".
 std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
 /// Formats the values at `place` of all varying axes except `but`: "ranks 8, links x2"; empty if no other axis varies.
 std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but);
@@ -63,7 +63,7 @@ std::vector<std::string> short_names(const CrossoverMap& map);
 /// Returns tables of winners, at most 80 columns wide, and below them the ties by name and the clear changes; a
 /// sentence if there is no map.
 std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule = {});
-/// Returns "Strong scaling: ..." with its efficiency; empty if ranks do not vary by a rule.
+/// Returns headings such as "Strong scaling: ..." and efficiencies; empty if there are no scalings.
 std::string scaling_text(std::span<const Scaling> scalings);
 
 /// Returns one line per cell.

@@ -124,13 +124,13 @@ std::string count_in_words(const CrossoverMap& map) {
 std::string changes(const CrossoverMap& map) {
   std::string text;
   std::size_t shown = 0;
-  std::size_t left = 0;
+  std::size_t omitted = 0;
   std::size_t close = 0;
   for (const Crossing& crossing : map.crossings) {
     if (!crossing.clear) {
       ++close;
     } else if (shown == max_changes) {
-      ++left;
+      ++omitted;
     } else {
       ++shown;
       const std::string where = place_in_words(map, crossing.place, crossing.axis);
@@ -141,8 +141,8 @@ std::string changes(const CrossoverMap& map) {
   }
   text =
       (text.empty() ? "No clear change of winner between neighbouring points.\n" : "Where the winner changes\n" + text);
-  if (left > 0) {
-    text += fmt::format("  and {} more, listed in CSV and JSON\n", left);
+  if (omitted > 0) {
+    text += fmt::format("  and {} more, listed in CSV and JSON\n", omitted);
   }
   if (close > 0) {
     text += wrapped(fmt::format("{} more change{} {} between strategies that tie at one end or run at only one end; "

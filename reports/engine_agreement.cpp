@@ -21,20 +21,19 @@ std::string number_of(const AgreementBar& bar, double number) {
 
 constexpr std::string_view heading =
     "\n## Static against dynamic\n\n"
-    "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a kernel is\n"
-    "slowed by whatever may run beside it, at prices that stay fixed (`--interference static`); the dynamic engine "
-    "finds\n"
-    "out what does run beside it. Both simulate the MLP of Llama-3.1-70B on every machine of `configs/hardware` and\n"
-    "`configs/clusters`, on 4, 8 and 16 ranks where it has them, over 2K, 8K and 32K tokens, by the fastest form of "
-    "every\n"
-    "strategy. A difference is |static / dynamic - 1| of a time, in %. A point has a winner where the\n"
-    "[verdict](metrics.md) of one side names one; it is a conflict where that strategy does not even tie on the "
-    "other.\n\n";
+    "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a "
+    "kernel is\nslowed by everything that may run at the same time, at fixed prices (`--interference static`); "
+    "the dynamic engine\ndetermines what actually runs at the same time. Both simulate the MLP of Llama-3.1-70B "
+    "on every machine of\n`configs/hardware` and `configs/clusters`, on 4, 8 and 16 ranks if the machine has "
+    "them, for 2K, 8K and 32K tokens,\n"
+    "with the fastest form of every strategy. A difference is |static / dynamic - 1| of a time, in %. A point has a "
+    "winner\nif the [verdict](metrics.md) of one side names one, and is a conflict if that strategy does not "
+    "even tie on the other\nside.\n\n";
 
 }  // namespace
 
 std::string agreement_section(Agreements machines) {
-  std::string text = std::string(heading) + "| what | bar | reached | met |\n|---|---|---|---|\n";
+  std::string text = std::string(heading) + "| what | goal | reached | met |\n|---|---|---|---|\n";
   for (const AgreementBar& bar : agreement_bars(machines)) {
     text += fmt::format("| {} | {} | {} | {} |\n", bar.what, number_of(bar, bar.bar), number_of(bar, bar.reached),
                         bar.met() ? "yes" : "no");
@@ -44,9 +43,9 @@ std::string agreement_section(Agreements machines) {
       "|---|---|---|---|---|---|---|---|\n";
   for (const EngineAgreement& machine : machines) {
     const ErrorSummary summary = summary_of(machine.differences);
-    const bool any = summary.n > 0;
+    const bool has_pairs = summary.n > 0;
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", machine.machine, fmt::join(machine.ranks, ", "),
-                        summary.n, any ? percent(summary.median) : "-", any ? percent(summary.max) : "-",
+                        summary.n, has_pairs ? percent(summary.median) : "-", has_pairs ? percent(summary.max) : "-",
                         machine.points, machine.winners, machine.conflicts.size());
   }
   return text;

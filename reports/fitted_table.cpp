@@ -48,12 +48,12 @@ void FittedTable::Cells::add(const Value& value) {
   const std::string_view cell = std::string_view(text).substr(before);
   const bool is_text = !at_right && std::holds_alternative<std::string>(value);
   width = std::max(width, cell.size());
-  if (same == 0) {
+  if (repeats == 0) {
     first = cell;
     first_is_text = is_text;
   }
   if (cells.empty() && cell == first) {
-    ++same;
+    ++repeats;
     text.resize(before);
     return;
   }
@@ -122,7 +122,7 @@ FittedTable::Layout FittedTable::layout() const {
     if (layout.shown.empty() || columns_[layout.shown[last]].expendable == 0) {
       return layout;
     }
-    layout.left_out.push_back(layout.shown[last]);
+    layout.dropped.push_back(layout.shown[last]);
     layout.shown.erase(layout.shown.begin() + static_cast<std::ptrdiff_t>(last));
   }
 }
@@ -148,10 +148,10 @@ void FittedTable::write(const TableNotes& notes, const std::function<void(const 
   for (std::size_t row = 0; row < rows_; ++row) {
     for (const std::size_t column : layout.shown) {
       const Cells& cells = cells_[column];
-      if (row < cells.same) {
+      if (row < cells.repeats) {
         append_padded(cells.first, cells.first_is_text, cells.width, lines);
       } else {
-        const Cell& cell = cells.cells[row - cells.same];
+        const Cell& cell = cells.cells[row - cells.repeats];
         append_padded(std::string_view(cells.text).substr(starts[column], cell.size), cell.is_text, cells.width, lines);
         starts[column] += cell.size;
       }
@@ -163,9 +163,9 @@ void FittedTable::write(const TableNotes& notes, const std::function<void(const 
       lines.clear();
     }
   }
-  if (!layout.left_out.empty()) {
+  if (!layout.dropped.empty()) {
     std::string names;
-    for (const std::size_t column : layout.left_out) {
+    for (const std::size_t column : layout.dropped) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", columns_[column].name);
     }
     lines += "\n" + wrapped(fmt::format("Not shown for lack of width: {}{}", names, notes.below), "", "  ", width_);

@@ -38,7 +38,7 @@ struct TableNotes {
 
 /// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below
 /// it. Columns are two spaces apart, or one space if that makes them fit. Text is aligned at the left, numbers at the
-/// right; "-" stands for absent values. Memory: the cells of each column share one string, which stays empty while all
+/// right; "-" marks absent values. To save memory, the cells of a column share one string, which stays empty while all
 /// cells are equal, because there may be millions of rows.
 class FittedTable {
  public:
@@ -57,12 +57,12 @@ class FittedTable {
     bool is_text = true;
   };
 
-  /// Cells of a column: the first cell repeated `same` times, then the cells in `text` and `cells`.
+  /// Cells of a column: the first cell repeated `repeats` times, then the cells in `text` and `cells`.
   struct Cells {
     std::string first;
     bool first_is_text = true;
     bool at_right = false;
-    std::size_t same = 0;
+    std::size_t repeats = 0;
     std::string text;
     std::vector<Cell> cells;
     std::size_t width = 0;
@@ -74,7 +74,7 @@ class FittedTable {
   /// The columns of the table in order, the number of spaces between them, and the columns that are dropped.
   struct Layout {
     std::vector<std::size_t> shown;
-    std::vector<std::size_t> left_out;
+    std::vector<std::size_t> dropped;
     std::size_t gap = 2;
   };
 

@@ -277,7 +277,7 @@ FUNCTION() {
 }
 )";
 
-/// At completion the script asks the program for names of catalogues; it contains all other words itself.
+/// At completion the script runs the program to get names of catalogues; it contains all other words itself.
 std::string bash_functions(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");
@@ -318,17 +318,17 @@ std::string in_single_quotes(const std::string& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
 }
 
-/// The arguments of fish's `complete` for a value.
+/// Returns the arguments of fish's `complete` for a value.
 std::string fish_offer(const std::string& program, const Offer& offer) {
-  const auto asked = [&](std::string_view list) {
+  const auto names_from_program = [&](std::string_view list) {
     return fmt::format("-a '({} pages names {} 2>/dev/null)'", program, list);
   };
   switch (offer.kind) {
     case OfferKind::nothing: return "-f";
     case OfferKind::words: return fmt::format("-f -a '(__fish_append , {})'", fmt::join(offer.words, " "));
-    case OfferKind::names: return asked(name_of(offer.catalogue));
-    case OfferKind::settings: return "-f " + asked("settings");
-    case OfferKind::axes: return "-f " + asked("axes");
+    case OfferKind::names: return names_from_program(name_of(offer.catalogue));
+    case OfferKind::settings: return "-f " + names_from_program("settings");
+    case OfferKind::axes: return "-f " + names_from_program("axes");
     case OfferKind::files: return "-F";
     case OfferKind::folders: return "-f -a '(__fish_complete_directories)'";
   }

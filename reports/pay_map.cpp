@@ -66,23 +66,23 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
 
 std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::string text;
-  std::vector<const ResultRow*> left;
+  std::vector<const ResultRow*> remaining;
   for (const ResultRow& row : rows) {
-    left.push_back(&row);
+    remaining.push_back(&row);
   }
-  while (!left.empty()) {
-    const ResultRow& first = *left.front();
-    std::vector<const ResultRow*> alike;
-    std::vector<const ResultRow*> others;
+  while (!remaining.empty()) {
+    const ResultRow& first = *remaining.front();
+    std::vector<const ResultRow*> same_setting;
+    std::vector<const ResultRow*> other_settings;
     std::vector<std::string> names;
-    for (const ResultRow* row : left) {
-      (same_but_for_axes(*row, first) ? alike : others).push_back(row);
+    for (const ResultRow* row : remaining) {
+      (same_but_for_axes(*row, first) ? same_setting : other_settings).push_back(row);
       if (same_but_for_axes(*row, first) && !row->implements.empty() &&
           std::ranges::find(names, row->strategy) == names.end()) {
         names.push_back(row->strategy);
       }
     }
-    left = std::move(others);
+    remaining = std::move(other_settings);
     if (names.empty()) {
       continue;
     }
@@ -90,7 +90,7 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
                         text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first),
                         format_count(first.batch), first.dtype);
     for (const std::string& name : names) {
-      text += "\n" + map_of(name, alike, rule);
+      text += "\n" + map_of(name, same_setting, rule);
     }
   }
   return text.empty() ? text

@@ -90,7 +90,7 @@ std::string pairs_table(std::span<const TableScore> scores) {
           score.table, pair.line, pair.implementation, pair.measured_us, pair.predicted_us,
           percent(pair.predicted_us, pair.measured_us), pair.serial_measured_us, pair.serial_predicted_us,
           percent(pair.serial_predicted_us, pair.serial_measured_us), pays ? "wins" : "loses",
-          right ? "predicted so" : "predicted otherwise", 100.0 * pair.sure);
+          right ? "as predicted" : "predicted otherwise", 100.0 * pair.sure);
       text += wrapped(sentence, "", "  ") + command_below(pair.command);
     }
   }

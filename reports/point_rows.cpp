@@ -73,8 +73,8 @@ std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows) {
 const ResultRow* serial_of(Rows rows) {
   const ResultRow* serial = nullptr;
   for (const ResultRow& row : rows) {
-    const bool is_one = row.strategy == "serial" && row.feasible() && makespan(row) > Duration{};
-    serial = is_one && (serial == nullptr || makespan(row) < makespan(*serial)) ? &row : serial;
+    const bool is_serial = row.strategy == "serial" && row.feasible() && makespan(row) > Duration{};
+    serial = is_serial && (serial == nullptr || makespan(row) < makespan(*serial)) ? &row : serial;
   }
   return serial;
 }
@@ -97,26 +97,26 @@ bool PointVerdict::in_front(const ResultRow& row) const {
 }
 
 PointVerdict point_verdict(Rows rows, const VerdictRule& rule) {
-  std::vector<const ResultRow*> able;
+  std::vector<const ResultRow*> candidates;
   std::vector<Contender> contenders;
   const bool any_time =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return makespan(row) > Duration{}; });
   for (const ResultRow& row : rows) {
-    const bool is_known =
-        std::any_of(able.begin(), able.end(), [&](const ResultRow* other) { return is_same_schedule(*other, row); });
+    const bool is_known = std::any_of(candidates.begin(), candidates.end(),
+                                      [&](const ResultRow* other) { return is_same_schedule(*other, row); });
     const bool has_result = row.feasible() && (makespan(row) > Duration{} || !any_time);
     if (has_result && can_win(row, rows) && !is_known) {
-      able.push_back(&row);
+      candidates.push_back(&row);
       contenders.push_back(contender_of(row));
     }
   }
   PointVerdict result;
-  if (able.empty()) {
+  if (candidates.empty()) {
     return result;
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const auto rows_at = [&](const std::vector<std::size_t>& places, std::vector<const ResultRow*>& to) {
-    std::transform(places.begin(), places.end(), std::back_inserter(to), [&](std::size_t i) { return able[i]; });
+    std::transform(places.begin(), places.end(), std::back_inserter(to), [&](std::size_t i) { return candidates[i]; });
   };
   rows_at(verdict.order, result.ranking);
   rows_at(verdict.front, result.front);
@@ -161,16 +161,16 @@ std::string label(const ResultRow& row) {
     return fmt::format("{} (no {})", row.strategy, row.parameters);
   }
   const Strategy* strategy = find_strategy(row.strategy);
-  if (row.bound && strategy != nullptr && !strategy->bound) {  // Beside implementations such a row is a bound.
+  if (row.bound && strategy != nullptr && !strategy->bound) {  // Next to implementations, such a row is a bound.
     return fmt::format("{} (ideal{}{})", row.strategy, row.parameters.empty() ? "" : ", ", row.parameters);
   }
   return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
 }
 
 std::string short_label(const ResultRow& row, Rows rows) {
-  const auto same =
+  const auto same_strategy =
       std::count_if(rows.begin(), rows.end(), [&](const ResultRow& r) { return r.strategy == row.strategy; });
-  return same > 1 ? label(row) : row.strategy;
+  return same_strategy > 1 ? label(row) : row.strategy;
 }
 
 std::string probability_in_words(double probability) {

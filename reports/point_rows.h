@@ -50,12 +50,12 @@ struct PointVerdict {
 };
 PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 
-/// Returns whether the row is of a bound strategy but another schedule may beat its time.
+/// Returns true for a row of a bound strategy whose time another schedule may beat.
 bool is_no_bound(const ResultRow& row);
 
 /// "sliced (k=4)"
 std::string label(const ResultRow& row);
-/// Returns the strategy alone if that distinguishes the row from the others, else with its parameters.
+/// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
 
 /// Returns the verdict of each row: "wins", "ties" or "loses"; "bound" for a row that cannot win; empty if there is

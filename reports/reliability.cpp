@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 /// Excludes degraded machines, which the model does not describe, and the project's own tables where others contain
 /// their rows.
-bool counts(const TableScore& score, Scores scores) {
+bool is_included(const TableScore& score, Scores scores) {
   return !score.degraded && (!score.brought_along || std::ranges::all_of(scores, &TableScore::brought_along));
 }
 
@@ -42,7 +42,7 @@ std::vector<CoverageRow> coverage_rows(Scores scores) {
   std::map<std::tuple<std::size_t, std::string, bool>, std::vector<CheckedTime>> times;
   for (const TableScore& score : scores) {
     for (const CheckedKind& checked : score.checked) {
-      if (!counts(score, scores)) {
+      if (!is_included(score, scores)) {
         continue;
       }
       auto kind = std::find(kinds.begin(), kinds.end(), checked.kind);
@@ -67,7 +67,7 @@ PairsByMachine pairs_of(Scores scores) {
   PairsByMachine pairs;
   for (const TableScore& score : scores) {
     for (const JudgedPairs& judged : score.judged) {
-      if (counts(score, scores)) {
+      if (is_included(score, scores)) {
         auto& collected = pairs[judged.machine][judged.ways];
         collected.insert(collected.end(), judged.pairs.begin(), judged.pairs.end());
       }
@@ -76,7 +76,7 @@ PairsByMachine pairs_of(Scores scores) {
   return pairs;
 }
 
-std::vector<JudgedPair> all_of(const std::map<std::string, std::vector<JudgedPair>>& by_ways) {
+std::vector<JudgedPair> merged_pairs(const std::map<std::string, std::vector<JudgedPair>>& by_ways) {
   std::vector<JudgedPair> merged;
   for (const auto& [ways, pairs] : by_ways) {
     merged.insert(merged.end(), pairs.begin(), pairs.end());
@@ -84,11 +84,11 @@ std::vector<JudgedPair> all_of(const std::map<std::string, std::vector<JudgedPai
   return merged;
 }
 
-std::vector<JudgedPair> all_of(const PairsByMachine& by_machine) {
+std::vector<JudgedPair> merged_pairs(const PairsByMachine& by_machine) {
   std::vector<JudgedPair> merged;
   for (const auto& [machine, by_ways] : by_machine) {
-    const std::vector<JudgedPair> of_machine = all_of(by_ways);
-    merged.insert(merged.end(), of_machine.begin(), of_machine.end());
+    const std::vector<JudgedPair> machine_pairs = merged_pairs(by_ways);
+    merged.insert(merged.end(), machine_pairs.begin(), machine_pairs.end());
   }
   return merged;
 }
@@ -97,7 +97,7 @@ std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
   std::vector<CheckedTime> times;
   for (const TableScore& score : scores) {
     for (const CheckedKind& checked : score.checked) {
-      if (counts(score, scores) && checked.fitted == fitted) {
+      if (is_included(score, scores) && checked.fitted == fitted) {
         times.insert(times.end(), checked.times.begin(), checked.times.end());
       }
     }
@@ -108,7 +108,7 @@ std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
 std::vector<Observation> observations_of(Scores scores) {
   std::vector<Observation> observations;
   for (const TableScore& score : scores) {
-    if (counts(score, scores)) {
+    if (is_included(score, scores)) {
       observations.insert(observations.end(), score.observations.begin(), score.observations.end());
     }
   }
@@ -120,7 +120,7 @@ std::vector<FitRows> fits_of(Scores scores) {
   std::map<std::pair<std::string, std::string>, FitRows> fits;
   for (const TableScore& score : scores) {
     for (const FitRows& fit : score.fits) {
-      if (counts(score, scores)) {
+      if (is_included(score, scores)) {
         FitRows empty{fit.machine, fit.key, fit.residual, {}, fit.by_limit};
         FitRows& merged = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
         merged.rows.insert(merged.rows.end(), fit.rows.begin(), fit.rows.end());
@@ -208,15 +208,15 @@ std::string coverage_text(Scores scores) {
 std::string bins_text(const std::string& name, const Reliability& reliability) {
   std::string names = fmt::format("  {:<21}", name);
   std::string pairs = fmt::format("    {:<19}", "pairs");
-  std::string said = fmt::format("    {:<19}", "said, %");
+  std::string stated = fmt::format("    {:<19}", "stated, %");
   std::string observed = fmt::format("    {:<19}", "came true, %");
   for (const ReliabilityBin& bin : reliability.bins) {
     names += fmt::format(" {:>7}", name_of_bin(bin));
     pairs += fmt::format(" {:>7}", bin.n);
-    said += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent(bin.said));
+    stated += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent(bin.said));
     observed += fmt::format(" {:>7}", bin.n == 0 ? "-" : with_band(bin.observed));
   }
-  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pairs\n", names, pairs, said, observed,
+  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pairs\n", names, pairs, stated, observed,
                      reliability.brier, reliability.n);
 }
 
@@ -227,12 +227,12 @@ std::string reliability_text(Scores scores) {
   }
   std::string text = "\nwin probabilities, pairs that no fit has seen\n";
   for (const auto& [machine, by_ways] : pairs) {
-    text += bins_text(machine, reliability_of(all_of(by_ways)));
+    text += bins_text(machine, reliability_of(merged_pairs(by_ways)));
     for (const auto& [ways, judged_pairs] : by_ways) {
       text += fmt::format("    {} of {}\n", judged_pairs.size(), ways);
     }
   }
-  return text + (pairs.size() > 1 ? bins_text("all machines", reliability_of(all_of(pairs))) : "");
+  return text + (pairs.size() > 1 ? bins_text("all machines", reliability_of(merged_pairs(pairs))) : "");
 }
 
 std::string observations_text(Scores scores) {
@@ -317,11 +317,11 @@ std::string plus_minus_in_practice(Scores scores) {
 }
 
 std::string sure_in_practice(Scores scores) {
-  const Reliability overall = reliability_of(all_of(pairs_of(scores)));
+  const Reliability overall = reliability_of(merged_pairs(pairs_of(scores)));
   std::string text;
   for (const ReliabilityBin& bin : overall.bins) {
     if (bin.n > 0 && bin.from >= 0.7) {
-      text += fmt::format("- {}% sure: said {}% on average, {} of 100 came true ({} pairs).\n", name_of_bin(bin),
+      text += fmt::format("- {}% sure: stated {}% on average, {} of 100 came true ({} pairs).\n", name_of_bin(bin),
                           percent(bin.said), whole_percent(bin.observed.share), bin.n);
     }
   }
@@ -339,12 +339,12 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
 }
 
 /// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
-std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
+std::string by_limit_lines(const FitRows& fit, const NewResidual& new_fit) {
   std::string text;
   for (std::size_t i = 0; i < all_limits.size(); ++i) {
-    if (made.read_by_limit[i] > 0) {
+    if (new_fit.read_by_limit[i] > 0) {
       text += fmt::format("    by_limit.{}: {:.3f} -> {:.3f}, {} rows read\n", name_of(all_limits[i]), fit.by_limit[i],
-                          made.by_limit[i], made.read_by_limit[i]);
+                          new_fit.by_limit[i], new_fit.read_by_limit[i]);
     }
   }
   return text;
@@ -353,20 +353,15 @@ std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
 std::string planner_section(Scores scores) {
   return "## What \"± 4%\" and \"87% sure\" have meant so far\n\n"
          "\"± 4%\" is one standard error. It promises that the measured time is within 4% in 68 of 100 cases and "
-         "within "
-         "10%\nin 95. On measured times that no fit has seen, a stated \"± 4%\" has meant:\n\n" +
+         "within 10%\nin 95. On measured times that no fit has seen, a stated \"± 4%\" has meant:\n\n" +
          plus_minus_in_practice(scores) +
          "\n\"87% sure\" promises that 87 of 100 such calls come true. On measured pairs of ways to do the same work "
          "(a GEMM whole\nor in slices, a weight cut by rows or by columns, an all-reduce or its two halves, two "
          "schedules) the calls were:\n\n" +
          sure_in_practice(scores) +
-         "\n"
-         "Before you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most surprises are "
-         "software\n"
-         "that no fit covers. Take a win below 80% as a tie, as verdicts do. The tables below say which kinds and "
-         "machines are\n"
-         "overconfident and which are underconfident.\n"
-         "\n";
+         "\nBefore you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most "
+         "surprises are software\nthat no fit covers. Treat a win below 80% as a tie, as verdicts do. The "
+         "tables below show which kinds and machines are\noverconfident and which are underconfident.\n\n";
 }
 
 std::string coverage_section(Scores scores) {
@@ -377,7 +372,7 @@ std::string coverage_section(Scores scores) {
       "counted as\nthey vary together), over rows that no fit has seen. \"No fit\": no fit of the machine read the "
       "table. `error` is the\nmedian standard error that was stated.\n\n";
   const std::vector<const CoverageRow*> worst = worst_of(rows);
-  text += worst.empty() ? "" : "The worst, beyond chance:\n\n";
+  text += worst.empty() ? "" : "The largest deviations beyond chance:\n\n";
   for (const CoverageRow* row : worst) {
     text += fmt::format("1. {}\n", in_words(*row));
   }
@@ -406,8 +401,9 @@ std::string probabilities_section(Scores scores) {
   const PairsByMachine pairs = pairs_of(scores);
   std::string text =
       "## Reliability of win probabilities\n\n"
-      "By the probability said, in %: the mean said, the share that came true with its sampling band, and the number "
-      "of pairs.\nThe Brier score is 0 where every call is sure and right, and 0.25 for a coin.\n\n"
+      "Each column is a range of stated probabilities, in %. A cell has the mean of the stated probabilities, "
+      "the share that\ncame true with its sampling band, and the number of pairs. The Brier score is 0 if every "
+      "call is certain and correct,\nand 0.25 for a coin toss.\n\n"
       "| machine | ways | n | Brier |";
   std::string rule = "\n|---|---|---|---|";
   for (const ReliabilityBin& bin : reliability_of({}).bins) {
@@ -419,16 +415,19 @@ std::string probabilities_section(Scores scores) {
     for (const auto& [ways, judged_pairs] : by_ways) {
       text += bins_rows(machine, ways, reliability_of(judged_pairs));
     }
-    text += by_ways.size() > 1 ? bins_rows(machine, "all of these", reliability_of(all_of(by_ways))) : "";
+    text += by_ways.size() > 1 ? bins_rows(machine, "all of these", reliability_of(merged_pairs(by_ways))) : "";
   }
-  return text + bins_rows("all machines", "all of these", reliability_of(all_of(pairs))) + "\n";
+  return text + bins_rows("all machines", "all of these", reliability_of(merged_pairs(pairs))) + "\n";
 }
 
 std::string observations_section(Scores scores) {
   std::string text =
-      "## Spreads and interference beside public figures\n\n"
-      "Factors: 1.013 is 1.3% above what it is compared with. Spreads come from `configs/jitter/default.yaml`. Rows "
-      "of these\ntables that cannot be scored stand below, each with its reason.\n\n"
+      "## Jitter and interference compared with public figures\n"
+      "\n"
+      "A factor of 1.013 means 1.3% above the value that it is compared with. Jitter comes from "
+      "`configs/jitter/default.yaml`.\n"
+      "Rows of these tables that cannot be scored are listed below, each with its reason.\n"
+      "\n"
       "| figure | machine | measured | predicted | error | spread predicted / measured |\n"
       "|---|---|---|---|---|---|\n";
   for (const Observation& observation : observations_of(scores)) {
@@ -455,7 +454,7 @@ void add_reliability(Json& object, Scores scores) {
   }
   object["win_probabilities"] = Json::array();
   for (const auto& [machine, by_ways] : pairs_of(scores)) {
-    object["win_probabilities"].push_back(reliability_json(machine, Json(), reliability_of(all_of(by_ways))));
+    object["win_probabilities"].push_back(reliability_json(machine, Json(), reliability_of(merged_pairs(by_ways))));
     for (const auto& [ways, judged_pairs] : by_ways) {
       object["win_probabilities"].push_back(reliability_json(machine, ways, reliability_of(judged_pairs)));
     }
@@ -473,39 +472,39 @@ std::string residuals_table(Scores scores) {
   std::string text;
   std::string machine;
   for (const FitRows& fit : fits_of(scores)) {
-    const NewResidual made = new_residual(fit);
+    const NewResidual new_fit = new_residual(fit);
     text += fit.machine == machine ? "" : fmt::format("{}\n", fit.machine);
     machine = fit.machine;
     text += fmt::format("  {}: {:.4f}", fit.key, fit.residual);
-    if (!made.enough) {
-      text += fmt::format(" stays: {} rows read, fewer than {}\n", made.read, least_rows_for_residual);
+    if (!new_fit.enough) {
+      text += fmt::format(" stays: {} rows read, fewer than {}\n", new_fit.read, least_rows_for_residual);
       continue;
     }
-    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", made.residual, made.read, made.held_out);
-    text += made.held_out == 0
-                ? "\n"
-                : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n", with_band(made.now.at[1]),
-                              with_band(made.then.at[1]), with_band(made.now.at[3]), with_band(made.then.at[3]));
-    text += by_limit_lines(fit, made);
+    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", new_fit.residual, new_fit.read, new_fit.held_out);
+    text += new_fit.held_out == 0 ? "\n"
+                                  : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n",
+                                                with_band(new_fit.now.at[1]), with_band(new_fit.then.at[1]),
+                                                with_band(new_fit.now.at[3]), with_band(new_fit.then.at[3]));
+    text += by_limit_lines(fit, new_fit);
   }
-  return text.empty() ? "no table that a fit has read is among these\n" : text;
+  return text.empty() ? "no fit has read any of these tables\n" : text;
 }
 
 std::string residuals_json(Scores scores) {
   Json fits_json = Json::array();
   for (const FitRows& fit : fits_of(scores)) {
-    const NewResidual made = new_residual(fit);
+    const NewResidual new_fit = new_residual(fit);
     fits_json.push_back({{"machine", fit.machine},
                          {"key", fit.key},
                          {"residual", fit.residual},
-                         {"new_residual", made.enough ? Json(made.residual) : Json()},
+                         {"new_residual", new_fit.enough ? Json(new_fit.residual) : Json()},
                          {"by_limit", limits_json(fit.by_limit)},
-                         {"new_by_limit", made.enough ? limits_json(made.by_limit) : Json()},
-                         {"read", made.read},
-                         {"read_by_limit", limits_json(made.read_by_limit)},
-                         {"held_out", made.held_out},
-                         {"now", levels_json(made.now)},
-                         {"then", levels_json(made.then)}});
+                         {"new_by_limit", new_fit.enough ? limits_json(new_fit.by_limit) : Json()},
+                         {"read", new_fit.read},
+                         {"read_by_limit", limits_json(new_fit.read_by_limit)},
+                         {"held_out", new_fit.held_out},
+                         {"now", levels_json(new_fit.now)},
+                         {"then", levels_json(new_fit.then)}});
   }
   return fits_json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

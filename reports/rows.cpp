@@ -38,7 +38,7 @@ bool is_formula(std::string_view text) {
   return text.size() > 1 && begins.find(text.front()) != std::string_view::npos && !is_number(text);
 }
 
-std::string judged(const ResultRow& row, const std::string& verdict) {
+std::string object_with_verdict(const ResultRow& row, const std::string& verdict) {
   std::vector<std::string_view> names = column_names();
   std::vector<Value> values = values_of(row);
   names.emplace_back("verdict");
@@ -64,12 +64,14 @@ std::string to_json(std::span<const ResultRow> rows) { return json_array(rows, o
 std::string to_json_lines(std::span<const ResultRow> rows) { return json_lines(rows, object); }
 
 std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts) {
-  return json_array(
-      rows, [&](const ResultRow& row) { return judged(row, verdicts[static_cast<std::size_t>(&row - rows.data())]); });
+  return json_array(rows, [&](const ResultRow& row) {
+    return object_with_verdict(row, verdicts[static_cast<std::size_t>(&row - rows.data())]);
+  });
 }
 std::string to_json_lines(std::span<const ResultRow> rows, std::span<const std::string> verdicts) {
-  return json_lines(
-      rows, [&](const ResultRow& row) { return judged(row, verdicts[static_cast<std::size_t>(&row - rows.data())]); });
+  return json_lines(rows, [&](const ResultRow& row) {
+    return object_with_verdict(row, verdicts[static_cast<std::size_t>(&row - rows.data())]);
+  });
 }
 
 std::string to_csv(std::span<const ResultRow> rows) {

@@ -8,7 +8,7 @@
 //             copy       |<- r+1  |<- r+2   |<- r+3   |           the pull of x[r+3] follows the GEMM of x[r+1]
 //
 //   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
-//             copy               |<- r-1   |<- r-2    |<- r-3   |    p[r+3] follows the first pull: one buffer a stream
+//             copy               |<- r-1   |<- r-2    |<- r-3   |  p[r+3] follows the first pull: one buffer per stream
 //
 // GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
 // min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
@@ -55,7 +55,7 @@ std::vector<OpId> pull_and_multiply(
                                         .inputs = {{builder.whole(stage.input)}},
                                         .out = {builder.whole(symmetric)},
                                         .waits = stage.ready});
-  std::vector<OpId> products{multiply(0, builder.whole(stage.input), {})};
+  std::vector<OpId> gemms{multiply(0, builder.whole(stage.input), {})};
   for (std::int32_t step = 1; step < stage.ranks; ++step) {
     const OpId pull = builder.exchange({.lane = copy_engine,
                                         .axis = stage.axis,
@@ -63,34 +63,34 @@ std::vector<OpId> pull_and_multiply(
                                         .send = {builder.whole(symmetric)},
                                         .receive = {pulled(step)},
                                         .wire = options.dtype,
-                                        .waits = {step == 1 ? put : products[static_cast<std::size_t>(step) - 2]}});
-    products.push_back(multiply(step, pulled(step), {pull}));
+                                        .waits = {step == 1 ? put : gemms[static_cast<std::size_t>(step) - 2]}});
+    gemms.push_back(multiply(step, pulled(step), {pull}));
   }
-  return products;
+  return gemms;
 }
 
 Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  const auto product = [&](std::int32_t step, const Region& shard, const std::vector<OpId>& waits) {
+  const auto multiply = [&](std::int32_t step, const Region& shard, const std::vector<OpId>& waits) {
     return builder.gemm({.a = {shard},
                          .b = {builder.whole(stage.weight)},
                          .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, step))},
                          .waits = waits});
   };
   if (stage.ranks == 1) {
-    return {product(0, builder.whole(stage.input), stage.ready)};
+    return {multiply(0, builder.whole(stage.input), stage.ready)};
   }
   const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
   const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
   const auto pulled = [&](std::int32_t step) { return builder.rows_of(gathered, step - 1); };
-  return {pull_and_multiply(stage, options, symmetric, pulled, product).back()};
+  return {pull_and_multiply(stage, options, symmetric, pulled, multiply).back()};
 }
 
 /// Adds the GEMMs of all shards and the scatter of their results; `transposed`: the second factor is w^T.
 Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
-  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
+  const auto multiply = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, step);
     return builder.gemm({.a = {builder.rows_of(stage.input, shard)},
                          .b = {builder.whole(stage.weight)},
@@ -99,20 +99,20 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                          .transpose_b = transposed});
   };
   if (ranks == 1) {
-    return {product(0, builder.whole(stage.output), stage.ready)};
+    return {multiply(0, builder.whole(stage.output), stage.ready)};
   }
   const BufferId symmetric = stage.scratch("symmetric", 2, stage.output);  // one slot per stream
   const BufferId pulled = stage.scratch("pulled", ranks - 1, stage.output);
   const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// Returns the pull that precedes this step on the same stream, two steps earlier.
+  /// Returns the pull of two steps earlier, which precedes this step on the same stream.
   const auto stream = [&](std::int32_t step) {
     return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
   for (std::int32_t step = 1; step < ranks; ++step) {
     const Region slot = builder.rows_of(symmetric, step % 2);
-    const OpId produced = product(step, slot, step == 1 ? stage.ready : stream(step));
+    const OpId produced = multiply(step, slot, step == 1 ? stage.ready : stream(step));
     parts.push_back({builder.rows_of(pulled, step - 1)});
     pulls.push_back(builder.exchange({.lane = copy_engine,
                                       .axis = stage.axis,
@@ -123,7 +123,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                                       .waits = {produced}}));
   }
   // The own GEMM is on the stream of the even steps.
-  product(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
+  multiply(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
   parts.push_back({builder.whole(own_product)});
   return {builder.elementwise(
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
@@ -149,7 +149,7 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
   const auto shard = [&](std::int32_t step) { return along(builder.mesh(), stage.axis, step); };
   const BufferId dy = stage.scratch("gathered", stage.ranks, stage.input);
   const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
-  const std::vector<OpId> products = pull_and_multiply(
+  const std::vector<OpId> gemms = pull_and_multiply(
       stage, options, symmetric, [&](std::int32_t step) { return builder.rows_of(dy, shard(step)); },
       [&](std::int32_t step, const Region& operand, const std::vector<OpId>& waits) {
         return builder.gemm({.a = {operand},
@@ -158,10 +158,10 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
                              .waits = waits,
                              .transpose_b = true});
       });
-  // The copy is on the stream of the last GEMM but one, so it runs concurrently with the last GEMM.
-  const OpId copied = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
+  // The copy is on the stream of the second-to-last GEMM, so it runs concurrently with the last GEMM.
+  const OpId copied = copy_own_shard(stage, stage.input, dy, {gemms[gemms.size() - 2]});
   whole_gradient(stage, stage.saved, dy, {copied});
-  return {products.back()};
+  return {gemms.back()};
 }
 
 }  // namespace

@@ -63,12 +63,12 @@ StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& bas
 
 /// Returns true if a preset's additions to its form would make a fixed option meaningless; for example, groups have no
 /// sub-slices.
-bool defies(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
+bool contradicts(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
   const StrategyOptions plain = merged({.form = options.form}, base, fixed);
-  const OptionSet matter = relevant(SiteKind::gemm_rs, options);
-  const OptionSet would_matter = relevant(SiteKind::gemm_rs, plain);
+  const OptionSet relevant_to_preset = relevant(SiteKind::gemm_rs, options);
+  const OptionSet relevant_to_form = relevant(SiteKind::gemm_rs, plain);
   return std::ranges::any_of(all_options(), [&](Option option) {
-    return fixed.has(option) && would_matter.has(option) && !matter.has(option);
+    return fixed.has(option) && relevant_to_form.has(option) && !relevant_to_preset.has(option);
   });
 }
 
@@ -144,7 +144,7 @@ std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed)
            direct(all_lanes, Sum::arrival, aux),
        }) {
     const StrategyOptions options = merged(preset, base, fixed);
-    if (!defies(options, base, fixed)) {
+    if (!contradicts(options, base, fixed)) {
       schedules.push_back(options);
     }
   }
@@ -193,14 +193,14 @@ std::string describe(const StrategyOptions& options) {
   } else if (options.form == Form::ring && options.directions != Directions::one) {
     words = fmt::format("ring both ways, {}", text_of(Option::directions, options));
   }
-  const OptionSet matter = relevant(SiteKind::gemm_rs, options);
-  const auto add = [&](Option option, bool changed, const std::string& said) {
-    words += matter.has(option) && changed ? ", " + said : "";
+  const OptionSet relevant_options = relevant(SiteKind::gemm_rs, options);
+  const auto add = [&](Option option, bool changed, const std::string& text) {
+    words += relevant_options.has(option) && changed ? ", " + text : "";
   };
   add(Option::sub_slices, options.sub_slices > 1, fmt::format("m={}", options.sub_slices));
   add(Option::group, options.group > 1, fmt::format("g={}", options.group));
   add(Option::lanes, options.lanes > 1,
-      options.lanes == all_lanes ? "a lane a peer" : fmt::format("{} lanes", options.lanes));
+      options.lanes == all_lanes ? "one lane per peer" : fmt::format("{} lanes", options.lanes));
   add(Option::sum, options.sum == Sum::arrival, "sum on arrival");
   add(Option::add_lane, options.add_lane == LaneKind::aux, "add on aux");
   return words;
@@ -226,8 +226,8 @@ StrategyOptions capped(StrategyOptions options, std::int32_t ranks) {
   const std::int32_t peers = std::max(1, ranks - 1);
   options.group = std::min(options.group, peers);
   options.inner = options.inner == ranks ? 1 : options.inner;
-  const std::int32_t useful = options.form == Form::direct ? peers : chains(options);
-  options.lanes = std::min({options.lanes, useful, max_lanes});
+  const std::int32_t useful_lanes = options.form == Form::direct ? peers : chains(options);
+  options.lanes = std::min({options.lanes, useful_lanes, max_lanes});
   return options;
 }
 

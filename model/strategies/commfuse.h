@@ -31,10 +31,10 @@ std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed)
 std::vector<StrategyOptions> proved(const StrategyOptions& base);
 /// Returns, for example, "ring both ways, halves, m=2, 4 lanes, add on aux".
 std::string describe(const StrategyOptions& options);
-/// Refuses nested rings unless nodes have equal size.
+/// Returns why nested rings are refused on `ranks` ranks: their inner ring does not divide them. Empty if not refused.
 std::string refusal(const StrategyOptions& options, std::int32_t ranks);
-/// Limits lanes to the transfers of one step or one per peer, and groups to ranks - 1; an inner ring of all ranks
-/// becomes flat.
+/// Limits lanes to the transfers of one step (ring) or to one per peer (direct), and groups to ranks - 1; an inner ring
+/// of all ranks becomes a flat ring.
 StrategyOptions capped(StrategyOptions options, std::int32_t ranks);
 
 }  // namespace commfuse::fused

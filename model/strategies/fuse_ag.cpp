@@ -7,33 +7,33 @@ namespace commfuse {
 
 namespace {
 
-class Products {
+class ArrivalGemms {
  public:
-  Products(const Stage& stage, std::int32_t group)
-      : stage_(stage), group_(group), to_come_(stage.ranks - 1), weight_(stage.builder.whole(stage.weight)) {}
+  ArrivalGemms(const Stage& stage, std::int32_t group)
+      : stage_(stage), group_(group), expected_(stage.ranks - 1), weight_(stage.builder.whole(stage.weight)) {}
 
   void multiply_own() {
     multiply({stage_.builder.whole(stage_.input)}, {stage_.rows_of(stage_.output, stage_.shard(0), stage_.cuts)},
              Waits(stage_.ready));
   }
 
-  /// Adds a piece, and multiplies when the group is full. The contents of `piece` may be moved out.
-  void take(Piece& piece) {
-    const bool full = --to_come_ % group_ == 0;
-    if (next_.rows.empty()) {
+  /// Adds a piece to the pending group and multiplies the group when it is full. May move from `piece`.
+  void add(Piece& piece) {
+    const bool full = --expected_ % group_ == 0;
+    if (pending_.rows.empty()) {
       if (full) {
         multiply(piece);
         return;
       }
-      next_ = std::move(piece);
+      pending_ = std::move(piece);
     } else {
-      stack(next_.rows, piece.rows);
-      stack(next_.results, piece.results);
-      next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
+      stack(pending_.rows, piece.rows);
+      stack(pending_.results, piece.results);
+      pending_.arrived.insert(pending_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
     }
     if (full) {
-      multiply(next_);
-      next_ = {};
+      multiply(pending_);
+      pending_ = {};
     }
   }
 
@@ -47,29 +47,29 @@ class Products {
 
   const Stage& stage_;
   std::int32_t group_;
-  std::int32_t to_come_;  // pieces that have not arrived yet
+  std::int32_t expected_;  // pieces that have not arrived yet
   Operand weight_;
-  Piece next_;
+  Piece pending_;
   OpId last_{};
 };
 
 }  // namespace
 
 Done multiply_arrivals(const Stage& stage, std::int32_t group, const Bring& bring) {
-  Products products(stage, group);
+  ArrivalGemms gemms(stage, group);
   Pieces next;
   Pieces after;
   bring(1, next);
-  products.multiply_own();
+  gemms.multiply_own();
   for (std::int32_t step = 2; !next.empty(); ++step) {
     bring(step, after);
     for (Piece& piece : next) {
-      products.take(piece);
+      gemms.add(piece);
     }
     next.clear();
     next.swap(after);
   }
-  return products.done();
+  return gemms.done();
 }
 
 }  // namespace commfuse

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common part of all FuseAG generators: rows are multiplied in the order in which they arrive, the own shard first.
 //
-//            step 0     step 1     step 2                    steps of a ring, a mesh or nested rings
-//   comm     brings 1   brings 2   ...
-//   compute  own        what 1     what 2 brought
-//            shard      brought
+//            step 0           step 1           step 2            steps of a ring, a mesh or nested rings
+//   comm     brings rows 1    brings rows 2    ...
+//   compute  own shard        rows 1           rows 2
 //
-// With groups of g shards per GEMM: the own shard alone, then the remainder of the N-1 other shards divided by g, then
-// g shards at a time. N = 8, g = 3: own | 1 | 2 3 4 | 5 6 7. The short group comes first, because only one GEMM hides
-// its transfers.
+// With groups of g shards per GEMM, the own shard is multiplied alone, then (N-1) mod g shards together, then g shards
+// at a time. N = 8, g = 3: own | 1 | 2 3 4 | 5 6 7. The short group comes first, because only one GEMM hides its
+// transfers.
 #pragma once
 
 #include <functional>
@@ -26,7 +25,8 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-/// Fills the empty `pieces` with the rows that step 1, 2, ... multiplies, and leaves it empty after the last step.
+/// Fills the empty `pieces` with the rows that step 1, 2, ... multiplies, and leaves `pieces` empty after the last
+/// step.
 using Bring = std::function<void(std::int32_t step, Pieces& pieces)>;
 
 /// Adds the GEMMs: N of them, or fewer in groups. With groups of more than one shard, pieces are whole shards.

@@ -8,7 +8,7 @@
 // A transfer depends on the progress of its sender and its receiver only. Makespan c + (N-1) max(c, p), as in the ring
 // form.
 //
-// On L lanes, for which a mesh has wires, L shards start together; 2 lanes:
+// A mesh has wires for several lanes. On L lanes, L shards start together; with 2 lanes:
 //
 //   comm     r -> r+1   r -> r+3
 //   comm1    r -> r+2
@@ -46,7 +46,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
   };
   std::vector<Pieces> sent;  // by distance - 1
   return multiply_arrivals(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
-    // One transfer per lane is under way before the first is awaited.
+    // One transfer per lane is under way before a GEMM waits for the first transfer.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {
       sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));

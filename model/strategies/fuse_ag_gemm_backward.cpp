@@ -12,9 +12,9 @@
 //
 // With the times c of a GEMM of dx, p of a transfer (gather or scatter), w of the GEMM of dw, and s of the sum:
 //   makespan max(max(N c, (N-1) p) + w, E(N-1)) + s    with E(0) = (N-1) p, E(i) = max(E(i-1), i c) + p
-// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. The ring form is the same with its adds a on their
-// own lane: E(i) = max(E(i-1) + p, (i+1) c) + a from E(0) = max(c, (N-1) p), makespan max(... + w, E(N-1)). If all of x
-// was saved, there is no gather; (N-1) p in E(0) and in the makespan is then 0.
+// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. The ring form, with its adds a on their own lane,
+// has E(0) = max(c, (N-1) p), E(i) = max(E(i-1) + p, (i+1) c) + a and makespan max(max(N c, (N-1) p) + w, E(N-1)). If
+// all of x was saved, there is no gather; (N-1) p in E(0) and in the makespan is then 0.
 //
 // Adds on the compute lane cannot run during dw. In that case each GEMM hides one step of the gather followed by one
 // step of the scatter, and dw hides only the last step of the scatter:
@@ -34,7 +34,7 @@ namespace {
 struct Gathered {
   BufferId buffer{};
   std::vector<Operand> places;  // operands for gather_step
-  std::vector<OpId> complete;   // ops after which it is complete
+  std::vector<OpId> complete;   // ops after which the buffer is complete
 };
 
 Gathered begin_gather(const Stage& stage, const StrategyOptions& options) {
@@ -55,21 +55,22 @@ Gathered begin_gather(const Stage& stage, const StrategyOptions& options) {
 
 Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  const bool in_turn = options.form == Form::ring && options.add_lane == LaneKind::compute;
-  ScatterSteps scatter(stage, options, stage.output, in_turn ? ScatterSteps::Room::two : ScatterSteps::Room::all);
+  const bool adds_on_compute = options.form == Form::ring && options.add_lane == LaneKind::compute;
+  ScatterSteps scatter(stage, options, stage.output,
+                       adds_on_compute ? ScatterSteps::Slots::two : ScatterSteps::Slots::all);
   Gathered x = begin_gather(stage, options);
-  std::vector<OpId> products;
+  std::vector<OpId> gemms;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     if (!x.places.empty() && step + 1 < stage.ranks) {
       x.complete = {gather_step(stage, options, step, x.places, {})};
     }
-    products.push_back(builder.gemm({.a = {builder.rows_of(stage.input, scatter.shard(step))},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {scatter.place(step)},
-                                     .waits = step == 0 ? stage.ready : scatter.free(step),
-                                     .transpose_b = true}));
-    if (in_turn) {
-      scatter.take(step, products.back());
+    gemms.push_back(builder.gemm({.a = {builder.rows_of(stage.input, scatter.shard(step))},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {scatter.place(step)},
+                                  .waits = step == 0 ? stage.ready : scatter.free(step),
+                                  .transpose_b = true}));
+    if (adds_on_compute) {
+      scatter.take(step, gemms.back());
     }
   }
   if (!x.places.empty()) {
@@ -80,8 +81,8 @@ Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
                 .out = {builder.whole(stage.gradient)},
                 .waits = x.complete,
                 .transpose_a = true});
-  for (std::int32_t step = 0; step < stage.ranks && !in_turn; ++step) {
-    scatter.take(step, products[static_cast<std::size_t>(step)]);
+  for (std::int32_t step = 0; step < stage.ranks && !adds_on_compute; ++step) {
+    scatter.take(step, gemms[static_cast<std::size_t>(step)]);
   }
   return scatter.finish();
 }

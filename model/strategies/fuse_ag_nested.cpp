@@ -5,7 +5,7 @@
 //
 //            round 0               round 1                    (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n.t   n.t-1  n.t-2    n-1.t   n-1.t-1  n-1.t-2
-//   comm     ->    ->              ->      ->                 inner ring: what this rank holds of the round
+//   comm     ->    ->              ->      ->                 inner ring: shards of this round
 //   comm1    n.t ===========>                                 outer ring, under all GEMMs of the round
 //
 // With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers. GEMM c, inner transfer p, outer transfer

@@ -76,12 +76,12 @@ Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
     }
   }
   if (at_the_end) {
-    std::vector<OpId> together;
-    const BufferId dy = whole_of(stage, places, together);
+    std::vector<OpId> copied;
+    const BufferId dy = whole_of(stage, places, copied);
     builder.gemm({.a = {builder.whole(stage.saved)},
                   .b = {builder.whole(dy)},
                   .out = {builder.whole(stage.gradient)},
-                  .waits = together,
+                  .waits = copied,
                   .transpose_a = true});
   }
   return done;

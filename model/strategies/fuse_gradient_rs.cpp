@@ -21,7 +21,7 @@ namespace commfuse {
 Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const WeightShards weight(stage);
-  ScatterSteps scatter(stage, options, stage.gradient, ScatterSteps::Room::two);
+  ScatterSteps scatter(stage, options, stage.gradient, ScatterSteps::Slots::two);
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     const Index shard = scatter.shard(step) * weight.width();
     scatter.take(step, builder.gemm({.a = {weight.columns_of_shard(stage.input, shard)},

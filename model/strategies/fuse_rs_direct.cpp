@@ -9,11 +9,12 @@
 // GEMM c, transfer p, sum s: makespan c + (N-1) max(c, p) + s.
 //
 // N GEMMs, N-1 transfers, one add. On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts
-// per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards at
-// once, then the remainder, then the own shard.
+// per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. With groups, each GEMM
+// multiplies g shards, then one GEMM the remaining shards, and one the own shard.
 //
-// With sums on arrival, the data that arrived during a GEMM are added after it, or at once on a separate lane. From 3
-// ranks on there are N-2 adds; the last one includes the own product (aux lane; in[i] arrives during step i+1):
+// With sums on arrival, the data that arrived during a GEMM are added after the GEMM, or immediately on a separate
+// lane. From 3 ranks on there are N-2 adds; the last one includes the own product (aux lane; in[i] arrives during step
+// i+1):
 //
 //   aux                            in[0]+in[1]  ...      +in[2]+p[r]
 #include <algorithm>
@@ -32,8 +33,8 @@ class DirectSum {
         builder_(stage.builder),
         options_(options),
         peers_(stage.ranks - 1),
-        // One slot for the product being computed and one for each lane, rounded up to whole groups, and at least two
-        // groups.
+        // One slot for the partial product being computed and one for each lane, rounded up to whole groups, and at
+        // least two groups.
         slots_(((std::max(options.lanes, options.group) - 1) / options.group + 2) * options.group),
         partial_(stage.scratch("partial", slots_ * stage.cuts, stage.output)),
         inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot per sender
@@ -72,32 +73,32 @@ class DirectSum {
   OpId multiply(std::int32_t first, std::int32_t end, std::int32_t part) {
     Operand input;
     Operand results;
-    std::vector<Flight> in_slots;
+    std::vector<Flight> slot_users;
     for (std::int32_t step = first; step < end; ++step) {
       stack(input, stage_.rows_of(stage_.input, stage_.shard(1 + step) + part));
       stack(results, slot(step, part));
       if (step >= slots_) {
-        in_slots.push_back(sent(step - slots_, part));
+        slot_users.push_back(sent(step - slots_, part));
       }
     }
-    const bool very_first = first == 0 && part == 0;
+    const bool is_first = first == 0 && part == 0;
     return stage_.multiply({.a = input,
                             .b = {builder_.whole(stage_.weight)},
                             .out = results,
-                            .waits = very_first ? Waits(stage_.ready) : landed(in_slots)});
+                            .waits = is_first ? Waits(stage_.ready) : landed(slot_users)});
   }
 
   void send(std::int32_t step, std::int32_t part) {
     const std::uint16_t lane = lanes_.of(step);
     // The lane's previous transfer may have waited for the same GEMM.
-    const bool waited = step - options_.lanes >= step / options_.group * options_.group;
+    const bool lane_waited = step - options_.lanes >= step / options_.group * options_.group;
     const OpId exchange = builder_.exchange({.lane = {LaneKind::comm, lane},
                                              .axis = stage_.axis,
                                              .shift = step + 1,
                                              .send = {slot(step, part)},
                                              .receive = {stage_.rows_of(inbox_, step * stage_.cuts + part)},
                                              .wire = options_.dtype,
-                                             .waits = waited ? std::vector<OpId>{} : std::vector{product_}});
+                                             .waits = lane_waited ? std::vector<OpId>{} : std::vector{product_}});
     sent_.push_back({exchange, lane});
   }
 

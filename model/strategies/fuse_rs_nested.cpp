@@ -34,14 +34,14 @@ class NestedSum {
 
   Done run() {
     for (std::int32_t step = 0; step < stage_.ranks; ++step) {
-      const bool begins = step % inner_ == 0;
-      if (!begins) {
+      const bool starts_round = step % inner_ == 0;
+      if (!starts_round) {
         pass_on(step);
       } else if (step > 0) {
         cross(step / inner_);
       }
-      multiply(step, begins);
-      summed_ = begins ? product_ : add(step);
+      multiply(step, starts_round);
+      summed_ = starts_round ? product_ : add(step);
     }
     return {summed_};
   }
@@ -71,9 +71,9 @@ class NestedSum {
                                   .waits = {last_add_}});
   }
 
-  void multiply(std::int32_t step, bool begins) {
+  void multiply(std::int32_t step, bool starts_round) {
     std::vector<OpId> waits = step == 0 ? stage_.ready : std::vector<OpId>{};
-    if (on_aux() && begins && step > 0) {
+    if (on_aux() && starts_round && step > 0) {
       waits = {passed_};  // the transfer that sent from the slot
     } else if (on_aux() && used_[static_cast<std::size_t>(step % 2)]) {
       waits = {*used_[static_cast<std::size_t>(step % 2)]};
@@ -81,7 +81,7 @@ class NestedSum {
     const Index shard = stage_.shard({.inner = -1 - step % inner_, .outer = -1 - step / inner_});
     product_ = stage_.multiply({.a = {stage_.rows_of(stage_.input, shard)},
                                 .b = {builder_.whole(stage_.weight)},
-                                .out = {begins ? slot(sum_, step) : slot(partial_, step)},
+                                .out = {starts_round ? slot(sum_, step) : slot(partial_, step)},
                                 .waits = waits});
   }
 

@@ -12,8 +12,8 @@
 // N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp),
 // run backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM.
 // With halves there are two transfers per step, makespan c + (N-1) (max(c, p/2) + a). With shards there is one add
-// fewer, and the last add has three terms. Groups multiply g shards at once, then the remainder, then the own shard;
-// sums still travel and are added one by one.
+// fewer, and the last add has three terms. With groups, each GEMM multiplies g shards, then one GEMM the remaining
+// shards, and one the own shard; sums still travel and are added one by one.
 #include <algorithm>
 #include <functional>
 
@@ -31,7 +31,7 @@ struct Partial {
   std::vector<Track> tracks;
   [[nodiscard]] const Track& track() const { return tracks.front(); }
   [[nodiscard]] bool is_own() const { return distance == 0; }
-  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to which it is added
+  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives for it
 };
 
 /// Returns the partial products in the reverse of FuseAG's order.
@@ -67,7 +67,7 @@ class RingSum {
         partial_(stage.scratch("partial", static_cast<std::int32_t>(slots_) * blocks(), stage.output)),
         lanes_(options.lanes),
         summed_(static_cast<std::size_t>(chains_of(tracks_))),
-        added_(partials_.size(), nothing) {}
+        added_(partials_.size(), no_op) {}
 
   Done run() {
     std::size_t multiplied = 0;
@@ -83,7 +83,7 @@ class RingSum {
   }
 
  private:
-  static constexpr OpId nothing{-1};
+  static constexpr OpId no_op{-1};
   static std::size_t at(const Way& way) { return static_cast<std::size_t>(way.chain); }
   template <class Visit>
   static void for_each_way(const Partial& partial, const Visit& visit) {
@@ -109,8 +109,8 @@ class RingSum {
     }
     return rows;
   }
-  /// Returns the rows at which the ways end: those of their shards in the input, or of their blocks in a buffer of one
-  /// shard.
+  /// Returns the rows in which the ways end: the rows of their shards in the input, or the rows of their blocks in a
+  /// buffer of one shard.
   [[nodiscard]] Operand rows(BufferId buffer, const Partial& partial) const {
     Operand rows;
     for (const Way& way : partial.track().ways) {
@@ -152,7 +152,7 @@ class RingSum {
       stack(input, rows(stage_.input, partials_[i]));
       stack(results, partials_[i].first() ? sums(partials_[i].track(), partials_[i].distance) : Operand{slot(i)});
       // On its own lane, the add that last used the slot may still be reading it.
-      if (options_.add_lane == LaneKind::aux && i >= slots_ && added_[i - slots_] != nothing) {
+      if (options_.add_lane == LaneKind::aux && i >= slots_ && added_[i - slots_] != no_op) {
         waits = {added_[i - slots_]};
       }
     }

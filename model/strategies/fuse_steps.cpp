@@ -27,22 +27,22 @@ OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards,
                               .waits = waits});
 }
 
-ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Room room)
+ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Slots slots)
     : stage_(stage),
       options_(options),
       output_(output),
-      room_(room),
+      slots_(slots),
       rows_(stage.builder.buffer_of(output).rows.blocks),
       dtype_(stage.builder.buffer_of(output).dtype) {
   if (stage.ranks == 1) {
     return;
   }
-  const std::int32_t waiting = room == Room::two ? 2 : stage.ranks - 1;
+  const std::int32_t slot_count = slots == Slots::two ? 2 : stage.ranks - 1;
   if (ring()) {
     arriving_ = stage.scratch("sum", 2 * rows_, output);
-    partial_ = stage.scratch("partial", waiting * rows_, output);
+    partial_ = stage.scratch("partial", slot_count * rows_, output);
   } else {
-    partial_ = stage.scratch("partial", waiting * rows_, output);
+    partial_ = stage.scratch("partial", slot_count * rows_, output);
     arriving_ = stage.scratch("inbox", (stage.ranks - 1) * rows_, output);
     own_product_ = stage.scratch("own", rows_, output);
   }
@@ -57,7 +57,7 @@ Region ScatterSteps::slot(BufferId buffer, std::int32_t i) const {
 }
 
 Region ScatterSteps::partial(std::int32_t step) const {
-  return slot(partial_, room_ == Room::two ? step % 2 : ring() ? step - 1 : step);
+  return slot(partial_, slots_ == Slots::two ? step % 2 : ring() ? step - 1 : step);
 }
 
 Region ScatterSteps::place(std::int32_t step) const {
@@ -72,7 +72,7 @@ Region ScatterSteps::place(std::int32_t step) const {
 
 std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
   const bool last_of_direct = !ring() && step + 1 == stage_.ranks;
-  if (room_ == Room::all || last_of_direct) {
+  if (slots_ == Slots::all || last_of_direct) {
     return {};
   }
   const std::vector<OpId>& users = ring() ? added_ : passed_;
@@ -81,9 +81,9 @@ std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
   return in_use ? std::vector{users[static_cast<std::size_t>(step) - 2]} : std::vector<OpId>{};
 }
 
-void ScatterSteps::take(std::int32_t step, OpId product) {
+void ScatterSteps::take(std::int32_t step, OpId gemm) {
   check(step == static_cast<std::int32_t>(made_.size()), "partial products are taken in order");
-  made_.push_back(product);
+  made_.push_back(gemm);
   if (step + 1 == stage_.ranks) {
     return;  // finish() adds the last one
   }
@@ -93,11 +93,11 @@ void ScatterSteps::take(std::int32_t step, OpId product) {
                                                .send = {place(step)},
                                                .receive = {slot(arriving_, step)},
                                                .wire = dtype_,
-                                               .waits = {product}}));
+                                               .waits = {gemm}}));
     return;
   }
   if (step == 0) {
-    added_.push_back(product);
+    added_.push_back(gemm);
   } else {
     add_up(step, slot(arriving_, step % 2));
   }
@@ -110,14 +110,14 @@ void ScatterSteps::take(std::int32_t step, OpId product) {
 }
 
 void ScatterSteps::add_up(std::int32_t step, const Region& out) {
-  const OpId came = passed_[static_cast<std::size_t>(step) - 1];
-  const bool own_lane = options_.add_lane == LaneKind::aux;
+  const OpId arrival = passed_[static_cast<std::size_t>(step) - 1];
+  const bool has_own_lane = options_.add_lane == LaneKind::aux;
   added_.push_back(stage_.builder.elementwise(
       {.lane = {options_.add_lane, 0},
        .function = Function::add,
        .inputs = {{slot(arriving_, step % 2)}, {place(step)}},
        .out = {out},
-       .waits = own_lane ? std::vector{came, made_[static_cast<std::size_t>(step)]} : std::vector{came}}));
+       .waits = has_own_lane ? std::vector{arrival, made_[static_cast<std::size_t>(step)]} : std::vector{arrival}}));
 }
 
 Done ScatterSteps::finish(LaneKind sum_lane) {
@@ -134,13 +134,13 @@ Done ScatterSteps::finish(LaneKind sum_lane) {
     parts.push_back({slot(arriving_, step)});
   }
   parts.push_back({stage_.builder.whole(own_product_)});
-  const bool own_lane = sum_lane != LaneKind::compute;
+  const bool has_own_lane = sum_lane != LaneKind::compute;
   return {stage_.builder.elementwise(
       {.lane = {sum_lane, 0},
        .function = Function::add,
        .inputs = parts,
        .out = {stage_.builder.whole(output_)},
-       .waits = own_lane ? std::vector{passed_.back(), made_.back()} : std::vector{passed_.back()}})};
+       .waits = has_own_lane ? std::vector{passed_.back(), made_.back()} : std::vector{passed_.back()}})};
 }
 
 }  // namespace commfuse

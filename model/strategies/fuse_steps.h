@@ -26,10 +26,11 @@ OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards,
 /// the direct form sends it to the owner of the shard, which adds up all partial products at the end.
 class ScatterSteps {
  public:
-  /// Number of partial products that can wait to be sent or added: two, so that a third must wait for them, or all.
-  enum class Room : std::uint8_t { two, all };
+  /// Number of slots for partial products that wait to be sent or added. With two, a third partial product must wait
+  /// until a slot is free.
+  enum class Slots : std::uint8_t { two, all };
   /// `output` receives the own shard; transferred data have its dtype.
-  ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Room room);
+  ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Slots slots);
 
   /// Returns the shard whose partial product is computed in a step, in shards.
   [[nodiscard]] Index shard(std::int32_t step) const;
@@ -38,7 +39,7 @@ class ScatterSteps {
   /// Returns the ops that must end before those rows are free.
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
   /// Accepts the partial product of a step: adds and sends as far as possible. Steps must be taken in order.
-  void take(std::int32_t step, OpId product);
+  void take(std::int32_t step, OpId gemm);
   /// Adds the last addition; in the direct form it runs on `sum_lane`. Requires that all steps were taken.
   Done finish(LaneKind sum_lane = LaneKind::compute);
 
@@ -52,7 +53,7 @@ class ScatterSteps {
   const Stage& stage_;
   const StrategyOptions& options_;
   BufferId output_;
-  Room room_;
+  Slots slots_;
   std::int32_t rows_;  // rows of a shard
   DType dtype_;
   BufferId partial_{};
@@ -60,7 +61,7 @@ class ScatterSteps {
   BufferId own_product_{};    // direct form only
   std::vector<OpId> made_;    // by step: the GEMM
   std::vector<OpId> added_;   // ring, by step: the running sum with this step's partial product in it
-  std::vector<OpId> passed_;  // by step: the exchange that sends what is ready
+  std::vector<OpId> passed_;  // by step: the exchange that sends the partial product (direct) or the sum (ring)
 };
 
 }  // namespace commfuse

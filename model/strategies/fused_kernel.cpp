@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound for kernels that communicate themselves (Flux, TileLink, cuBLASMp): one GEMM kernel per site, whose tiles
-// are loaded from, or stored to, other ranks while it runs. It is not an implementation. Slicing costs the GEMM
-// nothing: every part takes its share of the whole kernel's time. The kernel's data move directly to their destination
-// at the highest rate, without launch, latency or SMs, and sums take no time. 4 ranks, seen from rank r; each shard
-// consists of m blocks (sub_slices) that move and are multiplied one by one:
+// The bound for kernels that do their own communication (Flux, TileLink, cuBLASMp): one GEMM kernel per site, whose
+// tiles are loaded from, or stored to, other ranks while it runs. No implementation reaches this bound. Slicing costs
+// the GEMM nothing: every part takes its share of the whole kernel's time. The kernel's data move directly to their
+// destination at the highest rate, without launch, latency or SMs, and sums take no time. 4 ranks, seen from rank r;
+// each shard consists of m blocks (sub_slices) that move and are multiplied one by one:
 //
 //   ag_gemm   compute  |x[r]    :x[r-1]  :x[r-2]  :x[r-3] |
 //             kernel   |-> r+1  |-> r+2  |-> r+3  |

@@ -41,8 +41,8 @@ Program generate_on(const Operation& operation, const Mesh& mesh, const ShardAxe
 }
 
 /// Returns the options in canonical form for this many ranks. Aborts unless the strategy has a schedule for them.
-StrategyOptions possible(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
-                         const StrategyOptions& options) {
+StrategyOptions checked_options(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
+                                const StrategyOptions& options) {
   const std::vector<SiteKind> kinds = kinds_of(operation);
   check(!kinds.empty(), "an operation has a stage");
   check(applies(strategy, kinds), "the strategy has a schedule for every site");
@@ -54,7 +54,7 @@ StrategyOptions possible(const Operation& operation, std::int32_t ranks, const S
 
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options) {
-  const StrategyOptions canonical_options = possible(operation, ranks, strategy, options);
+  const StrategyOptions canonical_options = checked_options(operation, ranks, strategy, options);
   Mesh mesh = mesh_of(ranks, canonical_options);
   if (is_data_parallel(operation)) {
     mesh.axes.back().name = "dp";
@@ -69,7 +69,7 @@ Program generate(const Operation& operation, const Mesh& mesh, int axis, const S
   StrategyOptions flat = options;
   flat.inner = 1;
   const ShardAxes axes{.inner = axis, .outer = {}};
-  return generate_on(operation, mesh, axes, strategy, possible(operation, axes.ranks(mesh), strategy, flat));
+  return generate_on(operation, mesh, axes, strategy, checked_options(operation, axes.ranks(mesh), strategy, flat));
 }
 
 }  // namespace commfuse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looped collective einsum (Wang et al., ASPLOS 2023, which became XLA's windowed einsum or collective matmul), in one
-// direction: a loop in which every iteration moves one shard and multiplies one. The next iteration starts when both
-// have ended. 4 ranks, seen from rank r; = is the loop's synchronisation:
+// direction. Every iteration of a loop sends one shard and multiplies one shard; the next iteration starts when both
+// operations have ended. 4 ranks, seen from rank r; = is the loop's synchronisation:
 //
 //   ag_gemm   compute  |x[r]      =|x[r-1]    =|x[r-2]    =|x[r-3] |
 //             comm     |x[r] ->   =|x[r-1] -> =|x[r-2] -> =|
@@ -47,7 +47,7 @@ using Multiply = std::function<OpId(std::int32_t i, const std::vector<OpId>& wai
 /// Adds the loop that passes shards on while it multiplies them. Returns the last GEMM.
 OpId gather_loop(const Stage& stage, const StrategyOptions& options, std::vector<OpId> ready, const PlaceOf& place,
                  const Multiply& multiply) {
-  OpId product{};
+  OpId gemm{};
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     std::vector<OpId> ends;  // ops that end this iteration
     if (step + 1 < stage.ranks) {
@@ -58,11 +58,11 @@ OpId gather_loop(const Stage& stage, const StrategyOptions& options, std::vector
                                       .wire = options.dtype,
                                       .waits = ready})};
     }
-    product = multiply(step, ready);
-    ends.push_back(product);
+    gemm = multiply(step, ready);
+    ends.push_back(gemm);
     ready = ends;
   }
-  return product;
+  return gemm;
 }
 
 /// Returns the own shard for iteration 0, then two windows alternately.
@@ -150,7 +150,7 @@ Done looped_einsum_gemm_rs_backward(const Stage& stage, const StrategyOptions& o
   const PlaceOf place = [&](std::int32_t step) {
     return Operand{step == 0 ? builder.whole(stage.input) : builder.rows_of(dy, shard(step))};
   };
-  const OpId product =
+  const OpId gemm =
       gather_loop(stage, options, stage.ready, place, [&](std::int32_t step, const std::vector<OpId>& waits) {
         return builder.gemm({.a = place(step),
                              .b = {builder.whole(stage.weight)},
@@ -159,7 +159,7 @@ Done looped_einsum_gemm_rs_backward(const Stage& stage, const StrategyOptions& o
                              .transpose_b = true});
       });
   whole_gradient(stage, stage.saved, dy, {copy_own_shard(stage, stage.input, dy, stage.ready)});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ OptionList listed() {
       of_strategies.push_back(&entry);
     }
   }
-  check(of_strategies.size() <= max_own_options, "max_own_options (options.h) is how many options strategies may have");
+  check(of_strategies.size() <= max_own_options,
+        "max_own_options (options.h) is at least the number of options of single strategies");
   for (const DescribedOption& entry : shared_options) {
     list.entries.push_back(&entry);
     for (std::size_t i = 0; entry.option == Option::regather && i < of_strategies.size(); ++i) {

@@ -101,7 +101,8 @@ struct WordOption {
 };
 using CountOption = std::int32_t StrategyOptions::*;
 
-/// Count and words of an option that only one strategy has; the first word is the default.
+/// Values of an option that only one strategy has: a count with its default, or words of which the first is the
+/// default.
 struct OwnCount {
   std::int16_t preset;
 };
@@ -118,12 +119,11 @@ struct DescribedOption {
   std::string_view doc;     ///< description of the setting, one line
   std::string_view column;  ///< description of the column of results, one line
   std::string_view example;
-  std::string_view noun, nouns;  ///< option of words: what messages call one word and several; count: its unit, twice
+  std::string_view noun, nouns;  ///< what messages call one word and several words; for a count, both are its unit
   std::variant<CountOption, WordOption<Form>, WordOption<LaneKind>, WordOption<Sum>, WordOption<Directions>,
                WordOption<AttentionCut>, WordOption<Regather>, OwnCount, OwnWords>
       value;
-  /// True for an option without effect where the attention core is cut, because rows are computed when GEMMs request
-  /// them.
+  /// True if the option has no effect when the attention core is cut: rows are then computed when GEMMs request them.
   bool needs_whole_attention = false;
 };
 
@@ -186,7 +186,7 @@ inline constexpr std::array shared_options{
                     .key = "strategy.directions",
                     .flag = "directions",
                     .doc = "commfuse ring: one direction, or halves or shards in both",
-                    .column = "commfuse ring: ways round",
+                    .column = "commfuse ring: one direction, or halves or shards in both",
                     .example = "halves",
                     .noun = "direction",
                     .nouns = "directions",
@@ -229,7 +229,7 @@ inline constexpr std::array shared_options{
                     .value = WordOption<Regather>{&StrategyOptions::regather, regather_words}},
 };
 
-/// Options are numbered below this.
+/// Exclusive upper bound of option numbers.
 inline constexpr std::size_t max_options = shared_options.size() + max_own_options;
 static_assert(
     [] {
@@ -275,7 +275,7 @@ bool is_count(Option option);
 std::vector<std::string_view> words_of(Option option);
 /// Returns the value as text: "4", "ring".
 std::string text_of(Option option, const StrategyOptions& options);
-/// Sets the option from a text of its words or numbers. Aborts if the text is not a value.
+/// Sets the option from the text of a word or a number. Aborts if the text is not a value of the option.
 void put(Option option, std::string_view text, StrategyOptions& options);
 /// Copies the value of one option.
 void copy(Option option, const StrategyOptions& from, StrategyOptions& to);
@@ -300,7 +300,7 @@ std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candid
   return candidates_expanded;
 }
 
-/// Returns the same for an option that only one strategy has, whose values are passed as text.
+/// Overload for an option that only one strategy has; its values are passed as text.
 std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
                                       std::initializer_list<std::string_view> values);
 

@@ -43,12 +43,12 @@ Done partials_to_owners(const Stage& stage, const StrategyOptions& options, cons
   for (std::int32_t block = 0; block < cuts; ++block) {
     multiply(ranks - 1, block);
   }
-  const bool behind_products = how.sum == Lane{LaneKind::compute, 0};
+  const bool follows_gemms = how.sum == Lane{LaneKind::compute, 0};
   return {builder.elementwise({.lane = how.sum,
                                .function = Function::add,
                                .inputs = parts,
                                .out = {builder.whole(stage.output)},
-                               .waits = behind_products ? std::vector{sent} : std::vector{sent, computed}})};
+                               .waits = follows_gemms ? std::vector{sent} : std::vector{sent, computed}})};
 }
 
 }  // namespace commfuse

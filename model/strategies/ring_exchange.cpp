@@ -84,7 +84,7 @@ OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vect
   for (std::int32_t i = 1; i < group; ++i) {
     arrived = {move(i - 1, 1, 1)};
   }
-  OpId product{};
+  OpId gemm{};
   for (std::int32_t first = 0; first < ranks; first += group) {
     const std::int32_t count = std::min(group, ranks - first);
     const std::int32_t next = std::min(group, ranks - first - count);
@@ -96,10 +96,10 @@ OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vect
     for (std::int32_t i = first; i < first + count; ++i) {
       rows.push_back(builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -i)));
     }
-    product = multiply(shards(first, count), rows, arrived);
+    gemm = multiply(shards(first, count), rows, arrived);
     arrived = std::move(moved);
   }
-  return product;
+  return gemm;
 }
 
 Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
@@ -123,14 +123,14 @@ Done ring_exchange_gemm_rs_backward(const Stage& stage, const StrategyOptions& o
   const auto place = [&](std::int32_t i) { return builder.rows_of(dy, along(builder.mesh(), stage.axis, -i)); };
   const OpId entered = builder.elementwise(
       {.function = Function::copy, .inputs = {{builder.whole(stage.input)}}, .out = {place(0)}, .waits = stage.ready});
-  const OpId product = pass_on(
+  const OpId gemm = pass_on(
       stage, options, {entered}, place,
       [&](const Operand& shards, const Operand& rows, const std::vector<OpId>& waits) {
         return builder.gemm(
             {.a = shards, .b = {builder.whole(stage.weight)}, .out = rows, .waits = waits, .transpose_b = true});
       });
   whole_gradient(stage, stage.saved, dy, {});
-  return {product};
+  return {gemm};
 }
 
 Done ring_exchange_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {

@@ -30,12 +30,12 @@ Waits landed(std::span<const Flight> flights) {
   }
   Few<Flight> last;
   for (const Flight& flight : flights) {
-    const auto same =
+    const auto same_lane =
         std::find_if(last.begin(), last.end(), [&](const Flight& other) { return other.lane == flight.lane; });
-    if (same == last.end()) {
+    if (same_lane == last.end()) {
       last.push_back(flight);
     } else {
-      same->op = std::max(same->op, flight.op);
+      same_lane->op = std::max(same_lane->op, flight.op);
     }
   }
   Waits ops;

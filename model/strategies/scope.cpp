@@ -77,7 +77,7 @@ void require_plain(Scope scope, const Transformer& model) {
     refuse("plain attention", "gated attention");
   }
   if (has_attention(scope) && model.value_dim() != model.head_dim) {
-    refuse("values as wide as keys", "others");
+    refuse("values as wide as keys", "values of another width");
   }
 }
 

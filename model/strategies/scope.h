@@ -15,13 +15,16 @@
 
 namespace commfuse {
 
-/// Scopes. One GEMM site, or a chain of sites: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
-/// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). The backward pass of one
-/// GEMM site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each with
-/// its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism. Under data
-/// parallelism, where every rank has its share of the tokens and of the weights: one GEMM whose weight is gathered
-/// (fsdp_gate_up); an MLP without its activation, forward and backward, whose weights are gathered and whose gradients
-/// are scattered (data_parallel).
+/// A scope is one of these:
+/// - one GEMM site (qkv, out_proj, gate_up, down);
+/// - a chain of sites: the attention block (QKV, causal attention, out-proj), the MLP (gate-up, activation, down), or
+///   the whole layer (norm, attention block, residual, norm, MLP, residual);
+/// - *_backward: the backward pass of one GEMM site, which computes the gradients of its input and of its weight;
+/// - mlp_ar: two MLPs in a row without sequence parallelism, each with its all-reduce, residual and norm;
+/// - ulysses: the attention block under Ulysses sequence parallelism;
+/// - data parallelism, where every rank has its share of the tokens and of the weights. fsdp_gate_up is one GEMM whose
+///   weight is gathered. data_parallel is an MLP without its activation, forward and backward, whose weights are
+///   gathered and whose gradients are scattered.
 enum class Scope : std::uint8_t {
   qkv,
   out_proj,
@@ -72,7 +75,7 @@ std::vector<SiteName> sites_of(Scope scope);
 /// Returns the operation of a scope, which depends on the model only through its kind of MLP.
 Operation operation_of(Scope scope, bool gated_mlp);
 
-/// Returns the kinds of its sites, in order.
+/// Returns the kinds of the sites of an operation or a scope, in order.
 std::vector<SiteKind> kinds_of(const Operation& operation);
 std::vector<SiteKind> kinds_of(Scope scope);
 
@@ -95,7 +98,8 @@ std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, 
 /// account. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
-/// Throws ConfigError, one sentence with the remedy, unless tokens and weights can be split evenly over the ranks.
+/// Throws ConfigError, whose message is one sentence with the remedy, unless tokens and weights can be split evenly
+/// over the ranks.
 void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks);
 
 }  // namespace commfuse

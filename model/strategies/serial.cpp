@@ -45,16 +45,16 @@ Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   ProgramBuilder& builder = stage.builder;
   const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
-  const OpId product = stage.multiply({.a = {builder.whole(stage.input)},
-                                       .b = {builder.whole(stage.weight)},
-                                       .out = {builder.whole(partial)},
-                                       .waits = stage.ready});
+  const OpId gemm = stage.multiply({.a = {builder.whole(stage.input)},
+                                    .b = {builder.whole(stage.weight)},
+                                    .out = {builder.whole(partial)},
+                                    .waits = stage.ready});
   return {builder.collective({.kind = CollectiveKind::reduce_scatter,
                               .axis = stage.axis,
                               .in = {builder.whole(partial)},
                               .out = {builder.whole(stage.output)},
                               .wire = options.dtype,
-                              .waits = {product}})};
+                              .waits = {gemm}})};
 }
 
 Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options) {

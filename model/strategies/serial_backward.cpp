@@ -4,8 +4,8 @@
 //   ag_gemm_backward   comm     |ag x|        |rs dx|            compute  |    |dx partial|     |dw|
 //   gemm_rs_backward   comm     |ag dy|                          compute  |     |dx|dw|
 //
-// Makespan of the first: the gather (none if x was saved gathered) + c + the scatter + w. Makespan of the second: the
-// gather + c + w. One rank takes c + w.
+// Let c and w be the times of the GEMMs of dx and dw. Makespan of ag_gemm_backward: the gather (none if the gathered x
+// was saved) + c + the scatter + w. Makespan of gemm_rs_backward: the gather + c + w. One rank takes c + w.
 #include "model/strategies/strategies.h"
 #include "model/strategies/whole_backward.h"
 
@@ -27,16 +27,16 @@ Done serial_gemm_rs_backward(const Stage& stage, const StrategyOptions& options)
                                             .out = {builder.whole(dy)},
                                             .wire = options.dtype,
                                             .waits = stage.ready});
-  const OpId product = builder.gemm({.a = {builder.whole(dy)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(stage.output)},
-                                     .waits = {gathered},
-                                     .transpose_b = true});
+  const OpId gemm = builder.gemm({.a = {builder.whole(dy)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(stage.output)},
+                                  .waits = {gathered},
+                                  .transpose_b = true});
   builder.gemm({.a = {builder.whole(stage.saved)},
                 .b = {builder.whole(dy)},
                 .out = {builder.whole(stage.gradient)},
                 .transpose_a = true});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

@@ -12,7 +12,7 @@ namespace commfuse {
 
 Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
-    return weight_product_alone(stage);
+    return weight_gemm_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
   const OpId gathered = builder.collective({.kind = CollectiveKind::all_gather,
@@ -38,16 +38,16 @@ Done serial_gradient_rs(const Stage& stage, const StrategyOptions&) {
                 .b = {builder.whole(stage.weight)},
                 .out = {builder.whole(stage.output)},
                 .waits = stage.ready});
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.saved)},
-                                     .out = {builder.whole(partial)},
-                                     .transpose_a = true});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.saved)},
+                                  .out = {builder.whole(partial)},
+                                  .transpose_a = true});
   return {builder.collective({.kind = CollectiveKind::reduce_scatter,
                               .axis = stage.axis,
                               .in = {builder.whole(partial)},
                               .out = {builder.whole(stage.gradient)},
                               .wire = builder.buffer_of(stage.gradient).dtype,
-                              .waits = {product}})};
+                              .waits = {gemm}})};
 }
 
 }  // namespace commfuse

@@ -35,11 +35,11 @@ namespace commfuse {
 
 namespace {
 
-// Slices of several shards are read in place (strided), or first copied together.
+// GEMMs read slices of several shards in place (strided), or slices are first made contiguous (copied).
 constexpr std::array<std::string_view, 2> shuffle_words{"strided", "copied"};
 constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
                                                  .flag = "shuffles",
-                                                 .doc = "sliced: read slices in place (strided), or copied first",
+                                                 .doc = "sliced: read slices in place (strided), or copy them first",
                                                  .column = "sliced: strided or copied slices",
                                                  .example = "copied",
                                                  .noun = "way",
@@ -94,7 +94,7 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product = stage.multiply(
+    const OpId gemm = stage.multiply(
         {.a = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
          .b = {builder.whole(stage.weight)},
          .out = slice(stage, partial, i),
@@ -104,7 +104,7 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                                 .in = slice(stage, partial, i),
                                 .out = {stage.rows_of(stage.output, i)},
                                 .wire = options.dtype,
-                                .waits = {product}})};
+                                .waits = {gemm}})};
   }
   return done;
 }

@@ -8,9 +8,9 @@
 //   gemm_rs_backward   comm     |ag0|ag1|ag2|ag3|
 //                      compute      |dx0|dx1|dx2|dx3|dw            |          ag0 is the head
 //
-// First: with GEMMs c and w, gather g, scatter r: makespan max(c, g) + max(w, r); g is 0 if x was saved gathered.
-// Second: with r = T_coll(V/k) and c' one slice's GEMM: makespan c' + (k-1) max(c', r) + r + w. One rank computes whole
-// GEMMs and takes c + w.
+// Let c and w be the times of the GEMMs of dx and dw. ag_gemm_backward with gather g and scatter r has makespan
+// max(c, g) + max(w, r); g is 0 if the gathered x was saved. gemm_rs_backward with r = T_coll(V/k) and c' one slice's
+// GEMM has makespan c' + (k-1) max(c', r) + r + w. One rank computes whole GEMMs and takes c + w.
 //
 // The gradient of the row-parallel weight is one GEMM of all tokens in the order in which they were gathered, slice
 // after slice, so it reads x in strides.
@@ -30,7 +30,7 @@ Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options)
   }
   ProgramBuilder& builder = stage.builder;
   const BufferId dy = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
-  const OpId product = gather_ahead(stage, options, dy, [&](std::int32_t i, OpId arrived) {
+  const OpId gemm = gather_ahead(stage, options, dy, [&](std::int32_t i, OpId arrived) {
     return builder.gemm({.a = slice(stage, dy, i),
                          .b = {builder.whole(stage.weight)},
                          .out = slice_of_all_shards(stage, stage.output, i),
@@ -41,7 +41,7 @@ Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options)
                 .b = {builder.whole(dy)},
                 .out = {builder.whole(stage.gradient)},
                 .transpose_a = true});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

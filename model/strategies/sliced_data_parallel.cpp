@@ -15,7 +15,7 @@ namespace commfuse {
 
 Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
-    return weight_product_alone(stage);
+    return weight_gemm_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
   const WeightShards weight(stage);
@@ -57,16 +57,16 @@ Done sliced_gradient_rs(const Stage& stage, const StrategyOptions&) {
                                   .waits = stage.ready});
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const Region slice = builder.rows_of(partial, i * rows, rows);
-    const OpId product = builder.gemm({.a = {weight.columns_of_slice(stage.input, i)},
-                                       .b = {builder.whole(stage.saved)},
-                                       .out = {slice},
-                                       .transpose_a = true});
+    const OpId gemm = builder.gemm({.a = {weight.columns_of_slice(stage.input, i)},
+                                    .b = {builder.whole(stage.saved)},
+                                    .out = {slice},
+                                    .transpose_a = true});
     builder.collective({.kind = CollectiveKind::reduce_scatter,
                         .axis = stage.axis,
                         .in = {slice},
                         .out = {builder.rows_of(stage.gradient, i * weight.width(), weight.width())},
                         .wire = builder.buffer_of(stage.gradient).dtype,
-                        .waits = {product}});
+                        .waits = {gemm}});
   }
   return {done};
 }

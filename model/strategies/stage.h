@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One place of overlap inside a program under construction: the input of a generator and its result.
+// One site of a program under construction: the input of a generator, and the type of its result.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ struct RingSteps {
   std::int32_t outer = 0;
 };
 
-/// Axes of a mesh over which shards are spread: one ring, or nested rings with a second axis across nodes. Shards are
-/// in the order of the ranks' coordinate, or of extent(inner) * outer coordinate + inner coordinate.
+/// Axes of a mesh over which shards are distributed: one ring, or nested rings with a second axis across nodes. Shards
+/// are in the order of the ranks' coordinate, or of extent(inner) * outer coordinate + inner coordinate.
 struct ShardAxes {
   int inner = 0;
   std::optional<int> outer;
@@ -31,7 +31,7 @@ struct ShardAxes {
 /// Adds the op that computes rows of a stage's input, when another op needs them.
 using MakeRows = std::function<OpId(const Operand& rows)>;
 
-/// The buffers of one site. Rows are tokens; `cuts` cuts make one rank's shard.
+/// The buffers of one site. Rows are tokens; one rank's shard consists of `cuts` cuts.
 ///
 ///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
@@ -44,7 +44,7 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 /// Backward pass of y = x w: the input is dy, the output is dx, `saved` is x and `gradient` is dw.
 ///
 ///   ag_gemm_backward   input: all tokens x own columns   output: own shard x K, complete sums
-///                      saved: own shard x K, or all tokens where x was saved gathered   gradient: K x own columns
+///                      saved: own shard x K, or all tokens x K if the gathered x was saved   gradient: K x own columns
 ///   gemm_rs_backward   input: own shard x columns        output: all tokens x own share of K
 ///                      saved: all tokens x own share of K                gradient: own share of K x columns
 ///
@@ -76,14 +76,15 @@ struct Stage {
   // All tokens x K: the stream after that addition; a strategy may fill only the rows that it reads again.
   BufferId added{};
   Function activation = Function::copy;
-  MakeRows attend;  // attention by query slice: adds the core, once for every row of the input, with its own waits
+  // Attention by query slice: adds the attention core, once for every row of the input, with the core's own waits.
+  MakeRows attend;
 
   /// Returns `count` cuts of a buffer from cut `first` on, over all its columns.
   [[nodiscard]] Region rows_of(BufferId buffer, const Index& first, std::int32_t count = 1) const;
   /// Adds a buffer of `count` cuts, as wide as `like` and named after the site.
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, BufferId like) const;
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
-  /// Adds a GEMM of rows of the input, after the core that makes them if there is one.
+  /// Adds a GEMM of rows of the input, after the attention core that computes them if there is one.
   OpId multiply(const GemmSpec& spec) const;
   /// Returns the first row, in a buffer of all tokens, of the shard that is `steps` further.
   [[nodiscard]] Index shard(const RingSteps& steps) const;

@@ -15,18 +15,20 @@ inline OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 inline std::string nothing(const StrategyOptions&) { return {}; }
 
 /// The backward pass of a column-parallel GEMM needs its input gathered, whatever the strategy.
-template <OptionSet (*others)(SiteKind, const StrategyOptions&)>
+template <OptionSet (*other_options)(SiteKind, const StrategyOptions&)>
 OptionSet with_regather(SiteKind kind, const StrategyOptions& options) {
-  OptionSet set = others(kind, options);
+  OptionSet set = other_options(kind, options);
   if (kind == SiteKind::ag_gemm_backward) {
     set.add(Option::regather);
   }
   return set;
 }
 
-template <std::vector<StrategyOptions> (*others)(const StrategyOptions&)>
+/// Returns each of these schedules with x gathered again and with x saved.
+template <std::vector<StrategyOptions> (*schedules)(const StrategyOptions&)>
 std::vector<StrategyOptions> both_regathers(const StrategyOptions& base) {
-  return expanded(others(base), {}, Option::regather, &StrategyOptions::regather, {Regather::again, Regather::saved});
+  return expanded(schedules(base), {}, Option::regather, &StrategyOptions::regather,
+                  {Regather::again, Regather::saved});
 }
 
 inline std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }

@@ -58,7 +58,7 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   return done;
 }
 
-std::int32_t two(const StrategyOptions&) { return 2; }
+std::int32_t two_halves(const StrategyOptions&) { return 2; }
 
 }  // namespace
 
@@ -67,7 +67,7 @@ constexpr Strategy tokenweave_strategy{
     .summary = "two halves of the tokens; the all-reduce of one under the MLP of the other",
     .exposed = "the all-reduce of the last half",
     .source = "TokenWeave, arXiv 2505.11329",
-    .cuts = two,
+    .cuts = two_halves,
     .mlp_ar = tokenweave_mlp_ar,
     .relevant = parts::no_options,
     .tried = parts::only,

@@ -7,10 +7,10 @@
 namespace commfuse {
 
 /// Returns `count` cuts of the own tokens from `first` on, head group after head group, from a buffer that holds all
-/// groups side by side: block j of the stack is what rank j sends or receives in an all-to-all.
+/// groups side by side. An all-to-all sends block j of the result to rank j, or receives it from rank j.
 Operand by_head_group(const Stage& stage, BufferId own_tokens, std::int32_t first, std::int32_t count);
 
-/// Returns one head group, which may depend on the rank, of all rows of a buffer that holds all groups side by side.
+/// Returns all rows of one head group in a buffer that holds all groups side by side; the group may depend on the rank.
 Region head_group(const Stage& stage, BufferId all_heads, const Index& group);
 /// Returns the rows of one head group in a weight whose contraction runs over all heads.
 Region head_group_rows(const Stage& stage, BufferId weight, const Index& group);

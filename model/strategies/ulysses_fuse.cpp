@@ -12,8 +12,8 @@
 //
 // With parts q, a and o and a transfer p of 1/N^2 of the whole tensor, equal on all ranks, the makespan of gemm_a2a is
 // q + (N-1) max(q, p). For attention_a2a, A(0) = 0 and A(i) = max(i a, A(i-1)) + p for arrivals, E(0) = N a + o and
-// E(i) = max(E(i-1), A(i)) + o, and the makespan is E(N-1). Attention of all queries at once precedes the first
-// transfer: A(i) = N a + i p.
+// E(i) = max(E(i-1), A(i)) + o, and the makespan is E(N-1). If one op computes the attention of all queries, it
+// precedes the first transfer: A(i) = N a + i p.
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"
 
@@ -22,7 +22,7 @@ namespace commfuse {
 Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
-  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
+  const auto multiply = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index group = along(builder.mesh(), stage.axis, 1 + step);
     return builder.gemm({.a = {builder.whole(stage.input)},
                          .b = {head_group(stage, stage.weight, group)},
@@ -33,7 +33,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
     return stage.rows_of(buffer, along(builder.mesh(), stage.axis, offset) * stage.cuts, stage.cuts);
   };
   if (ranks == 1) {
-    return {product(0, builder.whole(stage.output), stage.ready)};
+    return {multiply(0, builder.whole(stage.output), stage.ready)};
   }
   const BufferId part = stage.scratch("part", 2 * stage.cuts, stage.output);  // one being computed, one being sent
   std::vector<OpId> sent;
@@ -43,7 +43,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
       free = {sent[static_cast<std::size_t>(step) - 2]};
     }
     const Region slot = stage.rows_of(part, step % 2 * stage.cuts, stage.cuts);
-    const OpId computed = product(step, slot, free);
+    const OpId computed = multiply(step, slot, free);
     sent.push_back(builder.exchange({.axis = stage.axis,
                                      .shift = step + 1,
                                      .send = {slot},
@@ -51,7 +51,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
                                      .wire = options.dtype,
                                      .waits = {computed}}));
   }
-  return {product(ranks - 1, shard(stage.output, 0), {}), sent.back()};
+  return {multiply(ranks - 1, shard(stage.output, 0), {}), sent.back()};
 }
 
 Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options) {

@@ -21,16 +21,16 @@ Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
   }
   ProgramBuilder& builder = stage.builder;
   const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(own_tokens)},
-                                     .waits = stage.ready});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(own_tokens)},
+                                  .waits = stage.ready});
   return {builder.collective({.kind = CollectiveKind::all_to_all,
                               .axis = stage.axis,
                               .in = by_head_group(stage, own_tokens, 0, stage.cuts),
                               .out = {builder.whole(stage.output)},
                               .wire = options.dtype,
-                              .waits = {product}})};
+                              .waits = {gemm}})};
 }
 
 Done serial_attention_a2a(const Stage& stage, const StrategyOptions& options) {

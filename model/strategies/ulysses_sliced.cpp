@@ -10,8 +10,8 @@
 //
 // With one slice's GEMM q, attention a, out-projection o and all-to-all r, gemm_a2a takes q + (k-1) max(q, r) + r.
 // For attention_a2a, E(0) = k a and E(i) = max(E(i-1), A(i-1)) + o with A(i) = max((i+1) a, A(i-1)) + r; the makespan
-// is E(k). Attention of all queries at once precedes aa0: A(i) = k a + (i+1) r. One rank has nothing to hide and slices
-// nothing.
+// is E(k). If one op computes the attention of all queries, it precedes aa0: A(i) = k a + (i+1) r. One rank has nothing
+// to hide and slices nothing.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"
@@ -26,16 +26,16 @@ Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
   const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product = builder.gemm({.a = {stage.rows_of(stage.input, i)},
-                                       .b = {builder.whole(stage.weight)},
-                                       .out = {stage.rows_of(own_tokens, i)},
-                                       .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+    const OpId gemm = builder.gemm({.a = {stage.rows_of(stage.input, i)},
+                                    .b = {builder.whole(stage.weight)},
+                                    .out = {stage.rows_of(own_tokens, i)},
+                                    .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::all_to_all,
                                 .axis = stage.axis,
                                 .in = by_head_group(stage, own_tokens, i, 1),
                                 .out = slice_of_all_shards(stage, stage.output, i),
                                 .wire = options.dtype,
-                                .waits = {product}})};
+                                .waits = {gemm}})};
   }
   return done;
 }

@@ -26,7 +26,7 @@ Region WeightShards::columns_of_shard(BufferId tokens, const Index& place) const
   return {tokens, 0, place, stage_.builder.buffer_of(tokens).rows.blocks, width_};
 }
 
-Done weight_product_alone(const Stage& stage) {
+Done weight_gemm_alone(const Stage& stage) {
   ProgramBuilder& builder = stage.builder;
   return {builder.gemm({.a = {builder.whole(stage.input)},
                         .b = {builder.whole(stage.weight)},
@@ -37,15 +37,15 @@ Done weight_product_alone(const Stage& stage) {
 
 Done weight_gradient_alone(const Stage& stage) {
   ProgramBuilder& builder = stage.builder;
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(stage.output)},
-                                     .waits = stage.ready});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(stage.output)},
+                                  .waits = stage.ready});
   builder.gemm({.a = {builder.whole(stage.input)},
                 .b = {builder.whole(stage.saved)},
                 .out = {builder.whole(stage.gradient)},
                 .transpose_a = true});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

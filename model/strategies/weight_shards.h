@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions of the shards of a weight that is spread over data-parallel ranks: slice after slice, each with one shard
+// Positions of the shards of a weight that is sharded over data-parallel ranks: slice after slice, each with one shard
 // per rank.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace commfuse {
 /// A rank's shard of a slice.
 struct WeightShard {
   std::int32_t slice = 0;
-  std::int32_t behind = 0;  ///< Positions from this rank back to the rank whose shard it is.
+  std::int32_t behind = 0;  ///< Number of ranks from this rank back to the owner of the shard.
 };
 
 class WeightShards {
@@ -39,7 +39,7 @@ class WeightShards {
 };
 
 /// Adds the weight_ag_gemm of a single rank, which holds the whole weight.
-Done weight_product_alone(const Stage& stage);
+Done weight_gemm_alone(const Stage& stage);
 /// Adds the gradient_rs of a single rank: dx, then the gradient.
 Done weight_gradient_alone(const Stage& stage);
 

@@ -34,30 +34,30 @@ Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, 
   ProgramBuilder& builder = stage.builder;
   const GatheredInput x = gather_input(stage, options, overlapped ? std::vector<OpId>{} : stage.ready);
   const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(partial)},
-                                     .waits = overlapped ? stage.ready : x.complete,
-                                     .transpose_b = true});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(partial)},
+                                  .waits = overlapped ? stage.ready : x.complete,
+                                  .transpose_b = true});
   const OpId scattered = builder.collective({.kind = CollectiveKind::reduce_scatter,
                                              .axis = stage.axis,
                                              .in = {builder.whole(partial)},
                                              .out = {builder.whole(stage.output)},
                                              .wire = options.dtype,
-                                             .waits = {product}});
+                                             .waits = {gemm}});
   whole_gradient(stage, x.buffer, stage.input, overlapped ? x.complete : std::vector{scattered});
   return {scattered};
 }
 
 Done backward_alone(const Stage& stage) {
   ProgramBuilder& builder = stage.builder;
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(stage.output)},
-                                     .waits = stage.ready,
-                                     .transpose_b = true});
+  const OpId gemm = builder.gemm({.a = {builder.whole(stage.input)},
+                                  .b = {builder.whole(stage.weight)},
+                                  .out = {builder.whole(stage.output)},
+                                  .waits = stage.ready,
+                                  .transpose_b = true});
   whole_gradient(stage, stage.saved, stage.input, {});
-  return {product};
+  return {gemm};
 }
 
 }  // namespace commfuse

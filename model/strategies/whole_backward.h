@@ -8,9 +8,9 @@
 
 namespace commfuse {
 
-/// Adds the gather of x, unless it was saved gathered; the GEMM; the scatter of dx; the gradient. `overlapped`: the
-/// gather runs concurrently with the GEMM and the scatter concurrently with the gradient; otherwise each op waits for
-/// the previous one.
+/// Adds the gather of x (unless the gathered x was saved), the GEMM of dx, the scatter of dx and the GEMM of the
+/// gradient. If `overlapped`, the gather runs concurrently with the first GEMM and the scatter with the second;
+/// otherwise each op waits for the previous one.
 Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, bool overlapped);
 
 /// x of all ranks at an ag_gemm_backward site, in the order of the shards, and the ops after which it is complete.

@@ -27,7 +27,7 @@ constexpr std::size_t largest_config = std::size_t{1} << 20;
 
 /// Returns true if the path names a file that the program inherited open, such as "/dev/fd/5", which a shell passes for
 /// <(cat file) and >(cat).
-bool is_given_open(const std::filesystem::path& path) {
+bool is_inherited_open(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
   const std::filesystem::path folder = path.parent_path();
@@ -40,7 +40,7 @@ bool is_given_open(const std::filesystem::path& path) {
 // A pipe without a name has no canonical path.
 bool is_named_pipe(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_fifo(path, error) || is_given_open(path)) {
+  if (!std::filesystem::is_fifo(path, error) || is_inherited_open(path)) {
     return false;
   }
   return !std::filesystem::canonical(path, error).empty();
@@ -90,11 +90,11 @@ std::string read_small_file(const std::string& path) {
 }
 
 void refuse_twice(std::span<const std::filesystem::path> files) {
-  std::map<std::filesystem::path, std::filesystem::path> given;  // path as written, by the file to which it leads
+  std::map<std::filesystem::path, std::filesystem::path> paths;  // path as written, by the file to which it leads
   for (const std::filesystem::path& file : files) {
     std::error_code error;
     const std::filesystem::path target = std::filesystem::canonical(file, error);
-    const auto [first, is_new] = given.emplace(error ? file : target, file);
+    const auto [first, is_new] = paths.emplace(error ? file : target, file);
     if (!is_new) {
       refuse_file(file.string(), first->second == file ? "is given twice; remove one"
                                                        : fmt::format("is given twice, also as {}; remove one",

@@ -9,9 +9,9 @@ namespace {
 
 bool is_allowed(char letter, std::string_view allowed) { return allowed.find(letter) != std::string_view::npos; }
 
-/// Returns the bytes of the UTF-8 character at the start of the text, which is not empty; 0 if it does not start with
-/// one.
-std::size_t letter_of_utf8(std::string_view text) {
+/// Returns the number of bytes of the UTF-8 character at the start of a text that is not empty; 0 if it does not start
+/// with one.
+std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);
   if (first < 0x80) {
@@ -47,8 +47,8 @@ std::size_t control_character(std::string_view text) {
   if (byte(0) == 0xc2 && is_in(1, 0x80, 0x9f)) {
     return 2;
   }
-  const bool turns = (byte(1) == 0x80 && is_in(2, 0xaa, 0xae)) || (byte(1) == 0x81 && is_in(2, 0xa6, 0xa9));
-  return byte(0) == 0xe2 && turns ? 3 : 0;
+  const bool changes_direction = (byte(1) == 0x80 && is_in(2, 0xaa, 0xae)) || (byte(1) == 0x81 && is_in(2, 0xa6, 0xa9));
+  return byte(0) == 0xe2 && changes_direction ? 3 : 0;
 }
 
 bool has_control_character(std::string_view text, std::string_view allowed) {
@@ -79,7 +79,7 @@ std::string with_escapes(std::string_view text, std::string_view allowed) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = letter_of_utf8(text);
+    const std::size_t length = utf8_length(text);
     if (length == 0) {
       return false;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects untrusted text that a terminal would obey, or display in another order, or that is not text.
+// Detects control characters in untrusted text, which a terminal would obey or which change the order of writing, and
+// bytes that are not UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +9,12 @@
 
 namespace commfuse {
 
-/// Returns the bytes of the control character at the start of `text`: one of ASCII, one of U+0080 to U+009F, or one
-/// that changes the direction of writing (U+202A to U+202E, U+2066 to U+2069), in UTF-8. Returns 0 if the text does not
-/// start with one.
+/// Returns the number of bytes of the control character at the start of `text`: an ASCII control character, U+0080 to
+/// U+009F, or a character that changes the direction of writing (U+202A to U+202E, U+2066 to U+2069), in UTF-8. Returns
+/// 0 if the text does not start with a control character.
 std::size_t control_character(std::string_view text);
 
-/// Returns true if the text has a control character other than those of ASCII in `allowed`.
+/// Returns true if the text has a control character other than the ASCII control characters in `allowed`.
 bool has_control_character(std::string_view text, std::string_view allowed = "");
 
 /// Returns the text with its control characters, except those in `allowed`, written byte by byte as in "\x1b".

@@ -52,8 +52,8 @@ std::optional<std::string> nearest(std::string_view wrong, std::span<const std::
   for (const std::string_view word : known) {
     const std::size_t distance = edit_distance(wrong, word);
     const std::size_t allowed = std::max<std::size_t>(1, std::max(wrong.size(), word.size()) / 3);
-    const bool near = distance <= allowed && distance < std::max(wrong.size(), word.size());
-    if (near && (!best || distance < best_distance)) {
+    const bool is_near = distance <= allowed && distance < std::max(wrong.size(), word.size());
+    if (is_near && (!best || distance < best_distance)) {
       best = std::string(word);
       best_distance = distance;
     }
@@ -62,8 +62,8 @@ std::optional<std::string> nearest(std::string_view wrong, std::span<const std::
 }
 
 std::string remedy_for(std::string_view wrong, std::span<const std::string_view> known, std::string_view what) {
-  if (const std::optional<std::string> near = nearest(wrong, known)) {
-    return fmt::format("did you mean '{}'?", *near);
+  if (const std::optional<std::string> suggestion = nearest(wrong, known)) {
+    return fmt::format("did you mean '{}'?", *suggestion);
   }
   return known.empty() ? fmt::format("there are no known {}", what)
                        : fmt::format("known {}: {}", what, fmt::join(known, ", "));

@@ -78,12 +78,12 @@ class TreeBuilder final : public YAML::EventHandler {
       begin_field(kind, mark, text);
       return -1;
     }
-    YamlNode made;
-    made.kind = kind;
-    made.place = place_of(mark);
-    made.text = text;
-    made.quoted = tag == "!";
-    document_.nodes.push_back(std::move(made));
+    YamlNode parsed;
+    parsed.kind = kind;
+    parsed.place = place_of(mark);
+    parsed.text = text;
+    parsed.quoted = tag == "!";
+    document_.nodes.push_back(std::move(parsed));
     const int node = static_cast<int>(document_.nodes.size()) - 1;
     attach(node);
     return node;
@@ -153,8 +153,8 @@ std::string at_place(const std::string& path, YamlPlace place, std::string_view 
 YamlDocument parse_yaml(const std::string& path, const std::string& text) {
   YamlDocument document;
   document.path = path;
-  document.nodes.reserve(text.size() /
-                         8);  // A short `key: 1` line is one node; this avoids moving a hundred thousand nodes.
+  // A short `key: 1` line is one node; reserving space avoids moving a hundred thousand nodes.
+  document.nodes.reserve(text.size() / 8);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -214,13 +214,14 @@ void graft_map(YamlDocument& document, int into, const YamlDocument& base, int f
     if (std::find(own_keys.begin(), own_keys.end(), field.key) != own_keys.end()) {
       continue;
     }
-    const YamlField* const same = find_field(document.nodes[static_cast<std::size_t>(into)], field.key);
-    if (same == nullptr) {
+    const YamlField* const present = find_field(document.nodes[static_cast<std::size_t>(into)], field.key);
+    if (present == nullptr) {
       taken.push_back({field.key, place, transplanted(document, base, field.value, place)});
       const std::vector<std::string>& known = document.nodes[static_cast<std::size_t>(into)].known;
       taken.back().asked = std::find(known.begin(), known.end(), field.key) != known.end();
-    } else if (const int value = same->value; document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
-                                              base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
+    } else if (const int value = present->value;
+               document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
+               base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
       graft_map(document, value, base, field.value, place, below(own_keys, field.key));
     }
   }

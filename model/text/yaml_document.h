@@ -21,8 +21,8 @@ enum class YamlKind : std::uint8_t { null, scalar, list, map };
 struct YamlField {
   std::string key;
   YamlPlace place;
-  int value = -1;  ///< index of a node
-  bool asked = false;
+  int value = -1;      ///< index of a node
+  bool asked = false;  ///< true if a reader requested the key
 };
 
 struct YamlNode {

@@ -64,8 +64,8 @@ bool is_bare_list(std::string_view head) {
     return false;
   }
   const std::size_t event = head.find_first_not_of(blank, list + 1);
-  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  return event != std::string_view::npos && head[event] == '{' && has("\"ph\"") && has("\"ts\"");
+  const auto contains = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  return event != std::string_view::npos && head[event] == '{' && contains("\"ph\"") && contains("\"ts\"");
 }
 
 }  // namespace
@@ -105,9 +105,9 @@ void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
                       return callback(depth, what, parsed);
                     });
   } catch (const json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: is not a whole trace of PyTorch's profiler; export it again", path.string(),
-                                  characters.places().place(error.byte)));
-  } catch (const json::exception&) {  // a number that no double can hold
+    throw ConfigError(fmt::format("{}:{}: is not a complete trace of PyTorch's profiler; export it again",
+                                  path.string(), characters.places().place(error.byte)));
+  } catch (const json::exception&) {  // a number outside the range of double
     throw ConfigError(fmt::format("{}:{}: a number is out of range; export the trace again", path.string(),
                                   characters.places().last()));
   }

@@ -143,9 +143,9 @@ class Collector {
   }
 
   void take_kernel(const json& event, const std::string& name, const Span& span) {
-    static const json nothing = json::object();
+    static const json no_arguments = json::object();
     const auto arguments = event.find("args");
-    const json& args = arguments != event.end() && arguments->is_object() ? *arguments : nothing;
+    const json& args = arguments != event.end() && arguments->is_object() ? *arguments : no_arguments;
     if (!is_communication(name, args)) {
       keep({span, Kernel::Kind::compute});
       return;

@@ -14,14 +14,16 @@ namespace commfuse {
 struct TracedStep {
   std::int64_t step = 0;
   double time_us = 0.0;
-  double compute_us = 0.0;        ///< Kernels outside of collectives run.
-  double communication_us = 0.0;  ///< Kernels of collectives and exchanges run, including their waiting.
-  double idle_us = 0.0;           ///< No kernel and no copy runs.
+  double compute_us = 0.0;        ///< Time during which kernels other than collectives run.
+  double communication_us = 0.0;  ///< Time of collectives and exchanges, including their waiting.
+  double idle_us = 0.0;           ///< Time during which no kernel and no copy runs.
 };
 
 /// One kernel of a collective or exchange.
 struct TracedCall {
-  std::string group;  ///< Collective, name and ranks of its group, and its size: equal on all ranks of the group.
+  /// The collective, the name and ranks of its process group, and its number of elements: equal on all ranks of the
+  /// group. For a kernel without a "Collective name", the kernel's name.
+  std::string group;
   std::int64_t step = 0;
   double duration_us = 0.0;
 };

@@ -47,7 +47,7 @@ void put_kinds(std::vector<LayerKind> kinds, Transformer& model) {
 }
 
 std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count) {
-  check(first >= 0 && count >= 0 && first + count <= model.layers, "layers are those of the model");
+  check(first >= 0 && count >= 0 && first + count <= model.layers, "the layers belong to the model");
   if (model.kinds.empty()) {
     return count == 0 ? std::vector<LayerRun>{}
                       : std::vector{LayerRun{model.experts ? mixture_layer : dense_layer, count}};
@@ -107,15 +107,15 @@ double mean_in_chunks(std::int64_t chunk, std::int64_t seq) {
 double mean_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq) {
   const double seen =
       kind.window > 0 && kind.chunked ? mean_in_chunks(kind.window, seq) : mean_in_window(kind.window, seq);
-  const bool chooses = model.latent && model.latent->indexer;
-  return chooses ? std::min(seen, mean_in_window(model.latent->indexer->keys, seq)) : seen;
+  const bool has_indexer = model.latent && model.latent->indexer;
+  return has_indexer ? std::min(seen, mean_in_window(model.latent->indexer->keys, seq)) : seen;
 }
 
 std::int64_t last_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq) {
   const bool is_whole = kind.window == 0;
   const std::int64_t seen = is_whole ? seq : kind.chunked ? (seq - 1) % kind.window + 1 : std::min(seq, kind.window);
-  const bool chooses = model.latent && model.latent->indexer;
-  return chooses ? std::min(seen, model.latent->indexer->keys) : seen;
+  const bool has_indexer = model.latent && model.latent->indexer;
+  return has_indexer ? std::min(seen, model.latent->indexer->keys) : seen;
 }
 
 std::int64_t kept_keys(const LayerKind& kind, std::int64_t seq) {

@@ -10,9 +10,9 @@
 
 namespace commfuse {
 
-/// Letters for kinds of layers. Letters of Megatron-LM's --hybrid-override-pattern stand for layers of one part: M
-/// state space, * attention, - MLP, E experts. Letters of this project stand for layers of two parts: m (state space)
-/// and a (attention), each followed by experts, or by an MLP in a model without experts.
+/// Letters for kinds of layers. The letters of Megatron-LM's --hybrid-override-pattern denote layers with one part: M
+/// state space, * attention, - MLP, E experts. This project adds letters for layers with two parts: m (state space) and
+/// a (attention), each followed by experts, or by an MLP in a model without experts.
 inline constexpr std::string_view layer_letters = "M*-Ema";
 /// Returns the kinds. Requires letters of `layer_letters`.
 std::vector<LayerKind> kinds_of_letters(std::string_view letters, bool has_experts);
@@ -42,9 +42,9 @@ LayerCounts layer_counts(const Transformer& model);
 /// Returns the first kind of layer with attention; dense_layer if the model has none.
 LayerKind first_attending(const Transformer& model);
 
-/// Returns about how many keys a query of this kind of layer sees on average over a sequence of `seq` tokens under a
-/// causal mask: seq / 2; w - w^2 / (2 seq) for a window w; half a chunk. With an indexer, at most the number of keys
-/// that it selects.
+/// Returns the approximate number of keys that a query of this kind of layer sees on average over a sequence of `seq`
+/// tokens under a causal mask: seq / 2 without a window, w - w^2 / (2 seq) with a window w, half a chunk with chunks.
+/// With an indexer, the result is at most the number of keys that the indexer selects.
 double mean_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
 /// Returns how many keys the last of `seq` tokens sees, including its own.
 std::int64_t last_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);

@@ -39,8 +39,8 @@ std::int64_t norm_bytes(const Transformer& model, const TrainingPlan& plan, bool
 /// last one.
 std::int64_t mlp_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
   const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
-  const std::int64_t first_products = model.gated_mlp ? 2 : 1;
-  return (width * first_products + input_bytes(plan)) * ffn;
+  const std::int64_t first_gemms = model.gated_mlp ? 2 : 1;
+  return (width * first_gemms + input_bytes(plan)) * ffn;
 }
 
 /// Returns the bytes per token of the attention that tensor ranks share: queries, keys, values, output, and scores that
@@ -84,15 +84,15 @@ std::vector<std::vector<LayerRun>> layers_by_stage(const Transformer& model, con
 }
 
 /// A number per layer that is computed once for each kind of layer.
-template <class Of>
+template <class Compute>
 class ByKind {
  public:
-  explicit ByKind(Of of) : of_(std::move(of)) {}
+  explicit ByKind(Compute compute) : compute_(std::move(compute)) {}
 
   std::int64_t operator()(const LayerKind& kind) {
     const auto known =
         std::find_if(known_.begin(), known_.end(), [&](const auto& entry) { return entry.first == kind; });
-    return known != known_.end() ? known->second : known_.emplace_back(kind, of_(kind)).second;
+    return known != known_.end() ? known->second : known_.emplace_back(kind, compute_(kind)).second;
   }
   std::int64_t sum(const std::vector<LayerRun>& layers) {
     std::int64_t sum = 0;
@@ -110,7 +110,7 @@ class ByKind {
   }
 
  private:
-  Of of_;
+  Compute compute_;
   std::vector<std::pair<LayerKind, std::int64_t>> known_;
 };
 
@@ -152,7 +152,8 @@ std::int64_t routed_width(const Transformer& model) {
 /// Returns the bytes of a weight; fp8 GEMMs keep their weights in 16 bits.
 std::int64_t weight_bytes(DType dtype) { return bytes_of(dtype) == 1 ? width : bytes_of(dtype); }
 
-/// Returns true if gradients are summed whole over several micro-batches before replicas share them (ZeRO 2).
+/// Returns true if every replica sums whole gradients over several micro-batches before the replicas share them
+/// (ZeRO 2).
 bool adds_up_whole(const TrainingPlan& plan) {
   return plan.replicas() > 1 && plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
 }
@@ -193,8 +194,8 @@ Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, cons
 
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
   const LayerParameters layer = layer_parameters(model, kind);
-  const std::int64_t a_norm = model.norm == Norm::layer ? 2 : 1;
-  const std::int64_t norms = kind.parts() * a_norm * model.hidden;
+  const std::int64_t per_norm = model.norm == Norm::layer ? 2 : 1;
+  const std::int64_t norms = kind.parts() * per_norm * model.hidden;
   return norms + ceil_div(layer.attention + layer.state_space + layer.mlp - norms, plan.tensor) +
          ceil_div(layer.routed_experts, plan.tensor * plan.expert);
 }
@@ -206,11 +207,12 @@ std::vector<StageParameters> parameters_by_stage(const Transformer& model, const
   for (const std::vector<LayerRun>& layers : layers_by_stage(model, plan)) {
     stages.push_back({whole.sum(layers), experts.sum(layers)});
   }
-  const ModelParameters of_model = parameters_of(model);
+  const ModelParameters model_parameters = parameters_of(model);
   const bool is_one_stage = plan.pipeline == 1;
-  const std::int64_t logits = model.tied_embeddings && !is_one_stage ? model.vocab * model.hidden : of_model.logits;
-  stages.front().whole += ceil_div(of_model.embedding, plan.tensor);
-  stages.back().whole += ceil_div(logits, plan.tensor) + of_model.final_norm;
+  const std::int64_t logits =
+      model.tied_embeddings && !is_one_stage ? model.vocab * model.hidden : model_parameters.logits;
+  stages.front().whole += ceil_div(model_parameters.embedding, plan.tensor);
+  stages.back().whole += ceil_div(logits, plan.tensor) + model_parameters.final_norm;
   return stages;
 }
 
@@ -251,20 +253,23 @@ namespace {
 class StageMemories {
  public:
   StageMemories(const Transformer& model, const TrainingPlan& plan)
-      : model_(model), plan_(plan), layers_(layers_by_stage(model, plan)), held_(parameters_by_stage(model, plan)) {}
+      : model_(model),
+        plan_(plan),
+        layers_(layers_by_stage(model, plan)),
+        stage_parameters_(parameters_by_stage(model, plan)) {}
 
   StepMemory of(std::int64_t stage) {
-    const std::int64_t experts = held(stage).experts;
-    const std::int64_t others = held(stage).whole - experts;
+    const std::int64_t experts = stage_parameters(stage).experts;
+    const std::int64_t other_parameters = stage_parameters(stage).whole - experts;
     const auto shared_from = [&](Zero zero, std::int64_t bytes) {
       const bool shares = plan_.zero >= zero;
-      return Bytes{ceil_div(others * bytes, shares ? plan_.replicas() : 1) +
+      return Bytes{ceil_div(other_parameters * bytes, shares ? plan_.replicas() : 1) +
                    ceil_div(experts * bytes, shares ? plan_.replicas() / plan_.expert : 1)};
     };
     StepMemory memory;
     memory.weights = shared_from(Zero::weights, weight_bytes(plan_.dtype));
     const bool is_whole = adds_up_whole(plan_);
-    const Bytes gradients = is_whole ? Bytes{(others + experts) * bytes_of(plan_.gradient_dtype)}
+    const Bytes gradients = is_whole ? Bytes{(other_parameters + experts) * bytes_of(plan_.gradient_dtype)}
                                      : shared_from(Zero::gradients, bytes_of(plan_.gradient_dtype));
     const Moment fullest = is_whole ? fullest_moment(stage, gradients) : Moment{passes_under_way(plan_, stage)};
     memory.gradients = rounded(fullest.share * static_cast<double>(gradients.count));
@@ -278,16 +283,18 @@ class StageMemories {
   [[nodiscard]] const std::vector<LayerRun>& layers(std::int64_t stage) const {
     return layers_[static_cast<std::size_t>(stage)];
   }
-  [[nodiscard]] const StageParameters& held(std::int64_t stage) const { return held_[static_cast<std::size_t>(stage)]; }
+  [[nodiscard]] const StageParameters& stage_parameters(std::int64_t stage) const {
+    return stage_parameters_[static_cast<std::size_t>(stage)];
+  }
 
   /// Returns the bytes of the activations of the largest layer, which its backward pass recomputes if only inputs are
   /// kept.
-  std::int64_t computed_again_bytes(std::int64_t stage) {
+  std::int64_t recomputed_bytes(std::int64_t stage) {
     return plan_.recompute == Recompute::full ? whole_activations_.largest(layers(stage)) : 0;
   }
 
-  /// Returns the bytes that are whole at a time: gradients of one layer, or of embedding or logits, and weights of two
-  /// layers, the current one and the next.
+  /// Returns the bytes of gradients and weights that are whole at the same time: gradients of one layer, or of
+  /// embedding or logits, and weights of two layers, the current layer and the next.
   Bytes gathered_bytes(std::int64_t stage) {
     if (plan_.replicas() == 1 || plan_.zero < Zero::gradients || adds_up_whole(plan_)) {
       return {};
@@ -306,9 +313,9 @@ class StageMemories {
     if (plan_.schedule == PipelineSchedule::zero_bubble) {
       return {passes_under_way(plan_, stage)};  // gradients of weights come after the passes that are counted here
     }
-    const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
+    const auto layer_bytes = static_cast<double>(activations_.sum(layers(stage)));
     const auto bytes_at = [&](const Moment& moment) {
-      return moment.passes * of_layers + moment.share * static_cast<double>(gradients.count);
+      return moment.passes * layer_bytes + moment.share * static_cast<double>(gradients.count);
     };
     Moment fullest = moment_of(plan_, stage, 0);
     for (std::int64_t piece = 1; piece < plan_.interleave; ++piece) {
@@ -321,22 +328,22 @@ class StageMemories {
   /// Returns the bytes of the activations that a stage keeps for this many micro-batches, plus the largest transient
   /// ones: those of a recomputed layer, or those around the logits.
   double activation_bytes(std::int64_t stage, double passes) {
-    const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
+    const auto layer_bytes = static_cast<double>(activations_.sum(layers(stage)));
     const std::int64_t tokens = plan_.tokens_per_pass();
     const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
-    double bytes = of_layers * passes;
+    double bytes = layer_bytes * passes;
     if (stage == 0 && plan_.dropout) {
       bytes += static_cast<double>(std::min(plan_.pipeline, plan_.micro_batches())) *
                static_cast<double>(ceil_div(tokens * model_.hidden, sharers));
     }
-    std::int64_t passing = computed_again_bytes(stage);
+    std::int64_t transient = recomputed_bytes(stage);
     if (stage == plan_.pipeline - 1) {
       // Counts the last norm, the input of the logits, and the logits in fp32. All are freed before a layer is
       // recomputed.
-      passing = std::max(passing, ceil_div(2 * width * tokens * model_.hidden, sharers) +
-                                      ceil_div(4 * tokens * model_.vocab, plan_.tensor));
+      transient = std::max(transient, ceil_div(2 * width * tokens * model_.hidden, sharers) +
+                                          ceil_div(4 * tokens * model_.vocab, plan_.tensor));
     }
-    return bytes + static_cast<double>(passing);
+    return bytes + static_cast<double>(transient);
   }
 
   [[nodiscard]] std::int64_t activations_with(const LayerKind& kind, Recompute recompute) const {
@@ -345,15 +352,16 @@ class StageMemories {
     return layer_activations(model_, plan, kind).count;
   }
 
-  using OfKind = std::function<std::int64_t(const LayerKind&)>;
+  using NumberOfKind = std::function<std::int64_t(const LayerKind&)>;
 
   const Transformer& model_;
   const TrainingPlan& plan_;
-  std::vector<std::vector<LayerRun>> layers_;  // by stage
-  std::vector<StageParameters> held_;          // by stage
-  ByKind<OfKind> parameters_{[this](const LayerKind& kind) { return parameters_on_gpu(model_, plan_, kind); }};
-  ByKind<OfKind> activations_{[this](const LayerKind& kind) { return activations_with(kind, plan_.recompute); }};
-  ByKind<OfKind> whole_activations_{[this](const LayerKind& kind) { return activations_with(kind, Recompute::none); }};
+  std::vector<std::vector<LayerRun>> layers_;      // by stage
+  std::vector<StageParameters> stage_parameters_;  // by stage
+  ByKind<NumberOfKind> parameters_{[this](const LayerKind& kind) { return parameters_on_gpu(model_, plan_, kind); }};
+  ByKind<NumberOfKind> activations_{[this](const LayerKind& kind) { return activations_with(kind, plan_.recompute); }};
+  ByKind<NumberOfKind> whole_activations_{
+      [this](const LayerKind& kind) { return activations_with(kind, Recompute::none); }};
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ struct StepMemory {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;  ///< their maximum, for all micro-batches under way
+  Bytes activations;  ///< their maximum over the step, for all micro-batches under way
   Bytes gathered;     ///< weights and gradients that replicas share, while they are gathered
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
@@ -28,7 +28,8 @@ struct StepMemory {
 ///
 ///   on every rank:      norms 4 h, inputs of both first GEMMs 4 h, dropout masks 2 h
 ///   shared by t ranks:  queries and output of the core 4 H d, keys and values 4 K d, MLP 4 ffn (gated: 6 ffn)
-///   unfused core:       5 H s (softmax, and with dropout its mask and output; without 2 H s), unless recomputed
+///   unfused core:       5 H s (softmax, and with dropout its mask and output; 2 H s without dropout), unless
+///   recomputed
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
@@ -44,12 +45,12 @@ struct StepMemory {
 /// pytorch/module/linear.py: only the quantized input is saved, by row or by column). So the 4 h in front of a part
 /// become 3 h, the 4 ffn of the MLP become 3 ffn (gated: the 6 ffn become 5 ffn), and the 2 h of an expert's input
 /// become h. Values that two kernels read in different widths are kept twice: the output of a fused core (H d more),
-/// and the input of shared experts beside the input of the router. torchao's float8 layers, which keep inputs in 16
+/// and the input of shared experts, which the router reads in 16 bits. torchao's float8 layers, which keep inputs in 16
 /// bits, are not covered.
 Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
 
-/// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each holds
-/// whole; expert ranks share routed experts as well.
+/// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each rank
+/// holds whole; expert ranks share routed experts as well.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Returns the parameters that one GPU of a stage holds before data-parallel ranks share them: its layers and, on the
@@ -70,8 +71,8 @@ std::vector<StageParameters> parameters_by_stage(const Transformer& model, const
 /// one, else in the plan's `dtype`.
 Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
-/// Returns how many parameters of a stage on one GPU belong to routed experts. Each of these has replicas / expert
-/// ranks copies; all other parameters have `replicas` copies.
+/// Returns how many parameters of a stage on one GPU belong to routed experts. With e expert ranks, each of these
+/// parameters has replicas / e copies; all other parameters have `replicas` copies.
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Returns the memory of a stage in mixed precision (Rajbhandari et al. 2020, section 3.1): weights and gradients in

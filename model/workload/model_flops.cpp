@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the GEMM weights that a token passes through in a layer, without biases and norms.
+/// Returns the number of GEMM weights of attention that a token passes through, without biases and norms.
 std::int64_t attention_weights(const Transformer& model) {
   if (!model.latent) {
     return model.hidden * (model.qkv_columns() + model.attended_columns());
@@ -18,11 +18,12 @@ std::int64_t attention_weights(const Transformer& model) {
   const std::int64_t queries = model.heads * (model.head_dim + latent.position_dim);
   const std::int64_t query =
       latent.query_rank > 0 ? latent.query_rank * (model.hidden + queries) : model.hidden * queries;
-  const std::int64_t chosen = latent.indexer ? (latent.query_rank > 0 ? latent.query_rank : model.hidden) *
-                                                       latent.indexer->heads * latent.indexer->head_dim +
-                                                   model.hidden * (latent.indexer->head_dim + latent.indexer->heads)
-                                             : 0;
-  return query + chosen + model.hidden * (latent.key_value_rank + latent.position_dim) +
+  const std::int64_t indexer_weights = latent.indexer
+                                           ? (latent.query_rank > 0 ? latent.query_rank : model.hidden) *
+                                                     latent.indexer->heads * latent.indexer->head_dim +
+                                                 model.hidden * (latent.indexer->head_dim + latent.indexer->heads)
+                                           : 0;
+  return query + indexer_weights + model.hidden * (latent.key_value_rank + latent.position_dim) +
          latent.key_value_rank * model.heads * (model.head_dim + latent.value_dim) +
          model.heads * latent.value_dim * model.hidden;
 }
@@ -76,7 +77,7 @@ std::optional<Recompute> recompute_named(std::string_view name) {
 
 ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, AttentionCount count) {
   const auto token_count = static_cast<double>(tokens.count());
-  const double masked = count == AttentionCount::causal ? 1.0 : 2.0;
+  const double score_factor = count == AttentionCount::causal ? 1.0 : 2.0;
   ForwardFlops flops;
   double weights = 0.0;
   double scores = 0.0;  // per token: keys that it sees x cost of a score
@@ -84,10 +85,11 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
     const auto layers = static_cast<double>(run.count);
     weights += layers * static_cast<double>(layer_weights(model, run.kind));
     if (run.kind.attention) {
-      scores += layers * masked * mean_keys(model, run.kind, tokens.seq) * static_cast<double>(score_width(model));
+      scores +=
+          layers * score_factor * mean_keys(model, run.kind, tokens.seq) * static_cast<double>(score_width(model));
       if (model.latent && model.latent->indexer) {
         const Indexer& indexer = *model.latent->indexer;
-        scores += layers * masked * 0.5 * static_cast<double>(tokens.seq * indexer.heads * indexer.head_dim);
+        scores += layers * score_factor * 0.5 * static_cast<double>(tokens.seq * indexer.heads * indexer.head_dim);
       }
     }
   }

@@ -13,8 +13,8 @@
 
 namespace commfuse {
 
-/// Number of scores that count under a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022
-/// count all of them; this project's layers count half.
+/// Attention scores that are counted under a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al.
+/// 2022 count all of them; this project's layers count half.
 enum class AttentionCount : std::uint8_t { full, causal };
 
 /// Activations that the backward pass recomputes. none: nothing. selective: the attention core (Korthikanti et al.
@@ -35,10 +35,10 @@ struct Tokens {
 
 /// FLOPs of one forward pass, by part, as follows. GEMMs: 2 x tokens x weights that a token passes through. The
 /// attention core: 4 x tokens x seq x heads x head_dim (both GEMMs; half of it if causal; Korthikanti et al. 2022,
-/// appendix A; with windows and chosen keys only the keys that a query sees, mean_keys). An indexer: 2 x tokens x seq x
-/// its heads x head_dim, half of it if causal. A Mamba-2 layer: its two projections and 2 x 3 x tokens x inner x state
-/// for its recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the decay). A
-/// gated delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and
+/// appendix A; with windows and selected keys, only the keys that a query sees; see mean_keys). An indexer: 2 x tokens
+/// x seq x its heads x head_dim, half of it if causal. A Mamba-2 layer: its two projections and 2 x 3 x tokens x inner
+/// x state for its recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the
+/// decay). A gated delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and
 /// embeddings are not counted.
 struct ForwardFlops {
   Flops layers;     ///< FLOPs without the attention core

@@ -84,10 +84,11 @@ LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind
 std::int64_t state_space_parameters(const Transformer& model) {
   check(model.state_space.has_value(), "the model has state-space layers");
   const StateSpace& space = *model.state_space;
-  const std::int64_t products = model.hidden * (space.projected() + space.inner) + norm_parameters(model, model.hidden);
+  const std::int64_t common_parameters =
+      model.hidden * (space.projected() + space.inner) + norm_parameters(model, model.hidden);
   return space.recurrence == Recurrence::mamba2
-             ? products + space.convolved() * (space.convolution + 1) + 3 * space.heads() + space.inner
-             : products + space.convolved() * space.convolution + 2 * space.heads() + space.head_dim;
+             ? common_parameters + space.convolved() * (space.convolution + 1) + 3 * space.heads() + space.inner
+             : common_parameters + space.convolved() * space.convolution + 2 * space.heads() + space.head_dim;
 }
 
 ModelParameters parameters_of(const Transformer& model) {

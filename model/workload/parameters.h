@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Parameters of one layer. A norm counts with the part that follows it: attention, the MLP, or a state space.
+/// Parameters of one layer. A norm belongs to the part that follows it: attention, the MLP, or a state space.
 struct LayerParameters {
   std::int64_t attention = 0;
   std::int64_t state_space = 0;
@@ -26,8 +26,8 @@ struct LayerParameters {
 ///
 /// Attention: hidden x (heads + 2 kv_heads) x head_dim, and heads x head_dim x hidden; for multi-head latent attention
 /// two narrow GEMMs each for queries and for keys with values (DeepSeek-V2, 2024, appendix C). MLP: 2 or, if gated, 3 x
-/// hidden x ffn. Biases and norms count if the model has them. An indexer: its queries, one key, a weight per head, and
-/// the key's norm (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py).
+/// hidden x ffn. Biases and norms are included if the model has them. An indexer: its queries, one key, a weight per
+/// head, and the key's norm (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py).
 LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind);
 
 /// Returns the parameters of one layer with a state space: in-projection (2 inner + 2 groups x state + heads columns),

@@ -45,18 +45,18 @@ void require_split(const Transformer& model, std::string_view what, std::int64_t
 bool has_copies(std::int64_t heads, std::int64_t ranks) { return heads > 0 && ranks > heads && ranks % heads == 0; }
 
 void require_heads(const Transformer& model, int ranks, KeyHeads key_heads) {
-  const auto takes = [&](std::int64_t rank_count) {
+  const auto fits_kv_heads = [&](std::int64_t rank_count) {
     return model.kv_heads % rank_count == 0 ||
            (key_heads == KeyHeads::copied && has_copies(model.kv_heads, rank_count));
   };
   const bool splits = model.heads % ranks == 0;
-  if (splits && takes(ranks)) {
+  if (splits && fits_kv_heads(ranks)) {
     return;
   }
-  const std::string_view also = key_heads == KeyHeads::copied ? " or are a multiple of these" : "";
-  const std::string rule = fmt::format("heads ({}) and kv heads ({}){}", model.heads, model.kv_heads, also);
-  refuse_split(model, takes(ranks) ? "heads" : "kv heads", takes(ranks) ? model.heads : model.kv_heads, ranks, rule,
-               divisors(model.heads, takes));
+  const std::string_view or_multiples = key_heads == KeyHeads::copied ? " or are a multiple of these" : "";
+  const std::string rule = fmt::format("heads ({}) and kv heads ({}){}", model.heads, model.kv_heads, or_multiples);
+  refuse_split(model, fits_kv_heads(ranks) ? "heads" : "kv heads", fits_kv_heads(ranks) ? model.heads : model.kv_heads,
+               ranks, rule, divisors(model.heads, fits_kv_heads));
 }
 
 void require_tokens(std::int64_t tokens, int ranks) {

@@ -14,12 +14,14 @@
 
 namespace commfuse {
 
-/// Kinds of sites. Forward and backward, under tensor parallelism with sequence parallelism: all-gather and GEMM, GEMM
-/// and reduce-scatter. Under data parallelism with sharded weights: all-gather of the weight and GEMM; backward GEMMs
-/// and reduce-scatter of the gradient. mlp_ar is both GEMMs of an MLP and an all-reduce: tensor parallelism without
-/// sequence parallelism. attention_rs is the attention core and the gemm_rs after it. Under Ulysses sequence
-/// parallelism, where every rank keeps its tokens and has all weights, gemm_a2a gives each rank its heads of all
-/// tokens, and attention_a2a returns the outputs to the ranks of their tokens.
+/// Kinds of sites:
+/// - tensor parallelism with sequence parallelism, forward and backward: ag_gemm (all-gather and GEMM), gemm_rs (GEMM
+///   and reduce-scatter), and attention_rs (the attention core and the gemm_rs after it);
+/// - tensor parallelism without sequence parallelism: mlp_ar (both GEMMs of an MLP and an all-reduce);
+/// - data parallelism with sharded weights: weight_ag_gemm (all-gather of the weight and GEMM), gradient_rs (backward
+///   GEMMs and reduce-scatter of the gradient);
+/// - Ulysses sequence parallelism, where every rank keeps its tokens and has all weights: gemm_a2a gives each rank all
+///   tokens of its own heads, attention_a2a returns the outputs to the ranks that keep the tokens.
 enum class SiteKind : std::uint8_t {
   ag_gemm,
   gemm_rs,
@@ -68,10 +70,12 @@ enum class KeyHeads : std::uint8_t {
 /// extra_groups_for_head_shards): with one head or group per rank. Returns nullopt if no rank has a copy.
 std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks);
 
-/// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
-/// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.
+/// Throws ConfigError, whose message is one sentence with the remedy, unless the site can be split evenly over the
+/// ranks: tokens over the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the
+/// ranks.
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads);
-/// Throws ConfigError likewise unless the hidden columns of a weight can be split evenly over the ranks.
+/// Throws ConfigError, worded in the same way, unless the hidden columns of a weight can be split evenly over the
+/// ranks.
 void require_divisible_hidden(const Transformer& model, int ranks);
 
 }  // namespace commfuse

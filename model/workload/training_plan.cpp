@@ -33,7 +33,7 @@ bool splits_into(std::int64_t layers, std::int64_t pieces) {
 void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
   if (plan.interleave > 1 && plan.pipeline == 1) {
     throw ConfigError(
-        fmt::format("interleave {} needs several stages, and pipeline is 1; leave interleave at 1", plan.interleave));
+        fmt::format("interleave {} needs several stages, but pipeline is 1; set interleave to 1", plan.interleave));
   }
   const std::int64_t pieces = plan.pipeline * plan.interleave;
   if (!splits_into(model.layers, pieces)) {
@@ -54,12 +54,12 @@ void require_zero_bubble(const TrainingPlan& plan) {
   }
   if (plan.pipeline == 1 || plan.interleave > 1) {
     throw ConfigError(
-        fmt::format("schedule zero_bubble needs several stages of one piece, and {}; choose 1f1b",
+        fmt::format("schedule zero_bubble needs several stages with one piece each, but {}; choose 1f1b",
                     plan.pipeline == 1 ? "pipeline is 1" : fmt::format("interleave is {}", plan.interleave)));
   }
   if (plan.recompute == Recompute::full) {
     throw ConfigError(
-        "schedule zero_bubble keeps activations for the gradients of weights, and recompute full drops them; choose "
+        "schedule zero_bubble keeps activations for the gradients of weights, but recompute full drops them; choose "
         "1f1b, or recompute none");
   }
 }
@@ -71,9 +71,9 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
   }
   if (model.experts) {
     require_multiple({"the number of experts", model.experts->count}, {"expert parallelism", plan.expert},
-                     "choose one that divides it");
+                     "choose an expert parallelism that divides it");
     require_multiple({"the number of replicas (data x context x ulysses)", plan.replicas()},
-                     {"expert parallelism", plan.expert}, "choose one that divides it");
+                     {"expert parallelism", plan.expert}, "choose an expert parallelism that divides it");
   }
 }
 
@@ -102,12 +102,12 @@ void require_heads(const Transformer& whole, const TrainingPlan& plan, KeyHeads 
   const std::optional<Transformer> copied =
       key_heads == KeyHeads::copied ? with_copied_heads(whole, plan.tensor) : std::nullopt;
   const Transformer& model = copied ? *copied : whole;
-  constexpr std::string_view fewer = "choose tensor ranks that divide it";
+  constexpr std::string_view remedy = "choose tensor ranks that divide it";
   const Named tensor{"tensor parallelism", plan.tensor};
-  const Named both{"tensor parallelism x ulysses", plan.tensor * plan.ulysses};
+  const Named tensor_and_ulysses{"tensor parallelism x ulysses", plan.tensor * plan.ulysses};
   const auto require_shared = [&](const Named& heads) {
-    require_multiple(heads, tensor, fewer);
-    require_multiple(heads, both, "choose fewer ulysses ranks, or context ranks instead");
+    require_multiple(heads, tensor, remedy);
+    require_multiple(heads, tensor_and_ulysses, "choose fewer ulysses ranks, or context ranks instead");
   };
   require_shared({"the number of heads", model.heads});
   require_shared({"the number of kv heads", model.kv_heads});
@@ -118,15 +118,15 @@ void require_heads(const Transformer& whole, const TrainingPlan& plan, KeyHeads 
   }
   if (model.state_space) {
     const Named groups{"the number of state-space groups", model.state_space->groups};
-    require_multiple({"the number of state-space heads", model.state_space->heads()}, tensor, fewer);
-    require_multiple(groups, tensor, fewer);
+    require_multiple({"the number of state-space heads", model.state_space->heads()}, tensor, remedy);
+    require_multiple(groups, tensor, remedy);
     require_multiple(groups,
                      {"tensor parallelism x context parallelism x ulysses", plan.tensor * plan.sequence_ranks()},
                      "choose fewer ranks that share a sequence");
   }
 }
 
-/// Upper estimate of the bytes of one token in all layers: the bytes kept, and the widest row that a kernel moves.
+/// Upper estimates for one token: the bytes kept in all layers, and the bytes of the widest row that a kernel moves.
 struct TokenBytes {
   double kept = 0.0;
   double widest = 0.0;
@@ -140,8 +140,8 @@ TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
   double state = 0.0;
   if (model.latent) {
     const LatentAttention& latent = *model.latent;
-    const std::int64_t of_a_head = model.head_dim + latent.position_dim + latent.value_dim;
-    columns += number(model.heads * of_a_head + latent.query_rank);
+    const std::int64_t head_columns = model.head_dim + latent.position_dim + latent.value_dim;
+    columns += number(model.heads * head_columns + latent.query_rank);
     widest += number(model.heads * 2 * latent.key_value_rank);
   }
   if (model.experts) {
@@ -155,9 +155,9 @@ TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
     state = number(space.inner * space.state);
   }
   columns += plan.fused_attention ? 0.0 : number(model.heads) * number(plan.seq);
-  constexpr double touches = 16.0;  // Largest number of bytes per column that a kernel moves or a layer keeps.
-  return {.kept = touches * (columns + ffn) * number(model.layers),
-          .widest = touches * (columns + ffn + widest + state)};
+  constexpr double bytes_per_column = 16.0;  // Largest number of bytes per column that a kernel moves or a layer keeps.
+  return {.kept = bytes_per_column * (columns + ffn) * number(model.layers),
+          .widest = bytes_per_column * (columns + ffn + widest + state)};
 }
 
 /// Ensures that all products of these numbers fit into 64 bits.

@@ -72,8 +72,8 @@ struct TrainingPlan {
   /// Returns the product of all degrees, limited to 2^53.
   [[nodiscard]] std::int64_t gpus() const {
     constexpr std::int64_t limit = std::int64_t{1} << 53;
-    const std::int64_t a_stage = replicas() < limit / tensor ? tensor * replicas() : limit;
-    return a_stage < limit / pipeline ? pipeline * a_stage : limit;
+    const std::int64_t gpus_per_stage = replicas() < limit / tensor ? tensor * replicas() : limit;
+    return gpus_per_stage < limit / pipeline ? pipeline * gpus_per_stage : limit;
   }
   /// Returns the ranks that share the tokens of a sequence, without tensor ranks.
   [[nodiscard]] std::int64_t sequence_ranks() const { return context * ulysses; }
@@ -258,7 +258,7 @@ inline constexpr std::array of_plan{
 
 }  // namespace run_settings
 
-/// Throws ConfigError, one sentence that names the two conflicting settings and a remedy.
+/// Throws ConfigError if the plan is impossible; its message names the two conflicting settings and a remedy.
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);
 
 /// Returns the layers of each piece of the model, in order; the stage of piece i is i mod pipeline. The split is even

@@ -22,7 +22,7 @@ struct LayerKind {
   bool attention = false;
   bool state_space = false;
   MlpKind mlp = MlpKind::none;
-  /// Number of last keys that a query sees, including its own. 0: its own and all before it.
+  /// Number of most recent keys that a query sees, including its own. 0: its own key and all before it.
   std::int64_t window = 0;
   bool chunked = false;       ///< The window does not slide: a query sees its own block of `window` keys (Llama 4).
   std::int64_t ffn = 0;       ///< width of a dense MLP; 0: Transformer::ffn

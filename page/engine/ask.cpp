@@ -31,13 +31,13 @@ void unpack_configs() {
 
 json answer(const json& request) {
   static Points points;
-  const std::string ask = request.at("ask");
-  return ask == "start"   ? start()
-         : ask == "point" ? points.point(request)
-         : ask == "why"   ? points.why(request)
-         : ask == "plan"  ? plan(request)
-         : ask == "file"  ? keep_file(request)
-                          : throw ConfigError(fmt::format("{}: no such question", ask));
+  const std::string question = request.at("ask");
+  return question == "start"   ? start()
+         : question == "point" ? points.point(request)
+         : question == "why"   ? points.why(request)
+         : question == "plan"  ? plan(request)
+         : question == "file"  ? keep_file(request)
+                               : throw ConfigError(fmt::format("{}: unknown question", question));
 }
 
 /// Returns {"answer": …}, or {"error": "a sentence"}.

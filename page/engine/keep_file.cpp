@@ -21,7 +21,7 @@ bool is_machine(const std::string& text) {
   return text.find("commfuse.hardware/") != std::string::npos || text.find("commfuse.cluster/") != std::string::npos;
 }
 
-/// Returns the last component of a name, without anything that leaves the folder.
+/// Returns the last component of a name, which cannot lead out of the folder.
 std::string file_name_of(const std::string& name) {
   const std::string last = std::filesystem::path(name).filename().string();
   if (last.empty() || last == "." || last == "..") {

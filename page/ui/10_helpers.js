@@ -59,12 +59,13 @@ function count(number) {
 
 /// Turns "8K" into "8192". Text that is not a count is returned unchanged.
 function plainCount(text) {
-  const found = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
-  const value = found && Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()];
-  return found && Number.isInteger(value) ? String(value) : String(text).trim();
+  const match = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
+  const value = match && Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()];
+  return match && Number.isInteger(value) ? String(value) : String(text).trim();
 }
 
-/// Microseconds below 10 ms, milliseconds below 10 s, then seconds: one unit for all times that are shown together.
+/// Returns one unit for all times that are shown together: microseconds below 10 ms, milliseconds below 10 s, then
+/// seconds.
 function timeUnit(longestUs) {
   const [name, scale, decimals] = longestUs >= 1e7 ? ["s", 1e-6, 3] : longestUs >= 1e6 ? ["ms", 1e-3, 1] : longestUs >= 1e4 ? ["ms", 1e-3, 3] : ["\u00b5s", 1, 1];
   const digits = (us) => `${us < 0 && Number((us * scale).toFixed(decimals)) !== 0 ? MINUS : ""}${Math.abs(us * scale).toFixed(decimals)}`;
@@ -134,7 +135,7 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/// Calls `call` once, when there has been no request for this long.
+/// Returns a function that requests `call`; `call` runs once no request has come for this long.
 function afterRest(milliseconds, call) {
   let timer = 0;
   return () => {

@@ -4,17 +4,17 @@
 
 /// Meanings of columns and parts, by name.
 const WORDS = {
-  Time: "Predicted time of the rank that ends last.",
+  Time: "Predicted time of the rank that finishes last.",
   "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
   Fastest: "Probability that this schedule is faster than the fastest of the others. The sum over all schedules may differ from 100%.",
   "vs serial": "How much more (+) or less (\u2212) time than serial, or than the fastest schedule without overlap.",
   "Beats serial": "Probability that this implementation takes less time than serial.",
   p99: "99% of runs under jitter are no slower.",
-  MFU: "Model FLOPs utilization: FLOPs of the layer over time, GPUs and dense peak.",
+  MFU: "Model FLOPs utilization: FLOPs of the layer divided by time, number of GPUs and dense peak.",
   Memory: "Memory that one GPU needs.",
   Tokens: "Tokens that all GPUs together process per second.",
   Compute: "The work of the layer itself, priced uncut.",
-  Slicing: "What cutting that work costs: the price of the pieces less compute.",
+  Slicing: "What cutting that work costs: the price of the pieces minus compute.",
   Stretch: "How much longer the work runs because communication takes SMs and memory bandwidth.",
   Local: "The schedule's own adds and copies, while nothing of the layer computes.",
   Exposed:
@@ -42,9 +42,9 @@ const OPTION_WORDS = [
   [/^shards$/, () => "half of the shards go each way"],
   [/^nested rings of (\d+)$/, (n) => `inner rings of ${n} ranks inside a larger ring`],
   [/^(\d+) lanes$/, (n) => `up to ${n} transfers at the same time`],
-  [/^a lane a peer$/, () => "transfers to all peers at the same time"],
+  [/^one lane per peer$/, () => "transfers to all peers at the same time"],
   [/^sum on arrival$/, () => "partial sums are added as they arrive, not all at the end"],
-  [/^add on aux$/, () => "adds run on an auxiliary stream beside the GEMMs"],
+  [/^add on aux$/, () => "adds run on an auxiliary stream, concurrently with the GEMMs"],
   [/^by query$/, () => "attention is split by queries"],
   [/^zig-zag$/, () => "attention is split so that the causal mask leaves equal work to all ranks"],
   [/^ideal$/, () => "ideal kernels: an implementation of this schedule takes longer, but other schedules may be faster"],
@@ -147,13 +147,13 @@ class Hints {
   constructor(tip) {
     this.tip = tip;
     this.owner = null;
-    const of = (event) => event.target.closest?.("[data-hint]");
-    const follow = (event) => (of(event) ? this.show(of(event)) : this.hide());
+    const hintOf = (event) => event.target.closest?.("[data-hint]");
+    const follow = (event) => (hintOf(event) ? this.show(hintOf(event)) : this.hide());
     document.addEventListener("focusin", follow);
     document.addEventListener("focusout", () => this.hide());
     document.addEventListener("click", follow);
     document.addEventListener("pointerover", (event) => {
-      const hovers = event.pointerType === "mouse" && (of(event) || this.owner);
+      const hovers = event.pointerType === "mouse" && (hintOf(event) || this.owner);
       hovers && this.owner !== document.activeElement && follow(event); // A focused element keeps its tip.
     });
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the page: settings of the command line, a few words about the view, and the link that contains both.
-// README.md promises the form of the link to later versions.
+// State of the page: settings of the command line, the view (tab, schedules shown), and the link that contains both.
+// README.md promises that later versions can read the link.
 
 const COUNTS = new Set(["ranks", "batch", "seq", "samples", "seed"]);
 /// Settings that are always in a link, so that it keeps its meaning when a later version has other presets.
 const ALWAYS_IN_LINK = ["model", "hardware", "scope", "ranks", "batch", "seq", "dtype"];
 /// Settings that the engine always gets, so that the command names them too.
-const ALWAYS_ASKED = ["model", "hardware", "scope", "ranks", "seq"];
+const ALWAYS_SENT = ["model", "hardware", "scope", "ranks", "seq"];
 const VIEW_KEYS = ["tab", "show", "compare", "guide"];
 const PLAN_PRESETS = { tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "" };
 
@@ -22,12 +22,12 @@ const normal = (key, text) => (COUNTS.has(key) ? plainCount(text) : String(text)
 const setting = (key) => state.settings[key] ?? state.presets[key] ?? "";
 
 /// Returns the settings for the engine: the required ones, and those that differ from their presets.
-function asked(changes = {}) {
-  const all = { ...state.settings, ...changes };
-  const keys = Object.keys(state.presets).filter((key) => ALWAYS_ASKED.includes(key) || (all[key] ?? "") !== "");
-  const whole = facts.start?.scopes.some((one) => one.whole && one.name === (all.scope ?? state.presets.scope));
-  const chosen = keys.filter((key) => key !== "as" || !whole).map((key) => [key, all[key] ?? state.presets[key]]);
-  return Object.fromEntries(chosen.filter(([key, text]) => ALWAYS_ASKED.includes(key) || text !== state.presets[key]));
+function engineSettings(changes = {}) {
+  const settings = { ...state.settings, ...changes };
+  const keys = Object.keys(state.presets).filter((key) => ALWAYS_SENT.includes(key) || (settings[key] ?? "") !== "");
+  const whole = facts.start?.scopes.some((scope) => scope.whole && scope.name === (settings.scope ?? state.presets.scope));
+  const chosen = keys.filter((key) => key !== "as" || !whole).map((key) => [key, settings[key] ?? state.presets[key]]);
+  return Object.fromEntries(chosen.filter(([key, text]) => ALWAYS_SENT.includes(key) || text !== state.presets[key]));
 }
 
 const readable = (text) =>
@@ -37,7 +37,7 @@ const unreadable = (text) => decodeURIComponent(text.replaceAll("+", " "));
 function linkHash() {
   const parts = [];
   const known = Object.keys(state.presets);
-  for (const key of [...ALWAYS_IN_LINK.filter((one) => known.includes(one)), ...known.filter((one) => !ALWAYS_IN_LINK.includes(one))]) {
+  for (const key of [...ALWAYS_IN_LINK.filter((name) => known.includes(name)), ...known.filter((name) => !ALWAYS_IN_LINK.includes(name))]) {
     if (ALWAYS_IN_LINK.includes(key) || setting(key) !== state.presets[key]) {
       parts.push([key, setting(key)]);
     }
@@ -58,7 +58,7 @@ function linkHash() {
 /// Returns the names in a link's view setting that this page has; "" if it has none of them.
 function knownView(key, text) {
   const { strategies = [], implementations = [] } = facts.start ?? {};
-  const names = [...strategies.map((one) => one.name), ...implementations.map((one) => AS + one.name)];
+  const names = [...strategies.map((strategy) => strategy.name), ...implementations.map((implementation) => AS + implementation.name)];
   const kept = text.split(",").filter((name) => names.includes(name));
   return {
     tab: () => (text === "plan" ? text : ""),
@@ -103,7 +103,7 @@ function readHash(hash) {
     }
   }
   const sentences =
-    unknown.length > 0 ? [`This version does not know ${listed(unknown.map((part) => `"${part}"`))} of the link and ignores ${unknown.length > 1 ? "them" : "it"}.`] : [];
+    unknown.length > 0 ? [`This version does not recognise ${listed(unknown.map((part) => `"${part}"`))} in the link and ignores ${unknown.length > 1 ? "them" : "it"}.`] : [];
   for (const [key, text] of Object.entries(settings)) {
     if (text.startsWith("/files/") && !kit.files.some((file) => file.value === text)) {
       sentences.push(

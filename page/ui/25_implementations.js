@@ -14,8 +14,8 @@ const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(ro
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
 
 /// Whole models have no implementations.
-const hasImplementations = () => !facts.start?.scopes.some((one) => one.whole && one.name === setting("scope"));
-const implementationOf = (name) => facts.start?.implementations?.find((one) => one.name === name);
+const hasImplementations = () => !facts.start?.scopes.some((scope) => scope.whole && scope.name === setting("scope"));
+const implementationOf = (name) => facts.start?.implementations?.find((implementation) => implementation.name === name);
 const unmeasuredIn = (row) => /nobody measured \S+ on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
 /// Turns "its GEMM 173 us, its cost per call 30 us" into a part of a sentence.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
@@ -27,7 +27,7 @@ function implementationWords(name, row = null) {
   return [
     `${name}: ${known?.words ?? "an implementation"}`,
     known?.implements ? `It runs the schedule of ${known.implements}.` : "",
-    row?.held_back ? `Beside ideal kernels it loses time to ${costsOf(row)}.` : "",
+    row?.held_back ? `Compared with ideal kernels, it loses time to ${costsOf(row)}.` : "",
     gpus ? `Nobody measured it on GPUs such as ${gpus}.` : "",
   ]
     .filter(Boolean)
@@ -83,7 +83,7 @@ function deployedOf(rows, serial) {
 
 /// Compares the recommended row with serial by the engine's rule: `pay` is "pays", "loses" or "unclear". Returns null
 /// if no implementation was simulated together with serial.
-function havingOf(rows) {
+function recommendationOf(rows) {
   const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
   const have = serial && deployedOf(rows, serial);
   if (!have) {
@@ -91,25 +91,25 @@ function havingOf(rows) {
   }
   const times = timeOf(have) / timeOf(serial);
   const faster = have.beats_serial;
-  const sureness = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
+  const certainty = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
   const clear =
     Math.max(times, 1 / times) - 1 > winDifference() &&
-    (sureness ?? 1) >= surelyBeats();
-  const one = rows.filter(isImplementation).length === 1;
+    (certainty ?? 1) >= surelyBeats();
+  const isSingle = rows.filter(isImplementation).length === 1;
   const fastest = fastestOf(rows.filter(isImplementation));
-  return { have, fastest, serial, times, sureness, one, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
+  return { have, fastest, serial, times, certainty, isSingle, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
 }
 
-function havingHeadline({ have, times, sureness, one, pay }) {
+function recommendationHeadline({ have, times, certainty, isSingle, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
   const what = times < 1 ? "to beat serial" : "that serial is faster";
-  const surely = sureness === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(sureness)} ${what})`;
+  const surely = certainty === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(certainty)} ${what})`;
   const leads = {
     pays: "Overlap pays with kernels you can get",
     loses: "Overlap does not pay with kernels you can get",
     unclear: "Too close to call",
   };
-  return `${leads[pay]}: ${have.strategy}${pay === "pays" || one ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
+  return `${leads[pay]}: ${have.strategy}${pay === "pays" || isSingle ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
 }
 
 /// Describes a faster implementation that the headline omits because it may not beat serial.
@@ -120,13 +120,13 @@ function passedOver({ have, fastest }) {
 
 /// Describes the possible gain of another implementation, the time of ideal kernels, and the limits of the
 /// implementation in the headline.
-function havingSecond(having, rows) {
-  const { have } = having;
+function recommendationSecond(recommendation, rows) {
+  const { have } = recommendation;
   const ideal = fastestIdeal(rows);
   const gain = ideal ? 1 - timeOf(ideal) / timeOf(have) : 0;
   const reach = gain > 0 ? `Ideal kernels (${ideal.strategy}) would take ${percent(gain)} less time than ${have.strategy}.` : "";
   const costs = have.held_back ? `${have.strategy} loses time to ${costsOf(have)}.` : "";
-  return [passedOver(having), reach, costs].filter(Boolean).join(" ");
+  return [passedOver(recommendation), reach, costs].filter(Boolean).join(" ");
 }
 
 /// Precedes the words about ideal schedules if implementations were requested and none was simulated.
@@ -143,27 +143,27 @@ function idealsOnly(rows) {
 function beyondSentence(rows) {
   const gpus = rows.map(unmeasuredIn).find(Boolean);
   const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
-  const all = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
-  const others = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
-  return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}${others ? "; the others were measured on such GPUs" : ""}.` : "";
+  const joined = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
+  const hasMeasured = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
+  return gpus ? `Beyond the fit: nobody measured ${joined} on GPUs such as ${gpus}${hasMeasured ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 
 /// Returns the sentence below the control's list.
-function asSaid(rows) {
+function asNote(rows) {
   if (!hasImplementations()) {
-    return "Whole models have none: choose a part of a layer under What runs.";
+    return "Whole models have no implementations: choose a part of a layer under What runs.";
   }
   const text = setting("as");
   const real = (rows ?? []).filter(isImplementation).length;
   if (text === state.presets.as) {
-    return "What ideal kernels would take. Choose implementations to see kernels you can get.";
+    return "Times of ideal kernels. Choose implementations to see kernels you can get.";
   }
   if (text === "all") {
     return rows && !withImplementations(rows)
-      ? "None of them runs this: ideal schedules are shown. They cover qkv, out_proj, gate_up, down and mlp."
-      : `${real > 0 ? `${real} run` : "All that run"} here, beside serial and ideal kernels.`;
+      ? "No implementation runs this, so ideal schedules are shown. Implementations cover qkv, out_proj, gate_up, down and mlp."
+      : `${real > 0 ? `${real} run` : "All that run"} here, next to serial and ideal kernels.`;
   }
-  return implementationOf(text)?.words ?? "as the link names them";
+  return implementationOf(text)?.words ?? "named by the link";
 }
 
 const AS_CHOICES = [
@@ -182,7 +182,7 @@ function asField(start) {
   controls.get("as").show = () => {
     show();
     $("in-as").disabled = !hasImplementations();
-    put("said-as", asSaid(live.rows));
+    put("said-as", asNote(live.rows));
   };
   return field;
 }

@@ -97,7 +97,7 @@ class Simulator {
     this.worker.terminate();
     this.waiting.forEach(({ reject }) => reject(error));
   }
-  /// Also cancels a request, because a running engine cannot be interrupted.
+  /// Starts another worker. This also cancels a request, because a running engine cannot be interrupted.
   restart(why) {
     this.end(new EngineError(why, true));
     this.start();

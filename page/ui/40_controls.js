@@ -16,8 +16,8 @@ const RATES = ["x0.1", "x0.25", "x0.5", "x0.75", "x1", "x1.25", "x1.5", "x2", "x
 
 /// Returns the number of GPUs of a machine, read from its words if the engine does not list it.
 function gpusOf(machine) {
-  const found = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
-  return machine?.gpus ?? (found ? Number(found[1] ?? 1) * Number(found[2]) : 64);
+  const match = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
+  return machine?.gpus ?? (match ? Number(match[1] ?? 1) * Number(match[2]) : 64);
 }
 
 function rankSteps() {
@@ -27,20 +27,20 @@ function rankSteps() {
 }
 
 const SLIDERS = {
-  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => (/^\d+$/.test(setting("seq")) ? `${grouped(setting("seq"))} in each sequence` : "not a whole number") },
-  ranks: { name: "Ranks", steps: rankSteps, show: String, said: () => "tensor-parallel GPUs" },
-  batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, said: () => "sequences" },
+  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, note: () => (/^\d+$/.test(setting("seq")) ? `${grouped(setting("seq"))} in each sequence` : "not a whole number") },
+  ranks: { name: "Ranks", steps: rankSteps, show: String, note: () => "tensor-parallel GPUs" },
+  batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, note: () => "sequences" },
   link_bandwidth: {
     name: "Link rate",
     steps: () => RATES,
     show: (text) => text.replace(/^x/, "\u00d7"),
-    said: () => rateSaid("link_rate_gb_s", "inside a node"),
+    note: () => rateNote("link_rate_gb_s", "inside a node"),
   },
   network_bandwidth: {
     name: "Network rate",
     steps: () => RATES,
     show: (text) => text.replace(/^x/, "\u00d7"),
-    said: () => rateSaid("network_rate_gb_s", "between nodes, per GPU"),
+    note: () => rateNote("network_rate_gb_s", "between nodes, per GPU"),
   },
 };
 
@@ -50,7 +50,7 @@ const controlName = (key) => SLIDERS[key]?.name ?? CONTROL_NAMES[key] ?? key;
 /// Replaces flags in a refusal by these names: "--seq: …" is "Tokens: …".
 const withNames = (sentence) => shownPath(sentence).replace(/^--([\w-]+): /gm, (_, flag) => `${controlName(flag.replaceAll("-", "_"))}: `);
 
-function rateSaid(column, where) {
+function rateNote(column, where) {
   const rate = live.rows?.[0]?.[column];
   if (column === "network_rate_gb_s" && live.rows && (rate === null || rate === undefined)) {
     return "not used: all ranks are in one node";
@@ -60,8 +60,8 @@ function rateSaid(column, where) {
 
 const sizeOf = (text) => Number(String(text).replace(/^x/, ""));
 
-/// A slider over `steps`; another value is inserted in order.
-function sliderField(key, { name, steps, show, said }) {
+/// Returns a slider over `steps`; a value between two steps is inserted in order.
+function sliderField(key, { name, steps, show, note }) {
   const range = element("input", { type: "range", id: `in-${key}`, min: "0", step: "1" });
   const box = element("input", { type: "text", "aria-label": `${name}, exact`, autocomplete: "off", spellcheck: "false" });
   const words = element("p", { class: "said", id: `said-${key}` });
@@ -84,25 +84,25 @@ function sliderField(key, { name, steps, show, said }) {
     words,
   );
   const showIt = () => {
-    const now = setting(key);
+    const value = setting(key);
     shown = steps();
-    if (!shown.includes(now) && Number.isFinite(sizeOf(now))) {
-      shown = [...shown, now].sort((a, b) => sizeOf(a) - sizeOf(b));
+    if (!shown.includes(value) && Number.isFinite(sizeOf(value))) {
+      shown = [...shown, value].sort((a, b) => sizeOf(a) - sizeOf(b));
     }
     range.max = String(Math.max(shown.length - 1, 0));
-    range.value = String(Math.max(shown.indexOf(now), 0));
-    range.setAttribute("aria-valuetext", show(now));
+    range.value = String(Math.max(shown.indexOf(value), 0));
+    range.setAttribute("aria-valuetext", show(value));
     if (document.activeElement !== box) {
-      box.value = show(now);
+      box.value = show(value);
     }
-    words.textContent = said();
+    words.textContent = note();
   };
   controls.set(key, { place, show: showIt });
   return place;
 }
 
-function optionsOf(list, whole = (one) => one.name) {
-  return list.map((one) => element("option", { value: one.name }, whole(one)));
+function optionsOf(list, whole = (entry) => entry.name) {
+  return list.map((entry) => element("option", { value: entry.name }, whole(entry)));
 }
 
 function listField(key, name, groups, more = null) {
@@ -111,40 +111,40 @@ function listField(key, name, groups, more = null) {
   select.setAttribute("aria-describedby", words.id);
   select.addEventListener("change", () => change({ [key]: select.value }));
   const place = element("div", { class: "field" }, element("label", { for: select.id }, name), select, words, more);
-  const known = new Map(groups.flatMap(([, list]) => list.map((one) => [one.name, one])));
-  const own = () =>
-    kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, on this page alone" }));
+  const known = new Map(groups.flatMap(([, list]) => list.map((entry) => [entry.name, entry])));
+  const ownFiles = () =>
+    kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, only on this page" }));
   const fill = () => {
-    const mine = own();
-    mine.forEach((one) => known.set(one.name, one));
+    const mine = ownFiles();
+    mine.forEach((file) => known.set(file.name, file));
     if (!known.has(setting(key))) {
       mine.push({ name: setting(key), words: "from the link" });
     }
-    const all = mine.length > 0 ? [["Your own", mine], ...groups] : groups;
+    const allGroups = mine.length > 0 ? [["Your own", mine], ...groups] : groups;
     select.replaceChildren(
-      ...(all.length === 1
-        ? optionsOf(all[0][1])
-        : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => one.title ?? shownPath(one.name))))),
+      ...(allGroups.length === 1
+        ? optionsOf(allGroups[0][1])
+        : allGroups.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (entry) => entry.title ?? shownPath(entry.name))))),
     );
-    select.dataset.filled = JSON.stringify(mine.map((one) => one.name));
+    select.dataset.filled = JSON.stringify(mine.map((file) => file.name));
   };
   const showIt = () => {
-    const now = setting(key);
+    const value = setting(key);
     if (
       select.dataset.filled === undefined ||
-      ![...select.options].some((option) => option.value === now) ||
-      own().some((one) => !select.dataset.filled.includes(one.name))
+      ![...select.options].some((option) => option.value === value) ||
+      ownFiles().some((file) => !select.dataset.filled.includes(file.name))
     ) {
       fill();
     }
-    select.value = now;
-    words.textContent = (known.get(now)?.words ?? "").replace(/^(\S+) parameters, \1 active/, "$1 parameters");
+    select.value = value;
+    words.textContent = (known.get(value)?.words ?? "").replace(/^(\S+) parameters, \1 active/, "$1 parameters");
   };
   controls.set(key, { place, show: showIt });
   return place;
 }
 
-/// Settings without a control of their own, in the engine's order.
+/// Returns a field for a setting without a control of its own: a list if it has choices, else a box for text.
 function otherField({ key, words, preset, choices }) {
   const id = `in-${key}`;
   const name = key.replaceAll("_", " ").replaceAll(".", ": ");
@@ -152,14 +152,14 @@ function otherField({ key, words, preset, choices }) {
     ? element(
         "select",
         { id },
-        ...[...new Set([preset, ...choices])].map((one) => element("option", { value: one }, one === "" ? "default" : one)),
+        ...[...new Set([preset, ...choices])].map((choice) => element("option", { value: choice }, choice === "" ? "default" : choice)),
       )
     : element("input", { id, type: "text", placeholder: preset, autocomplete: "off", spellcheck: "false" });
-  const said = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
-  box.setAttribute("aria-describedby", said.id);
+  const note = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
+  box.setAttribute("aria-describedby", note.id);
   box.addEventListener("change", () => change({ [key]: normal(key, box.value.trim() || preset) }));
   controls.set(key, { show: () => (box.value = choices || setting(key) !== preset ? setting(key) : "") });
-  return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
+  return element("div", { class: "field" }, element("label", { for: id }, name), box, note);
 }
 
 /// Returns the buttons next to the verdict that share it.
@@ -171,7 +171,7 @@ function shareButtons(command) {
     writeHash();
     copy(location.href, link);
     if (location.protocol === "file:") {
-      say("The link leads to a file of this computer: send the file too, and open it with the part after the #.");
+      showNotice("The link points to a file on this computer: send the file as well, and open it with the part after the #.");
     }
   });
   return [link, line];
@@ -192,10 +192,10 @@ function shareField() {
 }
 
 function buildControls(start) {
-  [...start.hardware, ...start.clusters].forEach((one) => facts.hardware.set(one.name, one));
+  [...start.hardware, ...start.clusters].forEach((machine) => facts.hardware.set(machine.name, machine));
   const fields = new Map(start.fields.map((field) => [field.key, field]));
   const parts = start.scopes.filter((scope) => !scope.whole);
-  const own = element("button", { type: "button", id: "own-file" }, "Your own model or GPU\u2026");
+  const ownFile = element("button", { type: "button", id: "own-file" }, "Your own model or GPU\u2026");
   const picker = element("input", {
     type: "file",
     accept: ".yaml,.yml,.json",
@@ -203,13 +203,13 @@ function buildControls(start) {
     tabindex: "-1",
     "aria-label": "A hardware YAML, model YAML or config.json",
   });
-  own.addEventListener("click", () => picker.click());
+  ownFile.addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
     takeFiles(picker.files);
     picker.value = "";
   });
   const quick = element("div", { class: "quick wide" }, sliderField("seq", SLIDERS.seq), sliderField("ranks", SLIDERS.ranks));
-  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "as", "link_bandwidth", "network_bandwidth", "threads"].includes(key));
+  const otherFields = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "as", "link_bandwidth", "network_bandwidth", "threads"].includes(key));
   const dtypes = fields.get("dtype")?.choices ?? ["bf16", "fp16", "fp32", "fp8"];
   $("controls").replaceChildren(
     listField("model", "Model", [["Models", start.models]]),
@@ -218,10 +218,10 @@ function buildControls(start) {
       ["One node, with the kernels of vLLM, SGLang or PyTorch", start.hardware.filter(({ name }) => isOfSoftware(name))],
       ["Clusters", start.clusters],
     ]),
-    element("div", { class: "field wide" }, own, picker),
+    element("div", { class: "field wide" }, ownFile, picker),
     asField(start),
     quick,
-    restOf(start, parts, dtypes, others),
+    restOf(start, parts, dtypes, otherFields),
   );
   controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
 }
@@ -236,10 +236,10 @@ const SCOPE_GROUPS = [
 ];
 
 /// Some forty fields that few users open. They are created when they are opened.
-function moreSettings(others) {
+function moreSettings(fields) {
   const more = element("details", { class: "wide", id: "more-settings" }, element("summary", {}, "More settings"));
   const fill = () => {
-    more.append(...others.map(otherField));
+    more.append(...fields.map(otherField));
     showControls();
   };
   more.addEventListener("toggle", fill, { once: true });
@@ -247,20 +247,20 @@ function moreSettings(others) {
 }
 
 /// Returns the controls that a phone folds away, so that the timelines are near the top.
-function restOf(start, parts, dtypes, others) {
+function restOf(start, parts, dtypes, otherFields) {
   const phone = matchMedia("(max-width: 700px)");
   const body = element(
     "div",
     { class: "rest-body" },
     listField("scope", "What runs", [
-      ...SCOPE_GROUPS.map(([name, belongs]) => [name, parts.filter((one) => belongs(one.name))]).filter(([, list]) => list.length > 0),
+      ...SCOPE_GROUPS.map(([name, belongs]) => [name, parts.filter((scope) => belongs(scope.name))]).filter(([, list]) => list.length > 0),
       ["Whole model", start.scopes.filter((scope) => scope.whole)],
     ]),
     sliderField("batch", SLIDERS.batch),
     sliderField("link_bandwidth", SLIDERS.link_bandwidth),
     sliderField("network_bandwidth", SLIDERS.network_bandwidth),
     listField("dtype", "Element type", [["Types", dtypes.map((name) => ({ name, words: "" }))]]),
-    moreSettings(others),
+    moreSettings(otherFields),
     shareField(),
   );
   const rest = element(
@@ -282,24 +282,25 @@ function showControls() {
   }
 }
 
-/// Applies a change by the user. A number of ranks that another machine does not have becomes its largest number.
+/// Applies a change by the user. If a new machine has fewer GPUs than ranks, the ranks become the largest power of two
+/// that it has.
 function change(changes) {
   const settings = { ...state.settings, ...changes };
-  let told = "";
+  let notice = "";
   if (changes.hardware && changes.ranks === undefined) {
     const gpus = gpusOf(facts.hardware.get(changes.hardware));
     if (Number(setting("ranks")) > gpus) {
       settings.ranks = String(2 ** Math.floor(Math.log2(gpus)));
-      told = `${changes.hardware} has ${gpus} GPUs, so the ranks are ${settings.ranks} now.`;
+      notice = `${changes.hardware} has ${gpus} GPUs, so the ranks are ${settings.ranks} now.`;
     }
   }
   state.settings = settings;
-  say(told);
+  showNotice(notice);
   showControls();
   live.ask();
 }
 
-function say(text) {
+function showNotice(text) {
   $("notice").hidden = !text;
   put("notice", text);
 }

@@ -5,7 +5,7 @@
 const ROW = 18; // pixels of a lane
 const STRIP = 12; // pixels of the line with the uncertain end
 const AXIS = 30;
-const PALE = 0.4; // opacity of ideal schedules beside implementations
+const PALE = 0.4; // opacity of ideal schedules next to implementations
 const GROUP = 30; // pixels above a group of schedules
 const KIND_WORDS = {
   essential: "compute of the layer itself",
@@ -61,7 +61,7 @@ class Timelines {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "timeline",
-      "aria-label": "Timelines of all schedules. Left and right go from op to op, up and down from lane to lane, Escape ends.",
+      "aria-label": "Timelines of all schedules. Left and right move between ops, up and down between lanes, Escape closes the description.",
     });
     this.tip = element("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     place.replaceChildren(this.canvas, this.tip);
@@ -242,7 +242,7 @@ class Timelines {
     const span = (this.end / 1e6) * this.unit.scale;
     const wanted = span / Math.max(this.width / 90, 2);
     const power = 10 ** Math.floor(Math.log10(wanted));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= wanted);
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= wanted);
     const bottom = this.height - AXIS;
     pen.lineWidth = 1;
     pen.font = FONT(13);
@@ -300,12 +300,12 @@ class Timelines {
     pen.fillStyle = ideal ? this.colours.quiet : this.colours.ink;
     const baseline = y + head - 7;
     pen.fillText(numbers, this.narrow ? 4 : right, baseline);
-    const room = right - 4 - (this.narrow ? 0 : pen.measureText(numbers).width + 20);
+    const space = right - 4 - (this.narrow ? 0 : pen.measureText(numbers).width + 20);
     pen.textAlign = "left";
     pen.font = FONT(14, ideal ? 400 : 600);
     const mark = words ? `  ${words}` : "";
     let [text] = title;
-    while (text.length > 8 && pen.measureText(text + mark).width > room) {
+    while (text.length > 8 && pen.measureText(text + mark).width > space) {
       text = text.endsWith("\u2026") ? `${text.slice(0, -2)}\u2026` : `${text.slice(0, -1)}\u2026`;
     }
     const nameY = this.narrow ? y + 14 : baseline;
@@ -330,14 +330,14 @@ class Timelines {
     pen.beginPath();
     pen.rect(this.left, lane.y, this.width, ROW);
     pen.clip();
-    const aPixel = this.end / this.width;
+    const psPerPixel = this.end / this.width;
     for (let i = 0; i < lane.ops.length;) {
       const [, from, to, kind, label, critical] = lane.ops[i];
       if (from > this.end) {
         break;
       }
       const x = this.xOf(from);
-      const wide = Math.max(this.xOf(to) - x - (to - from > 4 * aPixel ? 1 : 0), 0.8);
+      const wide = Math.max(this.xOf(to) - x - (to - from > 4 * psPerPixel ? 1 : 0), 0.8);
       const name = panel.timeline.kinds[kind];
       pen.fillStyle = this.colours[name] ?? this.colours.muted;
       pen.globalAlpha = panel.ideal ? PALE : 1;
@@ -357,7 +357,7 @@ class Timelines {
         this.write(pen, panel.timeline.labels[label], colour, x, wide, lane.y + ROW / 2 - 1);
       }
       ++i;
-      while (wide < 1 && i < lane.ops.length && lane.ops[i][2] - from < aPixel) {
+      while (wide < 1 && i < lane.ops.length && lane.ops[i][2] - from < psPerPixel) {
         ++i; // Ops within one pixel are drawn as one.
       }
     }
@@ -368,7 +368,7 @@ class Timelines {
   write(pen, label, colour, x, wide, y) {
     pen.font = FONT(12);
     const texts = opTexts(label);
-    const text = texts.find((one) => one && pen.measureText(one).width + 6 < wide);
+    const text = texts.find((candidate) => candidate && pen.measureText(candidate).width + 6 < wide);
     if (text) {
       pen.fillStyle = colour;
       pen.textAlign = "center";
@@ -458,11 +458,11 @@ class Timelines {
 
   /// Returns the op or the exposed time at a position on the canvas.
   at(x, y) {
-    const panel = this.panels.find((one) => y >= one.y && y < one.stripY + STRIP);
+    const panel = this.panels.find((candidate) => y >= candidate.y && y < candidate.stripY + STRIP);
     if (panel && y < panel.y + panel.head) {
       return { panel, head: true };
     }
-    const lane = panel?.lanes.find((one) => y >= one.y && y < one.y + ROW);
+    const lane = panel?.lanes.find((candidate) => y >= candidate.y && y < candidate.y + ROW);
     if (!lane || x < this.left) {
       return null;
     }
@@ -490,8 +490,8 @@ class Timelines {
     if (gap) {
       const why = {
         head: "No compute of the layer has begun: it waits for its first data.",
-        bubble: "Compute waits between two pieces.",
-        tail: "All compute of the layer is done, and communication is not.",
+        bubble: "Compute waits between two pieces of work.",
+        tail: "All compute of the layer is done, but communication is not.",
       }[gap[2]];
       return [`Exposed, ${gap[2]}: ${us(gap[1] - gap[0])}`, why, where];
     }
@@ -542,14 +542,14 @@ class Timelines {
     event.preventDefault();
   }
   step(key, lanes) {
-    const here = lanes.findIndex((one) => one.lane === this.picked?.lane);
-    let { panel, lane } = lanes[Math.max(here, 0)];
+    const place = lanes.findIndex((entry) => entry.lane === this.picked?.lane);
+    let { panel, lane } = lanes[Math.max(place, 0)];
     let op = this.picked?.op ?? 0;
-    if (here >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
+    if (place >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
       const time = lane.ops[op][1];
-      ({ panel, lane } = lanes[Math.min(Math.max(here + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
+      ({ panel, lane } = lanes[Math.min(Math.max(place + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
       op = firstAfter(lane.ops, time);
-    } else if (here >= 0) {
+    } else if (place >= 0) {
       op += key === "ArrowLeft" ? -1 : 1;
     }
     op = Math.min(Math.max(op, 0), lane.ops.length - 1);
@@ -584,21 +584,21 @@ function firstAfter(ops, time) {
   return low;
 }
 
-/// Says how the engine prices the op, if it prices all ops of this kind and time in the same way.
+/// Returns how the engine prices the op, if it prices all ops of this kind and time in the same way.
 function whySoLong({ timeline, why }, [, from, to, kind]) {
   const us = (to - from) / 1e6;
-  const same = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
-  const hows = new Set(same.map((op) => op.how));
-  if (hows.size !== 1 || same[0].how === "") {
+  const matchingOps = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
+  const hows = new Set(matchingOps.map((op) => op.how));
+  if (hows.size !== 1 || matchingOps[0].how === "") {
     return "";
   }
-  return `${same.length === 1 ? `It is priced as ${shapeText(same[0].shape)}. ` : ""}${howText(same[0].how)}`;
+  return `${matchingOps.length === 1 ? `It is priced as ${shapeText(matchingOps[0].shape)}. ` : ""}${howText(matchingOps[0].how)}`;
 }
 
-/// Says why an op begins when it does, as far as the op's own rank shows it.
+/// Returns why an op begins when it does, as far as the ops of its own rank show it.
 function whyThen({ timeline }, op) {
   if (op[1] === 0) {
-    return "Begins at once.";
+    return "Begins immediately.";
   }
   const enders = timeline.ops.filter((other) => other !== op && other[2] === op[1] && other[1] < other[2]);
   const before = enders.find((other) => other[0] !== op[0]) ?? enders[0];

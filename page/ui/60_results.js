@@ -11,7 +11,7 @@ function fastestOf(rows) {
 }
 
 /// Returns the row of the verdict: the recommended row, or the fastest.
-const bestOf = (rows) => havingOf(rows)?.have ?? fastestOf(rows);
+const bestOf = (rows) => recommendationOf(rows)?.have ?? fastestOf(rows);
 
 /// Returns "wins", "ties", "loses" or "bound" for every row. Whole models have no such column, so the rule is applied
 /// here.
@@ -25,7 +25,7 @@ function verdictsOf(rows) {
       return null;
     }
     const beaten =
-      rows.filter((one) => ran(one) && one !== best && timeOf(one) / timeOf(best) > 1.02).length === rows.filter(ran).length - 1;
+      rows.filter((other) => ran(other) && other !== best && timeOf(other) / timeOf(best) > 1.02).length === rows.filter(ran).length - 1;
     const wins = beaten && (best.win_probability ?? 1) >= 0.8;
     return row === best ? (wins ? "wins" : "ties") : wins || timeOf(row) / timeOf(best) > 1.02 ? "loses" : "ties";
   });
@@ -38,9 +38,9 @@ const baselineOf = (rows) =>
 
 /// Returns whether overlap pays, compared with the fastest schedule without it: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
-  const having = havingOf(rows);
-  if (having) {
-    return having.pay;
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendation.pay;
   }
   const best = fastestOf(rows);
   const base = baselineOf(rows);
@@ -55,9 +55,9 @@ function payOf(rows) {
 }
 
 function headlineOf(rows) {
-  const having = havingOf(rows);
-  if (having) {
-    return havingHeadline(having);
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendationHeadline(recommendation);
   }
   const best = fastestOf(rows);
   const base = baselineOf(rows);
@@ -89,16 +89,16 @@ function headlineOf(rows) {
 /// The engine's verdict compares schedules, which win or tie. After a headline about overlap, it answers another
 /// question.
 function secondOf(verdict, rows) {
-  const having = havingOf(rows);
-  if (having) {
-    return havingSecond(having, rows);
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendationSecond(recommendation, rows);
   }
   const words = verdict
     .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less than (\S+)\.$/, " A lower bound that no implementation reaches takes $2 less time than $3.")
     .replace(/^\S+ takes [\d.]+ us\.$/, "") // the headline says this
     .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
-  const all = words === "" || payOf(rows) === "alone" ? words : `Which schedule? ${words}`;
-  return idealsOnly(rows) + all;
+  const answer = words === "" || payOf(rows) === "alone" ? words : `Which schedule? ${words}`;
+  return idealsOnly(rows) + answer;
 }
 
 const SCOPE_WORDS = {
@@ -111,32 +111,32 @@ const SCOPE_WORDS = {
 };
 const scopeWords = (scope) => `, for ${SCOPE_WORDS[scope] ?? scope.replaceAll("_", " ")}`;
 
-const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
+const PROVENANCES = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
 /// Returns each of the engine's warnings once.
 function warningsOf(rows) {
-  const said = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
-  return [...new Set(said)].filter((one) => !one.startsWith("nobody measured "));
+  const warnings = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
+  return [...new Set(warnings)].filter((warning) => !warning.startsWith("nobody measured "));
 }
 
 /// Returns a sentence about schedules that do not fit into the GPUs' memory, or "".
 function unfitSentence(rows) {
-  const said = warningsOf(rows).find((one) => OUT_OF_MEMORY.test(one));
+  const message = warningsOf(rows).find((warning) => OUT_OF_MEMORY.test(warning));
   const unfit = rows.filter((row) => row.fits === false);
-  const able = rows.filter((row) => ran(row) && row.fits !== false);
+  const fitting = rows.filter((row) => ran(row) && row.fits !== false);
   const need = Math.max(...unfit.map((row) => row.memory_gb ?? 0), 0);
   const size = unfit[0]?.capacity_gb ? `needs ${need.toFixed(1)}${NARROW}GB and has ${unfit[0].capacity_gb.toFixed(1)}${NARROW}GB` : "does not hold this model";
-  const which = able.length > 0 ? ` (${listed(unfit.map((row) => row.strategy))})` : "";
-  return said ? `${said.replace(OUT_OF_MEMORY, "This does not fit the memory: ")}.` : unfit.length > 0 ? `This does not fit the memory${which}: the fullest GPU ${size}.` : "";
+  const which = fitting.length > 0 ? ` (${listed(unfit.map((row) => row.strategy))})` : "";
+  return message ? `${message.replace(OUT_OF_MEMORY, "This does not fit in memory: ")}.` : unfit.length > 0 ? `This does not fit in memory${which}: the fullest GPU ${size}.` : "";
 }
 
 function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
   const best = bestOf(rows);
   const error = best && errorOf(best);
-  const leans = best?.leans_on?.split("+").map((one) => LEANINGS[one] ?? one);
+  const leans = best?.leans_on?.split("+").map((kind) => PROVENANCES[kind] ?? kind);
   const unit = best && timeUnit(timeOf(best));
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
@@ -144,7 +144,7 @@ function showVerdict(answer, rows) {
   put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
   put("second", secondOf(answer.verdict ?? "", rows));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");
-  const warnings = warningsOf(rows).filter((one) => !OUT_OF_MEMORY.test(one));
+  const warnings = warningsOf(rows).filter((warning) => !OUT_OF_MEMORY.test(warning));
   put("unfit", unfitSentence(rows));
   $("unfit").hidden = $("unfit").textContent === "";
   $("verdict").classList.toggle("real", withImplementations(rows));
@@ -172,7 +172,7 @@ function stepLegend(rows) {
   const known = STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined));
   return known.length > 0
     ? known.map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])
-    : [["essential", "time; its parts are known for training steps and parts of a layer"]];
+    : [["essential", "time; only training steps and parts of a layer show its parts"]];
 }
 
 /// Returns [name, look, microseconds] for the parts of a row. Exposed time is split into head, bubble and tail if the
@@ -223,7 +223,7 @@ class Results {
       ran(row)
         ? partsOf(
             row,
-            timelines.find((one) => one.row === i),
+            timelines.find((timeline) => timeline.row === i),
           )
         : [],
     );
@@ -257,17 +257,17 @@ class Results {
     if (!ran(row)) {
       return [element("span", {}, label), element("span", { class: "quiet wide" }, row.reason ?? "cannot be run")];
     }
-    const said = parts
+    const partWords = parts
       .filter(([, , us]) => Math.abs(us) > 0.0005 * timeOf(row))
       .map(([name, , us]) => `${name} ${unit.text(us)}`)
       .join(", ");
-    bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${said ? `, of which ${said}` : ""}`);
-    bar.title = said;
-    let room = 100; // A bar that is longer than the axis ends at the edge.
+    bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${partWords ? `, of which ${partWords}` : ""}`);
+    bar.title = partWords;
+    let space = 100; // A bar that is longer than the axis ends at the edge.
     bar.classList.toggle("cut", timeOf(row) > end * 1.001);
     for (const [name, look, us] of parts.length > 0 ? parts : [["time", "essential", timeOf(row)]]) {
-      const wide = Math.min(Math.max((us / end) * 97, 0), room);
-      room -= wide;
+      const wide = Math.min(Math.max((us / end) * 97, 0), space);
+      space -= wide;
       if (wide > 0) {
         const piece = element("span", { class: ["head", "bubble", "tail", "exposed"].includes(look) ? `hatched c-${look}` : `c-${look}` });
         piece.dataset.part = name;

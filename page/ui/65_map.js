@@ -32,19 +32,19 @@ class WinnersMap {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
     const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter(
-      (one) => Number.isInteger(one) && one >= 1 && one <= 2 ** 22,
+      (value) => Number.isInteger(value) && value >= 1 && value <= 2 ** 22,
     );
-    const most = Math.max(gpusOf(facts.hardware.get(setting("hardware"))), ranks);
-    const all = [...new Set([...doubles(2, 1024).map(Number), ranks])].filter((one) => one <= most).sort((a, b) => a - b);
-    const at = all.indexOf(ranks);
-    const from = Math.max(Math.min(at - 2, all.length - 5), 0);
-    return { seqs, ranks: all.slice(from, from + 5) };
+    const maxRanks = Math.max(gpusOf(facts.hardware.get(setting("hardware"))), ranks);
+    const rankCounts = [...new Set([...doubles(2, 1024).map(Number), ranks])].filter((value) => value <= maxRanks).sort((a, b) => a - b);
+    const place = rankCounts.indexOf(ranks);
+    const from = Math.max(Math.min(place - 2, rankCounts.length - 5), 0);
+    return { seqs, ranks: rankCounts.slice(from, from + 5) };
   }
 
   /// The cells nearest to the chosen point come first.
   cells() {
     const { seqs, ranks } = this.axes();
-    const far = (one, chosen) => Math.abs(Math.log2(one / chosen));
+    const far = (value, chosen) => Math.abs(Math.log2(value / chosen));
     return ranks
       .flatMap((r) => seqs.map((s) => ({ seq: String(s), ranks: String(r) })))
       .sort(
@@ -52,7 +52,7 @@ class WinnersMap {
       );
   }
 
-  /// Returns links half and twice as fast, which no cell shows.
+  /// Returns the settings for links half and twice as fast, which no cell shows.
   rates() {
     return ["link_bandwidth", "network_bandwidth"].flatMap((key) => {
       const times = /^x([\d.]+)$/.exec(setting(key));
@@ -63,20 +63,21 @@ class WinnersMap {
     });
   }
 
-  /// Describes a cell, and says so if no implementation runs there.
+  /// Returns the result of a cell; {error} if only ideal schedules run there, although the point
+  /// on the screen has implementations.
   known(cell) {
-    const said = this.memory.get(this.keyOf(cell));
-    return said?.ideal && withImplementations(live.rows ?? []) ? { error: "no implementation runs here" } : said;
+    const result = this.memory.get(this.keyOf(cell));
+    return result?.ideal && withImplementations(live.rows ?? []) ? { error: "no implementation runs here" } : result;
   }
 
   keyOf(cell) {
-    return JSON.stringify(asked(cell));
+    return JSON.stringify(engineSettings(cell));
   }
 
   /// Returns the points that the line below the verdict needs: other tokens, other ranks, other links.
   neighbours() {
     const { seqs, ranks } = this.axes(3);
-    return [...seqs.map((one) => ({ seq: String(one) })), ...ranks.map((one) => ({ ranks: String(one) })), ...this.rates()];
+    return [...seqs.map((value) => ({ seq: String(value) })), ...ranks.map((value) => ({ ranks: String(value) })), ...this.rates()];
   }
 
   /// Returns the line below the verdict, once all results around the point on the screen are known.
@@ -107,20 +108,20 @@ class WinnersMap {
       if (this.memory.has(key)) {
         continue;
       }
-      let said;
+      let result;
       try {
-        const settings = asked(cell);
-        said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings, timelines: false })).json), settings);
+        const settings = engineSettings(cell);
+        result = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings, timelines: false })).json), settings);
       } catch (error) {
         if (error.ended) {
           return false;
         }
-        said = { error: error.message };
+        result = { error: error.message };
       }
       if (this.memory.size > 2000) {
         this.memory.clear();
       }
-      this.memory.set(key, said);
+      this.memory.set(key, result);
       if (isStale()) {
         return false;
       }
@@ -148,7 +149,7 @@ class WinnersMap {
       "tr",
       {},
       element("th", { scope: "col" }, "ranks"),
-      ...seqs.map((one) => element("th", { scope: "col" }, count(one))),
+      ...seqs.map((seq) => element("th", { scope: "col" }, count(seq))),
     );
     const used = new Set();
     const rows = ranks.map((r) =>
@@ -157,9 +158,9 @@ class WinnersMap {
         {},
         element("th", { scope: "row" }, String(r)),
         ...seqs.map((s) => {
-          const said = this.known({ seq: String(s), ranks: String(r) });
-          said && used.add(said.name ? said.pay : "none");
-          return element("td", {}, this.button(said, s, r));
+          const result = this.known({ seq: String(s), ranks: String(r) });
+          result && used.add(result.name ? result.pay : "none");
+          return element("td", {}, this.button(result, s, r));
         }),
       ),
     );
@@ -172,7 +173,7 @@ class WinnersMap {
         "p",
         { class: "note" },
         `Does overlap pay? Tokens across, ranks down; each cell names ${named}. ` +
-          "Percentages are against the schedule without overlap. Choose a cell to go there.",
+          "Percentages are relative to the schedule without overlap. Choose a cell to go there.",
       ),
       scrollRegion("Map of winners", element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
       element("ul", { class: "legend" }, ...entries),
@@ -182,9 +183,9 @@ class WinnersMap {
     }
   }
 
-  button(said, seq, ranks) {
+  button(result, seq, ranks) {
     const chosen = String(seq) === setting("seq") && String(ranks) === setting("ranks");
-    const at = `${count(seq)} tokens, ${ranks} ranks`;
+    const where = `${count(seq)} tokens, ${ranks} ranks`;
     const shared = {
       type: "button",
       "data-cell": `${seq}x${ranks}`,
@@ -192,30 +193,30 @@ class WinnersMap {
       tabindex: chosen ? null : "-1",
       onclick: () => change({ seq: String(seq), ranks: String(ranks) }),
     };
-    if (!said?.name) {
+    if (!result?.name) {
       return element(
         "button",
         {
           ...shared,
           class: "cell none",
-          "aria-label": `${at}: ${said ? `cannot be run. ${said.error ?? ""}` : "not simulated yet"}`,
-          title: said?.error ?? null,
+          "aria-label": `${where}: ${result ? `cannot be run. ${result.error ?? ""}` : "not simulated yet"}`,
+          title: result?.error ?? null,
         },
-        said ? "\u2013" : "\u2026",
+        result ? "\u2013" : "\u2026",
       );
     }
     const against =
-      said.gain === null ? "" : said.name === said.base ? "0%" : signedPercent(said.gain, 0);
-    const words = said.words ?? `${said.pay === "unclear" ? "too close to call, " : ""}${said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`}`;
+      result.gain === null ? "" : result.name === result.base ? "0%" : signedPercent(result.gain, 0);
+    const words = result.words ?? `${result.pay === "unclear" ? "too close to call, " : ""}${result.tie ? `tie of ${listed(result.ties)}` : `${result.name} wins`}`;
     return element(
       "button",
       {
         ...shared,
-        class: `cell ${lookOf(said)}`,
-        "aria-label": `${at}: ${words}${against && !said.words ? `, ${against} against ${said.base}` : ""}`,
-        title: `${at}: ${words}`,
+        class: `cell ${lookOf(result)}`,
+        "aria-label": `${where}: ${words}${against && !result.words ? `, ${against} against ${result.base}` : ""}`,
+        title: `${where}: ${words}`,
       },
-      said.pay === "unclear" ? (narrow() ? "close" : "too close") : said.tie ? "tie" : shortName(said.name),
+      result.pay === "unclear" ? (narrow() ? "close" : "too close") : result.tie ? "tie" : shortName(result.name),
       element("small", {}, against || "\u00a0"),
     );
   }
@@ -223,63 +224,63 @@ class WinnersMap {
   /// Arrow keys move from cell to cell; Tab stops at only one of them.
   onKey(event) {
     const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-    const here = event.target.closest("td");
-    if (!by || !here) {
+    const cell = event.target.closest("td");
+    if (!by || !cell) {
       return;
     }
     event.preventDefault();
-    const next = here.closest("tbody").rows[here.parentElement.sectionRowIndex + by[0]]?.cells[here.cellIndex + by[1]];
+    const next = cell.closest("tbody").rows[cell.parentElement.sectionRowIndex + by[0]]?.cells[cell.cellIndex + by[1]];
     next?.querySelector("button")?.focus();
   }
 
   /// Names changes of the verdict: the nearest tokens and ranks with another verdict.
   sentence() {
     const { seqs, ranks } = this.axes(3);
-    const here = this.known({});
-    if (!here?.name) {
+    const current = this.known({});
+    if (!current?.name) {
       return "";
     }
-    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : said.pay === "alone" ? `only ${said.name} runs` : "it is too close to call");
+    const name = (result) => (result.pay === "pays" ? "overlap pays" : result.pay === "loses" ? `${result.base} wins` : result.pay === "alone" ? `only ${result.name} runs` : "it is too close to call");
     const nearest = (values, key, words) => {
       const chosen = Number(setting(key));
-      const saidAt = (one) => this.known({ [key]: String(one) });
+      const resultAt = (value) => this.known({ [key]: String(value) });
       const find = (side) => {
-        const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
-        const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
-        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", then the opposite
+        const differing = side.filter((value) => resultAt(value)?.name && resultAt(value).pay !== current.pay);
+        const clear = differing.find((value) => resultAt(value).pay !== resultAt(differing[0]).pay);
+        return [...differing.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", then the opposite
       };
-      const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
-      return sides.flatMap(find).map((one) => [`at ${words(one)}`, name(saidAt(one))]);
+      const sides = [[...values].reverse().filter((value) => value < chosen), values.filter((value) => value > chosen)];
+      return sides.flatMap(find).map((value) => [`at ${words(value)}`, name(resultAt(value))]);
     };
     const rates = this.rates()
-      .map((cell) => ({ cell, said: this.known(cell) }))
-      .filter(({ said }) => said?.name && said.pay !== here.pay)
-      .map(({ cell, said }) => {
+      .map((cell) => ({ cell, result: this.known(cell) }))
+      .filter(({ result }) => result?.name && result.pay !== current.pay)
+      .map(({ cell, result }) => {
         const [[key, rate]] = Object.entries(cell);
         const times = sizeOf(rate) < sizeOf(setting(key)) ? "half" : "twice";
-        return [`with ${key === "link_bandwidth" ? "links" : "a network"} ${times} as fast`, name(said)];
+        return [`with ${key === "link_bandwidth" ? "links" : "a network"} ${times} as fast`, name(result)];
       });
     const changes = [
-      ...nearest(seqs, "seq", (one) => `${count(one)} tokens`),
-      ...nearest(ranks, "ranks", (one) => `${one} ranks`),
+      ...nearest(seqs, "seq", (value) => `${count(value)} tokens`),
+      ...nearest(ranks, "ranks", (value) => `${value} ranks`),
       ...rates,
     ];
-    const ran = (values, key) => values.filter((one) => this.known({ [key]: String(one) })?.name);
+    const ran = (values, key) => values.filter((value) => this.known({ [key]: String(value) })?.name);
     const along = (values, words, noun) => (values.length < 2 ? [] : [`from ${words(values[0])} to ${words(values.at(-1))} ${noun}`]);
     const rated =
       this.rates().filter((cell) => this.known(cell)?.name).length === this.rates().length && this.rates().length > 0;
-    const same = [
+    const extents = [
       ...along(ran(seqs, "seq"), count, "tokens"),
       ...along(ran(ranks, "ranks"), String, "ranks"),
       ...(rated ? ["with links half and twice as fast"] : []),
     ];
     // Combines places with the same outcome: "at 2 ranks and with links twice as fast it is too close to call".
     const outcomes = [...new Set(changes.map(([, outcome]) => outcome))];
-    const said = outcomes.map((outcome) => `${listed(changes.filter(([, one]) => one === outcome).map(([at]) => at))} ${outcome}`);
+    const sentences = outcomes.map((outcome) => `${listed(changes.filter(([, result]) => result === outcome).map(([at]) => at))} ${outcome}`);
     return changes.length > 0
-      ? `What would change it: ${said.join("; ")}.`
-      : same.length > 0
-        ? `This holds ${listed(same)}: ${name(here)}.`
+      ? `What would change it: ${sentences.join("; ")}.`
+      : extents.length > 0
+        ? `This holds ${listed(extents)}: ${name(current)}.`
         : "";
   }
 }
@@ -298,9 +299,9 @@ const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-/// Like other cells, but with the recommended implementation, if it is not clearly slower than serial.
-function havingCell({ have, times, sureness, pay }) {
-  const surely = sureness === null ? "" : `, ${sure(sureness)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
+/// Returns a cell that names the recommended implementation, or serial if that is clearly faster.
+function recommendationCell({ have, times, certainty, pay }) {
+  const surely = certainty === null ? "" : `, ${sure(certainty)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
   return {
     name: pay === "loses" ? "serial" : have.strategy,
@@ -314,15 +315,15 @@ function havingCell({ have, times, sureness, pay }) {
   };
 }
 
-/// `ideal`: implementations were requested, and none runs there.
+/// Returns the contents of a cell. `ideal` is true if implementations were requested and none was simulated.
 function cellOf(rows, settings = {}) {
   const best = fastestOf(rows);
   if (!best) {
     return { error: rows.find((row) => row.reason)?.reason ?? "no schedule runs" };
   }
-  const having = havingOf(rows);
-  if (having) {
-    return havingCell(having);
+  const recommendation = recommendationOf(rows);
+  if (recommendation) {
+    return recommendationCell(recommendation);
   }
   const verdicts = verdictsOf(rows);
   const serial = baselineOf(rows);

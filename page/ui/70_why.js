@@ -31,28 +31,28 @@ class Why {
   /// Compares the winner with serial, unless the user has chosen.
   show(rows) {
     const order = shownOrder(rows).filter((i) => ran(rows[i]));
-    const able = order.map((i) => idOf(rows[i]));
+    const ids = order.map((i) => idOf(rows[i]));
     this.names = new Map(order.map((i) => [idOf(rows[i]), shortLabel(rows[i], rows)]));
-    this.place.parentElement.hidden = able.length < 2 || live.whole; // Whole models have no ops to compare.
-    if (able.length < 2 || live.whole) {
+    this.place.parentElement.hidden = ids.length < 2 || live.whole; // Whole models have no ops to compare.
+    if (ids.length < 2 || live.whole) {
       return;
     }
-    const fastest = havingOf(rows)?.have ?? fastestOf(rows);
+    const fastest = recommendationOf(rows)?.have ?? fastestOf(rows);
     const best = fastest && idOf(fastest);
     const [a, b] = (state.view.compare ?? "").split(",");
-    const first = able.includes(a) ? a : best;
+    const first = ids.includes(a) ? a : best;
     const second =
-      able.includes(b) && b !== first
+      ids.includes(b) && b !== first
         ? b
-        : first === "serial" || !able.includes("serial")
-          ? (able.find((one) => one !== first && one !== "fused_kernel") ?? able.find((one) => one !== first))
+        : first === "serial" || !ids.includes("serial")
+          ? (ids.find((id) => id !== first && id !== "fused_kernel") ?? ids.find((id) => id !== first))
           : "serial";
     for (const [select, value] of [
       [this.first, first],
       [this.second, second],
     ]) {
-      if ([...select.options].map((one) => one.value + one.text).join() !== able.map((one) => one + this.names.get(one)).join()) {
-        select.replaceChildren(...able.map((one) => element("option", { value: one }, this.names.get(one))));
+      if ([...select.options].map((option) => option.value + option.text).join() !== ids.map((id) => id + this.names.get(id)).join()) {
+        select.replaceChildren(...ids.map((id) => element("option", { value: id }, this.names.get(id))));
       }
       select.value = value;
     }
@@ -71,9 +71,9 @@ class Why {
       return;
     }
     try {
-      const [one, two] = await Promise.all([live.why(a), live.why(b)]);
+      const [first, second] = await Promise.all([live.why(a), live.why(b)]);
       if (asking === this.asking) {
-        this.draw(one, two, this.names.get(a) ?? a, this.names.get(b) ?? b);
+        this.draw(first, second, this.names.get(a) ?? a, this.names.get(b) ?? b);
       }
     } catch (error) {
       if (asking === this.asking && !error.ended) {
@@ -83,15 +83,15 @@ class Why {
     this.out.classList.remove("stale-part");
   }
 
-  draw(one, two, a, b) {
-    const [x, y] = [one.result, two.result];
+  draw(first, second, a, b) {
+    const [x, y] = [first.result, second.result];
     const unit = timeUnit(Math.max(x.makespan_us, y.makespan_us));
     const differences = WHY_PARTS.map(([name, words]) => [name, words, x[`${name}_us`] - y[`${name}_us`]]);
     this.out.replaceChildren(
       element("p", { class: "lead" }, whySentence(x, y, a, b, differences, unit)),
       diffBars(differences, x.makespan_us - y.makespan_us, unit),
-      scrollRegion(`Ops of ${a} and ${b}`, opTable(one, two, a, b, unit)),
-      holdsOf(one, a),
+      scrollRegion(`Ops of ${a} and ${b}`, opTable(first, second, a, b, unit)),
+      holdsOf(first, a),
     );
   }
 }
@@ -101,23 +101,23 @@ function whySentence(x, y, a, b, differences, unit) {
   const amount = (us) => unit.text(Math.abs(us));
   const helps = differences
     .filter(([, , us]) => Math.sign(us) === Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap))
-    .sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
+    .sort((p, q) => Math.abs(q[2]) - Math.abs(p[2]));
   const costs = differences.filter(([, , us]) => us !== 0 && Math.sign(us) !== Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap));
-  const one = ([name, , us]) => `${amount(us)} ${us < 0 ? "less" : "more"} ${name}`;
+  const inWords = ([name, , us]) => `${amount(us)} ${us < 0 ? "less" : "more"} ${name}`;
   const lead =
     gap === 0
       ? `${a} and ${b} take the same time`
       : `${a} takes ${amount(gap)} ${gap < 0 ? "less" : "more"} than ${b} (${percent(Math.abs(gap) / y.makespan_us)})`;
-  return `${lead}${helps.length > 0 ? `: ${listed(helps.map(one))}` : ""}${costs.length > 0 ? `, set against ${listed(costs.map(one))}` : ""}.`;
+  return `${lead}${helps.length > 0 ? `: ${listed(helps.map(inWords))}` : ""}${costs.length > 0 ? `, offset by ${listed(costs.map(inWords))}` : ""}.`;
 }
 
 /// Draws less time in green, to the left, and more time in orange, to the right.
 function diffBars(differences, total, unit) {
-  const most = Math.max(...differences.map(([, , us]) => Math.abs(us)), Math.abs(total), 1e-9);
+  const largest = Math.max(...differences.map(([, , us]) => Math.abs(us)), Math.abs(total), 1e-9);
   const lines = [...differences, ["time", "all of it", total]].flatMap(([name, words, us]) => {
     const bar = element("i", { class: us < 0 ? "less" : "more" });
-    bar.style.width = `${(Math.abs(us) / most) * 49}%`;
-    bar.style.left = us < 0 ? `${50 - (Math.abs(us) / most) * 49}%` : "50%";
+    bar.style.width = `${(Math.abs(us) / largest) * 49}%`;
+    bar.style.left = us < 0 ? `${50 - (Math.abs(us) / largest) * 49}%` : "50%";
     return [
       element("span", { title: words }, name === "time" ? element("b", {}, "time") : name),
       element("span", { class: "rod", "aria-hidden": "true" }, bar, element("b")),
@@ -128,12 +128,12 @@ function diffBars(differences, total, unit) {
 }
 
 /// Lists the ops of both schedules, with ops of the same shape on one line.
-function opTable(one, two, a, b, unit) {
+function opTable(first, second, a, b, unit) {
   const kinds = ["essential", "communication", "local"];
   const lines = new Map();
   [
-    [one, 0],
-    [two, 1],
+    [first, 0],
+    [second, 1],
   ].forEach(([why, side]) =>
     why.ops.forEach((op) => {
       const key = `${op.kind} ${op.shape}`;
@@ -143,13 +143,13 @@ function opTable(one, two, a, b, unit) {
       lines.set(key, line);
     }),
   );
-  const said = (side) =>
+  const cells = (side) =>
     side ? [element("span", { class: "each" }, `${side.count} \u00d7 ${unit.digits(side.us / side.count)} = `), unit.digits(side.us)] : ["\u2013"];
   const weight = (line) => Math.max(...line.sides.map((side) => side?.us ?? 0));
   const body = kinds.flatMap((kind) => {
-    const own = [...lines.values()].filter((line) => line.kind === kind).sort((x, y) => weight(y) - weight(x));
-    const sum = (side) => own.reduce((all, line) => all + (line.sides[side]?.us ?? 0), 0);
-    return own.length === 0
+    const kindLines = [...lines.values()].filter((line) => line.kind === kind).sort((x, y) => weight(y) - weight(x));
+    const sum = (side) => kindLines.reduce((all, line) => all + (line.sides[side]?.us ?? 0), 0);
+    return kindLines.length === 0
       ? []
       : [
           element(
@@ -160,15 +160,15 @@ function opTable(one, two, a, b, unit) {
             element("td", {}, unit.digits(sum(1))),
             element("td"),
           ),
-          ...own
+          ...kindLines
             .slice(0, 12)
             .map((line) =>
               element(
                 "tr",
                 {},
                 element("th", { scope: "row" }, line.shape),
-                element("td", {}, ...said(line.sides[0])),
-                element("td", {}, ...said(line.sides[1])),
+                element("td", {}, ...cells(line.sides[0])),
+                element("td", {}, ...cells(line.sides[1])),
                 element("td", { class: "words" }, line.how.replace(/(\d) x (\d)/g, "$1 \u00d7 $2")),
               ),
             ),
@@ -185,7 +185,7 @@ function opTable(one, two, a, b, unit) {
 }
 
 /// Names a parameter, or the residual of a fit, inside a sentence.
-const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), residual of its fit$/, "what the fit of $1 leaves");
+const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), residual of its fit$/, "the residual of the fit of $1");
 
 /// Returns the largest uncertainties of the first schedule.
 function holdsOf(why, name) {
@@ -196,7 +196,7 @@ function holdsOf(why, name) {
         "tr",
         {},
         element("th", { scope: "row" }, holdName(hold.name)),
-        element("td", {}, hold.provenance ? (LEANINGS[hold.provenance] ?? hold.provenance) : "left by the fit"),
+        element("td", {}, hold.provenance ? (PROVENANCES[hold.provenance] ?? hold.provenance) : "residual of a fit"),
         element("td", {}, `\u00b1${percent(hold.standard_error)}`),
         element("td", {}, signedPercent(hold.effect)),
         element(
@@ -209,7 +209,7 @@ function holdsOf(why, name) {
   const head = element(
     "tr",
     {},
-    ...["Parameter", "Known from", "Error", "Time then", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)),
+    ...["Parameter", "Known from", "Error", "Time at +1\u03c3", "Time at +1%"].map((title) => element("th", { scope: "col" }, title)),
   );
   return element(
     "div",
@@ -231,8 +231,8 @@ function dependsSentence([hold], name) {
   }
   const parameter = holdName(hold.name);
   const known = hold.provenance
-    ? `${LEANINGS[hold.provenance] ?? hold.provenance}, \u00b1${percent(hold.standard_error)}`
-    : parameter.startsWith("what the fit")
+    ? `${PROVENANCES[hold.provenance] ?? hold.provenance}, \u00b1${percent(hold.standard_error)}`
+    : parameter.startsWith("the residual")
       ? `\u00b1${percent(hold.standard_error)}`
       : `known to \u00b1${percent(hold.standard_error)} after the fit`;
   const way = hold.effect < 0 ? "shortens" : "lengthens";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training run: GPUs, days and money. It has a worker of its own, which ends when the user cancels.
+// The training run: GPUs, days and money. It has a worker of its own, which is restarted when the user cancels.
 
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
-  ["gpus", "Kind of GPU", "as in h100; how many is what a plan finds"],
+  ["gpus", "Kind of GPU", "as in h100; the plan finds how many"],
   ["available", "GPUs available", "as in 1024; empty: 8,192, or one node without a network"],
   ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
@@ -15,8 +15,8 @@ const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
 /// Checks the form for input that a plan would refuse in the words of the command line; "" if the input is valid.
 function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
-  const both = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
-  const [number, kind] = both ? [both[1], both[2]] : [/^[\d,]+$/.exec(texts.gpus)?.[0], "h100"];
+  const match = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
+  const [number, kind] = match ? [match[1], match[2]] : [/^[\d,]+$/.exec(texts.gpus)?.[0], "h100"];
   if (missing.length === 0 && texts.deadline === "" && texts.budget === "") {
     return `${controlName("deadline")} and ${controlName("budget")} are both empty; write one, as in 90d or 2M`;
   }
@@ -34,12 +34,12 @@ class Plan {
     this.button = element("button", { type: "submit", class: "main", id: "plan-run" }, "Plan the run");
     this.cancel = element("button", { type: "button", hidden: true, id: "plan-cancel", onclick: () => this.stop("Cancelled.") }, "Cancel");
     this.progress = element("progress", { "aria-label": "Planning", hidden: true });
-    this.status = element("p", { class: "quiet", role: "status" }, "A plan tries thousands of layouts and takes some seconds.");
+    this.status = element("p", { class: "quiet", role: "status" }, "A plan tries thousands of layouts and takes a few seconds.");
     this.out = element("div");
     this.model = element(
       "select",
       { id: "plan-model" },
-      ...[...facts.start.models.map((one) => one.name)].map((one) => element("option", { value: one }, one)),
+      ...[...facts.start.models.map((model) => model.name)].map((name) => element("option", { value: name }, name)),
     );
     this.model.addEventListener("change", () => change({ model: this.model.value }));
     const form = element(
@@ -64,7 +64,7 @@ class Plan {
 
   field([key, name, words]) {
     const kinds = key === "gpus" ? [...facts.start.clusters, ...facts.start.hardware] : [];
-    const list = element("datalist", { id: "plan-kinds" }, ...kinds.map((one) => element("option", { value: one.name }, one.words)));
+    const list = element("datalist", { id: "plan-kinds" }, ...kinds.map((kind) => element("option", { value: kind.name }, kind.words)));
     const box = element("input", {
       type: "text",
       id: `plan-${key}`,
@@ -91,7 +91,7 @@ class Plan {
   show() {
     this.inputs.forEach((box, key) => (box.value = state.plan[key]));
     const now = setting("model");
-    if (![...this.model.options].some((one) => one.value === now)) {
+    if (![...this.model.options].some((option) => option.value === now)) {
       this.model.prepend(element("option", { value: now }, shownPath(now)));
     }
     this.model.value = now;
@@ -152,7 +152,7 @@ class Plan {
         ...run,
         kind: kind.name,
         isAnswer: plan.answer === k && kind.answer === i,
-        isFront: plan.pareto.some((one) => one.kind === k && one.run === i),
+        isFront: plan.pareto.some((place) => place.kind === k && place.run === i),
       })),
     );
     const best = runs.find((run) => run.isAnswer);
@@ -204,7 +204,7 @@ function chance(probability) {
 /// Returns the limits of a plan in words, or "".
 const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
 
-/// Returns a headline such as "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
+/// Returns a headline such as "256 h100, 92% sure to meet the deadline: 74.5 days, $1.28M."
 function planHeadline(best, plan, currency) {
   if (!best) {
     return /^No option meets the limits[^.]*\./.exec(plan.verdict ?? "")?.[0] ?? "No option meets the limits.";
@@ -218,9 +218,9 @@ function planHeadline(best, plan, currency) {
 /// Returns the engine's verdict, with the sites of each schedule named.
 function planVerdict(plan, text) {
   const sites = plan.kinds[plan.answer]?.sites ?? [];
-  const at = (name) => sites.filter((site) => site.strategy === name).map((site) => site.site.replaceAll("_", " "));
-  const counts = [...new Set(sites.map((site) => site.strategy))].map((name) => [name, at(name)]).sort((a, b) => b[1].length - a[1].length);
-  const words = counts.map(([name, own], i) => (i === 0 ? `${name} at ${own.length} of the ${sites.length} GEMMs that meet a collective` : `${name} at ${own.length} (${listed(own)})`));
+  const sitesOf = (name) => sites.filter((site) => site.strategy === name).map((site) => site.site.replaceAll("_", " "));
+  const counts = [...new Set(sites.map((site) => site.strategy))].map((name) => [name, sitesOf(name)]).sort((a, b) => b[1].length - a[1].length);
+  const words = counts.map(([name, places], i) => (i === 0 ? `${name} at ${places.length} of the ${sites.length} GEMMs that meet a collective` : `${name} at ${places.length} (${listed(places)})`));
   const counted = / with \S+ at \d+ of \d+ sites(?:, \S+ at \d+)*/;
   const verdict = (plan.verdict || text).replace(counted, () => ` with ${listed(words)}`).replace(" at every site", " at every GEMM that meets a collective");
   return inTerms(verdict).replace(/(\d) %/g, "$1%");
@@ -228,12 +228,11 @@ function planVerdict(plan, text) {
 
 /// Returns the verdict without the facts of headline and tiles: days, cost and the chance.
 function planReasons(verdict) {
-  const said = verdict
+  return verdict
     .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)(?= with)/, "Layout: $1,")
     .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)/, "Layout: $1")
     .replace(/: [\d.,]+ days \([^)]*\), \S+ \([^)]*\), (\S+) (?:a|per) million tokens\./, ", for $1 per million tokens.")
     .replace(/ The chance of meeting [^;.]* is [^;]*; (\S)/, (_, first) => ` ${first.toUpperCase()}`);
-  return said;
 }
 
 /// Returns a refusal in the words of the form, whose list has the known kinds.
@@ -242,7 +241,7 @@ const planRefusal = (sentence) =>
 
 /// States what is simulated, and which losses are included.
 function countedSentences(best, { asked }) {
-  const ideal = "Simulated with ideal kernels: what implementations lose is not counted.";
+  const ideal = "Simulated with ideal kernels: the losses of implementations are not included.";
   const tokens = asked.batch * asked.seq;
   const together = tokens % 2 ** 20 === 0 ? `${tokens / 2 ** 20}M` : grouped(tokens);
   const step = `A step takes ${grouped(asked.batch)} sequences of ${count(asked.seq)} tokens (the global batch, ${together} tokens), in ${asked.dtype}.`;
@@ -250,17 +249,17 @@ function countedSentences(best, { asked }) {
   const failures = best && fails ? `about ${Number(best.failures.toPrecision(2))} failures of GPUs (each a restart of ${grouped(asked.restart_s)}${NARROW}s, and the work since the last checkpoint again)` : "";
   const saves = best && asked.checkpoint_s > 0 && best.checkpoint_every_s ? `a checkpoint of ${grouped(asked.checkpoint_s)}${NARROW}s every ${grouped(Math.round(best.checkpoint_every_s / 60))} minutes` : "";
   const counted = [failures, saves].filter(Boolean);
-  const lost = counted.length > 0 ? `Days and cost count ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are counted." : "";
+  const lost = counted.length > 0 ? `Days and cost include ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are included." : "";
   return [`${ideal} ${step}`, lost].filter(Boolean);
 }
 
-const SURE = 0.95; // chance of meeting the deadline
+const SURE = 0.95; // an option with a smaller chance of meeting the limits is risky
 
-/// Returns the cheapest option that meets the deadline more surely than a risky one. If only money is limited, returns
-/// the shortest.
+/// Returns the cheapest option that is not risky, or with `shortest` the shortest; null if `best` is not risky itself, or
+/// if every option is.
 function surerThan(best, runs, shortest) {
-  const by = (run) => (shortest ? run.days : run.cost).value;
-  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => by(a) - by(b))[0];
+  const objective = (run) => (shortest ? run.days : run.cost).value;
+  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => objective(a) - objective(b))[0];
   return best.confidence < SURE && surer ? surer : null;
 }
 
@@ -291,28 +290,28 @@ function planTiles(best, plan, currency) {
     );
   const limits = limitsOf(plan.asked);
   const { deadline_days: deadline, budget } = plan.asked;
-  const most = [deadline && `${Number(deadline.toFixed(1))} days`, budget && money(budget, currency)].filter(Boolean);
-  const between = (one, text) => `90% between ${text(one.low)} and ${text(one.high)}`;
+  const limitTexts = [deadline && `${Number(deadline.toFixed(1))} days`, budget && money(budget, currency)].filter(Boolean);
+  const between = (interval, text) => `90% between ${text(interval.low)} and ${text(interval.high)}`;
   return element(
     "dl",
     { class: "tiles" },
     tile(
       "Days",
       best.days.value.toFixed(1),
-      between(best.days, (one) => one.toFixed(1)),
+      between(best.days, (value) => value.toFixed(1)),
     ),
     tile(
       "Cost",
       money(best.cost.value, currency),
-      between(best.cost, (one) => money(one, currency)),
+      between(best.cost, (value) => money(value, currency)),
     ),
     ...(limits
-      ? [tile(`Meets ${limits}`, chance(best.confidence), `chance of at most ${most.join(" and ")}`)]
+      ? [tile(`Meets ${limits}`, chance(best.confidence), `chance of at most ${limitTexts.join(" and ")}`)]
       : []),
     tile(
       "MFU",
       percent(best.mfu.value),
-      between(best.mfu, (one) => percent(one)),
+      between(best.mfu, (value) => percent(value)),
     ),
     tile("Memory", `${best.memory_gb.toFixed(1)}${NARROW}GB`, "of the fullest GPU"),
     tile("Layout", layoutText(best.layout), `step ${best.step_s.value.toFixed(2)}${NARROW}s`, "tile long"),
@@ -331,8 +330,8 @@ function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink its words.
   const { deadline_days: deadline, budget } = plan.asked;
   const range = (of, limit) => {
-    const all = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])];
-    return [Math.min(...all) / 1.08, Math.max(...all) * 1.08];
+    const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])];
+    return [Math.min(...values) / 1.08, Math.max(...values) * 1.08];
   };
   const [d0, d1] = range((run) => run.days, deadline);
   const [c0, c1] = range((run) => run.cost, budget);
@@ -340,8 +339,8 @@ function planChart(runs, plan, currency) {
   const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
   const steps = (from, to) =>
     (to / from < 8 ? TICKS : [1, 2, 5])
-      .flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3)))
-      .filter((one) => one > from && one < to)
+      .flatMap((factor) => Array.from({ length: 14 }, (_, i) => factor * 10 ** (i - 3)))
+      .filter((value) => value > from && value < to)
       .sort((a, b) => a - b);
   const svg = drawing("svg", {
     class: "chart",
@@ -352,11 +351,11 @@ function planChart(runs, plan, currency) {
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
   let last = -Infinity;
-  const roomy = (at) => at - last >= 34 && ((last = at), true); // room for a label next to the previous one
+  const hasSpace = (at) => at - last >= 34 && ((last = at), true); // There is space for a label next to the previous one.
   steps(d0, d1).forEach((days) =>
     svg.append(
       line(x(days), 16, x(days), high - bottom, "rule"),
-      roomy(x(days)) ? label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))) : "",
+      hasSpace(x(days)) ? label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))) : "",
     ),
   );
   steps(c0, c1).forEach((cost) =>
@@ -409,7 +408,7 @@ function planTable(runs, currency) {
   const head = element(
     "tr",
     {},
-    ...["GPUs", "Kind", "Days", "Cost", "Days, 90% between", "Layout", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)),
+    ...["GPUs", "Kind", "Days", "Cost", "Days, 90% between", "Layout", "MFU", "Memory"].map((title) => element("th", { scope: "col" }, title)),
   );
   const isBeaten = (run) => !run.isAnswer && !run.isFront;
   const beaten = runs.filter(isBeaten).length;
@@ -427,16 +426,16 @@ function planTable(runs, currency) {
       element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`),
     ),
   );
-  const all = element("button", { type: "button", hidden: beaten === 0 }, `Show all ${runs.length}`);
-  all.addEventListener("click", () => {
+  const showAll = element("button", { type: "button", hidden: beaten === 0 }, `Show all ${runs.length}`);
+  showAll.addEventListener("click", () => {
     body.forEach((row) => (row.hidden = false));
-    all.parentElement.hidden = true;
+    showAll.parentElement.hidden = true;
   });
   return element(
     "div",
     {},
     scrollRegion("Every number of GPUs", element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))),
-    element("p", { class: "note", hidden: beaten === 0 }, "Left out: numbers that another one beats in both days and cost. ", all),
+    element("p", { class: "note", hidden: beaten === 0 }, "Not shown: numbers of GPUs that another number beats in both days and cost. ", showAll),
   );
 }
 
@@ -444,30 +443,30 @@ function planTable(runs, currency) {
 const changeText = ({ change }) => change.replace(/(\d) %/g, "$1%").replace(/(^| )-(?=\d)/g, `$1${MINUS}`).replace(/\bx(?=\d)/g, "\u00d7");
 
 function whatIfTable(plan, currency) {
-  const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((one) => element("th", { scope: "col" }, one)));
+  const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((title) => element("th", { scope: "col" }, title)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
   // The neighbouring halves and doubles suffice.
   const isBetween = ({ change }) => /^(links|network) x(0\.75|1\.5|3)$/.test(change);
-  const isSame = (one) =>
-    Number.parseFloat(percent(Math.abs(one.days_share))) === 0 && cost !== undefined && money(one.cost.value, currency) === money(cost, currency);
-  const changes = plan.what_if.filter((one) => !isBetween(one));
-  const same = changes.filter(isSame);
-  const body = changes.filter((one) => !isSame(one)).map((one) =>
+  const isSame = (whatIf) =>
+    Number.parseFloat(percent(Math.abs(whatIf.days_share))) === 0 && cost !== undefined && money(whatIf.cost.value, currency) === money(cost, currency);
+  const changes = plan.what_if.filter((whatIf) => !isBetween(whatIf));
+  const unchanged = changes.filter(isSame);
+  const body = changes.filter((whatIf) => !isSame(whatIf)).map((whatIf) =>
     element(
       "tr",
       {},
-      element("th", { scope: "row" }, changeText(one)),
-      element("td", {}, one.days.value.toFixed(1)),
-      element("td", {}, money(one.cost.value, currency)),
-      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
+      element("th", { scope: "row" }, changeText(whatIf)),
+      element("td", {}, whatIf.days.value.toFixed(1)),
+      element("td", {}, money(whatIf.cost.value, currency)),
+      element("td", {}, Number.parseFloat(percent(Math.abs(whatIf.days_share))) === 0 ? "\u2013" : signedPercent(whatIf.days_share)),
     ),
   );
-  const none = `Without effect on days and cost: ${same.map(changeText).join("; ")}.`;
+  const none = `Without effect on days and cost: ${unchanged.map(changeText).join("; ")}.`;
   return element(
     "div",
     {},
     body.length > 0 ? scrollRegion("What if", element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))) : null,
-    same.length > 0 ? element("p", { class: "note same" }, none) : null,
+    unchanged.length > 0 ? element("p", { class: "note same" }, none) : null,
   );
 }

@@ -42,14 +42,14 @@ const GUIDE = [
     show: "serial,sliced,commfuse",
     seq: "256",
     text: ({ serial, commfuse }) =>
-      `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
+      `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the Tokens slider to see from where on overlap pays.`,
   },
   {
     name: "Kernels you can get",
     seq: "8192",
     as: "all",
     text: ({ serial, have, ideal, unit }) =>
-      `Those were ideal kernels. Real ones have barriers, slower GEMMs and slower transfers: ${have.strategy} takes ${unit.text(timeOf(have))}, which is ${againstSerial(have, serial)} (${unit.text(timeOf(serial))}). The fastest ideal kernels, ${ideal.strategy}, would take ${unit.text(timeOf(ideal))}. Choose implementations beside the GPU.`,
+      `Those were ideal kernels. Real ones have barriers, slower GEMMs and slower transfers: ${have.strategy} takes ${unit.text(timeOf(have))}, which is ${againstSerial(have, serial)} (${unit.text(timeOf(serial))}). The fastest ideal kernels, ${ideal.strategy}, would take ${unit.text(timeOf(ideal))}. Choose implementations next to the GPU.`,
   },
 ];
 
@@ -125,7 +125,7 @@ class Guide {
     this.close.textContent = step > 0 && this.before && !this.moved() ? "Back to where you were" : "Close";
   }
 
-  /// Called when the user has changed a setting of the step.
+  /// Returns true if the user has changed a setting of the step.
   moved() {
     return Object.entries(guidePoint(this.step)).some(([key, text]) => setting(key) !== text);
   }
@@ -135,17 +135,17 @@ class Guide {
     if (this.step === 0) {
       return;
     }
-    const found = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
+    const stepRows = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
     if (GUIDE[this.step - 1].as) {
-      Object.assign(found, { have: havingOf(rows)?.have, ideal: fastestIdeal(rows) });
+      Object.assign(stepRows, { have: recommendationOf(rows)?.have, ideal: fastestIdeal(rows) });
     }
-    const whole = Object.values(found).every((row) => row?.makespan_us !== undefined);
-    const unit = whole && timeUnit(Math.max(...Object.values(found).map(timeOf)));
+    const whole = Object.values(stepRows).every((row) => row?.makespan_us !== undefined);
+    const unit = whole && timeUnit(Math.max(...Object.values(stepRows).map(timeOf)));
     this.show();
     this.text.textContent = this.moved()
-      ? "This is a point of your own. Choose a step to go on with the first minute."
+      ? "You have changed this point. Choose a step to continue the first minute."
       : whole
-        ? GUIDE[this.step - 1].text({ ...found, unit })
+        ? GUIDE[this.step - 1].text({ ...stepRows, unit })
         : "";
   }
 }

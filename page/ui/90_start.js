@@ -36,7 +36,7 @@ const live = {
     this.again = false;
     const begun = performance.now();
     this.slow = setTimeout(() => this.wait(), 600);
-    const settings = asked();
+    const settings = engineSettings();
     Promise.all([this.main.ask({ ask: "point", settings, timelines: true }), this.built]).then(
       ([answer]) => this.take(answer, settings, performance.now() - begun),
       (error) => this.refused(error, settings),
@@ -97,13 +97,14 @@ const live = {
     this.done();
   },
 
-  /// A point that takes a long time can be cancelled.
+  /// Shows a button that cancels the current request.
   wait() {
     const button = element("button", { type: "button", onclick: () => this.main.restart("cancelled") }, "Cancel");
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
-  /// keys: settings that cannot be read.
+  /// Shows why there is no answer, with buttons that remedy it; hides this if the text is empty. `keys` are settings
+  /// that cannot be read.
   problem(text, keys = []) {
     $("problem").hidden = !text;
     $("problem").textContent = text;
@@ -144,17 +145,17 @@ const live = {
     showControls();
   },
 
-  /// Returns the answer of `why` for a schedule or an implementation, by its id, at the point on the screen. Asked only
-  /// once.
+  /// Returns the answer of `why` for a schedule or an implementation, by its id, at the point on the screen. Requests
+  /// each answer only once.
   why(id) {
     const key = `${id} ${JSON.stringify(this.settings)}`;
     const which = id.startsWith(AS) ? { implementation: id.slice(AS.length) } : { strategy: id };
     if (!this.whys.has(key)) {
       this.whys.size > 40 && this.whys.clear();
       this.side ??= new Simulator();
-      const said = this.side.ask({ ask: "why", settings: this.settings, ...which }).then((answer) => JSON.parse(answer.json));
-      said.catch(() => this.whys.delete(key));
-      this.whys.set(key, said);
+      const explanation = this.side.ask({ ask: "why", settings: this.settings, ...which }).then((answer) => JSON.parse(answer.json));
+      explanation.catch(() => this.whys.delete(key));
+      this.whys.set(key, explanation);
     }
     return this.whys.get(key);
   },
@@ -163,16 +164,16 @@ const live = {
     if (this.whole) {
       return "";
     }
-    const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
+    const hasJitter = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
     const shared = withImplementations(this.rows)
-      ? "Most of \u00b1 is shared by all ideal schedules, so a difference between two of them is surer than a time. An implementation has an error of its own besides. "
+      ? "Most of \u00b1 is shared by all ideal schedules, so a difference between two of them is surer than a time. An implementation also has an error of its own. "
       : "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
-    if (own) {
+    if (hasJitter) {
       return `${shared}p99: 99% of runs under the chosen jitter are no slower.`;
     }
     return shared + (this.p99.size > 0
       ? `p99: 99% of runs under usual jitter are no slower (${JITTER.samples} runs, all schedules with the same draws).`
-      : "p99 under jitter follows once you rest.");
+      : "p99 under jitter follows once the settings stay unchanged.");
   },
 
   /// Computes jitter, map and comparison of the point on the screen.
@@ -204,7 +205,7 @@ const live = {
     }
   },
 
-  /// Replaces parts that take a long time: says why they are missing, next to the button that computes them.
+  /// Replaces parts that take a long time with the reason why they are missing and a button that computes them.
   later(sentence) {
     const seconds = Math.ceil((page.answerMs / 1000) * 40); // about this many points
     const { turn } = this;
@@ -225,15 +226,15 @@ const live = {
     const { rows } = this;
     if (!wanted) {
       put("jitter-note", "");
-      parts.map.place.replaceChildren(this.later("This point takes long, so the map waits for you."));
-      parts.why.out.replaceChildren(this.later("This point takes long, so the comparison waits for you."));
+      parts.map.place.replaceChildren(this.later("This point takes a long time, so the map is computed only when you ask for it."));
+      parts.why.out.replaceChildren(this.later("This point takes a long time, so the comparison is computed only when you ask for it."));
       parts.why.out.classList.remove("stale-part");
       await parts.map.look(this.side, isStale);
       return;
     }
     await parts.map.look(this.side, isStale);
     if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
-      await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then(
+      await this.side.ask({ ask: "point", settings: engineSettings(JITTER), timelines: false }).then(
         (answer) => {
           if (!isStale()) {
             this.p99 = p99Of(JSON.parse(answer.json));
@@ -295,12 +296,12 @@ function remediesOf(sentence) {
     ["ranks", /choose ranks (?:up to |that divide [^:]*: )([\d, ]+)$/],
     ["dtype", /choose one of ([\w, ]+)$/],
   ];
-  const found = rules.map(([key, rule]) => [key, rule.exec(sentence)?.[1]]).find(([, texts]) => texts);
-  if (!found) {
+  const match = rules.map(([key, rule]) => [key, rule.exec(sentence)?.[1]]).find(([, texts]) => texts);
+  if (!match) {
     return [];
   }
-  const [key, texts] = found;
-  const able = texts
+  const [key, texts] = match;
+  const choices = texts
     .split(/, | or /)
     .filter((text) => key !== "ranks" || Number(text) > 1)
     .slice(0, 6);
@@ -308,7 +309,7 @@ function remediesOf(sentence) {
     element(
       "span",
       { class: "buttons" },
-      ...able.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)),
+      ...choices.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)),
     ),
   ];
 }
@@ -316,7 +317,7 @@ function remediesOf(sentence) {
 const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [idOf(row), row.p99_us]));
 
 /// Returns the engine's labels of timelines, with options; a row's name if it has none.
-const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? shortLabel(row, rows));
+const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((timeline) => timeline.row === i)?.label ?? shortLabel(row, rows));
 
 /// Returns the ids on the axis: the chosen ones, if any of them exists; null for all.
 function shownIds(rows) {
@@ -361,9 +362,9 @@ function chipOf(row, rows) {
 function toggle(id) {
   const ids = shownOrder(live.rows).map((i) => idOf(live.rows[i]));
   const shown = shownIds(live.rows) ?? ids;
-  const next = ids.filter((one) => shown.includes(one) !== (one === id));
+  const next = ids.filter((other) => shown.includes(other) !== (other === id));
   const usual = withImplementations(live.rows) ? usualIds(live.rows) : ids;
-  if (next.length === 0 || (next.length === usual.length && next.every((one) => usual.includes(one)))) {
+  if (next.length === 0 || (next.length === usual.length && next.every((other) => usual.includes(other)))) {
     delete state.view.show;
   } else {
     state.view.show = next.join(",");
@@ -423,25 +424,25 @@ function startTabs() {
   }
 }
 
-/// Takes the user's files: the engine reads them and says what they are, or what is wrong with them.
+/// Passes the user's files to the engine, and shows what they are, or what is wrong with them.
 async function takeFiles(files) {
   for (const file of files) {
     if (file.size > 4e6) {
-      say(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
+      showNotice(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
       continue;
     }
     const text = await file.text();
     if (/[\0\uFFFD]/.test(text)) {
-      say(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
+      showNotice(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
       continue;
     }
     try {
       const { key, value } = await live.main.file(file.name, text);
       change({ [key]: value });
       parts.plan?.show();
-      say(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
+      showNotice(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
     } catch (error) {
-      say(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
+      showNotice(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
     }
   }
 }
@@ -468,8 +469,8 @@ function readLocation() {
   knownHash = location.hash;
   return readHash(knownHash);
 }
-function showLocation(told) {
-  say(told);
+function showLocation(notice) {
+  showNotice(notice);
   showControls();
   parts.guide.show();
   showTab();
@@ -486,9 +487,9 @@ function askFirst() {
   const start = JSON.parse(blockText("start")); // the engine's answer when the page was built
   facts.start = start;
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
-  const told = readLocation();
+  const notice = readLocation();
   live.ask();
-  return { start, told };
+  return { start, notice };
 }
 
 /// Fills a list with terms and their meanings.
@@ -496,7 +497,7 @@ function describe(id, entries) {
   $(id).replaceChildren(...entries.map(([term, words]) => element("div", {}, element("dt", {}, term), element("dd", {}, words))));
 }
 
-function buildPage({ start, told }) {
+function buildPage({ start, notice }) {
   buildControls(start);
   parts.timelines = new Timelines($("timelines"));
   parts.results = new Results();
@@ -513,7 +514,7 @@ function buildPage({ start, told }) {
     event.preventDefault(); // The fragment belongs to the state of the page.
     $("verdict").focus();
   });
-  showLocation(told);
+  showLocation(notice);
   startDrops();
   addEventListener("hashchange", () => {
     if (location.hash !== knownHash) {

@@ -90,10 +90,10 @@ async function answer(question) {
   await brought;
   const { id } = question;
   try {
-    const said = askEngine(question);
-    self.postMessage(typeof said.error === "string" ? { id, error: said.error } : { id, answer: said.answer ?? said });
+    const reply = askEngine(question);
+    self.postMessage(typeof reply.error === "string" ? { id, error: reply.error } : { id, answer: reply.answer ?? reply });
   } catch (error) {
-    self.postMessage({ id, ended: true, error: complaints.join(" ") || (error.message ?? "an exception that it does not explain") });
+    self.postMessage({ id, ended: true, error: complaints.join(" ") || (error.message ?? "an exception without a message") });
   }
 }
 

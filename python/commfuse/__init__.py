@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast tensor-parallel layers of language models run when communication hides under computation.
+"""Predicts how fast tensor-parallel layers of language models run when communication overlaps computation.
 
 The functions are the commands of commfuse-sim: run, sweep, tune, plan, score, calibrate, expect. Keyword arguments are
-the flags' names with '_' for '-', values are those of the flags (also as numbers and lists), and errors are the
-sentences of the program. Experimental in 0.2: names may still change.
+the flags' names with '_' for '-', values are those of the flags (also as numbers and lists), and errors have the
+program's messages. Experimental in 0.2: names may still change.
 
     import commfuse
     result = commfuse.run(model="llama-3.1-70b", hardware="h100-sxm", axis={"seq": "4K..64K"})

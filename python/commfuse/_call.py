@@ -17,7 +17,7 @@ from ._result import CommfuseWarning, Result
 @functools.cache
 def keywords_of(name):
     """Returns the keywords of a command by flag, such as "--seq"."""
-    return {flag: one for one in _engine.command(name).keywords for flag in one.flags}
+    return {flag: entry for entry in _engine.command(name).keywords for flag in entry.flags}
 
 
 def argument_name(flag):
@@ -33,7 +33,7 @@ def text_of(value):
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        raise TypeError(f"a value cannot be a {type(value).__name__}; write a text, a number or a list of them")
+        raise TypeError(f"a value cannot be a {type(value).__name__}; write a string, a number or a list of these")
     if isinstance(value, Iterable):
         return ",".join(text_of(part) for part in value)
     if isinstance(value, float) and value.is_integer():
@@ -101,24 +101,24 @@ def documentation(name):
     command = _engine.command(name)
     lines = [command.doc + ".", "", f"As `commfuse-sim {name}`; returns a Result.", ""]
     group = None
-    for one in sorted(command.keywords, key=lambda one: not one.by_place):
-        heading = "Positional" if one.by_place else "Keywords" if one.group == "Options" else one.group
+    for entry in sorted(command.keywords, key=lambda entry: not entry.by_place):
+        heading = "Positional" if entry.by_place else "Keywords" if entry.group == "Options" else entry.group
         if heading != group:
             group = heading
             lines += [heading + ":"]
-        names = ", ".join(argument_name(flag) for flag in one.flags)
-        preset = "=" + one.preset if one.preset else ""
-        lines += [f"  {names} ({one.value}{preset})" if one.value else f"  {names}", wrapped(one.doc, "      ")]
+        names = ", ".join(argument_name(flag) for flag in entry.flags)
+        preset = "=" + entry.preset if entry.preset else ""
+        lines += [f"  {names} ({entry.value}{preset})" if entry.value else f"  {names}", wrapped(entry.doc, "      ")]
     return "\n".join(lines + ["", command.footer])
 
 
 def signature_of(name):
     kinds = inspect.Parameter
     known = _engine.command(name).keywords
-    parameters = [kinds("arguments", kinds.VAR_POSITIONAL)] if any(one.by_place for one in known) else []
-    for one in known:
-        if not one.by_place:
-            parameters += [kinds(argument_name(flag), kinds.KEYWORD_ONLY, default=None) for flag in one.flags]
+    parameters = [kinds("arguments", kinds.VAR_POSITIONAL)] if any(entry.by_place for entry in known) else []
+    for entry in known:
+        if not entry.by_place:
+            parameters += [kinds(argument_name(flag), kinds.KEYWORD_ONLY, default=None) for flag in entry.flags]
     return inspect.Signature(parameters, return_annotation=Result)
 
 

@@ -209,7 +209,7 @@ class Result:
         """Return the codes of a column of texts, as a view of the simulator's memory, and the texts; -1: no text."""
         rows = self._rows()
         if isinstance(rows, _Records) or rows.column(name)[1] is None:
-            raise _engine.ConfigError(f"{name}: no column of texts with codes; use result[{name!r}]")
+            raise _engine.ConfigError(f"{name}: not a column of texts with codes; use result[{name!r}]")
         return rows.column(name)
 
     def frame(self) -> pandas.DataFrame:
@@ -229,7 +229,7 @@ class Result:
     # Figures.
 
     def figs(self) -> list[Figure]:
-        """Return all figures: for one point its breakdown and timeline, for a grid who wins where."""
+        """Return all figures: for one point its breakdown and timeline, for a grid the winner of each point."""
         return [] if self._answer is None else [Figure(name, svg) for name, svg in self._answer.figures()]
 
     def fig(self, name: str = "") -> Figure:

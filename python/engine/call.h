@@ -16,7 +16,7 @@ struct Called {
   int code = 0;          ///< Exit code of the command.
   std::string sentence;  ///< Error message; empty if there is an answer.
   std::string help;      ///< Text of --help, if it was requested.
-  std::string notes;     ///< Remarks beside the answer: whole lines.
+  std::string notes;     ///< Remarks in addition to the answer, as whole lines.
   bool has_answer = false;
   sim::Answer answer{};
 };

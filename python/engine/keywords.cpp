@@ -71,9 +71,9 @@ Command command_of(const std::string& name) {
     throw ConfigError(fmt::format("unknown command {}; {}", in_quotes(name), remedy_for(name, words, "commands")));
   }
   int status = exit_code::done;
-  sim::Terminal nobody(status);  // no command runs
+  sim::Terminal unused(status);  // no command runs
   CLI::App program("", std::string(program_name));
-  add_commands(program, nobody);
+  add_commands(program, unused);
   fill_verb(program, {std::string(program_name), name});
   CLI::App& verb = *program.get_subcommand(name);
   Command command{.doc = verb.get_description(), .footer = verb.get_footer()};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of a command as keyword arguments, taken from the same tree that parses them.
+// Flags of a command as keyword arguments, read from the program that also parses the command line.
 #pragma once
 
 #include <string>

@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> figures_of(const sim::Answer& a
   return figures;
 }
 
-/// Returns the values themselves, read-only. `owner` keeps them alive.
+/// Returns a read-only view of the values, without a copy. `owner` keeps them alive.
 template <class T>
 py::array view_of(const std::vector<T>& values, const py::dtype& type, const py::object& owner) {
   py::array view(type, {static_cast<py::ssize_t>(values.size())}, {static_cast<py::ssize_t>(sizeof(T))}, values.data(),
@@ -113,7 +113,7 @@ py::object object_of(const Cell& cell) {
 
 py::dict record_of(const Table& table, std::size_t row) {
   if (row >= table.size()) {
-    throw py::index_error("there is no such row");
+    throw py::index_error("row index out of range");
   }
   py::dict record;
   const std::vector<Cell> cells = table.record(row);

@@ -17,11 +17,11 @@ namespace commfuse::python {
 namespace {
 
 Cell cell_of(Value value) {
-  return std::visit([](auto&& held) -> Cell { return std::forward<decltype(held)>(held); }, std::move(value));
+  return std::visit([](auto&& content) -> Cell { return std::forward<decltype(content)>(content); }, std::move(value));
 }
 
 Cell cell_of(const StepRow::Value& value) {
-  return std::visit([](const auto& held) -> Cell { return held; }, value);
+  return std::visit([](const auto& content) -> Cell { return content; }, value);
 }
 
 ColumnType type_of(const StepRow::Value& value) {
@@ -57,13 +57,13 @@ class Filler {
   }
 
   void add(const Cell& cell) {
-    const bool is_there = !std::holds_alternative<std::monostate>(cell);
+    const bool is_present = !std::holds_alternative<std::monostate>(cell);
     if (column_.type == ColumnType::text) {
-      column_.codes.push_back(is_there ? code_of(std::get<std::string>(cell)) : -1);
+      column_.codes.push_back(is_present ? code_of(std::get<std::string>(cell)) : -1);
       return;
     }
-    if (!is_there) {
-      leave_gap();
+    if (!is_present) {
+      add_gap();
     } else if (has_gaps_ || column_.type == ColumnType::number) {
       column_.numbers.push_back(number_in(cell));
     } else if (column_.type == ColumnType::count) {
@@ -96,8 +96,8 @@ class Filler {
     return place->second;
   }
 
-  /// NumPy's integers and booleans have no value for "absent", so the column becomes one of floating-point numbers.
-  void leave_gap() {
+  /// NumPy's integers and booleans have no value for "absent", so the column's values become floating-point numbers.
+  void add_gap() {
     if (!has_gaps_ && column_.type != ColumnType::number) {
       column_.numbers.assign(column_.counts.begin(), column_.counts.end());
       column_.numbers.insert(column_.numbers.end(), column_.flags.begin(), column_.flags.end());
@@ -167,9 +167,9 @@ std::vector<Cell> Table::record(std::size_t row) const {
     }
     return cells;
   }
-  const ResultRow held = (*layers_)[row];
+  const ResultRow layer = (*layers_)[row];
   for (const ResultColumn& column : result_columns()) {
-    cells.push_back(cell_of(column.value(held)));
+    cells.push_back(cell_of(column.value(layer)));
   }
   return cells;
 }

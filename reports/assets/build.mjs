@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles ECharts, only the parts that our charts use, and charts/ into one script, gzip: `node build.mjs OUTPUT`. Runs
-// in a copy of this folder that has node_modules; the repository contains no part of the library.
+// Bundles charts/ and the parts of ECharts that it uses into one gzipped script: `node build.mjs OUTPUT`. Runs in a
+// copy of this folder that has node_modules; the repository contains no part of the library.
 import { build } from "esbuild";
 import { readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";

@@ -10,9 +10,9 @@
 //   }
 //
 // Grammar: txt2bin.re of LogGOPSim 76451de (lines do not begin or end with blanks, comments are on separate lines, a
-// label is defined before it is used). A calc takes whole nanoseconds. Every lane has its own cpu, and the host the cpu
-// after the last lane. Every lane that communicates has its own nic. GOAL has no collectives: they are spelled out as
-// messages.
+// label is defined before it is used). A calc takes whole nanoseconds. Every lane has its own cpu, and the host has the
+// cpu after the last lane. Every lane that communicates has its own nic. GOAL has no collectives: they are spelled out
+// as messages.
 #pragma once
 
 #include <string>

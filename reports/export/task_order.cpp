@@ -26,48 +26,48 @@ void sort_without_doubles(auto& values) {
 
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates) {
   sort_without_doubles(candidates);
-  std::vector<OpId> left;
+  std::vector<OpId> needed;
   for (const OpId candidate : candidates) {
     if (std::none_of(candidates.begin(), candidates.end(),
                      [&](OpId other) { return other != candidate && order.before(candidate, other); })) {
-      left.push_back(candidate);
+      needed.push_back(candidate);
     }
   }
-  return left;
+  return needed;
 }
 
 std::vector<std::int32_t> MemoryOrder::conflicts(const Operands& reads, const Operands& writes) const {
   std::vector<std::int32_t> tasks;
-  const auto find = [&](const Operands& operands, const std::vector<std::vector<Access>>& earlier) {
+  const auto add_tasks = [&](const Operands& operands, const std::vector<std::vector<Access>>& earlier) {
     for (const std::vector<Rectangle>& operand : operands) {
-      for (const Rectangle& where : operand) {
-        for (const Access& access : earlier[position(where.buffer)]) {
-          if (overlap(access.where, where)) {
+      for (const Rectangle& area : operand) {
+        for (const Access& access : earlier[position(area.buffer)]) {
+          if (overlap(access.where, area)) {
             tasks.push_back(access.task);
           }
         }
       }
     }
   };
-  find(reads, writes_);
-  find(writes, writes_);
-  find(writes, reads_);
+  add_tasks(reads, writes_);
+  add_tasks(writes, writes_);
+  add_tasks(writes, reads_);
   sort_without_doubles(tasks);
   return tasks;
 }
 
 void MemoryOrder::note(std::int32_t task, const Operands& reads, const Operands& writes) {
   for (const std::vector<Rectangle>& operand : reads) {
-    for (const Rectangle& where : operand) {
-      reads_[position(where.buffer)].push_back({where, task});
+    for (const Rectangle& area : operand) {
+      reads_[position(area.buffer)].push_back({area, task});
     }
   }
   for (const std::vector<Rectangle>& operand : writes) {
-    for (const Rectangle& where : operand) {
-      const auto covered = [&](const Access& access) { return covers(where, access.where); };
-      std::erase_if(reads_[position(where.buffer)], covered);
-      std::erase_if(writes_[position(where.buffer)], covered);
-      writes_[position(where.buffer)].push_back({where, task});
+    for (const Rectangle& area : operand) {
+      const auto covered = [&](const Access& access) { return covers(area, access.where); };
+      std::erase_if(reads_[position(area.buffer)], covered);
+      std::erase_if(writes_[position(area.buffer)], covered);
+      writes_[position(area.buffer)].push_back({area, task});
     }
   }
 }

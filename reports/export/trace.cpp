@@ -40,7 +40,7 @@ class Gzip {
   Gzip() {
     constexpr int gzip_window = 15 + 16;
     if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-      throw std::runtime_error("zlib could not start; is there memory left?");
+      throw std::runtime_error("zlib could not start; free some memory and run again");
     }
   }
   Gzip(const Gzip&) = delete;

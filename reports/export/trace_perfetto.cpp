@@ -24,7 +24,7 @@ using perfetto::TracePacket;
 using perfetto::TrackEvent;
 
 constexpr std::uint32_t sequence = 1;
-constexpr std::uint32_t names_begin_anew = 1;
+constexpr std::uint32_t names_start_over = 1;
 constexpr std::uint32_t needs_names = 2;
 
 /// Rounds half up; times are never below zero here.
@@ -39,7 +39,7 @@ class Packets {
 
   void add(TracePacket& packet) {
     packet.set_trusted_packet_sequence_id(sequence);
-    packet.set_sequence_flags(first_ ? names_begin_anew : needs_names);
+    packet.set_sequence_flags(first_ ? names_start_over : needs_names);
     first_ = false;
     perfetto::Trace single;  // A trace of one packet: concatenated traces are one trace.
     single.add_packet()->Swap(&packet);
@@ -61,7 +61,7 @@ class Packets {
   bool first_ = true;
 };
 
-/// An event of a track, in order of time; ends precede beginnings.
+/// An event of a track. Events are ordered by time; ends precede beginnings.
 struct Event {
   Instant at;
   enum class Kind : std::uint8_t { end, counter, begin } kind = Kind::begin;
@@ -172,10 +172,10 @@ class RunWriter {
     annotate(*slice, "start_ps", span.start.time_since_epoch().count());
     annotate(*slice, "length_ps", (span.end - span.start).count());
     annotate_work(*slice, program().shapes[op.shape]);
-    for (const std::uint64_t flow : of(starts_, event.span)) {
+    for (const std::uint64_t flow : flows_at(starts_, event.span)) {
       slice->add_flow_ids(flow);
     }
-    for (const std::uint64_t flow : of(ends_, event.span)) {
+    for (const std::uint64_t flow : flows_at(ends_, event.span)) {
       slice->add_terminating_flow_ids(flow);
     }
     packets_.add(packet);
@@ -223,7 +223,7 @@ class RunWriter {
     return place->second;
   }
   using Flows = std::unordered_map<std::size_t, std::vector<std::uint64_t>>;
-  static const std::vector<std::uint64_t>& of(const Flows& flows, std::size_t span) {
+  static const std::vector<std::uint64_t>& flows_at(const Flows& flows, std::size_t span) {
     static const std::vector<std::uint64_t> none;
     const auto flow = flows.find(span);
     return flow == flows.end() ? none : flow->second;

@@ -52,9 +52,9 @@ void add_pair(const MeasuredPair& pair, std::size_t place, const TimeUnit& unit,
   const LineStyle style = style_of(place);
   const double x = unit.value(pair.predicted);
   const std::string tip =
-      fmt::format("{}, {}: predicted {}, measured {} ({} to {} in eight of ten of {} rounds), {}", pair.name,
-                  pair.point, unit.text(pair.predicted), unit.text(pair.median), unit.digits(pair.p10),
-                  unit.text(pair.p90), pair.rounds, signed_percent(error_of(pair)));
+      fmt::format("{}, {}: predicted {}, measured {} (p10 to p90: {} to {}, {} rounds), {}", pair.name, pair.point,
+                  unit.text(pair.predicted), unit.text(pair.median), unit.digits(pair.p10), unit.text(pair.p90),
+                  pair.rounds, signed_percent(error_of(pair)));
   figure.marks.emplace_back(
       LineMark{.points = {{x, unit.value(pair.p10)}, {x, unit.value(pair.p90)}}, .role = style.role});
   figure.marks.emplace_back(PointsMark{.points = {{x, unit.value(pair.median)}},
@@ -120,16 +120,17 @@ constexpr std::size_t max_marks = 1500;  // marks per fit; the data have every r
 double residual_of(const FitResidual& residual) { return residual.predicted_us / residual.measured_us - 1.0; }
 
 std::string residual_title(const FitCheck& fit) {
-  std::vector<double> seen;
-  std::vector<double> held;
+  std::vector<double> fitted;
+  std::vector<double> held_out;
   for (const FitResidual& residual : fit.residuals) {
-    (residual.held_out ? held : seen).push_back(std::abs(residual_of(residual)));
+    (residual.held_out ? held_out : fitted).push_back(std::abs(residual_of(residual)));
   }
-  std::string text = seen.empty() ? fmt::format("{}:", fit.name)
-                                  : fmt::format("{0}: median error of the fit over {2} rows: {1}", fit.name,
-                                                percent(quantile(seen, 0.5)), seen.size());
-  if (!held.empty()) {
-    text += fmt::format("{} {} of {} held out", seen.empty() ? "" : ",", percent(quantile(held, 0.5)), held.size());
+  std::string text = fitted.empty() ? fmt::format("{}:", fit.name)
+                                    : fmt::format("{0}: median error of the fit over {2} rows: {1}", fit.name,
+                                                  percent(quantile(fitted, 0.5)), fitted.size());
+  if (!held_out.empty()) {
+    text += fmt::format("{} {} of {} held out", fitted.empty() ? "" : ",", percent(quantile(held_out, 0.5)),
+                        held_out.size());
   }
   return text;
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double row_height = 34.0;
 constexpr double bar_share = 0.7;
-constexpr double room_for_total = 1.14;  // length of the axis, relative to the longest time
+constexpr double axis_length = 1.14;  // length of the axis, relative to the longest time
 
 /// Returns head, bubble and tail of the timeline; nothing if the timeline and the row are from different runs.
 std::vector<TimePart> exposed_parts(const TracedRun& run) {
@@ -116,7 +116,7 @@ Figure breakdown_figure(std::span<const TracedRun> runs, std::string id) {
   figure.title = title_of(runs);
   figure.height = row_height * static_cast<double>(runs.size());
   figure.x = {
-      .label = "time", .unit = unit.name(), .low = 0.0, .high = unit.value(longest) * room_for_total, .grid = true};
+      .label = "time", .unit = unit.name(), .low = 0.0, .high = unit.value(longest) * axis_length, .grid = true};
   figure.y = {.low = -0.5, .high = static_cast<double>(runs.size()) - 0.5, .reversed = true};
   figure.data.columns = {"schedule", "part", "time_us"};
   std::vector<TextMark> totals;

@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// A part of a makespan. `exposed_*` are the remainders of head, bubble and tail without their local work.
+/// A part of a makespan. Head, bubble and tail exclude their local work.
 struct TimePart {
   std::string name;  // "compute", "slicing", "stretch", "local", "head", "bubble", "tail"
   Role role = Role::essential;

@@ -41,8 +41,8 @@ class ShownAxis {
   }
   [[nodiscard]] const std::string& text(std::size_t place) const { return values_[place].text; }
   /// Returns as many labels as fit.
-  [[nodiscard]] std::vector<Tick> ticks(double room, double length) const {
-    const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(room * size() / length)));
+  [[nodiscard]] std::vector<Tick> ticks(double label_size, double length) const {
+    const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(label_size * size() / length)));
     std::vector<Tick> ticks;
     for (std::size_t i = 0; i < places_.size(); i += every) {
       ticks.push_back({static_cast<double>(i), values_[places_[i]].text});
@@ -145,10 +145,10 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
     }
   }
   std::map<std::int64_t, Lead> leads;
-  for (const auto& [place, both] : best) {
-    if (both.chosen != nullptr && both.other != nullptr) {
-      const Verdict verdict = verdict_of(std::array{contender_of(*both.chosen), contender_of(*both.other)}, rule);
-      leads[place.first][place.second] = {times_slower(*both.other, *both.chosen),
+  for (const auto& [place, fastest] : best) {
+    if (fastest.chosen != nullptr && fastest.other != nullptr) {
+      const Verdict verdict = verdict_of(std::array{contender_of(*fastest.chosen), contender_of(*fastest.other)}, rule);
+      leads[place.first][place.second] = {times_slower(*fastest.other, *fastest.chosen),
                                           verdict.wins() && verdict.front.front() == 0};
     }
   }
@@ -158,17 +158,17 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
 
 template <class Map>
 void thin(Map& lines, std::size_t max_kept) {
-  const std::vector<std::size_t> kept = spread({.count = lines.size(), .kept = max_kept});
+  const std::vector<std::size_t> places = spread({.count = lines.size(), .kept = max_kept});
   std::size_t place = 0;
-  auto next = kept.begin();
+  auto next = places.begin();
   std::erase_if(lines, [&](const auto&) {
-    const bool keep = next != kept.end() && place++ == *next;
+    const bool keep = next != places.end() && place++ == *next;
     next += keep ? 1 : 0;
     return !keep;
   });
 }
 
-/// The first place where a lead passes 1.
+/// Returns the first sequence length at which a lead crosses 1, by interpolation in logarithms.
 std::optional<double> crossing_of(const Lead& lead) {
   for (auto before = lead.begin(), next = std::next(before); next != lead.end(); before = next++) {
     const double a = math::log(before->second.ratio);
@@ -247,7 +247,7 @@ void set_lead_axes(const std::map<std::int64_t, Lead>& leads, double difference,
   for (const auto& [seq, ignored] : sequences) {
     figure.x.ticks.push_back({static_cast<double>(seq), format_count(seq)});
   }
-  figure.y = {.label = "time of the next best strategy / its own", .low = least, .high = highest, .grid = true};
+  figure.y = {.label = "time of the next best strategy / own time", .low = least, .high = highest, .grid = true};
   figure.y.ticks = round_ticks(least, highest, 6);
   figure.marks.emplace_back(BandMark{.low = {{figure.x.low, 1.0 - difference}, {figure.x.high, 1.0 - difference}},
                                      .high = {{figure.x.low, 1.0 + difference}, {figure.x.high, 1.0 + difference}},
@@ -272,7 +272,7 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
                              wins ? style_of(i).role : Role::tie});
   }
   if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
-    figure.legend.push_back({"\u2248 a tie, with the fastest of those that tie", Role::tie});
+    figure.legend.push_back({"\u2248 a tie; the cell names the fastest of the tied strategies", Role::tie});
   }
   for (const MapCell& cell : map.cells) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);

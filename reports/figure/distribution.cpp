@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::array per_milles{1,   10,  20,  50,  100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700,
                                 750, 800, 850, 900, 920, 940, 950, 960, 970, 980, 985, 990, 993, 995, 997, 998, 999};
-constexpr std::array marked{std::pair{500, "p50"}, std::pair{950, "p95"}, std::pair{990, "p99"},
-                            std::pair{999, "p99.9"}};
+constexpr std::array labelled{std::pair{500, "p50"}, std::pair{950, "p95"}, std::pair{990, "p99"},
+                              std::pair{999, "p99.9"}};
 
 std::string name_of(int per_mille) {
   return per_mille % 10 == 0 ? fmt::format("p{}", per_mille / 10)
@@ -76,7 +76,7 @@ std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {
     }
   }
   return close.empty() ? fmt::format("{} has the lowest p99: {}", best->name, best_in_words)
-                       : fmt::format("The p99 of {} is {}; that of {} lies within its 95% interval", best->name,
+                       : fmt::format("The p99 of {} is {}; the p99 of {} lies within its 95% interval", best->name,
                                      best_in_words, names_in_words(close));
 }
 
@@ -89,15 +89,15 @@ void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& fi
     figure.description += fmt::format("{}: median {}, p99 {}. ", run.name, unit.text(percentile(run.sorted, 500).value),
                                       unit.text(percentile(run.sorted, 990).value));
   }
-  const double room = std::max(unit.value(longest - least) * 0.04, unit.value(longest) * 1e-6);
+  const double padding = std::max(unit.value(longest - least) * 0.04, unit.value(longest) * 1e-6);
   figure.x = {.label = "time of a run",
               .unit = unit.name(),
-              .low = unit.value(least) - room,
-              .high = unit.value(longest) + 3 * room,
+              .low = unit.value(least) - padding,
+              .high = unit.value(longest) + 3 * padding,
               .grid = true};
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 7);
   figure.y = {.label = "share of runs that take longer", .low = 0.0008, .high = 1.0, .logarithmic = true, .grid = true};
-  for (const auto& [per_mille, name] : marked) {
+  for (const auto& [per_mille, name] : labelled) {
     const double share = 1.0 - per_mille / 1000.0;
     figure.y.ticks.push_back({share, fmt::format("{} ({:g}%)", name, 100.0 * share)});
   }

@@ -10,7 +10,7 @@
 
 namespace commfuse::reports {
 
-/// Draws complementary distributions: the share of steps that takes longer, on a logarithmic axis that makes slow steps
+/// Draws complementary distributions: the share of steps that take longer, on a logarithmic axis that makes slow steps
 /// visible; around each curve the 95% interval of every percentile that the samples support, by order statistics.
 /// Requires a run with samples.
 Figure distribution_figure(std::span<const SampledRun> runs, std::string id = "distribution");

@@ -126,7 +126,7 @@ std::string_view name_of(ExposedTime::Place place) {
 
 /// Returns the whole name, the name without the kind, and only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]",
 /// "y[0\u2026]".
-std::vector<std::string> shorter_and_shorter(const std::string& label) {
+std::vector<std::string> shortened_labels(const std::string& label) {
   std::vector<std::string> labels{label};
   const std::size_t space = label.find(' ');
   const std::size_t open = label.find('[');
@@ -333,9 +333,9 @@ void Gantt::add(const Panel& panel, double top) {
 }
 
 void Gantt::add_lane(const Panel& panel, std::uint16_t lane, double top) {
-  constexpr int narrowest = 500;  // number of such bars across the figure, where each is about two pixels wide
+  constexpr int bars_across = 500;  // at this number of bars across the figure, each is about two pixels wide
   const Program& program = *panel.run->program;
-  for (const Bar& bar : bars_of(panel, lane, longest() / narrowest)) {
+  for (const Bar& bar : bars_of(panel, lane, longest() / bars_across)) {
     const std::string name = op_label(program, program.ops[position(bar.first)], panel.rank);
     const std::string last = op_label(program, program.ops[position(bar.last)], panel.rank);
     const std::string ops_in_words = bar.ops == 1 ? name : fmt::format("{} ops, {} to {}", bar.ops, name, last);
@@ -344,7 +344,7 @@ void Gantt::add_lane(const Panel& panel, std::uint16_t lane, double top) {
     figure_.marks.emplace_back(RectMark{.from = {x(bar.start), top},
                                         .to = {x(bar.end), top + lane_height - lane_gap},
                                         .role = role_of(bar.purpose),
-                                        .labels = bar.ops == 1 ? shorter_and_shorter(name) : std::vector<std::string>{},
+                                        .labels = bar.ops == 1 ? shortened_labels(name) : std::vector<std::string>{},
                                         .tip = tip});
   }
 }

@@ -25,7 +25,7 @@ std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank);
 
 /// Draws all runs on the same rank. Requires at least one run, all of the same point.
 Figure gantt_figure(std::span<const TracedRun> runs, Rank rank, std::string id = "gantt");
-/// Draws each run on its own critical rank, whose last op ends last.
+/// Draws each run on its own critical rank, the rank that finishes last.
 Figure gantt_figure(std::span<const TracedRun> runs, std::string id = "gantt", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

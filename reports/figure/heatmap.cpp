@@ -86,7 +86,7 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
 
 /// Returns axes by name and an empty plot of the right size.
 Figure frame_of(const Map& map, std::string id) {
-  constexpr double cell_width = 64.0;  // equal to the cell width in the map of winners beside it
+  constexpr double cell_width = 64.0;  // equal to the cell width in the map of winners next to it
   constexpr double cell_height = 32.0;
   constexpr double widest = 860.0;
   Figure figure;
@@ -98,7 +98,7 @@ Figure frame_of(const Map& map, std::string id) {
   figure.height = std::min(700.0, cell_height * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
-  // Labels every column, or, without room for that, every second, third, ...
+  // Labels every column or, if space is short, every second, third, ...
   const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(44.0 * columns / figure.plot_width)));
   for (std::size_t i = 0; i < map.sequences.size(); i += every) {
     figure.x.ticks.push_back({static_cast<double>(i), format_count(map.sequences[i])});
@@ -168,7 +168,7 @@ std::string heatmap_title(const Map& map, std::string_view strategy) {
                                           point_of(**least), percent((*highest)->mfu), point_of(**highest));
 }
 
-/// Returns percentage points of MFU.
+/// Returns the lead of the chosen row over the other row, in percentage points of MFU.
 double gain(const Cell& cell) { return 100.0 * (cell.chosen->mfu - cell.other->mfu); }
 bool comparable(const Cell& cell) { return cell.chosen != nullptr && cell.other != nullptr; }
 
@@ -194,7 +194,7 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
     }
   }
   if (widest == nullptr) {
-    return fmt::format("{} has no other strategy to compare with", strategy);
+    return fmt::format("No other strategy to compare {} with", strategy);
   }
   return fmt::format("{} against the next best: ahead at {}, behind at {}, a tie at {}; at most {} points ({})",
                      strategy, ahead, behind, ties, signed_points(gain(*widest)), point_of(*widest->chosen));

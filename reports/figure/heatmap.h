@@ -31,8 +31,8 @@ class SavingScale {
 std::string signed_share(double share);
 
 /// Draws the MFU of one strategy, its fastest schedule if a point has several. The colours cover the MFU of all `rows`,
-/// so maps of several strategies made from the same rows are comparable. Points without a result are crossed. Requires
-/// rows that differ in seq, ranks and strategy only.
+/// so maps of several strategies made from the same rows are comparable. Points without a result are crossed out.
+/// Requires rows that differ in seq, ranks and strategy only.
 Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu");
 
 /// Draws the MFU of one strategy minus the best MFU of the other strategies, in percentage points, with a frame if the
@@ -41,8 +41,8 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
                       const VerdictRule& rule = {});
 
 /// Draws the saving of the recommended schedule against serial (reports/savings.h), as a share of serial's time; grey
-/// if it is too close to call, crossed if either has no result. Requires rows that differ in seq, ranks and strategy
-/// only.
+/// if it is too close to call, crossed out if either has no result. Requires rows that differ in seq, ranks and
+/// strategy only.
 Figure saving_map(std::span<const ResultRow> rows, std::string id = "saving", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -26,7 +26,7 @@ bool is_character_of_xml(std::uint32_t code) {
 }
 
 /// Returns the number of bytes of the first character; 0 if it is not valid.
-std::size_t one_character(std::string_view text) {
+std::size_t character_length(std::string_view text) {
   constexpr std::array<std::uint32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
   constexpr std::array<unsigned, 5> payload{0, 0x7f, 0x1f, 0x0f, 0x07};
   const auto first = static_cast<unsigned char>(text.front());
@@ -48,7 +48,7 @@ std::string escaped(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = one_character(text);
+    const std::size_t length = character_length(text);
     switch (text.front()) {
       case '&': safe += "&amp;"; break;
       case '<': safe += "&lt;"; break;

@@ -28,7 +28,7 @@ struct ModelPart {
   std::string_view legend{};
 };
 constexpr std::array training_parts{
-    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and the collectives between"},
+    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and the collectives between kernels"},
     ModelPart{"waiting", "waiting_ms", Role::exposed, true, "waiting: pipeline bubble, sends, host"},
     ModelPart{"gradients", "gradients_ms", Role::communication, false, "gradients: exposed reduction"},
     ModelPart{"optimizer", "optimizer_ms", Role::local, false, "optimizer"}};
@@ -69,11 +69,11 @@ void add_bar(const StepRow& row, double y, Figure& figure, std::vector<TextMark>
 std::string model_time_text(const StepRow& row) { return text_of(row, row.number("time_ms")); }
 
 Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, const VerdictRule& rule) {
-  std::vector<const StepRow*> able;
-  std::ranges::copy_if(plan, std::back_inserter(able), &StepRow::feasible);
-  check(!able.empty(), "a figure of times needs at least one result");
+  std::vector<const StepRow*> feasible;
+  std::ranges::copy_if(plan, std::back_inserter(feasible), &StepRow::feasible);
+  check(!feasible.empty(), "a figure of times needs at least one result");
   double longest = 1e-9;  // An axis needs a length.
-  for (const StepRow* row : able) {
+  for (const StepRow* row : feasible) {
     longest = std::max(longest, row->number("time_ms"));
   }
   const std::string sentence = PlanVerdict(plan, rule).sentence();
@@ -84,23 +84,25 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
       saving ? fmt::format("{}{} takes {} {} time than {}", saving->pays == Pays::close ? "Too close to call: " : "",
                            saving->overlap->text("strategy"), percent(std::abs(saving->saved)),
                            saving->saved < 0.0 ? "more" : "less", saving->serial->text("strategy"))
-      : sentence.empty() ? fmt::format("{} takes {}", able.front()->text("strategy"), model_time_text(*able.front()))
-                         : sentence.substr(0, sentence.size() - 1);
-  figure.height = row_height * static_cast<double>(able.size());
+      : sentence.empty()
+          ? fmt::format("{} takes {}", feasible.front()->text("strategy"), model_time_text(*feasible.front()))
+          : sentence.substr(0, sentence.size() - 1);
+  figure.height = row_height * static_cast<double>(feasible.size());
   figure.x = {.label = "time", .unit = "ms", .low = 0.0, .high = longest * 1.14, .grid = true};
-  figure.y = {.low = -0.5, .high = static_cast<double>(able.size()) - 0.5, .reversed = true};
+  figure.y = {.low = -0.5, .high = static_cast<double>(feasible.size()) - 0.5, .reversed = true};
   figure.data.columns = {"strategy", "part", "time_ms"};
   std::vector<TextMark> totals;  // at the end of each bar, drawn after all bars
-  for (std::size_t i = 0; i < able.size(); ++i) {
-    figure.y.ticks.push_back({static_cast<double>(i), able[i]->text("strategy")});
-    add_bar(*able[i], static_cast<double>(i), figure, totals);
+  for (std::size_t i = 0; i < feasible.size(); ++i) {
+    figure.y.ticks.push_back({static_cast<double>(i), feasible[i]->text("strategy")});
+    add_bar(*feasible[i], static_cast<double>(i), figure, totals);
   }
   figure.marks.insert(figure.marks.end(), totals.begin(), totals.end());
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
-  if (able.front()->has("compute_ms")) {
+  if (feasible.front()->has("compute_ms")) {
     for (const ModelPart& part : training_parts) {
-      if (std::ranges::none_of(able, [&](const StepRow* row) { return row->number(part.column) > 1e-3 * longest; })) {
-        continue;  // Bars show only rows with a result.
+      if (std::ranges::none_of(feasible,
+                               [&](const StepRow* row) { return row->number(part.column) > 1e-3 * longest; })) {
+        continue;  // No bar shows this part.
       }
       figure.legend.push_back({std::string(part.legend), part.role, part.hatched});
     }

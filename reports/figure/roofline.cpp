@@ -53,15 +53,15 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
   std::vector<std::string> names;
   std::vector<PointsMark> marks;
   for (const RoofedProduct& product : roofline.products) {
-    const auto known = std::find(names.begin(), names.end(), product.schedule);
-    const auto place = static_cast<std::size_t>(known - names.begin());
-    if (known == names.end()) {
+    const auto named = std::find(names.begin(), names.end(), product.schedule);
+    const auto place = static_cast<std::size_t>(named - names.begin());
+    if (named == names.end()) {
       names.push_back(product.schedule);
       const LineStyle style = style_of(place);
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
       figure.legend.push_back({product.schedule, style.role});
     }
-    const std::string text = fmt::format("{}: {} of them, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
+    const std::string text = fmt::format("{}: {} times, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
                                          op_in_words(product.shape), product.count, intensity(product),
                                          rate(product) / tera, percent(rate(product) / roofline.peak.value));
     marks[place].points.push_back({intensity(product), rate(product) / tera});

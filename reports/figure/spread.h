@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a few of many values, evenly spread, for figures and tables that people read.
+// Chooses a few evenly spaced values out of many, for figures and tables that people read.
 #pragma once
 
 #include <cstddef>

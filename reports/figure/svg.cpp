@@ -124,7 +124,7 @@ class Writer {
       : figure_(figure), layout_(layout_of(figure, standalone)), standalone_(standalone) {
     check(
         !figure.id.empty() && figure.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos,
-        "the id of a figure is made of lower-case letters, digits and dashes");
+        "the id of a figure consists of lower-case letters, digits and dashes");
     check(figure.x.low < figure.x.high && figure.y.low < figure.y.high, "an axis has a length");
   }
 

@@ -47,17 +47,17 @@ double share(const FigureAxis& axis, double value) {
   return axis.reversed ? 1.0 - part : part;
 }
 
-/// Cuts UTF-8 text to at most this many characters.
-std::string cut(const std::string& text, std::size_t at_most) {
-  std::string kept;
+/// Returns the first `max_characters` characters of UTF-8 text.
+std::string cut(const std::string& text, std::size_t max_characters) {
+  std::string start;
   for (const char byte : text) {
     const bool begins = (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-    if (begins && characters(kept) == at_most) {
+    if (begins && characters(start) == max_characters) {
       break;
     }
-    kept += byte;
+    start += byte;
   }
-  return kept;
+  return start;
 }
 
 /// Replaces characters that a terminal without UTF-8 lacks.
@@ -321,7 +321,7 @@ class Plot {
 }  // namespace
 
 std::string terminal_plot(const Figure& figure, const TerminalOptions& options) {
-  check(options.columns >= 40, "a plot in a terminal has 40 columns");
+  check(options.columns >= 40, "a plot in a terminal has at least 40 columns");
   return Plot(figure, options).write();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round places of an axis's ticks.
+// Chooses round values for the ticks of an axis.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ std::vector<Tick> round_ticks(double low, double high, int wanted);
 /// Returns powers of ten inside [low, high]. Requires 0 < low < high.
 std::vector<Tick> decade_ticks(double low, double high);
 
-/// Returns ticks of a logarithmic axis of any length: round values below one power of ten, 1, 2 and 5 times powers
-/// below three, else the powers. Requires 0 < low < high.
+/// Returns ticks of a logarithmic axis: round values if it spans less than one power of ten, 1, 2 and 5 times powers of
+/// ten if it spans up to three, else powers of ten. Requires 0 < low < high.
 std::vector<Tick> log_ticks(double low, double high);
 
 }  // namespace commfuse::reports

@@ -73,7 +73,7 @@ class Gzip {
   explicit Gzip(const TakeBytes& take) : take_(take), packed_(piece, '\0') {
     constexpr int gzip_window = 15 + 16;
     if (deflateInit2(&stream_, 6, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-      throw std::runtime_error("zlib could not start; is there memory left?");
+      throw std::runtime_error("zlib could not start; free some memory and run again");
     }
   }
   Gzip(const Gzip&) = delete;

@@ -17,9 +17,9 @@ namespace {
 constexpr std::array words{
     Definition{"time", "Time",
                "The makespan: from the common release of all ranks to the end of the last op on any rank. It is "
-               "exactly compute + slicing + stretch + local + exposed, all on the rank whose last op ends last."},
+               "exactly compute + slicing + stretch + local + exposed, all on the rank that finishes last."},
     Definition{"compute", "Compute", "Essential work: the compute of the unfused operator, priced in one piece."},
-    Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of its pieces less compute."},
+    Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of its pieces minus compute."},
     Definition{"stretch", "Stretch",
                "Time by which essential work runs longer than priced: interference and jitter. Negative where pieces "
                "overlap."},

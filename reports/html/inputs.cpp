@@ -93,57 +93,57 @@ std::string strategies_html(std::span<const std::string> names) {
 
 }  // namespace
 
-const std::vector<std::string>& AskedSettings::values(std::string_view name) const {
+const std::vector<std::string>& RequestedSettings::values(std::string_view name) const {
   const auto field = std::ranges::find(fields, name, [](const auto& entry) { return entry.first; });
-  check(field != fields.end(), "a setting that is asked for by name is among the fields");
+  check(field != fields.end(), "a setting that is requested by name is among the fields");
   return field->second;
 }
 
-AskedSettings asked_settings(const RowTable& rows) {
+RequestedSettings requested_settings(const RowTable& rows) {
   struct Field {
     const char* name;
     RowTable::Columns columns;
     std::string (*text)(const ResultRow&);
   };
-  const RowColumns& of = rows.columns();
+  const RowColumns& columns = rows.columns();
   const std::array<Field, 11> fields{{
-      {"Model", {&of.model.numbers()}, [](const ResultRow& row) { return row.model; }},
+      {"Model", {&columns.model.numbers()}, [](const ResultRow& row) { return row.model; }},
       {"Hardware",
-       {&of.hardware.numbers(), &of.link_bandwidth.numbers(), &of.network_bandwidth.numbers()},
+       {&columns.hardware.numbers(), &columns.link_bandwidth.numbers(), &columns.network_bandwidth.numbers()},
        [](const ResultRow& row) { return machine_in_words(row); }},
-      {"Scope", {&of.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
-      {"Ranks", {&of.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
-      {"Batch", {&of.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
-      {"Sequence length", {&of.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
-      {"Dtype", {&of.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
-      {"Strategies", {&of.strategy.numbers()}, [](const ResultRow& row) { return row.strategy; }},
-      {"Evaluator", {&of.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
+      {"Scope", {&columns.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
+      {"Ranks", {&columns.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
+      {"Batch", {&columns.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
+      {"Sequence length", {&columns.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
+      {"Dtype", {&columns.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
+      {"Strategies", {&columns.strategy.numbers()}, [](const ResultRow& row) { return row.strategy; }},
+      {"Evaluator", {&columns.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
       {"Interference",
-       {&of.priced_as[price_place(&PricedAs::interference)].numbers()},
+       {&columns.priced_as[price_place(&PricedAs::interference)].numbers()},
        [](const ResultRow& row) { return row.interference; }},
       {"Launch",
-       {&of.priced_as[price_place(&PricedAs::launch)].numbers()},
+       {&columns.priced_as[price_place(&PricedAs::launch)].numbers()},
        [](const ResultRow& row) { return row.launch; }},
   }};
-  AskedSettings asked;
+  RequestedSettings settings;
   for (const Field& field : fields) {
-    asked.fields.emplace_back(field.name, distinct(rows, field.columns, field.text));
+    settings.fields.emplace_back(field.name, distinct(rows, field.columns, field.text));
   }
-  return asked;
+  return settings;
 }
 
-std::string subject_in_words(const AskedSettings& asked, std::size_t points) {
-  if (asked.values("Model").empty()) {
+std::string subject_in_words(const RequestedSettings& settings, std::size_t points) {
+  if (settings.values("Model").empty()) {
     return {};
   }
-  const std::string scopes = named_or_counted(asked.values("Scope"), "scope");
-  const std::vector<std::string>& models = asked.values("Model");
+  const std::string scopes = named_or_counted(settings.values("Scope"), "scope");
+  const std::vector<std::string>& models = settings.values("Model");
   return fmt::format("{} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
                      models.size() == 1 ? fmt::format("{} {}", models.front(), scopes)
                                         : fmt::format("{} of {}", scopes, named_or_counted(models, "model")),
-                     named_or_counted(asked.values("Hardware"), "machine"), ends_of(asked.values("Batch")),
-                     named_or_counted(asked.values("Dtype"), "dtype"), ends_of(asked.values("Ranks")),
-                     ends_of(asked.values("Sequence length")), counted(points, "point"));
+                     named_or_counted(settings.values("Hardware"), "machine"), ends_of(settings.values("Batch")),
+                     named_or_counted(settings.values("Dtype"), "dtype"), ends_of(settings.values("Ranks")),
+                     ends_of(settings.values("Sequence length")), counted(points, "point"));
 }
 
 std::string subject_in_words(const std::vector<StepRow>& models) {
@@ -163,12 +163,12 @@ std::string subject_in_words(const std::vector<StepRow>& models) {
                      counted(plans_of(models).size(), "plan"));
 }
 
-std::string asked_html(const AskedSettings& asked) {
+std::string settings_html(const RequestedSettings& settings) {
   std::string html = "<dl class=\"words\">\n";
-  for (const auto& [name, values] : asked.fields) {
+  for (const auto& [name, values] : settings.fields) {
     html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(joined(values, max_values)));
   }
-  return html + "</dl>\n" + strategies_html(asked.values("Strategies"));
+  return html + "</dl>\n" + strategies_html(settings.values("Strategies"));
 }
 
 std::vector<std::string> kinds_of(const RowTable& rows) {
@@ -185,12 +185,13 @@ std::vector<std::string> kinds_of(const RowTable& rows) {
 }
 
 std::string digests_html(const RowTable& rows) {
-  const RowColumns& of = rows.columns();
-  const std::vector<std::string> digests =
-      distinct(rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
-               [](const ResultRow& row) {
-                 return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
-               });
+  const RowColumns& columns = rows.columns();
+  const std::vector<std::string> digests = distinct(
+      rows,
+      {&columns.strategy.numbers(), &columns.parameters.numbers(), &columns.ranks, &columns.schedule_sha256.numbers()},
+      [](const ResultRow& row) {
+        return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+      });
   std::string html = fmt::format("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", digests.size());
   for (std::size_t i = 0; i < digests.size() && i < max_digests; ++i) {
     html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));

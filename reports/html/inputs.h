@@ -13,20 +13,20 @@
 namespace commfuse::reports {
 
 /// Values of the settings of all rows, each once, in order of first appearance.
-struct AskedSettings {
+struct RequestedSettings {
   std::vector<std::pair<std::string, std::vector<std::string>>> fields;  ///< {"Model", {"llama-3.1-8b", ...}}
   [[nodiscard]] const std::vector<std::string>& values(std::string_view name) const;
 };
-AskedSettings asked_settings(const RowTable& rows);
+RequestedSettings requested_settings(const RowTable& rows);
 
 /// Returns the page's subject, below its title: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16; ranks 2, 4, 8; seq 1K to
 /// 128K (8 values); 24 points, predicted". Empty without rows.
-std::string subject_in_words(const AskedSettings& asked, std::size_t points);
+std::string subject_in_words(const RequestedSettings& settings, std::size_t points);
 /// Returns the line below the title of a page of whole models.
 std::string subject_in_words(const std::vector<StepRow>& models);
 
 /// Returns the settings as a definition list, with a description of each strategy.
-std::string asked_html(const AskedSettings& asked);
+std::string settings_html(const RequestedSettings& settings);
 /// Returns the kinds of provenance on which the rows depend: "prior", "fitted".
 std::vector<std::string> kinds_of(const RowTable& rows);
 /// Returns the digests of all schedules, folded.

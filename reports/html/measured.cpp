@@ -64,8 +64,8 @@ std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
   if (worst == nullptr) {
     return "No schedule finished";
   }
-  return fmt::format("Measured against predicted: at most {} ({}, of {} measured)", signed_percent(error_of(*worst)),
-                     worst->name, measured);
+  return fmt::format("Measured against predicted: at most {} ({}; {} schedule{} measured)",
+                     signed_percent(error_of(*worst)), worst->name, measured, measured == 1 ? "" : "s");
 }
 
 void add_row(const MeasuredSchedule& schedule, double y, const TimeUnit& unit, Figure& figure) {
@@ -125,12 +125,13 @@ class MeasuredPage {
 void MeasuredPage::table_section() {
   html_ += section_head("results", "Schedule by schedule");
   html_ += fmt::format(
-      "<p class=\"quiet\">Makespans in {}, the largest of all ranks; the interval is that of the median. The right "
-      "columns show the levels at which its numbers were compared with the unfused operation's.</p>\n"
+      "<p class=\"quiet\">Makespans in {}, the largest of all ranks; the 95% interval belongs to the median. The last "
+      "column lists the checks that compared the schedule's numbers with those of the unfused operation.</p>\n"
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Schedules\"><table><thead><tr><th "
       "scope=\"col\">schedule</th>",
       unit_.name());
-  for (const char* column : {"predicted", "median", "95% interval", "p10", "p90", "rounds", "difference", "right"}) {
+  for (const char* column :
+       {"predicted", "median", "95% interval", "p10", "p90", "rounds", "difference", "checks passed"}) {
     html_ += fmt::format("<th scope=\"col\">{}</th>", column);
   }
   html_ += "</tr></thead>\n<tbody>\n";
@@ -167,8 +168,10 @@ void MeasuredPage::time_section() {
     figure.title = fmt::format("{}, predicted and in one traced iteration", schedule->name);
     html_ += wide_figure(figure, escaped("Timelines of " + schedule->name));
   }
-  html_ += number == 0 ? "<p class=\"quiet\">No iteration was traced; measure with --spans.</p>\n</section>\n"
-                       : "<p class=\"quiet\">Rank 0. An exchange starts with its first half.</p>\n</section>\n";
+  html_ +=
+      number == 0
+          ? "<p class=\"quiet\">No iteration was traced; measure with --spans.</p>\n</section>\n"
+          : "<p class=\"quiet\">Timelines of rank 0. An exchange starts when its first half starts.</p>\n</section>\n";
 }
 
 void MeasuredPage::input_section() {
@@ -187,10 +190,13 @@ Figure measured_figure(const std::vector<MeasuredSchedule>& schedules) {
   const TimeUnit unit(longest_of(schedules));
   const double low = unit.value(shortest_of(schedules));
   const double high = unit.value(longest_of(schedules));
-  const double air = std::max(0.12 * (high - low), 0.001 * high);
+  const double margin = std::max(0.12 * (high - low), 0.001 * high);
   Figure figure{.id = "measured", .title = figure_title(schedules), .description = "Makespans by schedule."};
-  figure.x = {
-      .label = "makespan", .unit = unit.name(), .low = std::max(0.0, low - air), .high = high + air, .grid = true};
+  figure.x = {.label = "makespan",
+              .unit = unit.name(),
+              .low = std::max(0.0, low - margin),
+              .high = high + margin,
+              .grid = true};
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
   const std::vector<const MeasuredSchedule*> order = in_order(schedules);
   figure.y = {.low = -0.6, .high = static_cast<double>(order.size()) - 0.4, .reversed = true};
@@ -200,7 +206,7 @@ Figure measured_figure(const std::vector<MeasuredSchedule>& schedules) {
     add_row(*order[i], static_cast<double>(i), unit, figure);
     figure.description += fmt::format(
         " {}: predicted {}, {}.", order[i]->name, unit.text(order[i]->predicted),
-        order[i]->median ? fmt::format("measured {} in the median", unit.text(order[i]->median->value)) : "failed");
+        order[i]->median ? fmt::format("median measured {}", unit.text(order[i]->median->value)) : "failed");
   }
   figure.legend = {{"measured, p10 to p90", Role::communication},
                    {"measured, median", Role::ink},

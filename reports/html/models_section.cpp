@@ -56,11 +56,11 @@ constexpr std::array cells{ModelCell{"Time", "ms", "time_ms"},
 
 /// Returns the cells that at least one row has.
 std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
-  std::vector<ModelCell> held_cells;
-  std::ranges::copy_if(cells, std::back_inserter(held_cells), [&](const ModelCell& cell) {
+  std::vector<ModelCell> present_cells;
+  std::ranges::copy_if(cells, std::back_inserter(present_cells), [&](const ModelCell& cell) {
     return std::ranges::any_of(rows, [&](const StepRow& row) { return row.has(cell.column); });
   });
-  return held_cells;
+  return present_cells;
 }
 
 std::string header(const std::vector<ModelCell>& shown) {
@@ -107,13 +107,13 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> terms{{
       {"time_error", "Error: one standard error of the time."},
       {"mfu", "MFU: FLOPs of the model over time \u00d7 GPUs \u00d7 dense peak."},
-      {"hfu", "HFU: the same, including recomputation in the backward pass."},
+      {"hfu", "HFU: like MFU, but including recomputation in the backward pass."},
       {"compute_ms", "Compute: kernels of the slowest stage and the collectives between them."},
       {"waiting_ms", "Waiting: pipeline bubble, sends, and a host slower than its GPU."},
       {"gradients_ms", "Gradients: the part of their reduction exposed after the last backward pass."},
       {"optimizer_ms", "Optimizer: one pass over weights, moments and gradients."},
       {"cache_gb", "KV cache: keys and values on one GPU."},
-      {"memory_gb", "Memory: on the GPU that needs most; 1 GB is 10\u2079 bytes."},
+      {"memory_gb", "Memory: on the GPU that needs the most; 1 GB is 10\u2079 bytes."},
   }};
   std::string text;
   for (const auto& [column, words] : terms) {
@@ -121,7 +121,7 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
         std::ranges::any_of(shown, [&, name = column](const ModelCell& cell) { return cell.column == name; });
     text += is_shown ? fmt::format("{}{}", text.empty() ? "" : " ", words) : "";
   }
-  return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 a tie of the fastest.</p>\n", text);
+  return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 tied for the fastest.</p>\n", text);
 }
 
 /// Returns the verdict, and states which rows of the plan do not fit in memory.

@@ -122,25 +122,26 @@ class Walk {
 
   /// Counts each strategy once for each point, with its fastest schedule.
   void add_savings(const RowRange& range, const PointView& point) {
-    const std::optional<PayVerdict> taken = pay_verdict(point.ranking, rule_);
-    if (!taken) {
+    const std::optional<PayVerdict> recommended = pay_verdict(point.ranking, rule_);
+    if (!recommended) {
       const ResultRow* next = point.next_strategy();
       if (next != nullptr && point.front.size() == 1) {
         keep_larger(1.0 - 1.0 / times_slower(*next, *point.front.front()), range, ahead_);
       }
       return;
     }
-    setting_.add(taken->saved, taken->pays);
-    total_.add(taken->saved, taken->pays);
-    if (taken->pays == Pays::yes) {
-      keep_larger(taken->saved, range, pays_);
-    } else if (taken->pays == Pays::no) {
-      keep_larger(-taken->saved, range, loses_);
+    setting_.add(recommended->saved, recommended->pays);
+    total_.add(recommended->saved, recommended->pays);
+    if (recommended->pays == Pays::yes) {
+      keep_larger(recommended->saved, range, pays_);
+    } else if (recommended->pays == Pays::no) {
+      keep_larger(-recommended->saved, range, loses_);
     }
     for (auto row = point.ranking.begin(); row != point.ranking.end(); ++row) {
       const auto is_same = [&](const ResultRow* other) { return other->strategy == (*row)->strategy; };
-      if (*row != taken->serial && (*row)->strategy != "serial" && std::none_of(point.ranking.begin(), row, is_same)) {
-        const PayVerdict verdict = pay_verdict(**row, *taken->serial, *point.ranking.front(), rule_);
+      if (*row != recommended->serial && (*row)->strategy != "serial" &&
+          std::none_of(point.ranking.begin(), row, is_same)) {
+        const PayVerdict verdict = pay_verdict(**row, *recommended->serial, *point.ranking.front(), rule_);
         auto& [tally, is_implementation] = strategies_[(*row)->strategy];
         tally.add(verdict.saved, verdict.pays);
         is_implementation = !(*row)->implements.empty();

@@ -59,8 +59,9 @@ struct Overview {
   /// decided.
   std::optional<RowRange> decisive;
   std::optional<RowRange> loss;     ///< Point where overlap surely loses the most.
-  std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties in front.
-  NarrowColumn against_serial;  ///< Value of each row, in the form of RowColumns: against_serial() if it has a result.
+  std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties for the first place.
+  /// Value of each row, encoded as in RowColumns: against_serial() if the row has a result.
+  NarrowColumn against_serial;
 };
 
 /// Requires that rows of one point are adjacent.

@@ -28,7 +28,7 @@ std::string unpacked(std::string_view gzip) {
   constexpr int gzip_window = 15 + 16;
   z_stream stream{};
   if (inflateInit2(&stream, gzip_window) != Z_OK) {
-    throw std::runtime_error("zlib could not start; is there memory left?");
+    throw std::runtime_error("zlib could not start; free some memory and run again");
   }
   stream.next_in = reinterpret_cast<const Bytef*>(gzip.data());
   stream.avail_in = static_cast<uInt>(gzip.size());

@@ -56,7 +56,7 @@ class Page {
       : input_(input),
         overview_(input.overview ? *input.overview : computed_overview_.emplace(overview_of(input.rows, input.rule))),
         page_rows_(page_rows(input.rows)),
-        asked_(asked_settings(input.rows)),
+        settings_(requested_settings(input.rows)),
         winners_(winners_section(input.rows, overview_, input.rule)) {}
 
   void write(const TakeBytes& take) {
@@ -76,7 +76,7 @@ class Page {
   std::vector<Figure> figures() {
     sections();
     std::vector<Figure> figures = charts_.figures();
-    add_more(figures);
+    add_plot_figures(figures);
     return figures;
   }
 
@@ -96,7 +96,7 @@ class Page {
     if (has_layers()) {
       input_section();
     }
-    again_section();
+    command_section();
     about_section();
   }
   template <class... Args>
@@ -115,7 +115,7 @@ class Page {
   [[nodiscard]] std::string second_sentence() const;
   [[nodiscard]] std::string point_sentence() const;
   [[nodiscard]] const RowRange& shown_point() const;
-  [[nodiscard]] std::string where(const ResultRow& row) const;
+  [[nodiscard]] std::string place_in_words(const ResultRow& row) const;
   [[nodiscard]] std::string reason_of(const ResultRow& row) const;
   [[nodiscard]] std::string interval_at(const ResultRow& row) const;
   [[nodiscard]] std::string title_of(const std::vector<TracedRun>& runs) const;
@@ -133,10 +133,10 @@ class Page {
   [[nodiscard]] bool has_gaps(const Overview::Setting& setting) const;
   [[nodiscard]] std::vector<std::size_t> points_on_paper() const;
   [[nodiscard]] std::vector<const Overview::Setting*> shown_settings() const;
-  void add_more(std::vector<Figure>& figures) const;
+  void add_plot_figures(std::vector<Figure>& figures) const;
   void table_section();
   void input_section();
-  void again_section();
+  void command_section();
   void about_section();
 
   /// A page without any rows counts as a page of layers.
@@ -157,7 +157,7 @@ class Page {
   std::optional<Overview> computed_overview_;
   const Overview& overview_;
   PageRows page_rows_;
-  AskedSettings asked_;
+  RequestedSettings settings_;
   std::string winners_;
   Charts charts_;
   std::string html_;
@@ -165,8 +165,8 @@ class Page {
 
 void Page::open() {
   std::vector<SectionLink> links{{"verdict", "Verdict"}};
-  const auto link = [&](bool is_there, std::string_view id, std::string_view text) {
-    if (is_there) {
+  const auto link = [&](bool is_present, std::string_view id, std::string_view text) {
+    if (is_present) {
       links.push_back({id, text});
     }
   };
@@ -182,7 +182,7 @@ void Page::open() {
   link(true, "again", "Run it again");
   link(true, "about", "About");
   const std::string of_models = subject_in_words(input_.models);
-  std::string subject = subject_in_words(asked_, overview_.points);
+  std::string subject = subject_in_words(settings_, overview_.points);
   subject += subject.empty() || of_models.empty() ? of_models : ". " + of_models;
   html_ += page_head(input_.title, links, script_sources(), subject + (subject.empty() ? "" : "."));
 }
@@ -196,7 +196,7 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-/// Returns "flux,te": the implementations beside the schedules of a point.
+/// Returns "flux,te": the implementations next to the schedules of a point.
 std::string implementations_of(const std::vector<TracedRun>& runs) {
   std::string names;
   for (const TracedRun& run : runs) {
@@ -209,7 +209,7 @@ std::string implementations_of(const std::vector<TracedRun>& runs) {
 const RowRange& Page::shown_point() const { return overview_.decisive ? *overview_.decisive : *overview_.largest; }
 
 /// Returns the point of a row, with its setting if there are several settings.
-std::string Page::where(const ResultRow& row) const {
+std::string Page::place_in_words(const ResultRow& row) const {
   return overview_.settings.size() == 1
              ? point_of(row)
              : fmt::format("{} of {} {} on {}", point_of(row), row.model, row.scope, machine_in_words(row));
@@ -248,7 +248,7 @@ std::string Page::title_of(const std::vector<TracedRun>& runs) const {
   }
   const bool is_measured = std::ranges::any_of(runs, &TracedRun::measured);
   const std::string reason = is_measured ? "the measured point" : reason_of(runs.front().row);
-  return where(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
+  return place_in_words(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
 }
 
 /// Formats " (90% interval: 15.2% to 29.9%)" of the saving at this point; empty if it is unknown.
@@ -256,9 +256,9 @@ std::string Page::interval_at(const ResultRow& row) const {
   if (!input_.study || !input_.study->saving || input_.study->runs.empty()) {
     return {};
   }
-  const ResultRow& of = input_.study->runs.front().row;
+  const ResultRow& studied = input_.study->runs.front().row;
   const SavingInterval& saving = *input_.study->saving;
-  return saving.next == "serial" && point_of(of) == point_of(row) && setting_title(of) == setting_title(row)
+  return saving.next == "serial" && point_of(studied) == point_of(row) && setting_title(studied) == setting_title(row)
              ? fmt::format(" (90% interval: {} to {})", percent(saving.low), percent(saving.high))
              : std::string{};
 }
@@ -278,9 +278,9 @@ std::string Page::first_sentence() const {
   const std::optional<PayVerdict> pays = pay_verdict(point.ranking, input_.rule);
   if (pays && pays->overlap->implements.empty() && point.ranking.size() > 2) {
     const ResultRow& row = rows.front();
-    return fmt::format("{}{} {}", memory, saving_in_words(*pays, where(row), interval_at(row)), text);
+    return fmt::format("{}{} {}", memory, saving_in_words(*pays, place_in_words(row), interval_at(row)), text);
   }
-  return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
+  return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", place_in_words(rows.front()), text));
 }
 
 /// Returns the sentence on all points together; empty if tiles show the same.
@@ -305,10 +305,10 @@ std::string Page::point_sentence() const {
     return {};
   }
   if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
-    const bool is_said = first_sentence().find("(90% interval: ") != std::string::npos;
-    return is_said ? std::string{}
-                   : fmt::format("At {}, {}", where(input_.study->runs.front().row),
-                                 interval_in_words(*input_.study->saving));
+    const bool is_stated = first_sentence().find("(90% interval: ") != std::string::npos;
+    return is_stated ? std::string{}
+                     : fmt::format("At {}, {}", place_in_words(input_.study->runs.front().row),
+                                   interval_in_words(*input_.study->saving));
   }
   if (overview_.points > 1) {
     return {};
@@ -352,7 +352,7 @@ std::string Page::terms() const {
     text = fmt::format("{}; serial, the baseline, hides none. {}", overlap, rule);
   }
   if (std::ranges::any_of(rows, [](const ResultRow& row) { return row.bound; })) {
-    text += fmt::format("{}A bound is reached by no implementation: it is shown for comparison and never wins.",
+    text += fmt::format("{}No implementation reaches a bound: bounds are shown for comparison and never win.",
                         text.empty() ? "" : " ");
   }
   return text;
@@ -399,7 +399,7 @@ void Page::saving_tiles() {
   const PointView point = view_of(rows, input_.rule);
   const std::optional<PayVerdict> shown = pay_verdict(point.ranking, input_.rule);
   if (count.points > 1) {
-    tile("Saved in the median", percent(count.median),
+    tile("Median saving", percent(count.median),
          fmt::format("of serial's time; middle 80% of points: {} to {}", percent(count.low), percent(count.high)));
   }
   if (shown) {
@@ -448,17 +448,17 @@ void Page::model_tiles() {
   const auto plans = plans_of(input_.models);
   const PlanSaving shown = *plan_saving(plans[*savings.decisive], input_.rule);
   const SavingCount& count = savings.count;
-  const std::string of = fmt::format("of {}'s time", savings.baseline);
+  const std::string share_of = fmt::format("of {}'s time", savings.baseline);
   html_ += "<dl class=\"tiles\">\n";
   if (count.points > 1) {
-    tile("Saved in the median", percent(count.median),
-         fmt::format("{}; middle 80% of plans: {} to {}", of, percent(count.low), percent(count.high)));
+    tile("Median saving", percent(count.median),
+         fmt::format("{}; middle 80% of plans: {} to {}", share_of, percent(count.low), percent(count.high)));
   }
   tile(shown.saved < 0.0  ? "Lost"
        : count.points > 1 ? "Saved at best"
                           : "Saved",
        percent(std::abs(shown.saved)),
-       fmt::format("{} by {}, {} GPUs, seq {}", of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
+       fmt::format("{} by {}, {} GPUs, seq {}", share_of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
     tile("Overlap pays at", fmt::format("{} of {}", number(count.pays), number(count.points)),
@@ -496,12 +496,12 @@ std::string lanes_in_words(const std::vector<std::vector<TracedRun>>& gantts) {
   }};
   std::string text;
   for (const auto& [kind, word] : words) {
-    const bool is_there = std::ranges::any_of(gantts, [&, lane = kind](const std::vector<TracedRun>& runs) {
+    const bool is_present = std::ranges::any_of(gantts, [&, lane = kind](const std::vector<TracedRun>& runs) {
       return std::ranges::any_of(runs, [&](const TracedRun& run) {
         return std::ranges::any_of(run.program->lanes, [&](const Lane& candidate) { return candidate.kind == lane; });
       });
     });
-    text += is_there ? fmt::format("{}{}", text.empty() ? "" : ", ", word) : "";
+    text += is_present ? fmt::format("{}{}", text.empty() ? "" : ", ", word) : "";
   }
   return text;
 }
@@ -511,10 +511,11 @@ void Page::time_section() {
     return;
   }
   section("time", "Where the time goes");
-  add("<p class=\"quiet\">Each strategy on the rank whose last op ends last. Lanes: {}. The number on a bar is the "
+  add("<p class=\"quiet\">Each strategy is shown on the rank that finishes last. Lanes: {}. The number on a bar is the "
       "part of the buffer that the op writes.</p>\n"
-      "<p class=\"note scripted\">Click a timeline to zoom with the wheel, move by dragging, and go from op to op with "
-      "the arrow keys.</p>\n",
+      "<p class=\"note scripted\">Click a timeline; then the wheel zooms, dragging moves, and the arrow keys go from "
+      "op "
+      "to op.</p>\n",
       lanes_in_words(input_.gantts));
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     if (!input_.gantts[i].empty()) {
@@ -541,16 +542,16 @@ void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
   html_ += is_folded ? "</details>\n" : "</div>\n";
 }
 
-/// Returns settings with a map, in the order of the rows. Of many, returns a few, evenly spread from the largest saving
-/// to the smallest.
+/// Returns settings with a map, in the order of the rows; if there are many, a few that are evenly spaced from the
+/// largest saving to the smallest.
 std::vector<const Overview::Setting*> Page::shown_settings() const {
-  std::vector<const Overview::Setting*> able;
+  std::vector<const Overview::Setting*> candidates;
   for (const Overview::Setting& setting : overview_.settings) {
     if (setting.points > 1) {
-      able.push_back(&setting);
+      candidates.push_back(&setting);
     }
   }
-  std::vector<const Overview::Setting*> sorted = able;
+  std::vector<const Overview::Setting*> sorted = candidates;
   std::ranges::stable_sort(sorted, std::ranges::greater{},
                            [](const Overview::Setting* setting) { return setting->savings.median; });
   std::vector<const Overview::Setting*> shown;
@@ -567,21 +568,21 @@ void Page::map_section() {
   }
   section("ahead", overview_.savings.points > 0 ? "Where overlap pays" : "Who wins where");
   if (std::ranges::any_of(overview_.settings, [&](const Overview::Setting& setting) { return has_gaps(setting); })) {
-    html_ += "<p class=\"quiet\">Crossed: no result.</p>\n";
+    html_ += "<p class=\"quiet\">Crossed out: no result.</p>\n";
   }
   std::size_t number = 0;
   const std::vector<const Overview::Setting*> shown = shown_settings();
   for (const Overview::Setting* setting : shown) {
-    // Paper has room for two maps.
+    // Two maps fit on paper.
     add("<div{}>\n", ++number > 2 ? " class=\"screen\"" : "");
     maps_of(*setting, number);
     html_ += "</div>\n";
   }
-  const auto able = static_cast<std::size_t>(
+  const auto candidates = static_cast<std::size_t>(
       std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
-  if (shown.size() < able) {
+  if (shown.size() < candidates) {
     add("<p class=\"note\">{} settings of {}, evenly spaced from the largest saving to the smallest.</p>\n",
-        shown.size(), able);
+        shown.size(), candidates);
   }
   html_ += winners_;
   html_ += "</section>\n";
@@ -627,7 +628,7 @@ std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
   return names;
 }
 
-void Page::add_more(std::vector<Figure>& figures) const {
+void Page::add_plot_figures(std::vector<Figure>& figures) const {
   if (input_.study && input_.study->roofline && !input_.study->roofline->products.empty()) {
     figures.push_back(roofline_figure(*input_.study->roofline));
   }
@@ -649,24 +650,24 @@ void Page::add_more(std::vector<Figure>& figures) const {
   }
 }
 
-/// Returns the first rows of the printed points: evenly spread over the points of the table without scripts, and the
+/// Returns the first rows of the printed points: evenly spaced points of the table without scripts, and the
 /// point of the verdict.
 std::vector<std::size_t> Page::points_on_paper() const {
   const RowTable::Groups points = input_.rows.runs(input_.rows.point_columns());
-  std::vector<std::size_t> able;
+  std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i + 1 < points.size() && (i == 0 || points[i + 1] <= max_rows); ++i) {
-    able.push_back(points[i]);
+    candidates.push_back(points[i]);
   }
-  if (able.empty()) {
-    return able;
+  if (candidates.empty()) {
+    return candidates;
   }
   const std::size_t rows_of_point = std::max<std::size_t>(1, points[1] - points[0]);
   std::vector<std::size_t> chosen;
   for (const std::size_t place :
-       spread({.count = able.size(), .kept = std::max<std::size_t>(1, max_rows_on_paper / rows_of_point)})) {
-    chosen.push_back(able[place]);
+       spread({.count = candidates.size(), .kept = std::max<std::size_t>(1, max_rows_on_paper / rows_of_point)})) {
+    chosen.push_back(candidates[place]);
   }
-  if (overview_.decisive && std::ranges::find(able, overview_.decisive->first) != able.end() &&
+  if (overview_.decisive && std::ranges::find(candidates, overview_.decisive->first) != candidates.end() &&
       std::ranges::find(chosen, overview_.decisive->first) == chosen.end()) {
     const auto near = std::lower_bound(chosen.begin(), chosen.end(), overview_.decisive->first);
     *(near == chosen.end() ? near - 1 : near) = overview_.decisive->first;
@@ -677,25 +678,24 @@ std::vector<std::size_t> Page::points_on_paper() const {
 void Page::table_section() {
   section("results", "All results");
   add("<p class=\"quiet\">Time = compute + slicing + stretch + local + exposed; exposed = head + bubble + tail "
-      "\xe2\x88\x92 local (<a href=\"#words\">definitions</a>). \xe2\x96\xb8 the fastest, \xe2\x89\x88 a "
-      "<a href=\"#def-tie\">tie</a> of the fastest.</p>\n");
+      "\xe2\x88\x92 local (<a href=\"#words\">definitions</a>). \xe2\x96\xb8 the fastest, \xe2\x89\x88 "
+      "<a href=\"#def-tie\">tied</a> for the fastest.</p>\n");
   if (page_rows_.points > 0) {
-    add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spaced over {}. The text above "
-        "the table covers every point; results.csv has every row, and commfuse-sim results FOLDER --where selects "
-        "some.</p>\n",
+    add("<p class=\"note\">This page has {} of {} rows, from {} points evenly spaced over {}. The text above the table "
+        "covers every point; results.csv has every row, and commfuse-sim results FOLDER --where selects some.</p>\n",
         number(page_rows_.rows.size()), number(input_.rows.size()), number(page_rows_.points),
         number(page_rows_.all_points));
   }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
-  RowLimits left{.on_screen = max_rows, .on_paper = points_on_paper()};
+  RowLimits limits{.on_screen = max_rows, .on_paper = points_on_paper()};
   std::size_t shown = 0;
   for (const Overview::Setting& setting : overview_.settings) {
-    if (left.on_screen == 0) {
+    if (limits.on_screen == 0) {
       break;
     }
-    left.first_row = setting.rows.first;
-    html_ += results_table(setting.title, rows_of(setting.rows), left, input_.rule);
-    left.on_screen -= std::min(left.on_screen, setting.rows.count);
+    limits.first_row = setting.rows.first;
+    html_ += results_table(setting.title, rows_of(setting.rows), limits, input_.rule);
+    limits.on_screen -= std::min(limits.on_screen, setting.rows.count);
     ++shown;
   }
   if (input_.rows.size() > max_rows_on_paper) {
@@ -713,7 +713,7 @@ void Page::table_section() {
 
 void Page::input_section() {
   section("inputs", "Inputs");
-  html_ += asked_html(asked_);
+  html_ += settings_html(settings_);
   html_ +=
       "<h3>What the numbers depend on</h3>\n"
       "<p>Every parameter of the model states its source. Numbers are predictions, only as good as the weakest kind of "
@@ -726,7 +726,7 @@ void Page::input_section() {
   html_ += definitions_html() + "</section>\n";
 }
 
-void Page::again_section() {
+void Page::command_section() {
   section("again", "Run it again");
   add("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(input_.command));
   if (input_.command.find("settings.yaml") != std::string::npos) {

@@ -30,9 +30,9 @@ constexpr std::array time_columns{
     TimeColumn{"exposed", &Breakdown::exposed}, TimeColumn{"head", &Breakdown::head},
     TimeColumn{"bubble", &Breakdown::bubble},   TimeColumn{"tail", &Breakdown::tail},
 };
-// Paper has room for some of the columns, and for the first points.
+// Only some of the columns and of the points fit on paper.
 bool is_on_paper(std::string_view definition) { return definition == "compute" || definition == "exposed"; }
-std::string_view paper_class(bool is_there) { return is_there ? "" : " class=\"screen\""; }
+std::string_view paper_class(bool on_paper) { return on_paper ? "" : " class=\"screen\""; }
 
 constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, error, vs serial, behind, MFU, bound
 

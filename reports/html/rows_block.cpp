@@ -53,7 +53,7 @@ constexpr std::size_t place_among_repeated(std::string_view name) {
 
 template <std::size_t place>
 RowTable::Columns only_repeated(const RowColumns& columns) {
-  static_assert(place < repeated_settings.size(), "the setting is one that rows repeat");
+  static_assert(place < repeated_settings.size(), "rows repeat this setting");
   return {&columns.repeated[place].numbers()};
 }
 
@@ -93,43 +93,43 @@ struct NumbersOfPage {
   double (*value)(const RowTable&, std::size_t row);
 };
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view microseconds = "\u00b5s";
 
 template <NarrowColumn RowColumns::*column>
-std::int64_t held(const RowTable& rows, std::size_t row) {
+std::int64_t value_at(const RowTable& rows, std::size_t row) {
   return (rows.columns().*column)[rows.place_of(row)];
 }
 
-bool has_time(const RowTable& rows, std::size_t row) { return held<&RowColumns::makespan>(rows, row) > 0; }
+bool has_time(const RowTable& rows, std::size_t row) { return value_at<&RowColumns::makespan>(rows, row) > 0; }
 
 template <auto member>
-std::int64_t held_outcome(const RowTable& rows, std::size_t row) {
+std::int64_t outcome_at(const RowTable& rows, std::size_t row) {
   return rows.columns().outcome[outcome_place(member)][rows.place_of(row)];
 }
 
 /// Returns a column of picoseconds.
 template <NarrowColumn RowColumns::*column>
 double time_of(const RowTable& rows, std::size_t row) {
-  return has_time(rows, row) ? static_cast<double>(held<column>(rows, row)) : nothing;
+  return has_time(rows, row) ? static_cast<double>(value_at<column>(rows, row)) : absent;
 }
 
 template <Estimate Percentiles::*which>
 double percentile_of(const RowTable& rows, std::size_t row) {
   const Tails* tails = rows.tails(row);
-  return tails == nullptr ? nothing : static_cast<double>((tails->percentiles.*which).value.count());
+  return tails == nullptr ? absent : static_cast<double>((tails->percentiles.*which).value.count());
 }
 
 double error_of(const RowTable& rows, std::size_t row) {
-  return number_of_bits(held<&RowColumns::makespan_error>(rows, row));
+  return number_of_bits(value_at<&RowColumns::makespan_error>(rows, row));
 }
 
 double ideal_of(const RowTable& rows, std::size_t row) {
-  return has_time(rows, row) ? static_cast<double>(held_outcome<&Outcome::ideal>(rows, row)) : nothing;
+  return has_time(rows, row) ? static_cast<double>(outcome_at<&Outcome::ideal>(rows, row)) : absent;
 }
 
 double mfu_of(const RowTable& rows, std::size_t row) {
-  return has_time(rows, row) ? number_of_bits(held_outcome<&Outcome::mfu>(rows, row)) : nothing;
+  return has_time(rows, row) ? number_of_bits(outcome_at<&Outcome::mfu>(rows, row)) : absent;
 }
 
 constexpr std::array numbers_of_page{
@@ -150,14 +150,14 @@ constexpr std::array numbers_of_page{
     NumbersOfPage{"p99_9_us", "p99.9", microseconds, "time", percentile_of<&Percentiles::p99_9>},
 };
 
-void add_words(const WordsOfPage& column, const RowTable& rows, const std::vector<std::size_t>& kept,
+void add_words(const WordsOfPage& column, const RowTable& rows, const std::vector<std::size_t>& rows_kept,
                ColumnBlock& block, Json& columns) {
   const RowTable::Groups groups = rows.groups(column.columns(rows.columns()));
   std::unordered_map<std::string, std::uint32_t> known;
   std::unordered_map<std::uint32_t, std::uint32_t> code_of_group;
   NarrowColumn codes;
   Json words = Json::array();
-  for (const std::size_t row : kept) {
+  for (const std::size_t row : rows_kept) {
     const auto [code, is_new_group] = code_of_group.try_emplace(groups[row]);
     if (is_new_group) {
       const std::string text = column.text(rows[row]);
@@ -170,19 +170,20 @@ void add_words(const WordsOfPage& column, const RowTable& rows, const std::vecto
     codes.push_back(code->second);
   }
   if (column.always || words.size() > 1) {
-    block.add_u32(column.name, kept.size(),
+    block.add_u32(column.name, rows_kept.size(),
                   [codes = std::move(codes)](std::size_t row) { return static_cast<std::uint32_t>(codes[row]); });
     columns.push_back({{"name", column.name}, {"title", column.title}, {"words", std::move(words)}});
   }
 }
 
 /// Omits a column if no row has a number.
-void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& kept,
+void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& rows_kept,
                  const std::function<double(std::size_t)>& value, ColumnBlock& block, Json& columns) {
-  if (std::ranges::all_of(kept, [&](std::size_t row) { return std::isnan(value(row)); })) {
+  if (std::ranges::all_of(rows_kept, [&](std::size_t row) { return std::isnan(value(row)); })) {
     return;
   }
-  block.add_f64(column.name, kept.size(), [&kept, value](std::size_t place) { return value(kept[place]); });
+  block.add_f64(column.name, rows_kept.size(),
+                [&rows_kept, value](std::size_t place) { return value(rows_kept[place]); });
   columns.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
 }
 

@@ -14,10 +14,10 @@ namespace commfuse::reports {
 /// Largest number of rows in a page, so that it stays below 5 MB and opens within a second.
 inline constexpr std::size_t max_page_rows = 40'000;
 
-/// Rows that a page holds: all rows, or all rows of evenly spread points.
+/// Rows that a page contains: all rows, or all rows of evenly spaced points.
 struct PageRows {
   std::vector<std::size_t> rows;
-  std::size_t points = 0;      ///< Points whose rows the page holds; 0: every row of every point.
+  std::size_t points = 0;      ///< Points whose rows the page contains; 0: every row of every point.
   std::size_t all_points = 0;  ///< Number of all points; 0: every row of every point.
 };
 PageRows page_rows(const RowTable& rows);

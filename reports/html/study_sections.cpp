@@ -27,7 +27,7 @@ namespace {
 
 std::string quiet(std::string_view text) { return fmt::format("<p class=\"quiet\">{}</p>\n", text); }
 
-std::string sampled(const PointStudy& study, Charts& charts) {
+std::string jitter_html(const PointStudy& study, Charts& charts) {
   if (study.samples.empty()) {
     return quiet("No percentiles: these results are without jitter. Add --jitter default to the report.");
   }
@@ -38,7 +38,7 @@ std::string sampled(const PointStudy& study, Charts& charts) {
                          with_commas(static_cast<std::int64_t>(study.samples.front().sorted.size()))));
 }
 
-std::string hangs_on(const PointStudy& study, Charts& charts) {
+std::string sensitivity_html(const PointStudy& study, Charts& charts) {
   if (!study.explanation || !has_effects(*study.explanation)) {
     return quiet("No parameter behind these times has a standard error, so their uncertainty is unknown.");
   }
@@ -59,21 +59,21 @@ std::string study_section(const PointStudy& study, std::string_view title, Chart
   }
   std::string html = section_head("point", "One point") + quiet(fmt::format("{}.", escaped(title)));
   html += "<h3>Parts of the time</h3>\n" + charts.add(breakdown_figure(predicted), "Parts of the time");
-  html += "<h3>Jitter</h3>\n" + sampled(study, charts);
-  return html + "<h3>Uncertainty of the time</h3>\n" + hangs_on(study, charts) + "</section>\n";
+  html += "<h3>Jitter</h3>\n" + jitter_html(study, charts);
+  return html + "<h3>Uncertainty of the time</h3>\n" + sensitivity_html(study, charts) + "</section>\n";
 }
 
 std::string parameters_table(const Explanation& explanation) {
   constexpr double least = 0.00005;  // share of the time that the table would show as 0.00%
   std::string rows;
-  std::vector<std::string> others;
+  std::vector<std::string> minor_parameters;
   for (const Hold& hold : explanation.holds) {
     if (!hold.provenance) {
       continue;
     }
     const double change = math::expm1(hold.effect);
     if (std::abs(change) < least) {
-      others.push_back(fmt::format("{} ({})", hold.name, name_of(*hold.provenance)));
+      minor_parameters.push_back(fmt::format("{} ({})", hold.name, name_of(*hold.provenance)));
       continue;
     }
     rows += fmt::format(
@@ -96,9 +96,9 @@ std::string parameters_table(const Explanation& explanation) {
                                "</table>\n"
                                "</div>\n",
                                escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
-  if (!others.empty()) {
+  if (!minor_parameters.empty()) {
     html += fmt::format("<p class=\"note screen\">Less than 0.005% each: {}.</p>\n",
-                        escaped(fmt::format("{}", fmt::join(others, ", "))));
+                        escaped(fmt::format("{}", fmt::join(minor_parameters, ", "))));
   }
   return html;
 }

@@ -9,8 +9,7 @@
 
 namespace commfuse::reports {
 
-/// Largest number of bars in a page; if there are more, bars of ranks other than the critical one are omitted first,
-/// then the shortest bars.
+/// Number of bars above which a page includes only the bars of each run's critical rank.
 inline constexpr std::size_t max_bars = 400'000;
 
 /// Returns the bytes of a ColumnBlock: every op of every rank with its start and length in picoseconds, its bytes and

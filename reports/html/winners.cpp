@@ -20,7 +20,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// limits of a map and of its changes; map.csv has everything
+// Limits of a map and of its changes; map.csv has everything.
 constexpr std::size_t max_lines = 40;
 constexpr std::size_t max_columns = 16;
 constexpr std::size_t max_maps = 4;
@@ -135,9 +135,9 @@ std::vector<MapRows> map_rows_of(const RowTable& rows, const Overview& overview)
   return maps;
 }
 
-CrossoverMap map_of(const RowTable& rows, const MapRows& of, const VerdictRule& rule) {
+CrossoverMap map_of(const RowTable& rows, const MapRows& map_rows, const VerdictRule& rule) {
   std::vector<MapEntry> entries;
-  until(rows, of, [&](MapEntry&& entry, std::size_t) {
+  until(rows, map_rows, [&](MapEntry&& entry, std::size_t) {
     entries.push_back(std::move(entry));
     return false;
   });
@@ -156,9 +156,9 @@ std::string scaling_html(const RowTable& rows) {
   std::istringstream lines(scaling_text(fastest.scalings()));
   for (std::string line; std::getline(lines, line);) {
     const bool is_head = line.starts_with("Strong scaling:") || line.starts_with("Weak scaling:");
-    const bool goes_on = line.starts_with("    ") || (!is_head && !line.starts_with("  "));
+    const bool continues = line.starts_with("    ") || (!is_head && !line.starts_with("  "));
     line.erase(0, line.find_first_not_of(' '));
-    html += (html.empty() ? "" : goes_on ? " " : "<br/>") + escaped(line);
+    html += (html.empty() ? "" : continues ? " " : "<br/>") + escaped(line);
   }
   return html.empty() ? html : fmt::format("<p>{}</p>\n", html);
 }

@@ -69,7 +69,7 @@ RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
     return axis.logarithmic ? value * math::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
   };
   constexpr double half = 4.0;
-  const double wide = figure.width - 100.0;  // about the width beside the axis
+  const double wide = figure.width - 100.0;  // approximate width without the axis labels
   return {.from = {moved(figure.x, at.x, -half / wide), moved(figure.y, at.y, -half / figure.height)},
           .to = {moved(figure.x, at.x, half / wide), moved(figure.y, at.y, half / figure.height)},
           .role = role,
@@ -137,7 +137,7 @@ double gpus_of(const CapacityRun& run) { return static_cast<double>(run.gpus); }
 double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 
-/// Adds the band that holds the days of the answer's kind with a probability of 90%.
+/// Adds the band that contains the days of the answer's kind with a probability of 90%.
 void add_band(const CapacityPlan& plan, Figure& figure) {
   if (!plan.answer) {
     return;
@@ -330,7 +330,7 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   return figure;
 }
 
-/// Removes every second label until a phone has room for the rest. Names at the side stay.
+/// Removes every second label of the x axis until the rest fits on a phone. Labels of the y axis stay.
 void thin_ticks(Figure& figure) {
   constexpr double letter = 6.6;  // pixels of a letter
   constexpr double gap = 14.0;
@@ -343,8 +343,8 @@ void thin_ticks(Figure& figure) {
     return width;
   };
   std::vector<Tick>& ticks = figure.x.ticks;
-  const double room = figure.width - width_of(figure.y.ticks, false) - 40.0;
-  while (ticks.size() > 2 && width_of(ticks, true) > room) {
+  const double space = figure.width - width_of(figure.y.ticks, false) - 40.0;
+  while (ticks.size() > 2 && width_of(ticks, true) > space) {
     std::size_t place = 0;
     std::erase_if(ticks, [&](const Tick&) { return place++ % 2 == 1; });
   }

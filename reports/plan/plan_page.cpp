@@ -57,8 +57,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{
     {"Cost", "GPU-hours x price, and energy x its price where one is given."},
     {"Energy", "GPUs x power per GPU x PUE x hours."},
     {"Intervals",
-     "Seeded Monte Carlo over the step's time, the price and the rate of failures, each lognormal. The step's error is "
-     "that of the machine's parameters and the model's own on steps it was not fitted to, added as squares."},
+     "Seeded Monte Carlo over the step's time, the price and the rate of failures, each lognormal. The step's error "
+     "combines, in quadrature, the error of the machine's parameters and the model's own error on steps that it was "
+     "not fitted to."},
 }};
 
 std::string_view to_the_left(const PlanColumn& column) { return column.is_text ? " class=\"prose\"" : ""; }
@@ -115,7 +116,7 @@ class Page {
 
   void body(const Section& section) {
     if (section.id == "verdict") {
-      add("<p class=\"quiet\">{}</p>\n<p class=\"lead\">{}</p>\n", escaped(asked()), escaped(plan_headline(plan_)));
+      add("<p class=\"quiet\">{}</p>\n<p class=\"lead\">{}</p>\n", escaped(subject()), escaped(plan_headline(plan_)));
       tiles();
       add("<p>{}</p>\n", escaped(plan_reasons(plan_)));
     } else if (section.id == "formulas") {
@@ -142,7 +143,7 @@ class Page {
   }
 
   /// Returns the plan's subject, which the user's title need not name.
-  [[nodiscard]] std::string asked() const {
+  [[nodiscard]] std::string subject() const {
     std::string text = fmt::format("{}, {} tokens", plan_.model, large(plan_.tokens));
     text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};
     text += plan_.budget ? ", budget " + money(plan_, *plan_.budget) : std::string{};
@@ -251,7 +252,7 @@ class Page {
 
   void cells(const PlanTable& table, const std::vector<std::string>& row) {
     const std::string& name = row.front();
-    constexpr std::size_t long_name = 17;  // A longer name beside three numbers does not fit on a phone.
+    constexpr std::size_t long_name = 17;  // A longer name next to three numbers does not fit on a phone.
     const char* look = name.starts_with("  ") ? (name.size() > long_name ? " class=\"part long\"" : " class=\"part\"")
                                               : (name.size() > long_name ? " class=\"long\"" : "");
     add("<th scope=\"row\"{}>{}</th>", look, escaped(name.substr(std::min(name.find_first_not_of(' '), name.size()))));

@@ -32,7 +32,7 @@ Json interval_json(const Interval& interval) {
 Json layout_json(const TrainingPlan& layout) {
   Json json;
   for (const auto& [name, value] : layout_cells(layout)) {
-    json[std::string(name)] = std::visit([](auto held) { return Json(held); }, value);
+    json[std::string(name)] = std::visit([](auto content) { return Json(content); }, value);
   }
   return json;
 }
@@ -117,7 +117,7 @@ Json kind_json(const CapacityKind& kind) {
   return json;
 }
 
-Json asked_json(const CapacityPlan& plan) {
+Json request_json(const CapacityPlan& plan) {
   return {{"model", plan.model},
           {"shape", plan.shape},
           {"parameters", plan.parameters},
@@ -253,7 +253,7 @@ Cells cells_of(const CapacityKind& kind, const CapacityRun& run, bool is_answer)
 std::string plan_json(const CapacityPlan& plan) {
   Json json{{"schema", capacity_schema}, {"model_version", model_version}, {"title", plan.title}};
   json["verdict"] = plan_verdict(plan);
-  json["asked"] = asked_json(plan);
+  json["asked"] = request_json(plan);
   json["answer"] = or_null(plan.answer);
   json["ties"] = Json::array();
   for (const RunPlace& place : plan.ties) {

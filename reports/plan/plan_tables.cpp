@@ -355,7 +355,7 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
                                           plain(plan.restart_s))});
   rows.push_back({"energy", plan.energy_price > 0.0
                                 ? fmt::format("PUE {}, {} per kWh", plain(plan.pue), money(plan, plan.energy_price))
-                                : fmt::format("PUE {}, no price of its own", plain(plan.pue))});
+                                : fmt::format("PUE {}, not priced separately", plain(plan.pue))});
   rows.push_back({"jitter", fmt::format("{}, seed {}", plan.jitter, plan.seed)});
 }
 

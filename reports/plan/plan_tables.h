@@ -14,7 +14,7 @@ namespace commfuse::reports {
 struct PlanColumn {
   std::string name;
   bool is_text = false;  ///< Aligned at the left; numbers are aligned at the right.
-  bool is_wide = false;  ///< Only in Markdown and HTML: a terminal has no room for it.
+  bool is_wide = false;  ///< Shown only in Markdown and HTML, because it does not fit in a terminal.
 };
 
 /// Cells may hold any text. Every row has a cell for each column.

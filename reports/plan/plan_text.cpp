@@ -32,7 +32,7 @@ std::vector<std::size_t> widths_of(const PlanTable& table) {
   return widths;
 }
 
-/// Text in the last column continues on lines below.
+/// Returns a row of the table; text in the last column continues on lines below.
 std::string line_of(const PlanTable& table, const std::vector<std::string>& cells,
                     const std::vector<std::size_t>& widths) {
   const std::size_t last = cells.size() - 1;
@@ -48,7 +48,7 @@ std::string line_of(const PlanTable& table, const std::vector<std::string>& cell
   return line + "\n";
 }
 
-/// Removes the columns for which a terminal has no room.
+/// Removes the columns that do not fit in a terminal.
 PlanTable narrow(PlanTable table) {
   for (std::size_t column = table.columns.size(); column-- > 0;) {
     if (table.columns[column].is_wide) {

@@ -61,7 +61,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
                                                longer < 0.0 ? "less" : "longer");
 }
 
-/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; states it if there is no difference.
+/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; says so if nothing differs.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
     return "this layout has no collective that a GEMM could hide";
@@ -93,9 +93,9 @@ std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
   if (next == nullptr || run.cost.value <= 0.0) {
     return {};
   }
-  const double more = 100.0 * (next->cost.value / run.cost.value - 1.0);
-  return fmt::format("; {} {} would cost {:.1f}% {}", next->gpus, next->kind, std::abs(more),
-                     more < 0.0 ? "less" : "more");
+  const double difference = 100.0 * (next->cost.value / run.cost.value - 1.0);
+  return fmt::format("; {} {} would cost {:.1f}% {}", next->gpus, next->kind, std::abs(difference),
+                     difference < 0.0 ? "less" : "more");
 }
 
 std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
@@ -109,16 +109,16 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
     return {};
   }
   constexpr std::size_t max_named = 4;
-  const auto sought = [&](const CapacityRun& candidate) {
+  const auto objective = [&](const CapacityRun& candidate) {
     return plan.deadline_days ? candidate.cost.value : candidate.days.value;
   };
   std::vector<std::string> names;
-  double least = sought(run);
-  double largest = sought(run);
+  double least = objective(run);
+  double largest = objective(run);
   for (const RunPlace& place : plan.ties) {
     const CapacityRun& other = plan.kinds[place.kind].runs[place.run];
-    least = std::min(least, sought(other));
-    largest = std::max(largest, sought(other));
+    least = std::min(least, objective(other));
+    largest = std::max(largest, objective(other));
     if (names.size() < max_named) {
       names.push_back(fmt::format("{} {}", other.gpus, other.kind));
     }
@@ -257,8 +257,8 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
     ++before_last;
   }
   const CapacityRun& before = **before_last;
-  const double more = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
-  const double slope = math::log2(before.days.value / last.days.value) / more;
+  const double doublings = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
+  const double slope = math::log2(before.days.value / last.days.value) / doublings;
   constexpr double least_slope = 0.25;  // A flatter slope would put the guess far beyond the planned numbers.
   if (slope < least_slope) {
     return std::nullopt;
@@ -311,11 +311,11 @@ std::string plan_reasons(const CapacityPlan& plan) {
     }
     return text;
   }
-  std::string others = against_schedules(plan) + against_kinds(plan, *kind->best());
-  others.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(others.front())));
+  std::string comparisons = against_schedules(plan) + against_kinds(plan, *kind->best());
+  comparisons.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(comparisons.front())));
   const std::string schedules = schedules_in_words(plan, *kind);
   return fmt::format("Layout: {}{}{}. {}.{}", layout_in_words(kind->best()->layout), schedules.empty() ? "" : ",",
-                     schedules, others, ties_sentence(plan, *kind->best()));
+                     schedules, comparisons, ties_sentence(plan, *kind->best()));
 }
 
 std::string plan_verdict(const CapacityPlan& plan) {

@@ -62,7 +62,7 @@ std::string needed_gpus(const CapacityPlan& plan);
 std::string plan_headline(const CapacityPlan& plan);
 /// Returns the reasons for the headline: layout, schedules, other schedules and kinds; or the binding limits.
 std::string plan_reasons(const CapacityPlan& plan);
-/// Returns headline and reasons with every interval, in two sentences.
+/// Returns headline and reasons with every interval, as sentences.
 std::string plan_verdict(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

@@ -121,7 +121,7 @@ std::string verdict_score_json(const VerdictScore& score) {
 
 std::string verdict_score_section(const VerdictScore& score) {
   std::string text = "\n## Verdicts\n\n" + method(score);
-  text += "\n| what | bar | nodes | hits | share | met |\n|---|---|---:|---:|---:|---|\n";
+  text += "\n| what | goal | nodes | hits | share | met |\n|---|---|---:|---:|---:|---|\n";
   for (const expect::VerdictCount& count : score.counts) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", count.what, count.bar, count.nodes, count.hits,
                         percent(count.share()), yes_or_no(count.is_met()));

@@ -18,7 +18,7 @@ export async function checkReal(page, checks) {
   checks.that(real.length > 5 && ideals.length > 5, "the point has implementations and ideal schedules");
   checks.that(await page.value('location.hash.endsWith("&as=all")'), "the link names all implementations");
   checks.equal(await page.value(chosen), "all described here", "the control shows all implementations");
-  checks.equal(await page.value(text("said-as")), `${real.length} run here, beside serial and ideal kernels.`, "the control states how many implementations run");
+  checks.equal(await page.value(text("said-as")), `${real.length} run here, next to serial and ideal kernels.`, "the control states how many implementations run");
   const by = less(1 - recommended.makespan_us / serial.makespan_us);
   const sure = `${Math.round(100 * recommended.beats_serial)}% sure to beat serial`;
   checks.equal(
@@ -49,7 +49,7 @@ export async function checkDeployed(page, checks) {
   const expectValue = (expression, expected) => page.value(`(${expression})`).then((value) => checks.equal(value, expected, expression));
   const fastestIsUnsure = rows(row("quick", 800, 0.69), row("sure", 900, 0.86));
   await expectValue(`headlineOf(${fastestIsUnsure})`, "Overlap pays with kernels you can get: sure takes 10.0% less time than serial (86% sure to beat serial).");
-  await expectValue(`havingSecond(havingOf(${fastestIsUnsure}), ${fastestIsUnsure})`, "quick may take 11.1% less time than sure, but is only 69% sure to beat serial.");
+  await expectValue(`recommendationSecond(recommendationOf(${fastestIsUnsure}), ${fastestIsUnsure})`, "quick may take 11.1% less time than sure, but is only 69% sure to beat serial.");
   await expectValue(`cellOf(${fastestIsUnsure}).words`, "sure takes 10.0% less time than serial, 86% sure to beat serial");
   const unsure = rows(row("quick", 800, 0.69), row("other", 990, 0.9));
   await expectValue(`headlineOf(${unsure})`, "Too close to call: quick, the fastest implementation, takes 20.0% less time than serial (only 69% sure to beat serial).");
@@ -80,7 +80,7 @@ export async function checkRealParts(page, checks, settled) {
     "the table has two parts",
   );
   const fastest = await page.value('document.querySelector("#table tr.fastest").textContent');
-  const best = await page.value("havingOf(commfusePage.live.rows).have.strategy");
+  const best = await page.value("recommendationOf(commfusePage.live.rows).have.strategy");
   checks.that(fastest.startsWith(best), `the recommended implementation is marked as fastest: ${fastest}`);
   const columns = await page.value('[...document.querySelectorAll("#table thead th")].map((e) => e.firstChild.textContent)');
   checks.that(columns.includes("Beats serial") && !columns.includes("Fastest"), `a column has the probability that each beats serial: ${columns}`);
@@ -128,7 +128,7 @@ export async function checkFromLink(page, checks, settled) {
   checks.that((await page.value(text("second"))).startsWith("No implementation described here runs this, so these are ideal kernels. "), "the page states that no implementation runs");
   await go("#scope=prefill&as=all&seq=4096", "commfusePage.live.whole");
   checks.equal(await page.value('document.getElementById("in-as").disabled'), true, "the control is disabled for whole models");
-  checks.equal(await page.value(text("said-as")), "Whole models have none: choose a part of a layer under What runs.", "the control states that whole models have no implementations");
+  checks.equal(await page.value(text("said-as")), "Whole models have no implementations: choose a part of a layer under What runs.", "the control states that whole models have no implementations");
   checks.that((await page.value(text("second"))).startsWith("Whole models are simulated with ideal kernels. "), "the verdict states that whole models have ideal kernels");
   checks.that(!(await page.value(text("command"))).includes("--as all"), "the command requests no implementations");
   await go("", "commfusePage.live.rows.some((row) => row.implements)");

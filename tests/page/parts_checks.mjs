@@ -80,8 +80,8 @@ export async function checkWhy(page, checks, settled) {
 export async function checkSlow(page, checks) {
   await page.value("commfusePage.live.refineNow(() => false, false)");
   const words = (id) => page.value(`document.querySelector("#${id} .later").textContent`);
-  checks.that(/^This point takes long, so the map waits for you\. Simulate .*, about \d+ s$/.test(await words("map")), "the map states why it waits");
-  checks.that(/^This point takes long, so the comparison waits for you\. Simulate /.test(await words("why")), "the comparison states why it waits");
+  checks.that(/^This point takes a long time, so the map is computed only when you ask for it\. Simulate .*, about \d+ s$/.test(await words("map")), "the map states why it waits");
+  checks.that(/^This point takes a long time, so the comparison is computed only when you ask for it\. Simulate /.test(await words("why")), "the comparison states why it waits");
   checks.that(!(await page.value(text("change"))).startsWith("Looking"), "what would change the verdict is known");
   await page.value('document.querySelector("#map .later button").click()');
   await page.until('document.querySelector("#map .cell") && document.querySelector("#why .lead")');
@@ -300,7 +300,7 @@ export async function checkPlan(page, checks, pictures) {
   );
   const verdict = await page.value('document.querySelector("#panel-plan .verdict").innerText');
   checks.that(
-    / (at every GEMM|at \d of the \d GEMMs) that meets? /.test(verdict) && / sequences of 4K tokens /.test(verdict) && /Days and cost count about [\d.]+ failures/.test(verdict),
+    / (at every GEMM|at \d of the \d GEMMs) that meets? /.test(verdict) && / sequences of 4K tokens /.test(verdict) && /Days and cost include about [\d.]+ failures/.test(verdict),
     `the verdict has kernels, batch and failures: ${verdict}`,
   );
   const ticks = await page.value('[...document.querySelectorAll("#panel-plan .chart text")].map((e) => e.textContent).filter((label) => /^\\$/.test(label))');

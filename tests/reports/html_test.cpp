@@ -215,7 +215,7 @@ TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
     model_rows.back().model = model;
   }
   const auto subject_of = [](const std::vector<ResultRow>& chosen) {
-    return subject_in_words(asked_settings(RowTable(chosen)), chosen.size());
+    return subject_in_words(requested_settings(RowTable(chosen)), chosen.size());
   };
   EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of 4 models on ", model_rows[0].scope)))
       << subject_of(model_rows);
@@ -235,7 +235,7 @@ TEST(Html, DefinitionsAreBelowTheVerdict) {
   ResultRow bound = row("fused_kernel", 2, 2048, 1400us);
   bound.bound = true;
   rows.insert(rows.begin() + 4, bound);
-  EXPECT_NE(html_report(small_sweep(rows)).find("A bound is reached by no implementation"), std::string::npos);
+  EXPECT_NE(html_report(small_sweep(rows)).find("No implementation reaches a bound"), std::string::npos);
   EXPECT_NE(html_report(small_sweep(rows)).find("<dt>commfuse</dt><dd>ranks-1 point-to-point steps"),
             std::string::npos);
 }
@@ -659,9 +659,9 @@ TEST(PageRows, KeepEvenlySpreadPointsWholeBeyondOnePage) {
   ReportInput input{.title = "large"};
   input.rows = std::move(rows);
   const std::string html = html_report(input);
-  EXPECT_NE(html.find("This page holds 40,000 of 120,000 rows: those of 20,000 points, evenly spaced over 60,000."),
+  EXPECT_NE(html.find("This page has 40,000 of 120,000 rows, from 20,000 points evenly spaced over 60,000."),
             std::string::npos)
-      << html.substr(html.find("This page holds"), 120);
+      << html.substr(html.find("This page has"), 120);
   EXPECT_LT(html.size(), 5'000'000U);
 }
 
@@ -708,7 +708,7 @@ TEST(MeasuredPage, ShowsPredictedBesideMeasuredFastestPredictionFirst) {
                       "<td>1510.0</td><td>1560.0</td><td>25</td><td>+2.0%</td><td>not compared</td></tr>"),
             std::string::npos)
       << html.substr(html.find("<tbody>"), 900);
-  EXPECT_NE(html.find("Measured against predicted: at most +2.0% (serial, of 2 measured)"), std::string::npos);
+  EXPECT_NE(html.find("Measured against predicted: at most +2.0% (serial; 2 schedules measured)"), std::string::npos);
   EXPECT_NE(html.find("commfuse (ring), predicted and in one traced iteration"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }

@@ -119,7 +119,7 @@ TEST(ReliabilityReport, ResidualsAreComparedWithThoseOfTheFile) {
   EXPECT_EQ(json[0]["then"][1]["share"], 0.0);
   EXPECT_EQ(json[0]["read_by_limit"]["compute"], 500);
   EXPECT_EQ(json[0]["new_by_limit"]["latency"], 1.0);
-  EXPECT_EQ(residuals_table({}), "no table that a fit has read is among these\n");
+  EXPECT_EQ(residuals_table({}), "no fit has read any of these tables\n");
 }
 
 TEST(ReliabilityReport, CountsTablesOfTheProjectIfThereAreNoOthers) {

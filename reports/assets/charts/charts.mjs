@@ -19,46 +19,46 @@ export function scaleOf(axis) {
   return { to, from };
 }
 
-/// True if the label of a tick is its value: names on an axis may be numbers too.
+/// Returns true if the label of a tick is its value; names on an axis may also be numbers.
 const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
 const LETTER = 6.4; // pixels, about
 
 /// Shortens a dotted name that is too long for two lines to its last part, which distinguishes it from its neighbours.
-function shortened(label, room) {
-  if (!Number.isFinite(room)) {
+function shortened(label, space) {
+  if (!Number.isFinite(space)) {
     return label;
   }
-  const most = Math.floor(room / LETTER);
-  if (label.length <= most) {
+  const maxLetters = Math.floor(space / LETTER);
+  if (label.length <= maxLetters) {
     return label;
   }
   if (label.includes(" ")) { // The library breaks it at blanks; two lines hold part of a schedule's options.
-    return label.length > 1.6 * most ? `${label.slice(0, Math.floor(1.6 * most)).replace(/[ ,(]+$/, "")}\u2026` : label;
+    return label.length > 1.6 * maxLetters ? `${label.slice(0, Math.floor(1.6 * maxLetters)).replace(/[ ,(]+$/, "")}\u2026` : label;
   }
   const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
-  const bar = name.length > most ? name.lastIndexOf("_", most - 1) : -1; // Two lines, broken between words.
+  const bar = name.length > maxLetters ? name.lastIndexOf("_", maxLetters - 1) : -1; // Two lines, broken between words.
   return bar < 0 ? name : `${name.slice(0, bar + 1)}\n${name.slice(bar + 1)}`;
 }
 
 /// Numbers on a linear axis get new ticks on zoom; names and logarithms keep theirs.
-function ticksOf(axis, scale, room) {
+function ticksOf(axis, scale, space) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
-    const stands = (end) => axis.ticks.some(([at]) => at === end); // The ends of an axis are seldom round numbers.
+    const isTick = (end) => axis.ticks.some(([at]) => at === end); // The ends of an axis are seldom round numbers.
     const formatter = (value) => String(Number(Number(value).toPrecision(6))).replace(/^-/, "\u2212");
-    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
+    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: isTick(axis.low), showMaxLabel: isTick(axis.high), formatter } };
   }
   const labels = new Map(axis.ticks.map(([at, label]) => [scale.to(at).toPrecision(9), label]));
   const customValues = axis.ticks.map(([at]) => scale.to(at));
   return {
     axisTick: { show: false, customValues },
-    axisLabel: { customValues, hideOverlap: room === null, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
+    axisLabel: { customValues, hideOverlap: space === null, ...(Number.isFinite(space) ? { width: space, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", space) },
   };
 }
 
-function axisOf(axis, name, scale, colours, room) {
-  const ticks = ticksOf(axis, scale, room);
+function axisOf(axis, name, scale, colours, space) {
+  const ticks = ticksOf(axis, scale, space);
   const title = axis.unit ? `${axis.label} (${axis.unit})` : axis.label;
   return {
     type: "value",
@@ -133,9 +133,9 @@ function strip(figure, place) {
   const words = document.createElement("div");
   words.className = "strip-words";
   for (const text of [scale.low, scale.middle, scale.high]) {
-    const one = document.createElement("span");
-    one.textContent = text;
-    words.append(one);
+    const span = document.createElement("span");
+    span.textContent = text;
+    words.append(span);
   }
   const label = document.createElement("div");
   label.textContent = scale.label;
@@ -165,7 +165,7 @@ function optionOf(figure, scales, colours, width) {
       backgroundColor: colours.ground,
       borderColor: colours.axis,
       textStyle: { color: colours.text, fontFamily: FONT, fontSize: 13 },
-      formatter: (one) => one.data?.tip ?? "",
+      formatter: (item) => item.data?.tip ?? "",
     },
     dataZoom: zooms
       ? [
@@ -180,17 +180,17 @@ function optionOf(figure, scales, colours, width) {
 function walkByKeys(chart, place, announce) {
   const stops = [];
   chart.getOption().series.forEach((series, seriesIndex) => {
-    series.data.forEach((one, dataIndex) => one?.tip && stops.push({ seriesIndex, dataIndex, tip: one.tip }));
+    series.data.forEach((item, dataIndex) => item?.tip && stops.push({ seriesIndex, dataIndex, tip: item.tip }));
   });
-  let here = -1;
+  let stop = -1;
   place.onkeydown = (event) => {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (!by || stops.length === 0) {
       return;
     }
     event.preventDefault();
-    here = (here + by + stops.length) % stops.length;
-    const { seriesIndex, dataIndex, tip } = stops[here];
+    stop = (stop + by + stops.length) % stops.length;
+    const { seriesIndex, dataIndex, tip } = stops[stop];
     chart.dispatchAction({ type: "showTip", seriesIndex, dataIndex });
     announce(tip);
   };

@@ -58,7 +58,7 @@ function boxes(marks, scales, colours) {
       if (mark.hatched) {
         children.push(...hatching(box, colours.fill(mark.role)));
       }
-      const text = (mark.labels ?? []).find((one) => widthOf(one) + 8 < box.width);
+      const text = (mark.labels ?? []).find((candidate) => widthOf(candidate) + 8 < box.width);
       if (text) {
         const halo = mark.hatched ? { stroke: colours.ground, lineWidth: 4 } : {};
         children.push(textAt(box.x + box.width / 2, box.y + box.height / 2, text, mark.hatched ? colours.text : colours.on(mark.role), halo));
@@ -93,7 +93,7 @@ function cells(marks, figure, colours) {
         const line = (y1, y2) => ({ type: "line", silent: true, shape: { x1: box.x + 4, y1, x2: box.x + box.width - 4, y2 }, style: { stroke: colours.axis } });
         children.push(line(box.y + 4, box.y + box.height - 4), line(box.y + box.height - 4, box.y + 4));
       } else if (box.height > 13) {
-        const text = [mark.text, mark.text.split(" ")[0]].find((one) => widthOf(one) + 4 < box.width);
+        const text = [mark.text, mark.text.split(" ")[0]].find((candidate) => widthOf(candidate) + 4 < box.width);
         if (text) {
           children.push(textAt(box.x + box.width / 2, box.y + box.height / 2, text, colours.on(name)));
         }
@@ -135,7 +135,7 @@ function band(mark, scales, colours) {
     renderItem: (parameters, api) => ({
       type: "polygon",
       silent: true,
-      shape: { points: edge.map((one) => api.coord(one)) },
+      shape: { points: edge.map((point) => api.coord(point)) },
       style: { fill: colours.fill(mark.role), opacity: 0.22 },
     }),
     z: 1,
@@ -175,16 +175,16 @@ function texts(marks, scales, colours) {
 
 /// Returns series in the order of the marks; countOf() in tests/browser expects their number.
 export function seriesOf(figure, scales, colours) {
-  const all = [];
+  const series = [];
   for (let i = 0; i < figure.marks.length; ) {
     const { kind } = figure.marks[i];
-    const same = [];
+    const group = [];
     do {
-      same.push(figure.marks[i++]);
+      group.push(figure.marks[i++]);
     } while (["box", "cell", "text"].includes(kind) && i < figure.marks.length && figure.marks[i].kind === kind);
-    const one = { box: () => boxes(same, scales, colours), cell: () => cells(same, figure, colours), text: () => texts(same, scales, colours),
-      line: () => line(same[0], scales, colours), band: () => band(same[0], scales, colours), points: () => points(same[0], scales, colours) };
-    all.push(one[kind]());
+    const make = { box: () => boxes(group, scales, colours), cell: () => cells(group, figure, colours), text: () => texts(group, scales, colours),
+      line: () => line(group[0], scales, colours), band: () => band(group[0], scales, colours), points: () => points(group[0], scales, colours) };
+    series.push(make[kind]());
   }
-  return all;
+  return series;
 }

@@ -108,7 +108,8 @@ function fixed(value, decimals) {
   return value.toFixed(decimals);
 }
 
-/// Microseconds below 10 ms, milliseconds below 10 s, then seconds, as in reports/time_scale.h.
+/// Returns one unit for all times of a figure, as in reports/time_scale.h: microseconds below 10 ms, milliseconds below
+/// 10 s, then seconds.
 function timeUnit(longestPs) {
   const [name, microseconds, decimals] = longestPs >= 1e13 ? ["s", 1e6, longestPs >= 1e15 ? 0 : 3] : longestPs >= 1e10 ? ["ms", 1000, longestPs >= 1e12 ? 1 : 3] : ["\u00b5s", 1, 1];
   const value = (ps) => ps / 1e6 / microseconds;
@@ -137,15 +138,15 @@ function palette() {
   probe.setAttribute("height", "0");
   document.body.append(probe);
   const colour = (name, what, property) => {
-    const one = document.createElementNS("http://www.w3.org/2000/svg", what);
-    one.setAttribute("class", name);
-    probe.append(one);
-    return getComputedStyle(one)[property];
+    const sample = document.createElementNS("http://www.w3.org/2000/svg", what);
+    sample.setAttribute("class", name);
+    probe.append(sample);
+    return getComputedStyle(sample)[property];
   };
-  const all = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
-  const fills = all((role) => colour(`cf-${role}`, "rect", "fill"));
-  const lines = all((role) => colour(`cf-line cf-line-${role}`, "path", "stroke"));
-  const texts = all((role) => colour(`cf-on-${role}`, "text", "fill"));
+  const byRole = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
+  const fills = byRole((role) => colour(`cf-${role}`, "rect", "fill"));
+  const lines = byRole((role) => colour(`cf-line cf-line-${role}`, "path", "stroke"));
+  const texts = byRole((role) => colour(`cf-on-${role}`, "text", "fill"));
   const colours = {
     ...fills,
     text: colour("", "text", "fill"),

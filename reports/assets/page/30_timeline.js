@@ -10,15 +10,15 @@ const MAX_HEIGHT = { one: 1600, all: 640 }; // pixels, for one rank of each sche
 const KINDS = ["essential", "local", "communication"];
 const CRITICAL = KINDS.length;
 
-/// The lanes of a block, each with its bars in order of time. Bars of a lane do not overlap.
+/// Returns the lanes of a block, each with its range of bars in order of time. Bars of a lane do not overlap.
 function lanesOf(block) {
   const lanes = block.lanes.map((lane) => ({ ...lane, from: 0, to: 0 }));
-  const of = block.data.lane;
-  for (let i = 0; i < of.length; ++i) {
-    if (i === 0 || of[i] !== of[i - 1]) {
-      lanes[of[i]].from = i;
+  const laneOf = block.data.lane;
+  for (let i = 0; i < laneOf.length; ++i) {
+    if (i === 0 || laneOf[i] !== laneOf[i - 1]) {
+      lanes[laneOf[i]].from = i;
     }
-    lanes[of[i]].to = i + 1;
+    lanes[laneOf[i]].to = i + 1;
   }
   return lanes;
 }
@@ -66,7 +66,7 @@ class Timeline {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "timeline",
-      "aria-label": `${this.block.title}. Arrow keys go from op to op and from lane to lane; plus and minus zoom; shift and arrows move; 0 shows all.`,
+      "aria-label": `${this.block.title}. Arrow keys move between ops and between lanes; plus and minus zoom; shift with arrows pans; 0 shows all.`,
     });
     this.tip = element("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     const place = element("div", { class: "cf-live timeline-box" }, legendOfTimeline(), this.canvas, this.tip);
@@ -160,17 +160,17 @@ class Timeline {
   wordsOf(lane) {
     const { panels } = this.block;
     const panel = panels[lane.panel];
-    const critical = this.lanes.filter((one) => one.critical).map((one) => one.rank);
+    const critical = this.lanes.filter((other) => other.critical).map((other) => other.rank);
     const tellsRank = this.all || critical.some((rank) => rank !== critical[0]);
-    const parts = [...(panels.some((one) => one.kind === "measured") ? [panel.kind] : []), panel.text,
+    const parts = [...(panels.some((other) => other.kind === "measured") ? [panel.kind] : []), panel.text,
       ...(panel.mfu ? [`MFU ${panel.mfu}`] : []), ...(tellsRank ? [`rank ${lane.rank}`] : [])];
-    const told = parts.join(" \u00b7 ");
-    const room = Math.max(this.canvas.clientWidth - 16, 120);
+    const facts = parts.join(" \u00b7 ");
+    const space = Math.max(this.canvas.clientWidth - 16, 120);
     this.pen.font = FONT(13, 600);
     const lines = [""];
     for (const word of lane.run.split(" ")) {
       const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
-      if (lines.at(-1) && this.pen.measureText(longer).width > room) {
+      if (lines.at(-1) && this.pen.measureText(longer).width > space) {
         lines.push(word);
       } else {
         lines[lines.length - 1] = longer;
@@ -178,7 +178,7 @@ class Timeline {
     }
     const end = this.pen.measureText(lines.at(-1)).width + 10;
     this.pen.font = FONT(12);
-    return { lines, told, end, below: end + this.pen.measureText(told).width > room };
+    return { lines, facts, end, below: end + this.pen.measureText(facts).width > space };
   }
 
   recolour() {
@@ -268,7 +268,7 @@ class Timeline {
     const span = this.unit.value(this.view.to - this.view.from);
     const wanted = span / Math.max(this.width / 90, 2);
     const power = 10 ** Math.floor(Math.log10(wanted));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= wanted);
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= wanted);
     const scale = (this.view.to - this.view.from) / span;
     const ticks = [];
     for (let i = Math.ceil(this.view.from / scale / step); i * step * scale <= this.view.to; ++i) {
@@ -318,7 +318,7 @@ class Timeline {
   drawHead(pen, { y, tall, words }) {
     pen.textAlign = "left";
     pen.textBaseline = "alphabetic";
-    const { lines, told, end, below } = words;
+    const { lines, facts, end, below } = words;
     let at = y + tall - 9 - LINE * (lines.length - 1 + (below ? 1 : 0));
     pen.fillStyle = this.colours.text;
     pen.font = FONT(13, 600);
@@ -328,7 +328,7 @@ class Timeline {
     }
     pen.fillStyle = this.colours.quiet;
     pen.font = FONT(12);
-    pen.fillText(told, below ? 8 : 8 + end, below ? at : at - LINE);
+    pen.fillText(facts, below ? 8 : 8 + end, below ? at : at - LINE);
   }
 
   drawLane(pen, { lane, y }) {
@@ -349,7 +349,7 @@ class Timeline {
   /// Bars narrower than a pixel become one, found by bisection: the cost depends on pixels, not on bars.
   drawBars(pen, lane, y) {
     const { start, length } = this.block.data;
-    const aPixel = (this.view.to - this.view.from) / this.width;
+    const psPerPixel = (this.view.to - this.view.from) / this.width;
     const top = y + 2;
     const tall = ROW - 5;
     let kind = -1;
@@ -361,8 +361,8 @@ class Timeline {
     };
     for (let i = this.firstAfter(lane, this.view.from); i < lane.to && start[i] < this.view.to; ) {
       const from = Math.max(this.xOf(start[i]), this.left - 2);
-      if (length[i] < aPixel) {
-        const next = Math.max(this.firstAfter(lane, start[i] + aPixel), i + 1);
+      if (length[i] < psPerPixel) {
+        const next = Math.max(this.firstAfter(lane, start[i] + psPerPixel), i + 1);
         let critical = false;
         for (let j = i; j < next && j < i + 32; ++j) {
           critical ||= this.isCritical(j);
@@ -412,7 +412,7 @@ class Timeline {
     const label = this.labelOf(i);
     pen.font = FONT(11);
     const texts = [label, label.slice(label.indexOf(" ") + 1), /\[(\d+)\]$/.exec(label)?.[1] ?? ""];
-    const text = texts.find((one) => one && pen.measureText(one).width + 6 < wide);
+    const text = texts.find((candidate) => candidate && pen.measureText(candidate).width + 6 < wide);
     if (text) {
       pen.fillStyle = this.colours.on(kind);
       pen.textAlign = "center";
@@ -453,7 +453,7 @@ class Timeline {
 
   writeExposed(pen, place, length, left, wide, y) {
     pen.font = FONT(11, 600);
-    const text = [`${place} ${this.unit.text(length)}`, this.unit.digits(length)].find((one) => pen.measureText(one).width + 10 < wide);
+    const text = [`${place} ${this.unit.text(length)}`, this.unit.digits(length)].find((candidate) => pen.measureText(candidate).width + 10 < wide);
     if (!text) {
       return;
     }
@@ -527,7 +527,7 @@ class Timeline {
     this.point(this.barAt(event.offsetX, event.offsetY), event.offsetX, event.offsetY);
   }
   barAt(x, y) {
-    const row = this.rows.findIndex((one) => !one.head && y + this.scroll >= one.y && y + this.scroll < one.y + ROW);
+    const row = this.rows.findIndex((candidate) => !candidate.head && y + this.scroll >= candidate.y && y + this.scroll < candidate.y + ROW);
     if (row < 0 || x < this.left || y > this.height - AXIS) {
       return null;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results as a table that sorts, filters and pages; its rows are columns of numbers and words, so it handles a
-// million.
+// All results as a table that sorts, filters and pages. Rows are stored as columns of numbers and words, so the table
+// handles a million rows.
 
 const PAGE = 25;
 
@@ -11,19 +11,19 @@ function parseFilter(text, columns) {
     .split(/\s+/)
     .filter(Boolean)
     .map((part) => {
-      const found = /^([a-z_0-9]+)(<=|>=|!=|=|<|>)(.+)$/i.exec(part);
-      const column = found && columns.find((one) => one.name === found[1] || one.title.toLowerCase() === found[1].toLowerCase());
-      return column ? { column, how: found[2], value: found[3] } : { words: part.toLowerCase() };
+      const match = /^([a-z_0-9]+)(<=|>=|!=|=|<|>)(.+)$/i.exec(part);
+      const column = match && columns.find((candidate) => candidate.name === match[1] || candidate.title.toLowerCase() === match[1].toLowerCase());
+      return column ? { column, how: match[2], value: match[3] } : { words: part.toLowerCase() };
     });
 }
 
 /// Reads "8K" as 8192, like settings.
 function numberIn(text) {
-  const found = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
-  return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()] : NaN;
+  const match = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
+  return match ? Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()] : NaN;
 }
 
-/// Marks by the column `front`: 1 wins its point, 2 ties in front.
+/// Marks by the value of the column `front`: 1 wins its point, 2 ties for the first place.
 const MARKS = { 1: { sign: "\u25b8", word: "fastest: ", wins: true }, 2: { sign: "\u2248", word: "tie: " } };
 
 const compares = {
@@ -58,7 +58,7 @@ class ResultsTable {
     this.body = element("tbody");
     this.heads = this.columns.map((column) => this.headOf(column));
     const head = element("thead", {}, element("tr", {}, ...this.heads));
-    this.before = button("\u2039 Back", "Page before", () => this.turn(-1));
+    this.before = button("\u2039 Back", "Previous page", () => this.turn(-1));
     this.next = button("Next \u203a", "Next page", () => this.turn(1));
     place.replaceChildren(
       element("div", { class: "tools table-tools" }, element("label", {}, "Filter ", this.filterBox), this.count, this.before, this.next,
@@ -75,7 +75,7 @@ class ResultsTable {
     return element("th", { scope: "col", class: classes, "aria-sort": "none" }, sorter, ...unit);
   }
 
-  /// NaN: the row has no such value.
+  /// Returns the value in a column; NaN if the row has none.
   value(column, row) {
     return column.words ? column.words[column.data[row]] : column.data[row];
   }
@@ -94,7 +94,7 @@ class ResultsTable {
     const sign = column.name === "against_serial" && value > 0 ? "+" : "";
     return sign + text.replace(/^-/, "\u2212");
   }
-  /// Formats like the tool's CSV: times in microseconds with all digits.
+  /// Formats like the program's CSV: times in microseconds with all digits.
   exact(column, row) {
     const value = this.value(column, row);
     return column.words ? value : Number.isNaN(value) ? "" : column.kind === "time" ? value / 1e6 : value;
@@ -135,7 +135,7 @@ class ResultsTable {
   sort(column) {
     const down = this.sorted?.column === column ? !this.sorted.down : false;
     this.sorted = { column, down };
-    this.columns.forEach((one, i) => this.heads[i].setAttribute("aria-sort", one === column ? (down ? "descending" : "ascending") : "none"));
+    this.columns.forEach((other, i) => this.heads[i].setAttribute("aria-sort", other === column ? (down ? "descending" : "ascending") : "none"));
     this.page = 0;
     this.order();
     this.show();
@@ -146,7 +146,7 @@ class ResultsTable {
     }
     const { column, down } = this.sorted;
     const numbers = column.words?.map(numberIn);
-    const numeric = numbers?.every((one) => !Number.isNaN(one));
+    const numeric = numbers?.every((value) => !Number.isNaN(value));
     const ranks = column.words && !numeric ? ranksOf(column.words) : numbers;
     const key = (row) => (ranks ? ranks[column.data[row]] : column.data[row]);
     const sign = down ? -1 : 1;
@@ -164,7 +164,7 @@ class ResultsTable {
     const last = Math.min(first + PAGE, this.rows.length);
     this.before.disabled = this.page === 0;
     this.next.disabled = this.page + 1 >= pages;
-    this.count.textContent = this.rows.length === 0 ? "no row" : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
+    this.count.textContent = this.rows.length === 0 ? "no rows" : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
     this.body.replaceChildren(...Array.from(this.rows.subarray(first, last), (row) => this.rowOf(row)));
   }
   rowOf(row) {
@@ -194,8 +194,8 @@ async function fillTable(place) {
   }
 }
 
-/// Unpacks the rows, of which there may be many, when the table comes near the screen. Removes the rows that the table
-/// replaces at once, and reserves its room, so that nothing below moves when it appears.
+/// Unpacks the rows, which may be many, when the table comes near the screen. Removes the rows that the table replaces
+/// immediately, and reserves the table's space, so that nothing below moves when the table appears.
 function startTable() {
   const place = document.getElementById("all-rows");
   const packed = document.getElementById("block-rows");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts with the first visible part. Where a part fails, the page stays as it is without scripts.
+// Starts with the first visible part. If a part fails, that part stays as it is without scripts.
 
 async function startReport() {
   for (const part of [startFigures, startTimelines, startTable, startCharts]) {

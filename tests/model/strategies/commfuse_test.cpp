@@ -60,7 +60,7 @@ TEST(CommfuseOptions, AreNamedByTheirDifferencesFromThePlainForm) {
             "ring both ways, halves, m=2, 4 lanes");
   EXPECT_EQ(name({.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival, .lanes = 7, .group = 3}),
             "direct, g=3, 7 lanes, sum on arrival, add on aux");
-  EXPECT_EQ(name({.form = Form::direct, .lanes = fused::all_lanes}), "direct, a lane a peer");
+  EXPECT_EQ(name({.form = Form::direct, .lanes = fused::all_lanes}), "direct, one lane per peer");
   EXPECT_EQ(name({.add_lane = LaneKind::aux, .inner = 8}), "nested rings of 8, add on aux");
 }
 

@@ -78,7 +78,7 @@ TEST(TrainingPlan, NamesTheTwoSettingsThatClash) {
   EXPECT_EQ(
       refusal({.pipeline = 7, .interleave = 2, .global_batch = 8}),
       "the number of micro-batches 8 is not a multiple of pipeline 7; choose another global batch, or interleave 1");
-  EXPECT_EQ(refusal({.interleave = 2}), "interleave 2 needs several stages, and pipeline is 1; leave interleave at 1");
+  EXPECT_EQ(refusal({.interleave = 2}), "interleave 2 needs several stages, but pipeline is 1; set interleave to 1");
   EXPECT_EQ(
       refusal({.tensor = 8, .sequence_parallel = true, .seq = 12}),
       "the number of tokens of a pass 12 is not a multiple of tensor parallelism 8; choose another sequence length, "

@@ -195,7 +195,7 @@ std::string why(const std::string& text) {
 
 TEST(Kineto, ReportsTruncatedOrBrokenTracesWithTheirPlace) {
   const OwnFolder folder;
-  constexpr auto no_trace = ": is not a whole trace of PyTorch's profiler; export it again";
+  constexpr auto no_trace = ": is not a complete trace of PyTorch's profiler; export it again";
   EXPECT_EQ(why("{\"traceEvents\": [\n  {\"ph\": \"X\",\n"), std::string("a.json:3:1") + no_trace);
   EXPECT_EQ(why("\xef\xbb\xbf{\"traceEvents\": x"), std::string("a.json:1:17") + no_trace);
   EXPECT_EQ(why("{\"traceEvents\":\n [{\"dur\": 1e999}]}"),
