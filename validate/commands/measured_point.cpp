@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
-/// An emulated op should last so long that the delay of waking up is negligible.
+/// An emulated op should last long enough to make the delay of waking up negligible.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
 /// A point with real GEMMs that two cores run in a minute. It has a single GEMM, because the arithmetic of functions
 /// has no price.
@@ -145,10 +145,10 @@ Words words_of(const Settings& settings) {
   return words;
 }
 
-/// Resolves the settings. Files and flags take precedence over `below`.
-Settings resolved(const MeasureArguments& arguments, const Words& below) {
+/// Resolves the settings. Files and flags take precedence over `defaults`.
+Settings resolved(const MeasureArguments& arguments, const Words& defaults) {
   Resolver resolver;
-  for (const auto& [key, value] : below) {
+  for (const auto& [key, value] : defaults) {
     resolver.read_set(fmt::format("{}={}", key, value));
   }
   sim::read_files(arguments.settings, resolver);
@@ -226,21 +226,21 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
   }
   const std::int64_t window = point_.price.window.keys;
   if (has_attention(point_.scope) && window > 0 && window < point_.seq) {
-    throw ConfigError(
-        fmt::format("{} attends to {} keys in some layers, and executors to all {}; choose a scope without attention, "
-                    "such as mlp, or seq up to {}",
-                    point_.model.name, window, point_.seq, window));
+    throw ConfigError(fmt::format(
+        "{} attends to {} keys in some layers, but executors attend to all {}; choose a scope without attention, "
+        "such as mlp, or seq up to {}",
+        point_.model.name, window, point_.seq, window));
   }
 }
 
-std::vector<Prediction> PredictedPoint::asked_for() {
+std::vector<Prediction> PredictedPoint::requested() {
   std::vector<Prediction> predictions;
   const std::vector<Candidates> candidates = candidates_of(settings_);
-  for (const Candidates& of_strategy : candidates) {
-    if (of_strategy.strategy->bound && candidates.size() > 1) {
+  for (const Candidates& entry : candidates) {
+    if (entry.strategy->bound && candidates.size() > 1) {
       continue;  // A bound is not a schedule that can run.
     }
-    predictions.push_back(predictor_.predict_best(point_, *of_strategy.strategy, of_strategy.options));
+    predictions.push_back(predictor_.predict_best(point_, *entry.strategy, entry.options));
   }
   return predictions;
 }
@@ -282,7 +282,7 @@ Settings settings_of(const MeasureArguments& arguments) {
     }
   }
   if (!chosen.empty()) {
-    fmt::print(stderr, "{} runs in real time; settings at their defaults: {}\n", settings.text("hardware"), text);
+    fmt::print(stderr, "{} runs in real time; settings not given: {}\n", settings.text("hardware"), text);
   }
   return resolved(arguments, chosen);
 }
@@ -293,7 +293,7 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments)
 
 namespace {
 
-/// The way of measuring that the flags ask for, with defaults filled in.
+/// How the flags request to measure, with defaults filled in.
 struct How {
   std::string executor;
   std::string compute;
@@ -308,9 +308,9 @@ How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool 
           .compute = arguments.compute,
           .pace = pace_of(arguments.pace)};
   if (how.compute.empty()) {
-    const bool is_real_by_itself =
+    const bool is_real_by_default =
         on_processes_here || how.executor == "cuda-virtual" || point.point().machine.executor == how.executor;
-    how.compute = is_real_by_itself ? "real" : "emulated";
+    how.compute = is_real_by_default ? "real" : "emulated";
   }
   sim::require_word("--executor", how.executor, executors, "executor");
   sim::require_word("--compute", how.compute, computes, "kind of compute");
@@ -411,7 +411,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
   record.dilation = how.is_real() ? 1.0 : dilation_of(arguments, predictions, costs);
   record.noise = noise_floor(crew == nullptr ? ranks : 1);
   if (crew != nullptr) {
-    tell_where(*crew, ranks, record.environment);
+    record_hosts(*crew, ranks, record.environment);
   }
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < predictions.size(); ++i) {

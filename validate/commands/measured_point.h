@@ -49,7 +49,7 @@ class PredictedPoint {
   ~PredictedPoint() = default;
 
   /// Returns the best schedule of each strategy that the settings name, or all schedules if the settings request all.
-  std::vector<Prediction> asked_for();
+  std::vector<Prediction> requested();
   /// Returns the prediction of a schedule that was measured. Throws ConfigError if this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
 

@@ -273,7 +273,7 @@ JobVerdict verdict_on(const Job& job, double false_alarms) {
   JobVerdict verdict{.job = job, .judgement = judge_steps(job.steps, false_alarms)};
   const StepJudgement& judgement = verdict.judgement;
   if (judgement.health == Health::healthy) {
-    verdict.why = "all ranks are alike";
+    verdict.why = "no rank differs from the others";
   } else if (judgement.health == Health::undecided) {
     verdict.why = "not enough to decide: three ranks and three steps are needed";
   } else {
