@@ -326,7 +326,7 @@ TEST_F(FirstRunByFakes, DoesNotContinueWithResultsOfAnotherGpu) {
   program("commfuse-validate", "echo 'cuda       yes: NVIDIA H200 (132 multiprocessors, 151 GB), driver'");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=environment");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(says(outcome, "holds results of NVIDIA H100 80GB HBM3, and this is NVIDIA H200; give another folder"))
+  EXPECT_TRUE(says(outcome, "holds results of NVIDIA H100 80GB HBM3, but this is NVIDIA H200; give another folder"))
       << outcome.err;
 }
 
@@ -360,7 +360,7 @@ TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES='calibration checks'");
   EXPECT_TRUE(std::filesystem::exists("bundle/bench.json.gz")) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/bench.json"));
-  EXPECT_TRUE(says(outcome, "left out of the bundle: checks.csv, ")) << outcome.err;
+  EXPECT_TRUE(says(outcome, "omitted from the bundle: checks.csv, ")) << outcome.err;
   EXPECT_TRUE(std::filesystem::exists("bundle/.work/checks.csv"));
 }
 

@@ -81,12 +81,12 @@ std::string winner_in_words(std::span<const ComparedSchedule> schedules, const A
   if (!agreement.lead) {
     return fmt::format("Only {} was measured.", expected.name());
   }
-  const std::string promise =
+  const std::string prediction_text =
       fmt::format("{} was predicted to win by {:.1f}%", expected.name(), agreement.predicted_gap * 100.0);
   if (agreement.predicted_winner == agreement.measured_winner) {
-    return fmt::format("{}, and won, {}.", promise, in_words(*agreement.lead, "the next"));
+    return fmt::format("{}, and won, {}.", prediction_text, in_words(*agreement.lead, "the next"));
   }
-  return fmt::format("{}, but {} won, {}.", promise, schedules[agreement.measured_winner].name(),
+  return fmt::format("{}, but {} won, {}.", prediction_text, schedules[agreement.measured_winner].name(),
                      in_words(*agreement.lead, "the predicted winner"));
 }
 

@@ -61,7 +61,7 @@ class CountingDriver final : public Driver {
   Address next_ = 1 << 20;
   std::int32_t streams_ = 0;
   std::int32_t partitions_ = 0;
-  std::vector<Duration> events_;  // time of each one's last record
+  std::vector<Duration> events_;  // by event: time of its last record
   Duration capture_began_{};
   std::vector<Duration> graphs_;
   std::uint64_t label_ = 0;

@@ -20,14 +20,15 @@ namespace commfuse::validate {
 /// Lends streams and events by number. They are made on first use and kept.
 class Device {
  public:
-  /// The driver outlives it.
+  /// `driver` outlives the device.
   explicit Device(Driver& driver) : driver_(driver) {}
 
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
-  /// Returns a stream on at least `multiprocessors` that are set apart; no other streams of these executors use them.
+  /// Returns a stream on at least `multiprocessors` reserved ones; no other streams of these executors use them.
   StreamId stream_apart(std::size_t number, int multiprocessors);
-  /// Returns a partition, which is set apart on first use and kept. Throws std::runtime_error if too few are left.
+  /// Returns a partition, which is reserved on first use and kept. Throws std::runtime_error if too few multiprocessors
+  /// are left.
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
@@ -117,7 +118,7 @@ class DeviceMemory {
   const Sizes& sizes_;
   Driver& driver_;
   std::vector<Rank> ranks_;
-  std::optional<Allocation> allocation_;  // none: the caller owns it
+  std::optional<Allocation> allocation_;  // empty if the caller owns the memory
   Address base_;
   Layout layout_;
 };

@@ -17,7 +17,7 @@ class ManagementLibrary {
  public:
   /// The type is declared as in nvml.h.
   using Device = struct Opaque*;
-  /// Returns the library's function of a name, or null.
+  /// Returns the library's function with this name, or null.
   using FindFunction = std::function<void*(const char* name)>;
   static constexpr int success = 0;
 

@@ -272,7 +272,7 @@ class Iteration {
     std::vector<std::string> sentences;
     for (const Place& at : heads_) {
       if (at.command != nullptr) {
-        sentences.push_back(fmt::format("rank {} stands at {}", at.rank, op_in_words(program_, at.command->op)));
+        sentences.push_back(fmt::format("rank {} is stuck at {}", at.rank, op_in_words(program_, at.command->op)));
       }
     }
     return standing_in_words(sentences);

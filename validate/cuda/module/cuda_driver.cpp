@@ -28,8 +28,8 @@ int attribute(cudaDeviceAttr which, int device) {
 std::string uuid_in_words(const cudaUUID_t& uuid) {
   std::string text = "GPU";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
-    const bool apart = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    text += fmt::format("{}{:02x}", apart ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+    const bool needs_dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", needs_dash ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
   }
   return text;
 }
@@ -72,19 +72,19 @@ CudaDriver::~CudaDriver() {
 }
 
 DeviceFacts CudaDriver::facts() const {
-  cudaDeviceProp about{};
-  require(cudaGetDeviceProperties(&about, device_), "cudaGetDeviceProperties");
+  cudaDeviceProp properties{};
+  require(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties");
   int driver = 0;
   int runtime = 0;
   require(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   require(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   constexpr int kilo = 1000;  // clock rates are in kHz
-  return {.name = about.name,
-          .uuid = uuid_in_words(about.uuid),
-          .multiprocessors = about.multiProcessorCount,
-          .capability = about.major * 10 + about.minor,
-          .memory = {static_cast<std::int64_t>(about.totalGlobalMem)},
-          .level2 = {about.l2CacheSize},
+  return {.name = properties.name,
+          .uuid = uuid_in_words(properties.uuid),
+          .multiprocessors = properties.multiProcessorCount,
+          .capability = properties.major * 10 + properties.minor,
+          .memory = {static_cast<std::int64_t>(properties.totalGlobalMem)},
+          .level2 = {properties.l2CacheSize},
           .clock_mhz = attribute(cudaDevAttrClockRate, device_) / kilo,
           .memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, device_) / kilo,
           .driver = cuda_version_in_words(driver),
@@ -131,21 +131,21 @@ Partition CudaDriver::set_apart(int multiprocessors) {
 
 void CudaDriver::give_back(const Partition& partition) {
   require_open("giving a partition back");
-  const auto which = static_cast<std::size_t>(partition.id);
-  require(partitions_.contains(which), "a partition is given back that is not set apart");
+  const auto id = static_cast<std::size_t>(partition.id);
+  require(partitions_.contains(id), "a partition is given back that does not exist");
   for (Stream& stream : streams_) {
-    if (stream.partition == which && stream.handle != nullptr) {
+    if (stream.partition == id && stream.handle != nullptr) {
       require(cudaStreamSynchronize(stream.handle.get()), "cudaStreamSynchronize");
       stream = {};  // its id is never used again
     }
   }
-  partitions_.give_back(which);
+  partitions_.give_back(id);
 }
 
 StreamId CudaDriver::make_stream_on(const Partition& partition, bool urgent) {
   require_open("a stream");
-  const auto which = static_cast<std::size_t>(partition.id);
-  return keep(partitions_.new_stream(which, priority_of(urgent)), which);
+  const auto id = static_cast<std::size_t>(partition.id);
+  return keep(partitions_.new_stream(id, priority_of(urgent)), id);
 }
 
 StreamId CudaDriver::keep(OwnedStream made, std::optional<std::size_t> partition) {
@@ -208,7 +208,7 @@ void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
     launch_exact_attention(on.handle.get(), call);
     return;
   }
-  require(call.functions == Functions::real, "fast attention is of real functions");
+  require(call.functions == Functions::real, "fast attention computes real functions only");
   if (call.kernel == AttentionKernel::cublaslt || !attend_fused(on, call)) {
     attention_.cublaslt = true;
     launch_fast_attention(
@@ -235,7 +235,7 @@ namespace {
 
 void copy_plainly(cudaStream_t stream, const MoveCall& call) {
   for (const MoveCall::Part& part : call.parts) {
-    require(moves_bytes(part, call.wire), "a plain copy moves bytes as they are");
+    require(moves_bytes(part, call.wire), "a plain copy does not convert bytes");
     const auto pitch = [](const Panel& panel) {
       return static_cast<std::size_t>((panel.rows == 1 ? panel.columns : panel.stride) * bytes_of(panel.dtype));
     };
@@ -269,9 +269,9 @@ void CudaDriver::move(StreamId stream_id, const MoveCall& call) {
 void CudaDriver::spin(StreamId stream, Duration time) { launch_spin(stream_of(stream), time); }
 
 void CudaDriver::gate(StreamId stream) {
-  void* seen = nullptr;
-  require(cudaHostGetDevicePointer(&seen, flags_.get(), 0), "cudaHostGetDevicePointer");
-  launch_gate(stream_of(stream), static_cast<GateFlags*>(seen));
+  void* device_pointer = nullptr;
+  require(cudaHostGetDevicePointer(&device_pointer, flags_.get(), 0), "cudaHostGetDevicePointer");
+  launch_gate(stream_of(stream), static_cast<GateFlags*>(device_pointer));
 }
 
 void CudaDriver::fill_tags(StreamId stream, const TagCall& call) { launch_tags(stream_of(stream), call); }
