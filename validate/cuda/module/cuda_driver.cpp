@@ -125,8 +125,8 @@ StreamId CudaDriver::make_stream(bool urgent) {
 
 Partition CudaDriver::set_apart(int multiprocessors) {
   require_open("a partition");
-  const std::size_t made = partitions_.add(multiprocessors);
-  return {static_cast<std::int32_t>(made), partitions_.multiprocessors(made)};
+  const std::size_t id = partitions_.add(multiprocessors);
+  return {static_cast<std::int32_t>(id), partitions_.multiprocessors(id)};
 }
 
 void CudaDriver::give_back(const Partition& partition) {
@@ -148,8 +148,8 @@ StreamId CudaDriver::make_stream_on(const Partition& partition, bool urgent) {
   return keep(partitions_.new_stream(id, priority_of(urgent)), id);
 }
 
-StreamId CudaDriver::keep(OwnedStream made, std::optional<std::size_t> partition) {
-  streams_.push_back({.handle = std::move(made),
+StreamId CudaDriver::keep(OwnedStream handle, std::optional<std::size_t> partition) {
+  streams_.push_back({.handle = std::move(handle),
                       .partition = partition,
                       .workspace = new_device_memory(LibraryProducts::workspace_bytes),
                       .note = new_device_memory(note_bytes)});
@@ -219,7 +219,7 @@ void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
 
 bool CudaDriver::attend_fused(Stream& on, const AttentionCall& call) {
   const std::vector<AttentionPiece> pieces = pieces_of(call, true);
-  const std::string why = fused_attention_.refused(pieces, [this] { require_open("a kernel of cuDNN's"); });
+  const std::string why = fused_attention_.refused(pieces, [this] { require_open("a cuDNN kernel"); });
   if (why.empty()) {
     fused_attention_.run(on.handle.get(), pieces, [&](std::size_t bytes) { return room(on, bytes); });
     attention_.cudnn = fused_attention_.version();
@@ -302,7 +302,7 @@ void CudaDriver::open_gate() {
 bool CudaDriver::gate_held() { return std::atomic_ref(flags().opened_alone).load() == 0; }
 
 bool CudaDriver::finish(Duration patience) {
-  const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   for (const Stream& stream : streams_) {
     while (stream.handle != nullptr) {
       const cudaError_t status = cudaStreamQuery(stream.handle.get());
@@ -310,9 +310,9 @@ bool CudaDriver::finish(Duration patience) {
         break;
       }
       if (status != cudaErrorNotReady) {
-        require(status, "what a stream was given");
+        require(status, "work of a stream");
       }
-      if (std::chrono::steady_clock::now() > latest) {
+      if (std::chrono::steady_clock::now() > deadline) {
         return false;
       }
       std::this_thread::yield();
@@ -328,22 +328,22 @@ Duration CudaDriver::elapsed(EventId from, EventId to) {
 }
 
 void CudaDriver::begin_capture(StreamId origin) {
-  require(!capturing_, "a capture goes on already");
+  require(!capturing_, "a capture is already in progress");
   require(cudaStreamBeginCapture(stream_of(origin), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   capturing_ = true;
   origin_ = origin;
 }
 
 GraphId CudaDriver::end_capture() {
-  require(capturing_, "no capture goes on");
+  require(capturing_, "no capture is in progress");
   capturing_ = false;
   cudaGraph_t captured = nullptr;
   require(cudaStreamEndCapture(stream_of(origin_), &captured), "cudaStreamEndCapture");
   const Owned<cudaGraph_t, cudaGraphDestroy> graph(captured);
-  cudaGraphExec_t made = nullptr;
-  require(cudaGraphInstantiate(&made, graph.get(), 0), "cudaGraphInstantiate");
-  graphs_.emplace_back(made);
-  require(cudaGraphUpload(made, stream_of(origin_)), "cudaGraphUpload");
+  cudaGraphExec_t executable = nullptr;
+  require(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  graphs_.emplace_back(executable);
+  require(cudaGraphUpload(executable, stream_of(origin_)), "cudaGraphUpload");
   return static_cast<GraphId>(graphs_.size() - 1);
 }
 
@@ -391,19 +391,19 @@ const CudaDriver::Event& CudaDriver::event(EventId id) const {
 void CudaDriver::require_open(const char* what) const {
   if (gate_closed_ || capturing_) {
     throw std::runtime_error(
-        fmt::format("{} is requested {}; run once without first", what,
+        fmt::format("{} is requested {}; run once outside of it first", what,
                     capturing_ ? "during a capture, which allows nothing of that kind" : "under a closed gate"));
   }
 }
 
-void* CudaDriver::room(Stream& of, std::size_t bytes) {
-  if (of.room_bytes < bytes) {
-    require_open("room for attention or a link");
-    of.room.reset();  // freeing waits for the device
-    of.room = new_device_memory(bytes);
-    of.room_bytes = bytes;
+void* CudaDriver::room(Stream& owner, std::size_t bytes) {
+  if (owner.room_bytes < bytes) {
+    require_open("memory for attention or a link");
+    owner.room.reset();  // freeing waits for the device
+    owner.room = new_device_memory(bytes);
+    owner.room_bytes = bytes;
   }
-  return of.room.get();
+  return owner.room.get();
 }
 
 GateFlags& CudaDriver::flags() const {

@@ -14,9 +14,10 @@
 
 namespace commfuse::validate {
 
-/// `Contexts` stands for the driver and defines the types Resource and Context. whole() returns the resource of the
-/// whole device, count() the number of multiprocessors of a resource. split() returns the part taken and the rest, or
-/// nullopt if there are too few multiprocessors. create() makes a context; destroy() ends it and does not throw.
+/// `Contexts` is the interface to the driver and defines the types Resource and Context. whole() returns the resource
+/// of the whole device, count() the number of multiprocessors of a resource. split() returns the part taken and the
+/// rest, or nullopt if there are too few multiprocessors. create() makes a context; destroy() ends it and does not
+/// throw.
 template <class Contexts>
 class PartitionPool {
  public:
@@ -51,7 +52,7 @@ class PartitionPool {
         return parts_.size() - 1;
       }
     }
-    throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left to set apart", multiprocessors));
+    throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left for a partition", multiprocessors));
   }
 
   /// Ends the partition's context and frees its multiprocessors. Requires that nothing uses the context.
@@ -74,7 +75,7 @@ class PartitionPool {
 
   [[nodiscard]] const Part& part(std::size_t which) const {
     if (!contains(which)) {
-      throw std::runtime_error("a partition is used that was not set apart, or was given back");
+      throw std::runtime_error("a partition is used that was not made, or was given back");
     }
     return *parts_[which];
   }
