@@ -19,7 +19,7 @@ constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
 constexpr unsigned max_links = 18;
 
-/// The library, which is started during the object's lifetime.
+/// The library, initialised during the object's lifetime.
 class Library {
  public:
   Library() : started_(library_.call("nvmlInit_v2")) {}
@@ -34,7 +34,7 @@ class Library {
   [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
     return started_ ? library_.ask<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
   }
-  /// Returns the value that a function writes, which takes the device and further arguments.
+  /// Returns the value that a function writes. The function takes the device and further arguments.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Device device, Arguments... arguments) const {
     return library_.ask<Value>(name, device, arguments...);
@@ -45,7 +45,7 @@ class Library {
   bool started_ = false;
 };
 
-std::optional<int> whole(std::optional<unsigned> value) {
+std::optional<int> as_int(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
@@ -88,10 +88,10 @@ std::optional<DeviceState> device_state(const std::string& uuid) {
   }
   const std::optional<unsigned> milliwatts = library.ask<unsigned>("nvmlDeviceGetPowerUsage", *device);
   return DeviceState{
-      .clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_multiprocessors)),
-      .memory_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_memory)),
+      .clock_mhz = as_int(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_multiprocessors)),
+      .memory_clock_mhz = as_int(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_memory)),
       .watts = milliwatts ? std::optional(*milliwatts / 1e3) : std::nullopt,
-      .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", *device, sensor_of_the_die)),
+      .celsius = as_int(library.ask<unsigned>("nvmlDeviceGetTemperature", *device, sensor_of_the_die)),
       .nvlinks = links_of(library, *device),
       .throttled_by = throttled_by ? std::optional(std::uint64_t{*throttled_by}) : std::nullopt};
 }

@@ -26,7 +26,7 @@ using probing::gated_samples;
 using probing::Matrices;
 using probing::Micros;
 using probing::number;
-using probing::once_in_the_open;
+using probing::run_without_gate;
 using probing::sampled;
 using probing::turns_for;
 
@@ -173,7 +173,7 @@ std::vector<std::int64_t> message_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// Measures one direction, and both directions at once on two streams.
+/// Measures one direction, and both directions simultaneously on two streams.
 void ask_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
               std::int64_t bytes, std::vector<ProbeRow>& rows) {
   constexpr std::int64_t width = 1024;
@@ -197,7 +197,7 @@ void ask_link(Device& device, const ProbeOptions& options, std::string_view name
         driver.wait(a, device.event(1));
       }
     };
-    once_in_the_open(device, issue);
+    run_without_gate(device, issue);
     const auto once = [&] {
       ++turn;
       return behind_gate(device, issue);
@@ -224,7 +224,7 @@ std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
 
 // --- interference
 
-/// Times a GEMM and copies, alone and together. Copies repeat as long as the GEMM runs.
+/// Times a GEMM and a series of copies, alone and at the same time.
 class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
@@ -238,25 +238,25 @@ class Interference {
         issue_product(ctas);
       }
     };
-    once_in_the_open(device_, issue);
-    std::vector<double> copies_took;
-    std::vector<double> all_took = sampled(options_, [&] {
+    run_without_gate(device_, issue);
+    std::vector<double> copy_times;
+    std::vector<double> total_times = sampled(options_, [&] {
       ++turn_;
       const Micros micros = behind_gate(device_, issue);
       if (with_copies) {
         const Duration copying = device_.driver().elapsed(device_.timed_event(2), device_.timed_event(3));
-        copies_took.push_back(Micros(copying).count() / copies);
+        copy_times.push_back(Micros(copying).count() / copies);
       }
       return micros;
     });
     const std::vector<std::pair<std::string, std::string>> parameters{
         {"ctas", number(ctas)}, {"beside", with_product && with_copies ? "yes" : "no"}};
     if (with_product) {
-      rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(all_took)});
+      rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(total_times)});
     }
     if (with_copies) {
-      copies_took.erase(copies_took.begin());  // the first copy is not counted
-      rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copies_took)});
+      copy_times.erase(copy_times.begin());  // sampled() does not count its first call
+      rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copy_times)});
     }
   }
 
@@ -367,10 +367,10 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
                                    {"bounce", LinkKind::bounce}}) {
     const DeviceLink link{.kind = kind};
     const auto issue = [&] { driver.move(device.stream(0, false), move_of(from.at(0), to.at(0), link)); };
-    once_in_the_open(device, issue);  // so that nothing is created while the trace runs
+    run_without_gate(device, issue);  // so that nothing is created while the trace runs
     const std::vector<std::pair<std::string, std::string>> parameters{{"by", name}, {"bytes", number(bytes)}};
     driver.begin_trace();
-    once_in_the_open(device, issue);
+    run_without_gate(device, issue);
     ProbeRow engine{.probe = "copy_engine", .parameters = parameters, .unit = "share"};
     for (const DeviceSpan& span : driver.end_trace()) {
       engine.samples.push_back(span.by_copy_engine ? 1.0 : 0.0);
@@ -385,13 +385,13 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
 
 // --- partitions
 
-/// A partition that the destructor gives back, so that another size can be set apart.
-class Held {
+/// A partition that the destructor gives back, so that another size can be reserved.
+class PartitionLease {
  public:
-  Held(Driver& driver, const Partition& partition) : driver_(driver), partition_(partition) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() {
+  PartitionLease(Driver& driver, const Partition& partition) : driver_(driver), partition_(partition) {}
+  PartitionLease(const PartitionLease&) = delete;
+  PartitionLease& operator=(const PartitionLease&) = delete;
+  ~PartitionLease() {
     try {
       driver_.give_back(partition_);
     } catch (const std::exception&) {  // the device is lost, and the partition with it
@@ -403,7 +403,7 @@ class Held {
   Partition partition_;
 };
 
-/// Times a GEMM on multiprocessors that are set apart, and one that is limited to the same number.
+/// Times a GEMM on reserved multiprocessors, and one that is limited to the same number of shared ones.
 std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
@@ -414,20 +414,20 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
     try {
       partition = driver.set_apart(wanted);
     } catch (const std::runtime_error& error) {
-      fmt::print(stderr, "{} multiprocessors cannot be set apart: {}\n", wanted, error.what());
+      fmt::print(stderr, "{} multiprocessors cannot be reserved: {}\n", wanted, error.what());
       rows.push_back({.probe = "partitions",
                       .parameters = {{"multiprocessors", number(wanted)}},
                       .unit = "share",
                       .samples = {0.0}});
       continue;
     }
-    const Held held(driver, partition);
-    const StreamId apart = driver.make_stream_on(partition, false);
+    const PartitionLease lease(driver, partition);
+    const StreamId reserved_stream = driver.make_stream_on(partition, false);
     const Matrices a(device, size.m, size.k, DType::bf16);
     const Matrices b(device, size.k, size.n, DType::bf16);
     const Matrices out(device, size.m, size.n, DType::bf16);
-    for (const bool is_apart : {false, true}) {
-      const StreamId on = is_apart ? apart : device.stream(0, false);
+    for (const bool is_reserved : {false, true}) {
+      const StreamId on = is_reserved ? reserved_stream : device.stream(0, false);
       const auto issue = [&] {
         driver.record(device.event(0), device.stream(0, false));
         driver.wait(on, device.event(0));
@@ -440,7 +440,7 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
       ProbeRow row{.probe = "product_on_partition", .parameters = named(size)};
       row.parameters.emplace_back("multiprocessors", number(wanted));
       row.parameters.emplace_back("set_apart", number(partition.multiprocessors));
-      row.parameters.emplace_back("apart", is_apart ? "yes" : "no");
+      row.parameters.emplace_back("apart", is_reserved ? "yes" : "no");
       row.samples = gated_samples(device, options, issue);
       rows.push_back(std::move(row));
     }
@@ -451,11 +451,11 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
 // --- nccl
 
 /// Runs a probe that NCCL may refuse. A refusal becomes a row with the share 0 and a line on stderr.
-ProbeRow settled(std::string probe, std::vector<std::pair<std::string, std::string>> parameters,
-                 const std::function<double()>& question) {
+ProbeRow row_of_attempt(std::string probe, std::vector<std::pair<std::string, std::string>> parameters,
+                        const std::function<double()>& attempt) {
   ProbeRow row{.probe = std::move(probe), .parameters = std::move(parameters), .unit = "share"};
   try {
-    row.samples = {question()};
+    row.samples = {attempt()};
   } catch (const std::runtime_error& error) {
     fmt::print(stderr, "{}: {}\n", row.probe, error.what());
     row.samples = {0.0};
@@ -481,9 +481,9 @@ class SelfMessage {
   }
   /// Returns the tracer's spans of one message.
   std::vector<DeviceSpan> traced() {
-    once_in_the_open(device_, [&] { issue(); });
+    run_without_gate(device_, [&] { issue(); });
     device_.driver().begin_trace();
-    once_in_the_open(device_, [&] { issue(); });
+    run_without_gate(device_, [&] { issue(); });
     return device_.driver().end_trace();
   }
 
@@ -500,7 +500,7 @@ class SelfMessage {
 constexpr std::int64_t one_mib = 1 << 20;
 
 /// Returns the share of a message's kernels that the tracer attributes to the message. Below 1, spans of NCCL are lost.
-double attributed(Device& device, Network& network) {
+double attributed_share(Device& device, Network& network) {
   SelfMessage message(device, network, one_mib);
   const std::vector<DeviceSpan> spans = message.traced();
   if (spans.empty()) {
@@ -511,9 +511,9 @@ double attributed(Device& device, Network& network) {
 }
 
 /// Measures a message as a node of a graph.
-std::vector<double> captured(Device& device, const ProbeOptions& options, Network& network) {
+std::vector<double> graph_samples(Device& device, const ProbeOptions& options, Network& network) {
   SelfMessage message(device, network, one_mib);
-  once_in_the_open(device, [&] { message.issue(); });
+  run_without_gate(device, [&] { message.issue(); });
   const StreamId stream = device.stream(0, false);
   device.driver().begin_capture(stream);
   message.issue();
@@ -521,24 +521,24 @@ std::vector<double> captured(Device& device, const ProbeOptions& options, Networ
   return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
 }
 
-/// Answers questions that a single GPU can answer: whether NCCL starts, and whether its kernels can be traced, captured
-/// and use windows.
+/// Determines what a single GPU can show: whether NCCL starts, and whether its kernels can be traced, be captured and
+/// use windows.
 void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
   for (const bool blocking : {true, false}) {
-    rows.push_back(settled("attributed", {{"blocking", blocking ? "yes" : "no"}},
-                           [&] { return attributed(device, *options.connect({.blocking = blocking})); }));
+    rows.push_back(row_of_attempt("attributed", {{"blocking", blocking ? "yes" : "no"}},
+                                  [&] { return attributed_share(device, *options.connect({.blocking = blocking})); }));
   }
-  rows.push_back(settled("captured", {}, [&] {
+  rows.push_back(row_of_attempt("captured", {}, [&] {
     const std::unique_ptr<Network> network = options.connect({.graphs = true});
     rows.push_back({.probe = "graph_message",
                     .parameters = {{"bytes", number(one_mib)}},
-                    .samples = captured(device, options, *network)});
+                    .samples = graph_samples(device, options, *network)});
     return 1.0;
   }));
-  rows.push_back(settled("windows", {}, [&] {
+  rows.push_back(row_of_attempt("windows", {}, [&] {
     const std::unique_ptr<Network> network = options.connect({.cta_policy = 2, .registered = true});
     SelfMessage message(device, *network, one_mib);
-    once_in_the_open(device, [&] { message.issue(); });
+    run_without_gate(device, [&] { message.issue(); });
     return 1.0;
   }));
 }
@@ -559,7 +559,7 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   for (const std::int64_t bytes : message_sizes(options)) {
     SelfMessage message(device, *network, bytes);
     const auto issue = [&] { message.issue(); };
-    once_in_the_open(device, issue);
+    run_without_gate(device, issue);
     const auto enqueue = [&] {
       const auto begun = std::chrono::steady_clock::now();
       for (int i = 0; i < groups; ++i) {
@@ -591,9 +591,9 @@ constexpr std::array<ProbeStage, 10> stages{
      {"links", "copies by size and CTAs, paced, and through host memory", ask_links},
      {"interference", "a GEMM and a copy at the same time", ask_interference},
      {"engines", "copies by kernels, the runtime, and copy engines through the host", ask_engines},
-     {"partitions", "a GEMM on SMs set apart", ask_partitions},
+     {"partitions", "a GEMM on reserved SMs", ask_partitions},
      {"nccl", "an NCCL group, and a message to itself", ask_nccl},
-     {"pinned", "bits and time of a GEMM by its shards' kernel", ask_pinned}}};
+     {"pinned", "bits and time of a GEMM run by the kernel of its shards", ask_pinned}}};
 
 }  // namespace
 

@@ -63,7 +63,8 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
                                                  : device().stream(place, communicates);
 }
 
-/// GEMMs need the number of multiprocessors of a partition; otherwise their waves would assume the whole device.
+/// Returns the limit for GEMMs. On a partition, the limit is its number of multiprocessors; otherwise the waves of a
+/// GEMM would assume the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
@@ -88,7 +89,7 @@ std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& 
   return calls.meet(members, outputs, scratch);
 }
 
-/// Returns members by coordinate. Peers of a rank that has the GPU to itself contribute the same data as it does.
+/// Returns members by coordinate. Peers of a rank that has the whole GPU contribute the same data as that rank.
 std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   const At first = at(step.at);
   std::vector<At> members;
@@ -119,8 +120,8 @@ void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes
     ready.calls.push_back(calls_of(step, calls, scratch[static_cast<std::size_t>(step.stream)]));
   }
   scratch_bytes.clear();
-  for (const Scratch& room : scratch) {
-    scratch_bytes.push_back(room.highest());
+  for (const Scratch& lane_scratch : scratch) {
+    scratch_bytes.push_back(lane_scratch.highest());
   }
 }
 
@@ -150,9 +151,9 @@ void VirtualExecutor::get_ready(const RunOptions& options) {
 
 std::vector<StreamId> VirtualExecutor::streams() {
   std::vector<StreamId> streams;
-  for (const std::int32_t used : ready_->plan.used) {
+  for (const std::int32_t stream_number : ready_->plan.used) {
     if (streams.empty() || !options_.one_stream) {
-      streams.push_back(stream(used));
+      streams.push_back(stream(stream_number));
     }
   }
   return streams;

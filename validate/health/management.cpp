@@ -191,7 +191,7 @@ ManagementFacts management_facts(const FindFunction& find) { return facts_of(Man
 ManagementFacts management_facts() {
   const ManagementLibrary library;
   if (!library.is_here()) {
-    return {.missing = "NVIDIA's management library (libnvidia-ml.so.1) is not here"};
+    return {.missing = "NVIDIA's management library (libnvidia-ml.so.1) was not found"};
   }
   return facts_of(library);
 }

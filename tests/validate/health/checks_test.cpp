@@ -208,7 +208,7 @@ TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
 
 TEST_F(HealthChecks, AGpuWithoutADriverAndASilentGpuAreBad) {
   node.remove(gpu_0 + "/driver");
-  EXPECT_EQ(complaints_of(node).at(0).found, "no driver has this GPU");
+  EXPECT_EQ(complaints_of(node).at(0).found, "no driver is bound to this GPU");
   ManagementFacts management = two_gpus();
   management.gpus.pop_back();
   management.peers.clear();
@@ -239,7 +239,7 @@ TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
                           "peers, 0000:31:00.0: 16 of 18 NVLinks up, 18 on other GPUs",
                           "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
                           "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
-                          "ecc, 0000:31:00.0: a memory row waits for its replacement",
+                          "ecc, 0000:31:00.0: a memory row is not remapped yet",
                           "clocks, 0000:31:00.0: throttled by heat, by the hardware: 1980 of 1980 MHz, 91 C",
                       }));
   gpu.throttled_by = 0x4 | 0x1;  // the power cap and idling are normal for a GPU
