@@ -86,19 +86,19 @@ class Planner {
   /// In mirrored plans, this rank takes its peer's place, if it has the peer's op and that op does not come before this
   /// command.
   [[nodiscard]] Spot target_of(Spot at) const {
-    const Command& own = command(at);
-    if (own.target < 0 || !options_.mirrored) {
-      return own.target < 0 ? Spot{} : spot(own.target, own.target_op);
+    const Command& current = command(at);
+    if (current.target < 0 || !options_.mirrored) {
+      return current.target < 0 ? Spot{} : spot(current.target, current.target_op);
     }
-    const Spot to = spot(0, own.target_op);
-    return to.rank == 0 && command(to).source_op == own.op && at.command <= to.command ? to : Spot{};
+    const Spot to = spot(0, current.target_op);
+    return to.rank == 0 && command(to).source_op == current.op && at.command <= to.command ? to : Spot{};
   }
   [[nodiscard]] Spot source_of(Spot at) const {
-    const Command& own = command(at);
-    if (own.source < 0 || !options_.mirrored) {
-      return own.source < 0 ? Spot{} : spot(own.source, own.source_op);
+    const Command& current = command(at);
+    if (current.source < 0 || !options_.mirrored) {
+      return current.source < 0 ? Spot{} : spot(current.source, current.source_op);
     }
-    const Spot from = spot(0, own.source_op);
+    const Spot from = spot(0, current.source_op);
     return from.rank == 0 && target_of(from) == at ? from : Spot{};
   }
   [[nodiscard]] Protocol protocol_of(Spot at) const {
@@ -174,8 +174,8 @@ class Planner {
   bool exchange(Spot at) {
     const bool sent = send(at);
     const bool received = receive(at);
-    State& own = state(at);
-    if ((own.sent || command(at).target < 0) && (own.received || command(at).source < 0)) {
+    State& current = state(at);
+    if ((current.sent || command(at).target < 0) && (current.received || command(at).source < 0)) {
       end(at);
       return true;
     }
@@ -251,7 +251,7 @@ class Planner {
     if (!std::ranges::all_of(members, [&](Spot member) { return state(member).posted; })) {
       return false;
     }
-    State& own = state(at);
+    State& current = state(at);
     const Spot leader = members.front();
     if (!state(leader).sent) {
       for (const Spot member : members) {
@@ -264,16 +264,16 @@ class Planner {
     if (!(at == leader)) {
       await(at, state(leader).delivered_event);
     }
-    own.received = true;
+    current.received = true;
     end(at);
     return true;
   }
 
   void end(Spot at) {
-    State& own = state(at);
-    own.ended = true;
-    if (own.awaited) {
-      own.ended_event = record(at);
+    State& current = state(at);
+    current.ended = true;
+    if (current.awaited) {
+      current.ended_event = record(at);
     }
   }
 
@@ -287,7 +287,7 @@ class Planner {
           ends.emplace_back(static_cast<std::int32_t>(lane), record(lanes_[lane].commands.front()));
         }
       }
-      for (const auto& [stream, own] : ends) {
+      for (const auto& [stream, recorded] : ends) {
         for (const auto& [other, event] : ends) {
           if (other != stream) {
             plan_.steps.push_back({.kind = Kind::wait, .stream = stream, .event = event, .at = {}, .to = {}});

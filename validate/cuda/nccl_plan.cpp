@@ -125,14 +125,14 @@ class Queues {
   }
 
   bool exchange(Rank rank, const Command& head) {
-    Halves& own = halves_[static_cast<std::size_t>(rank)];
+    Halves& current = halves_[static_cast<std::size_t>(rank)];
     bool moved = false;
-    if (head.target >= 0 && !own.sent && is_at(head.target, head.target_op)) {
-      own.sent = true;
+    if (head.target >= 0 && !current.sent && is_at(head.target, head.target_op)) {
+      current.sent = true;
       halves_[static_cast<std::size_t>(head.target)].received = true;
       moved = true;
     }
-    if ((own.sent || head.target < 0) && (own.received || head.source < 0)) {
+    if ((current.sent || head.target < 0) && (current.received || head.source < 0)) {
       advance(rank);
       moved = true;
     }
@@ -174,16 +174,16 @@ class SignalCounter {
   std::vector<PutSignals> signals_of(Rank rank) {
     std::vector<PutSignals> signals;
     for (const Command& command : commands_[static_cast<std::size_t>(rank)]) {
-      PutSignals& own = signals.emplace_back();
+      PutSignals& current = signals.emplace_back();
       if (command.kind != OpKind::exchange) {
         continue;
       }
-      own.says_ready = command.source >= 0 && waits_for_receiver(rank, command);
+      current.says_ready = command.source >= 0 && waits_for_receiver(rank, command);
       if (command.target >= 0 && waits_for_receiver(command.target, command_of(command.target, command.target_op))) {
-        own.awaits_ready = wait(command.lane, command.target, rank, {Half::ready, command.op});
+        current.awaits_ready = wait(command.lane, command.target, rank, {Half::ready, command.op});
       }
       if (command.source >= 0) {
-        own.awaits_arrived = wait(command.lane, command.source, rank, {Half::arrived, command.op});
+        current.awaits_arrived = wait(command.lane, command.source, rank, {Half::arrived, command.op});
       }
     }
     return signals;

@@ -52,8 +52,8 @@ Tally compare_bits(const Executor& executor, std::span<const Matrix<float>> expe
 Tally compare_bound(const Executor& executor, std::span<const Bounded> expected) {
   Tally tally;
   each_final(executor, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
-    const double off = std::abs(static_cast<double>(value) - expected[tensor].value.at(row, column));
-    const double ratio = off == 0.0 ? 0.0 : off / expected[tensor].bound.at(row, column);
+    const double error = std::abs(static_cast<double>(value) - expected[tensor].value.at(row, column));
+    const double ratio = error == 0.0 ? 0.0 : error / expected[tensor].bound.at(row, column);
     tally.worst = std::max(tally.worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
     tally.wrong += ratio <= 1.0 ? 0 : 1;
     ++tally.elements;
@@ -98,9 +98,9 @@ Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> ex
   const std::vector<Matrix<float>> memory = memory_of(executor, executor);
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const std::span<const float> values = memory[i].values();
-    const std::span<const float> wanted = expected[i].values();
+    const std::span<const float> expected_values = expected[i].values();
     for (std::size_t at = 0; at < values.size(); ++at) {
-      tally.wrong += same_bits(values[at], wanted[at]) ? 0 : 1;
+      tally.wrong += same_bits(values[at], expected_values[at]) ? 0 : 1;
     }
     tally.elements += static_cast<std::int64_t>(values.size());
   }

@@ -372,9 +372,9 @@ TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
 
 TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {
   node.write(nic_1 + "/numa_node", "0");
-  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, no RDMA NIC is");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, but no RDMA NIC is");
   node.write(gpu_0 + "/numa_node", "-1");
-  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU's NUMA node is unknown, of 2");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the NUMA node of the GPU is unknown, among 2");
 }
 
 TEST(HealthChecksOfAnEmptyRoot, AreUnknownWithAReason) {

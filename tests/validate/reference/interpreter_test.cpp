@@ -327,7 +327,7 @@ TEST(Interpreter, ReportsUnsupportedPrograms) {
     const Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{1}});
     FAIL() << "must refuse";
   } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "the reference executor does not store fp8, as buffer x wants");
+    EXPECT_STREQ(error.what(), "the reference executor does not store fp8, the dtype of buffer x");
   }
 }
 
