@@ -172,9 +172,9 @@ Tally& Tally::operator+=(const Tally& other) {
 Verdict& Verdict::operator+=(const Verdict& other) {
   integers += other.integers;
   bound += other.bound;
-  const auto add = [](std::optional<Tally>& to, const std::optional<Tally>& more) {
-    if (more) {
-      to = to.value_or(Tally{}) += *more;
+  const auto add = [](std::optional<Tally>& to, const std::optional<Tally>& addend) {
+    if (addend) {
+      to = to.value_or(Tally{}) += *addend;
     }
   };
   add(bitwise, other.bitwise);
@@ -218,8 +218,8 @@ bool cuts_no_sum(const Program& program) {
       return true;
     }
     const DType wire = exchange != nullptr ? exchange->wire : collective->wire;
-    const Region& given = program.regions_of(program.inputs_of(op).front()).front();
-    return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(given.buffer)].dtype).relative;
+    const Region& operand = program.regions_of(program.inputs_of(op).front()).front();
+    return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(operand.buffer)].dtype).relative;
   };
   return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); }) &&
          std::ranges::all_of(program.ops, in_order) && std::ranges::all_of(program.ops, is_sent_whole);

@@ -177,7 +177,7 @@ TEST(Rendezvous, InvalidNumbersAreRejected) {
   EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "1048576"}, {"MASTER_ADDR", "a"}}),
             "WORLD_SIZE is '1048576' in the environment, not a whole number from 0 to 4096; let the launcher set it");
   EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "8"}}),
-            "RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
+            "RANK and WORLD_SIZE are set, but MASTER_ADDR is not; set it to the host of process 0");
 }
 
 TEST(Rendezvous, ReadsTheFirstHostOfASlurmNodeList) {
