@@ -44,8 +44,7 @@ MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wir
                               Placing placing = Placing::out_of_place);
 
 /// Returns small copies, each of which waits for the previous one, on one lane ("next") or alternating between two
-/// lanes
-/// ("wake"). They measure the time from the end of an op to the start of the op that waits for it.
+/// lanes ("wake"). They measure the time from the end of an op to the start of the op that waits for it.
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 
 /// Returns `count` transfers of `bytes` each, one after another, from one rank to another, while all other ranks are

@@ -116,7 +116,7 @@ class Gpu {
 
 class Crew;
 
-/// How processes that have one GPU each communicate.
+/// Links between processes that have one GPU each.
 enum class CrewLinks : std::uint8_t {
   nccl,
   peers,  ///< Copies into each other's memory, for processes on one machine.
@@ -135,8 +135,8 @@ class GpuCrew {
 
   [[nodiscard]] MakeExecutor checked();
   [[nodiscard]] MakeExecutor timed();
-  /// Makes executors with all ranks on this process's GPU, one op after another. They make the bits that every rank has
-  /// to match (T1).
+  /// Makes executors with all ranks on this process's GPU, one op after another. Their results have the bits that every
+  /// rank has to match (T1).
   [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
   /// Returns the readings of all ranks, on the leader.
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;

@@ -83,7 +83,7 @@ class Queues {
     std::vector<std::string> sentences;
     for (std::size_t rank = 0; rank < commands_.size(); ++rank) {
       if (const Command* head = head_of(static_cast<Rank>(rank)); head != nullptr) {
-        sentences.push_back(fmt::format("rank {} would wait for ever at {}", rank, op_in_words(program_, head->op)));
+        sentences.push_back(fmt::format("rank {} would wait forever at {}", rank, op_in_words(program_, head->op)));
       }
     }
     return sentences;

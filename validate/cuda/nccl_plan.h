@@ -64,7 +64,7 @@ std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const Has
 /// Returns the colour of a rank: ranks of the same colour form a communicator.
 int color_of(const Program& program, const NcclMembers& members, Rank rank);
 
-/// Returns a sentence for every sum in fp8, which NCCL receives as bytes, and for every rank that would wait for ever;
+/// Returns a sentence for every sum in fp8, which NCCL receives as bytes, and for every rank that would wait forever;
 /// empty if there are none. Assumes that two-sided messages wait for each other even where the program pushes, and that
 /// all communication of a device runs in the order of issue, as if communicators could not run concurrently.
 std::vector<std::string> nccl_findings(const Lowered& lowered);

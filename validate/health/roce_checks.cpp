@@ -146,8 +146,8 @@ void look_at_trust(const RdmaPort& port, CheckList& list) {
 /// reported any.
 bool look_at_losses(const RdmaPort& port, CheckList& list) {
   const CongestionFacts& facts = port.congestion;
-  constexpr std::uint64_t max_listed = 100;  // a link that came up, or a job that died, leaves some
-  if (facts.lost.value_or(0) < max_listed || facts.marked.value_or(1) > 0 || facts.notified.value_or(0) > 0) {
+  constexpr std::uint64_t min_lost = 100;  // a link that came up, or a job that died, leaves some
+  if (facts.lost.value_or(0) < min_lost || facts.marked.value_or(1) > 0 || facts.notified.value_or(0) > 0) {
     return false;
   }
   list.warn({.subject = name_of_port(port),

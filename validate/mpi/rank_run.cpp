@@ -266,21 +266,21 @@ std::string RankRun::waiting(const Lane& lane) const {
 
 Payload RankRun::report() const {
   const auto since_release = [&](WallTime when) { return shortened(when - release_, 1.0); };
-  Execution current;
+  Execution execution;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const Duration end = since_release(states_[i].over);
-    current.makespan = std::max(current.makespan, end);
+    execution.makespan = std::max(execution.makespan, end);
     if (options_.traced) {
-      current.timeline.push_back({rank_, commands_[i].op, Instant(since_release(states_[i].begun)), Instant(end)});
+      execution.timeline.push_back({rank_, commands_[i].op, Instant(since_release(states_[i].begun)), Instant(end)});
     }
   }
-  return report_of(current);
+  return report_of(execution);
 }
 
-Payload report_of(const Execution& current) {
+Payload report_of(const Execution& execution) {
   PayloadWriter writer;
-  writer.put(current.makespan.count());
-  for (const OpSpan& span : current.timeline) {
+  writer.put(execution.makespan.count());
+  for (const OpSpan& span : execution.timeline) {
     writer.put(span);
   }
   return writer.take();

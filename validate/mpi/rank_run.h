@@ -94,7 +94,7 @@ class RankRun final : public Activity {
 };
 
 /// Returns the report of a rank in the form that reported_in() reads.
-Payload report_of(const Execution& mine);
+Payload report_of(const Execution& execution);
 /// Combines the reports of all ranks: the largest makespan and all spans.
 Execution reported_in(std::span<const Payload> reports);
 

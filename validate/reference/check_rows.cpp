@@ -176,7 +176,7 @@ std::string summary(std::span<const CheckResult> results) {
 struct Verdicts {
   std::string_view head;
   std::string (*row)(const CheckResult&);
-  std::size_t width;  // of the columns operation and schedule together
+  std::size_t width;  // Total width of the columns operation and schedule.
 };
 
 std::string row_of_reference(const CheckResult& result) {
