@@ -135,8 +135,8 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
     static_cast<void>(copier.time(copies));  // this first run is not counted
     for (int i = 0; i < options.repetitions; ++i) {
       const std::vector<Duration> times = copier.time(copies);
-      for (std::size_t which = 0; which < times.size(); ++which) {
-        measured[place][which].samples.push_back(times[which]);
+      for (std::size_t copy = 0; copy < times.size(); ++copy) {
+        measured[place][copy].samples.push_back(times[copy]);
       }
     }
   };

@@ -255,9 +255,9 @@ namespace {
 
 /// Returns the first of these flags that the command was given; nullptr: none.
 const char* first_given(const CLI::App& command, std::span<const char* const> flags) {
-  const auto given = std::ranges::find_if(
+  const auto first_set = std::ranges::find_if(
       flags, [&](const char* flag) { return command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0; });
-  return given == flags.end() ? nullptr : *given;
+  return first_set == flags.end() ? nullptr : *first_set;
 }
 
 }  // namespace
@@ -416,12 +416,12 @@ void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
 /// Throws ConfigError on all ranks if they are on several machines, because memory can only be shared on one machine.
 void require_one_host(Crew& crew, int ranks) {
   const std::vector<Payload> hosts = crew.gather(ranks, text_payload(crew.world().host()));
-  std::string other;
+  std::string other_host;
   for (const Payload& host : hosts) {
     const std::string name = PayloadReader(host).get_text();
-    other = name == crew.world().host() || !other.empty() ? other : name;
+    other_host = name == crew.world().host() || !other_host.empty() ? other_host : name;
   }
-  const std::vector<Payload> to_all(hosts.size(), text_payload(other));
+  const std::vector<Payload> to_all(hosts.size(), text_payload(other_host));
   if (const std::string refusal = PayloadReader(crew.scatter(ranks, to_all)).get_text(); !refusal.empty()) {
     throw ConfigError(fmt::format("cuda-peer shares memory on one machine, but a rank is on {}; use nccl", refusal));
   }
@@ -466,13 +466,13 @@ void require_own_gpus(Crew& crew, int ranks, const std::string& gpu, std::string
   std::string sentence;
   const std::vector<Payload> gpus = crew.gather(ranks, text_payload(crew.world().host() + ", " + gpu));
   for (std::size_t rank = 0; rank < gpus.size() && sentence.empty(); ++rank) {
-    const std::string mine = PayloadReader(gpus[rank]).get_text();
-    const auto [owner, is_new] = owners.emplace(mine, rank);
+    const std::string host_and_gpu = PayloadReader(gpus[rank]).get_text();
+    const auto [owner, is_new] = owners.emplace(host_and_gpu, rank);
     if (!is_new) {
       sentence = fmt::format(
           "ranks {} and {} both have the GPU {}, but {} needs one GPU per rank; start at most one process per GPU, or "
           "give each its own GPU with CUDA_VISIBLE_DEVICES",
-          owner->second, rank, mine, who);
+          owner->second, rank, host_and_gpu, who);
     }
   }
   const std::vector<Payload> to_all(gpus.size(), text_payload(sentence));

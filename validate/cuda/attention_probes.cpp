@@ -77,14 +77,14 @@ std::vector<float> downloaded(Device& device, const Panel& panel) {
 }
 
 /// Returns the largest relative difference of a row: the root mean square of its differences over that of its values.
-double difference(const std::vector<float>& got, const std::vector<float>& expected) {
+double difference(const std::vector<float>& actual, const std::vector<float>& expected) {
   double worst = 0.0;
-  for (std::size_t row = 0; row < got.size(); row += static_cast<std::size_t>(layout.out)) {
+  for (std::size_t row = 0; row < actual.size(); row += static_cast<std::size_t>(layout.out)) {
     double squared_error = 0.0;
     double size = 0.0;
     for (std::size_t i = row; i < row + static_cast<std::size_t>(layout.out); ++i) {
       const double value = static_cast<double>(expected[i]);
-      const double error = static_cast<double>(got[i]) - value;
+      const double error = static_cast<double>(actual[i]) - value;
       squared_error += error * error;
       size += value * value;
     }

@@ -54,8 +54,8 @@ Panel Scratch::like(std::int64_t rows, std::int64_t columns, DType dtype) {
   return panel;
 }
 
-Stack Calls::input(const At& at, std::size_t which) const {
-  return joined(layout_.stack(at.place, at.command->inputs[which]));
+Stack Calls::input(const At& at, std::size_t index) const {
+  return joined(layout_.stack(at.place, at.command->inputs[index]));
 }
 
 Stack Calls::output(const At& at) const { return joined(layout_.stack(at.place, at.command->outputs[0])); }

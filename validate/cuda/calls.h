@@ -72,7 +72,7 @@ class Calls {
   [[nodiscard]] std::vector<Call> gathered(std::span<const At> members, std::span<const std::size_t> outputs) const;
   [[nodiscard]] std::vector<Call> summed(std::span<const At> members, std::span<const std::size_t> outputs,
                                          Scratch& scratch) const;
-  [[nodiscard]] Stack input(const At& at, std::size_t which) const;
+  [[nodiscard]] Stack input(const At& at, std::size_t index) const;
   [[nodiscard]] Stack output(const At& at) const;
   /// Returns the operand as one panel: in its place, or packed into scratch by a move that is added to `calls`.
   [[nodiscard]] Panel as_one_panel(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const;

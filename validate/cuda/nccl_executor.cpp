@@ -72,9 +72,9 @@ std::size_t Communicators::get_or_make(std::int32_t lane, const std::vector<int>
   if (known != made_.end()) {
     return known->second;
   }
-  const std::size_t made = network_.split(colors[static_cast<std::size_t>(network_.rank())]);
-  made_.emplace(key, made);
-  return made;
+  const std::size_t communicator = network_.split(colors[static_cast<std::size_t>(network_.rank())]);
+  made_.emplace(key, communicator);
+  return communicator;
 }
 
 NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators,
@@ -229,13 +229,13 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
     if (step.command < 0) {
       continue;
     }
-    const auto which = static_cast<std::size_t>(step.command);
+    const auto command = static_cast<std::size_t>(step.command);
     const auto lane = static_cast<std::size_t>(step.lane);
-    work_.back() = work_of(step, commands_[which], calls, scratch[lane]);
+    work_.back() = work_of(step, commands_[command], calls, scratch[lane]);
     if (step.kind == Kind::exchange && !signals_.empty()) {
-      work_.back().signals = signals_[which];
-      if (!commands_[which].inputs.empty() && commands_[which].target >= 0) {
-        work_.back().put_to = landing(commands_[which], bases[lane]);
+      work_.back().signals = signals_[command];
+      if (!commands_[command].inputs.empty() && commands_[command].target >= 0) {
+        work_.back().put_to = landing(commands_[command], bases[lane]);
       }
     }
   }
@@ -261,9 +261,9 @@ void NcclExecutor::get_ready(const RunOptions& options) {
   warm_up();
 }
 
-void NcclExecutor::issue_step(std::size_t which) {
-  const NcclStep& step = plan_.steps[which];
-  const Work& work = work_[which];
+void NcclExecutor::issue_step(std::size_t step_index) {
+  const NcclStep& step = plan_.steps[step_index];
+  const Work& work = work_[step_index];
   const StreamId on = stream(step.lane);
   if (step.kind == Kind::record) {
     driver().record(device().event(static_cast<std::size_t>(step.event)), on);
@@ -273,7 +273,7 @@ void NcclExecutor::issue_step(std::size_t which) {
     driver().wait(on, device().event(static_cast<std::size_t>(step.event)));
     return;
   }
-  driver().label(first_step_label + which);
+  driver().label(first_step_label + step_index);
   for (const Call& call : work.before) {
     issue(driver(), on, call);
   }

@@ -72,7 +72,7 @@ class NcclExecutor final : public GpuExecutor {
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;
   [[nodiscard]] Panel staged(const Stack& stack, DType wire, Scratch& scratch) const;
   [[nodiscard]] StreamId stream(std::int32_t lane);
-  void issue_step(std::size_t which);
+  void issue_step(std::size_t step_index);
   void issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work);
 
   void get_ready(const RunOptions& options) override;

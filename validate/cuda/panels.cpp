@@ -57,11 +57,11 @@ Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count) {
   return slice;
 }
 
-Stack part_of(const Stack& stack, std::size_t which, std::size_t parts) {
+Stack part_of(const Stack& stack, std::size_t index, std::size_t parts) {
   const std::int64_t rows = rows_of(stack);
   check(rows % static_cast<std::int64_t>(parts) == 0, "a collective cuts its rows into equal parts");
   const std::int64_t height = rows / static_cast<std::int64_t>(parts);
-  return slice_of(stack, static_cast<std::int64_t>(which) * height, height);
+  return slice_of(stack, static_cast<std::int64_t>(index) * height, height);
 }
 
 Stack joined(const Stack& stack) {

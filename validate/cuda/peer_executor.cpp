@@ -387,8 +387,8 @@ void PeerExecutor::issue_part(StreamId on, const Part& part) {
   }
 }
 
-void PeerExecutor::issue_step(std::size_t which, FlagValue iteration) {
-  const PeerStep& step = plan_.steps[which];
+void PeerExecutor::issue_step(std::size_t step_index, FlagValue iteration) {
+  const PeerStep& step = plan_.steps[step_index];
   const StreamId on = stream(step.lane);
   Peers& peers = lease_->windows().peers();
   const PeerWindow& window = lease_->window();
@@ -399,8 +399,8 @@ void PeerExecutor::issue_step(std::size_t which, FlagValue iteration) {
     case Kind::await: peers.await(on, window.flag(rank_, step.flag), iteration); return;
     default: break;
   }
-  driver().label(first_step_label + which);
-  for (const Part& part : work_[which]) {
+  driver().label(first_step_label + step_index);
+  for (const Part& part : work_[step_index]) {
     issue_part(on, part);
   }
 }

@@ -89,7 +89,7 @@ class PeerExecutor final : public GpuExecutor {
   [[nodiscard]] Panel in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const;
   [[nodiscard]] const Op& op_of(const Command& command) const { return program().ops[position(command.op)]; }
   [[nodiscard]] StreamId stream(std::int32_t lane);
-  void issue_step(std::size_t which, FlagValue iteration);
+  void issue_step(std::size_t step_index, FlagValue iteration);
   void issue_part(StreamId on, const Part& part);
   void meet_on_device(StreamId origin);
 

@@ -159,8 +159,8 @@ std::vector<StreamId> VirtualExecutor::streams() {
   return streams;
 }
 
-void VirtualExecutor::issue_step(std::size_t which) {
-  const IssueStep& step = ready_->plan.steps[which];
+void VirtualExecutor::issue_step(std::size_t step_index) {
+  const IssueStep& step = ready_->plan.steps[step_index];
   const StreamId on = stream(step.stream);
   switch (step.kind) {
     case Kind::record:
@@ -170,11 +170,11 @@ void VirtualExecutor::issue_step(std::size_t which) {
         step.kind == Kind::record ? driver().record(event, on) : driver().wait(on, event);
       }
       return;
-    case Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + which % 16)); return;
+    case Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + step_index % 16)); return;
     default: break;
   }
-  driver().label(first_step_label + which);
-  for (const Call& call : ready_->calls[which]) {
+  driver().label(first_step_label + step_index);
+  for (const Call& call : ready_->calls[step_index]) {
     issue(driver(), on, call);
   }
 }

@@ -63,7 +63,7 @@ class VirtualExecutor final : public GpuExecutor {
   [[nodiscard]] StreamId stream(std::int32_t number);
   [[nodiscard]] std::size_t lane_of(std::int32_t stream) const;
   [[nodiscard]] int multiprocessors() const;
-  void issue_step(std::size_t step);
+  void issue_step(std::size_t step_index);
   [[nodiscard]] std::vector<At> members_of(const IssueStep& step) const;
 
   VirtualOptions options_;

@@ -152,11 +152,11 @@ std::vector<PeerFacts> peers_of(const ManagementLibrary& library, const std::vec
       const auto status = [&](unsigned capability) {
         return library.ask<unsigned>("nvmlDeviceGetP2PStatus", devices[from], devices[to], capability);
       };
-      const std::optional<unsigned> read = from == to ? std::nullopt : status(read_capability);
-      const std::optional<unsigned> write = from == to ? std::nullopt : status(write_capability);
-      if (read && write) {
-        peers.push_back(
-            {static_cast<int>(from), static_cast<int>(to), static_cast<int>(*read), static_cast<int>(*write)});
+      const std::optional<unsigned> read_status = from == to ? std::nullopt : status(read_capability);
+      const std::optional<unsigned> write_status = from == to ? std::nullopt : status(write_capability);
+      if (read_status && write_status) {
+        peers.push_back({static_cast<int>(from), static_cast<int>(to), static_cast<int>(*read_status),
+                         static_cast<int>(*write_status)});
       }
     }
   }

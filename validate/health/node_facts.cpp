@@ -318,7 +318,7 @@ bool is_mapped_ipv4(const Gid& gid) { return gid.address.starts_with("0000:0000:
 
 std::optional<int> usable_gid_index(const RdmaPort& port) {
   constexpr std::string_view link_local = "fe80";
-  std::optional<int> other;
+  std::optional<int> fallback;
   for (const Gid& gid : port.gids) {
     if (gid.type != roce_version_2 || gid.address.starts_with(link_local)) {
       continue;
@@ -326,9 +326,9 @@ std::optional<int> usable_gid_index(const RdmaPort& port) {
     if (is_mapped_ipv4(gid)) {
       return gid.index;
     }
-    other = other ? other : gid.index;
+    fallback = fallback ? fallback : gid.index;
   }
-  return other;
+  return fallback;
 }
 
 bool is_active_roce(const RdmaPort& port) {

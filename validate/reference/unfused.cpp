@@ -93,8 +93,8 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
   DType coarsest = tensor.dtype;
   DType finest = tensor.dtype;
   for (const Buffer& buffer : program.buffers) {
-    const bool given = buffer.role == BufferRole::input || buffer.role == BufferRole::weight;
-    if (!given && may_hold(buffer.rows, buffer.columns, tensor)) {
+    const bool is_input = buffer.role == BufferRole::input || buffer.role == BufferRole::weight;
+    if (!is_input && may_hold(buffer.rows, buffer.columns, tensor)) {
       coarsest = coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
       finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
     }

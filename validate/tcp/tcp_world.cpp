@@ -92,10 +92,10 @@ struct Guest {
   }
 };
 
-/// Returns the number of the other process; 0 if it is not one of ours.
+/// Returns the number of the other process; 0 if it is not a process of this launch.
 int process_in(const Hello& hello, int processes) {
-  const bool ours = hello.magic == greeting && hello.processes == processes;
-  return ours && hello.process > 0 && hello.process < processes ? hello.process : 0;
+  const bool is_of_this_launch = hello.magic == greeting && hello.processes == processes;
+  return is_of_this_launch && hello.process > 0 && hello.process < processes ? hello.process : 0;
 }
 
 /// Returns whether process 0 of the same number of processes answers.
@@ -327,10 +327,10 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     peer = Peer{.closed = true};
     throw std::runtime_error(sentence);
   };
-  std::size_t used = 0;
-  while (peer.in.size() - used >= sizeof(Header)) {
+  std::size_t read_bytes = 0;
+  while (peer.in.size() - read_bytes >= sizeof(Header)) {
     Header header;
-    std::memcpy(&header, peer.in.data() + used, sizeof header);
+    std::memcpy(&header, peer.in.data() + read_bytes, sizeof header);
     const auto is_process = [&](std::int32_t value) { return value >= 0 && value < processes_; };
     if (header.length > longest_frame || !is_process(header.from) || !is_process(header.to) ||
         (process_ != 0 && header.to != process_)) {
@@ -339,19 +339,19 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     if (process_ == 0 && header.from != number) {
       refuse(fmt::format("process {} sends as process {}; run the same program everywhere", number, header.from));
     }
-    if (peer.in.size() - used - sizeof header < header.length) {
+    if (peer.in.size() - read_bytes - sizeof header < header.length) {
       break;
     }
-    const auto first = peer.in.begin() + static_cast<std::ptrdiff_t>(used + sizeof header);
+    const auto first = peer.in.begin() + static_cast<std::ptrdiff_t>(read_bytes + sizeof header);
     Payload bytes(first, first + static_cast<std::ptrdiff_t>(header.length));
-    used += sizeof header + header.length;
+    read_bytes += sizeof header + header.length;
     if (header.to == process_) {
       arrived_.push_back({header.from, std::move(bytes)});
     } else {
       put(header.from, header.to, bytes);
     }
   }
-  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(used));
+  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(read_bytes));
   if (peer.in.empty() && peer.in.capacity() > 2 * max_read) {
     peer.in.shrink_to_fit();
   }

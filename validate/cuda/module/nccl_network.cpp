@@ -166,7 +166,7 @@ class NcclNetwork final : public Network {
   /// Forgets communicators that were aborted because a call took longer than its patience.
   void drop_aborted();
   /// Ends the communicator together with the other ranks; if that fails or takes longer than `patience`, aborts it.
-  void end(std::size_t which, Duration patience);
+  void end(std::size_t index, Duration patience);
 
   const NcclLibrary& nccl_;
   NcclDevice& device_;
@@ -263,8 +263,8 @@ NcclNetwork::~NcclNetwork() {
   }
 }
 
-void NcclNetwork::end(std::size_t which, Duration patience) {
-  ncclComm_t last = *communicators_[which];
+void NcclNetwork::end(std::size_t index, Duration patience) {
+  ncclComm_t last = *communicators_[index];
   if (last == nullptr) {
     return;
   }

@@ -22,13 +22,13 @@ inline std::vector<int> processors_in(std::string_view list) {
   const char* const end = next + list.size();
   while (next != end) {
     int first = 0;
-    const auto read = std::from_chars(next, end, first);
+    const auto read_first = std::from_chars(next, end, first);
     int last = first;
-    next = read.ptr;
-    const bool is_range = read.ec == std::errc{} && next != end && *next == '-';
-    const auto read_last = is_range ? std::from_chars(next + 1, end, last) : read;
+    next = read_first.ptr;
+    const bool is_range = read_first.ec == std::errc{} && next != end && *next == '-';
+    const auto read_last = is_range ? std::from_chars(next + 1, end, last) : read_first;
     next = read_last.ptr;
-    const bool is_wrong = read.ec != std::errc{} || read_last.ec != std::errc{} || first < 0 || last < first ||
+    const bool is_wrong = read_first.ec != std::errc{} || read_last.ec != std::errc{} || first < 0 || last < first ||
                           last > last_processor || (next != end && *next != ',');
     if (is_wrong) {
       return {};

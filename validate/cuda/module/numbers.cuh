@@ -257,11 +257,11 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
 
 /// Returns a grid with an eight for every thread, but with no more than `max_blocks` blocks.
 inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t max_blocks) {
-  const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
+  const std::int64_t width = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
   const std::int64_t height = groups_of(tiles.rows, threads >> tiles.bits);
-  const std::int64_t x = wide < max_blocks ? wide : max_blocks;
-  const std::int64_t left = max_blocks / x < max_blocks_along_y ? max_blocks / x : max_blocks_along_y;
-  return {static_cast<unsigned>(x), static_cast<unsigned>(height < left ? height : left), 1};
+  const std::int64_t x = width < max_blocks ? width : max_blocks;
+  const std::int64_t max_height = max_blocks / x < max_blocks_along_y ? max_blocks / x : max_blocks_along_y;
+  return {static_cast<unsigned>(x), static_cast<unsigned>(height < max_height ? height : max_height), 1};
 }
 
 }  // namespace commfuse::validate

@@ -41,11 +41,11 @@ class Partitions {
   /// few are free, or if CUDA is older than 12.5.
   std::size_t add(int multiprocessors) { return pool_.add(multiprocessors); }
   /// Requires that the partition's streams are destroyed.
-  void give_back(std::size_t which) { pool_.give_back(which); }
-  [[nodiscard]] int multiprocessors(std::size_t which) const { return pool_.multiprocessors(which); }
-  [[nodiscard]] bool contains(std::size_t which) const { return pool_.contains(which); }
+  void give_back(std::size_t id) { pool_.give_back(id); }
+  [[nodiscard]] int multiprocessors(std::size_t id) const { return pool_.multiprocessors(id); }
+  [[nodiscard]] bool contains(std::size_t id) const { return pool_.contains(id); }
   /// Returns a stream whose kernels run only in the partition, which outlives it.
-  [[nodiscard]] OwnedStream new_stream(std::size_t which, int priority) const;
+  [[nodiscard]] OwnedStream new_stream(std::size_t id, int priority) const;
 
  private:
   PartitionPool<GreenContexts> pool_;
