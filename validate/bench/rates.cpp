@@ -72,7 +72,7 @@ std::string matrices(std::span<const MicroBenchmark> measured) {
       continue;
     }
     const double bytes = (is_transfer ? 2.0 : 1.0) * static_cast<double>(benchmark.bytes);
-    tables[{is_transfer ? "both ways at once" : benchmark.op, benchmark.bytes}]
+    tables[{is_transfer ? "both ways simultaneously" : benchmark.op, benchmark.bytes}]
           [{std::min(benchmark.rank, benchmark.peer), std::max(benchmark.rank, benchmark.peer)}] +=
         gb_per_s(bytes, median_of(benchmark));
     ranks = std::max(ranks, benchmark.ranks);

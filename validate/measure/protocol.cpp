@@ -86,8 +86,9 @@ Summary summary_of(std::vector<Duration> makespans) {
 
 std::string in_words(const NoiseFloor& noise, int threads) {
   const Summary summary = summary_of(noise.samples);
-  return fmt::format("{:g} ms took {:.3f} ms on {} threads at once (p90 {:.3f} ms)", to_seconds(noise.stated) * 1e3,
-                     to_seconds(summary.median.value) * 1e3, threads, to_seconds(summary.p90) * 1e3);
+  return fmt::format("{:g} ms took {:.3f} ms on {} threads simultaneously (p90 {:.3f} ms)",
+                     to_seconds(noise.stated) * 1e3, to_seconds(summary.median.value) * 1e3, threads,
+                     to_seconds(summary.p90) * 1e3);
 }
 
 }  // namespace commfuse::validate

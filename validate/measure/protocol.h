@@ -51,9 +51,10 @@ struct Summary {
 /// Requires at least one makespan.
 Summary summary_of(std::vector<Duration> makespans);
 
-/// Measures 21 waits of 1 ms on `threads` threads at once: each sample is the time until the last of them returned.
+/// Measures 21 waits of 1 ms on `threads` threads simultaneously: each sample is the time until the last of them
+/// returned.
 NoiseFloor noise_floor(int threads);
-/// Returns "1 ms took 1.012 ms on 8 threads at once (p90 1.030 ms)".
+/// Returns "1 ms took 1.012 ms on 8 threads simultaneously (p90 1.030 ms)".
 std::string in_words(const NoiseFloor& noise, int threads);
 
 /// Describes the machine this runs on. Unknown properties are "unknown".
