@@ -249,7 +249,7 @@ TEST_F(FirstRunByFakes, AStageThatDoesNotFitWaitsForTheNextCall) {
   EXPECT_TRUE(says(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/checks.csv"));
   const Outcome second = first_run("run", stages);
-  EXPECT_TRUE(says(second, "environment: done before")) << second.err;
+  EXPECT_TRUE(says(second, "environment: already done")) << second.err;
   EXPECT_TRUE(says(second, "checks: exit 0")) << second.err;
 }
 
@@ -305,12 +305,12 @@ TEST_F(FirstRunByFakes, AnEmptiedFolderOnAnotherMachineContinuesTheRun) {
   std::filesystem::copy("out", "came_back", std::filesystem::copy_options::recursive);
   std::filesystem::remove_all("out");
   const Outcome same_machine = script("run", work + "FIRST_RUN_STAGES=environment");
-  EXPECT_TRUE(says(same_machine, "environment: done before")) << same_machine.err;
+  EXPECT_TRUE(says(same_machine, "environment: already done")) << same_machine.err;
   EXPECT_TRUE(std::filesystem::exists("out/comparisons.jsonl"));
   std::filesystem::remove_all("out");
   std::filesystem::remove_all("work");
   const Outcome another = script("run \"$PWD/out\" \"$PWD/came_back\"", work + "FIRST_RUN_STAGES='middle calibration'");
-  EXPECT_TRUE(says(another, "middle: done before")) << another.err;
+  EXPECT_TRUE(says(another, "middle: already done")) << another.err;
   EXPECT_TRUE(says(another, "calibration: exit 0")) << another.err;
   const std::string comparisons = contents_of("out/comparisons.jsonl");
   EXPECT_NE(comparisons.find("\"fitted\":false"), std::string::npos) << comparisons;

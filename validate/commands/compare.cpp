@@ -217,7 +217,7 @@ void add_compare(CLI::App& app, int& status) {
               ->type_name("FILE"));
     command.footer(
         "Emulated compute shows whether the order of ops, waits and exchanges on real\n"
-        "threads gives the predicted makespan; the prices themselves are the model's.\n"
+        "threads results in the predicted makespan; the prices come from the model.\n"
         "On hardware that commfuse-validate calibrate wrote, ops run for real.\n"
         "\n"
         "Examples:\n"

@@ -70,8 +70,8 @@ class PredictedPoint {
 };
 
 /// Returns the settings from files, environment and flags. On a machine of an executor (Machine::executor) the defaults
-/// describe a point that two cores run in a minute, and stderr says so. The second function starts from the record's
-/// settings, and flags override them.
+/// describe a point that two cores run in a minute, and stderr states that. The second function starts from the
+/// record's settings, and flags override them.
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 

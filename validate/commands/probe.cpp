@@ -85,7 +85,7 @@ int run(const ProbeRequest& request) {
       continue;
     }
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
-    const std::vector<ProbeRow> rows = stage->ask(gpu.device(), options);
+    const std::vector<ProbeRow> rows = stage->run(gpu.device(), options);
     text += to_csv(stage->name, rows);
     if (!request.out.empty() && !gpu.is_dry()) {  // Kept even if the next stage fails.
       reports::atomic_write(request.out, text);

@@ -95,7 +95,7 @@ double difference(const std::vector<float>& actual, const std::vector<float>& ex
 
 }  // namespace
 
-std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {2048, 4096, 8192}, {1, 2, 4, 8})) {
     const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
@@ -107,7 +107,7 @@ std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options)
 }
 
 /// If cuDNN cannot compute a slice, a last row records that, and stderr states the reason.
-std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {
     const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);

@@ -64,7 +64,7 @@ dry_run=${FIRST_RUN_DRY:-}
 quick=()
 [[ -z ${FIRST_RUN_QUICK:-} ]] || quick=(--quick)
 
-# At most eight files; HARDWARE stands for the name of the hardware file.
+# At most eight files; HARDWARE is replaced by the name of the hardware file.
 bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl bench.json HARDWARE-measured.yaml
   records.tgz)
 
@@ -315,7 +315,7 @@ run_stage() {
   esac
   case $code in
     0) ;;
-    124 | 137) reason=": stopped$(! is_divisible "$name" || printf '; the next call goes on with it')" ;;
+    124 | 137) reason=": stopped$(! is_divisible "$name" || printf '; the next call continues it')" ;;
     *) reason=": $(tail -n 1 "$out/log.txt" | sed 's/^first_run: //' | cut -c 1-200)" ;;
   esac
   printf '%s: exit %s after %s s, budget %s s%s\n' "$name" "$code" "$((SECONDS - begun))" "$budget" "$reason" |
@@ -348,7 +348,7 @@ run_stages() {
     read -r name _ <<<"$entry"
     [[ ${FIRST_RUN_STAGES:-all} == all || " $FIRST_RUN_STAGES " == *" $name "* ]] || continue
     if grep -qx "done $name" "$out/log.txt"; then
-      say "$name: done before"
+      say "$name: already done"
     elif grep -q "^$name: exit " "$out/log.txt"; then
       again+=("$name")
     else

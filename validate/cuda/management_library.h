@@ -44,7 +44,7 @@ class ManagementLibrary {
   }
   /// Returns the value that a function writes through its last argument.
   template <class Value, class... Arguments>
-  [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
+  [[nodiscard]] std::optional<Value> query(const char* name, Arguments... arguments) const {
     Value value{};
     return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
   }

@@ -52,7 +52,7 @@ class Matrices {
 };
 
 /// Runs the stages on attention.
-std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options);
-std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options);
+std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& options);
+std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options);
 
 }  // namespace commfuse::validate::probing

@@ -18,14 +18,14 @@ namespace commfuse::validate {
 
 namespace {
 
-using probing::ask_attention;
-using probing::ask_fused_attention;
 using probing::behind_gate;
 using probing::finish;
 using probing::gated_samples;
 using probing::Matrices;
 using probing::Micros;
 using probing::number;
+using probing::probe_attention;
+using probing::probe_fused_attention;
 using probing::run_without_gate;
 using probing::sampled;
 using probing::turns_for;
@@ -62,7 +62,7 @@ ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std:
           .samples = gated_samples(device, options, issue, spins)};
 }
 
-std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_launch(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId a = device.stream(0, false);
   const StreamId b = device.stream(1, true);
@@ -128,7 +128,7 @@ std::vector<std::pair<std::string, std::string>> named(const Size& size) {
   return {{"m", number(size.m)}, {"n", number(size.n)}, {"k", number(size.k)}, {"dtype", "bf16"}};
 }
 
-std::vector<ProbeRow> ask_products(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_products(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Size& size : product_sizes(options)) {
     const std::int64_t elements = size.m * size.k + size.k * size.n + size.m * size.n;
@@ -174,8 +174,8 @@ std::vector<std::int64_t> message_sizes(const ProbeOptions& options) {
 }
 
 /// Measures one direction, and both directions simultaneously on two streams.
-void ask_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
-              std::int64_t bytes, std::vector<ProbeRow>& rows) {
+void probe_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
+                std::int64_t bytes, std::vector<ProbeRow>& rows) {
   constexpr std::int64_t width = 1024;
   const Matrices from(device, bytes / width / 2, width, DType::bf16);
   const Matrices to(device, bytes / width / 2, width, DType::bf16);
@@ -209,15 +209,15 @@ void ask_link(Device& device, const ProbeOptions& options, std::string_view name
   }
 }
 
-std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_links(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const std::int64_t bytes : message_sizes(options)) {
     for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
-      ask_link(device, options, "copy", {.kind = LinkKind::copy, .ctas = ctas}, bytes, rows);
+      probe_link(device, options, "copy", {.kind = LinkKind::copy, .ctas = ctas}, bytes, rows);
     }
-    ask_link(device, options, "paced",
-             {.kind = LinkKind::paced, .ctas = 8, .pace = {std::chrono::microseconds(5), {1e11}}}, bytes, rows);
-    ask_link(device, options, "bounce", {.kind = LinkKind::bounce}, bytes, rows);
+    probe_link(device, options, "paced",
+               {.kind = LinkKind::paced, .ctas = 8, .pace = {std::chrono::microseconds(5), {1e11}}}, bytes, rows);
+    probe_link(device, options, "bounce", {.kind = LinkKind::bounce}, bytes, rows);
   }
   return rows;
 }
@@ -229,7 +229,7 @@ class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
 
-  void ask(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
+  void measure(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
     const auto issue = [&] {
       if (with_copies) {
         issue_copies(ctas);
@@ -295,13 +295,13 @@ class Interference {
   Matrices to_{device_, bytes / 2048, 1024, DType::bf16};
 };
 
-std::vector<ProbeRow> ask_interference(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_interference(Device& device, const ProbeOptions& options) {
   Interference probe(device, options);
   std::vector<ProbeRow> rows;
   for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
-    probe.ask(ctas, true, false, rows);
-    probe.ask(ctas, false, true, rows);
-    probe.ask(ctas, true, true, rows);
+    probe.measure(ctas, true, false, rows);
+    probe.measure(ctas, false, true, rows);
+    probe.measure(ctas, true, true, rows);
   }
   return rows;
 }
@@ -316,7 +316,7 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
 
 /// Checks whether a whole GEMM, computed by the kernel of its shards, has the bits of the shards, and measures its
 /// cost.
-std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId stream = device.stream(0, false);
   std::vector<ProbeRow> rows;
@@ -356,7 +356,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
 // --- engines
 
 /// Determines which engine copies, and how fast: kernels occupy multiprocessors, copy engines do not.
-std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_engines(Device& device, const ProbeOptions& options) {
   constexpr std::int64_t bytes = 64 << 20;
   const Matrices from(device, bytes / 2048, 1024, DType::bf16);
   const Matrices to(device, bytes / 2048, 1024, DType::bf16);
@@ -404,7 +404,7 @@ class PartitionLease {
 };
 
 /// Times a GEMM on reserved multiprocessors, and one that is limited to the same number of shared ones.
-std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
   const int available = driver.facts().multiprocessors;
@@ -523,7 +523,7 @@ std::vector<double> graph_samples(Device& device, const ProbeOptions& options, N
 
 /// Determines what a single GPU can show: whether NCCL starts, and whether its kernels can be traced, be captured and
 /// use windows.
-void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
+void probe_nccl_features(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
   for (const bool blocking : {true, false}) {
     rows.push_back(row_of_attempt("attributed", {{"blocking", blocking ? "yes" : "no"}},
                                   [&] { return attributed_share(device, *options.connect({.blocking = blocking})); }));
@@ -545,7 +545,7 @@ void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<Prob
 
 /// Measures the host's time for a group, and the device's time for a message to itself, which has no link but all other
 /// costs.
-std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
     fmt::print(stderr, "nccl: NCCL is missing in this build or on this machine\n");
     return {};
@@ -555,7 +555,7 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   const auto before = std::chrono::steady_clock::now();
   const std::unique_ptr<Network> network = options.connect({});
   rows.push_back({.probe = "init", .samples = {Micros(std::chrono::steady_clock::now() - before).count()}});
-  ask_nccl_once(device, options, rows);
+  probe_nccl_features(device, options, rows);
   for (const std::int64_t bytes : message_sizes(options)) {
     SelfMessage message(device, *network, bytes);
     const auto issue = [&] { message.issue(); };
@@ -584,16 +584,16 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
 }
 
 constexpr std::array<ProbeStage, 10> stages{
-    {{"launch", "launches, gaps, events, graph nodes, the clock", ask_launch},
-     {"products", "GEMMs of slices on all and on fewer SMs", ask_products},
-     {"attention", "attention of slices of the queries", ask_attention},
-     {"fused", "attention by cuDNN's fused kernel, compared with commfuse's", ask_fused_attention},
-     {"links", "copies by size and CTAs, paced, and through host memory", ask_links},
-     {"interference", "a GEMM and a copy at the same time", ask_interference},
-     {"engines", "copies by kernels, the runtime, and copy engines through the host", ask_engines},
-     {"partitions", "a GEMM on reserved SMs", ask_partitions},
-     {"nccl", "an NCCL group, and a message to itself", ask_nccl},
-     {"pinned", "bits and time of a GEMM run by the kernel of its shards", ask_pinned}}};
+    {{"launch", "launches, gaps, events, graph nodes, the clock", probe_launch},
+     {"products", "GEMMs of slices on all and on fewer SMs", probe_products},
+     {"attention", "attention of slices of the queries", probe_attention},
+     {"fused", "attention by cuDNN's fused kernel, compared with commfuse's", probe_fused_attention},
+     {"links", "copies by size and CTAs, paced, and through host memory", probe_links},
+     {"interference", "a GEMM and a copy at the same time", probe_interference},
+     {"engines", "copies by kernels, the runtime, and copy engines through the host", probe_engines},
+     {"partitions", "a GEMM on reserved SMs", probe_partitions},
+     {"nccl", "an NCCL group, and a message to itself", probe_nccl},
+     {"pinned", "bits and time of a GEMM run by the kernel of its shards", probe_pinned}}};
 
 }  // namespace
 

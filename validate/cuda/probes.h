@@ -34,7 +34,7 @@ struct ProbeOptions {
 struct ProbeStage {
   std::string_view name;
   std::string_view what;
-  std::vector<ProbeRow> (*ask)(Device& device, const ProbeOptions& options);
+  std::vector<ProbeRow> (*run)(Device& device, const ProbeOptions& options);
 };
 
 /// Returns the stages in their best order.
