@@ -35,17 +35,18 @@ StreamId Device::stream(std::size_t number, bool urgent) {
   return get_or_make(urgent ? urgent_ : streams_, number, [&] { return driver_.make_stream(urgent); });
 }
 
-Device::Apart& Device::apart(int multiprocessors) {
-  const auto known = apart_.find(multiprocessors);
-  return known != apart_.end()
+Device::StreamsOnPartition& Device::streams_on_partition(int multiprocessors) {
+  const auto known = partitions_.find(multiprocessors);
+  return known != partitions_.end()
              ? known->second
-             : apart_.emplace(multiprocessors, Apart{driver_.set_apart(multiprocessors)}).first->second;
+             : partitions_.emplace(multiprocessors, StreamsOnPartition{driver_.make_partition(multiprocessors)})
+                   .first->second;
 }
 
-const Partition& Device::partition(int multiprocessors) { return apart(multiprocessors).partition; }
+const Partition& Device::partition(int multiprocessors) { return streams_on_partition(multiprocessors).partition; }
 
-StreamId Device::stream_apart(std::size_t number, int multiprocessors) {
-  Apart& partition_streams = apart(multiprocessors);
+StreamId Device::stream_on_partition(std::size_t number, int multiprocessors) {
+  StreamsOnPartition& partition_streams = streams_on_partition(multiprocessors);
   return get_or_make(partition_streams.streams, number,
                      [&] { return driver_.make_stream_on(partition_streams.partition, false); });
 }

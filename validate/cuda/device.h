@@ -26,7 +26,7 @@ class Device {
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
   /// Returns a stream on at least `multiprocessors` reserved ones; no other streams of these executors use them.
-  StreamId stream_apart(std::size_t number, int multiprocessors);
+  StreamId stream_on_partition(std::size_t number, int multiprocessors);
   /// Returns a partition, which is reserved on first use and kept. Throws std::runtime_error if too few multiprocessors
   /// are left.
   const Partition& partition(int multiprocessors);
@@ -37,15 +37,15 @@ class Device {
   void overwrite_level2(StreamId stream);
 
  private:
-  struct Apart {
+  struct StreamsOnPartition {
     Partition partition;
     std::vector<StreamId> streams{};
   };
-  Apart& apart(int multiprocessors);
+  StreamsOnPartition& streams_on_partition(int multiprocessors);
 
   Driver& driver_;
   std::vector<StreamId> streams_, urgent_;
-  std::map<int, Apart> apart_;  // by requested number of multiprocessors
+  std::map<int, StreamsOnPartition> partitions_;  // by requested number of multiprocessors
   std::vector<EventId> events_, timed_;
   struct Room;
   std::shared_ptr<Room> level2_;  // memory whose writes evict the cache

@@ -194,10 +194,10 @@ class Driver {
   virtual EventId make_event(bool timed) = 0;
   /// Reserves at least this many multiprocessors (green contexts, CUDA 12.5). Kernels of streams on the partition run
   /// only there, and share it only with streams that were made without a partition. Drivers of tests may lack it.
-  virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
+  virtual Partition make_partition(int /*multiprocessors*/) { refuse("partitions"); }
   /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can then be reserved again.
   /// Requires that its streams have no work left.
-  virtual void give_back(const Partition& /*partition*/) { refuse("partitions"); }
+  virtual void end_partition(const Partition& /*partition*/) { refuse("partitions"); }
   virtual StreamId make_stream_on(const Partition& /*partition*/, bool /*urgent*/) { refuse("partitions"); }
 
   // Work in the order of a stream.

@@ -51,7 +51,7 @@ std::size_t Communicators::of(const Program& program, const NcclMembers& members
   return get_or_make(members.lane, colors);
 }
 
-std::size_t Communicators::everybody() {
+std::size_t Communicators::for_barriers() {
   constexpr std::int32_t no_lane = -1;
   return get_or_make(no_lane, std::vector<int>(static_cast<std::size_t>(network_.ranks()), 0));
 }
@@ -85,7 +85,7 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
                    .cold_level2 = options.cold_level2,
                    .patience = options.patience}),
       communicators_(communicators),
-      everybody_(communicators.everybody()),
+      barrier_communicator_(communicators.for_barriers()),
       barrier_(device.driver(), {2 * barrier_spacing}),
       options_(std::move(options)),
       rank_(communicators.network().rank()),
@@ -341,7 +341,7 @@ void NcclExecutor::meet() {
 
 void NcclExecutor::align(StreamId origin) {
   const auto number = [&](Address at) { return Panel{at, 1, 1, 1, DType::fp32}; };
-  communicators_.network().collective(everybody_, origin, CollectiveKind::all_reduce, number(barrier_.at()),
+  communicators_.network().collective(barrier_communicator_, origin, CollectiveKind::all_reduce, number(barrier_.at()),
                                       number(barrier_.at() + barrier_spacing));
 }
 

@@ -25,7 +25,7 @@ class Communicators {
   /// Returns the communicator of these members. All ranks request the same communicators in the same order.
   std::size_t of(const Program& program, const NcclMembers& members);
   /// Returns a communicator of all ranks that no lane uses, for barriers.
-  std::size_t everybody();
+  std::size_t for_barriers();
   /// Makes every rank of a communicator raise a signal and wait for one, because with some versions of NCCL the first
   /// signal of a communicator needs all of its ranks. Does nothing and returns false if the communicator was greeted
   /// before.
@@ -89,8 +89,8 @@ class NcclExecutor final : public GpuExecutor {
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
   Communicators& communicators_;
-  std::size_t everybody_ = 0;  // communicator of all ranks, for align()
-  Allocation barrier_;         // input and output of the all-reduce in align()
+  std::size_t barrier_communicator_ = 0;  // communicator of all ranks, for align()
+  Allocation barrier_;                    // input and output of the all-reduce in align()
   RankOptions options_;
   Rank rank_;
   std::vector<Command> commands_;

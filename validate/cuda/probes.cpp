@@ -393,7 +393,7 @@ class PartitionLease {
   PartitionLease& operator=(const PartitionLease&) = delete;
   ~PartitionLease() {
     try {
-      driver_.give_back(partition_);
+      driver_.end_partition(partition_);
     } catch (const std::exception&) {  // the device is lost, and the partition with it
     }
   }
@@ -412,7 +412,7 @@ std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& optio
   for (const int wanted : {available / 2, available - 16}) {
     Partition partition;
     try {
-      partition = driver.set_apart(wanted);
+      partition = driver.make_partition(wanted);
     } catch (const std::runtime_error& error) {
       fmt::print(stderr, "{} multiprocessors cannot be reserved: {}\n", wanted, error.what());
       rows.push_back({.probe = "partitions",

@@ -59,7 +59,7 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
   const LaneKind kind = program().lanes[lane_of(number)].kind;
   const bool communicates = kind == LaneKind::comm || kind == LaneKind::copy;
   const auto place = static_cast<std::size_t>(number);
-  return options_.partition > 0 && !communicates ? device().stream_apart(place, options_.partition)
+  return options_.partition > 0 && !communicates ? device().stream_on_partition(place, options_.partition)
                                                  : device().stream(place, communicates);
 }
 

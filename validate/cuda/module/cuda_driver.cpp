@@ -123,16 +123,16 @@ StreamId CudaDriver::make_stream(bool urgent) {
   return keep(new_stream(priority_of(urgent)), std::nullopt);
 }
 
-Partition CudaDriver::set_apart(int multiprocessors) {
+Partition CudaDriver::make_partition(int multiprocessors) {
   require_open("a partition");
   const std::size_t id = partitions_.add(multiprocessors);
   return {static_cast<std::int32_t>(id), partitions_.multiprocessors(id)};
 }
 
-void CudaDriver::give_back(const Partition& partition) {
+void CudaDriver::end_partition(const Partition& partition) {
   require_open("giving a partition back");
   const auto id = static_cast<std::size_t>(partition.id);
-  require(partitions_.contains(id), "a partition is given back that does not exist");
+  require(partitions_.contains(id), "a partition is ended that does not exist");
   for (Stream& stream : streams_) {
     if (stream.partition == id && stream.handle != nullptr) {
       require(cudaStreamSynchronize(stream.handle.get()), "cudaStreamSynchronize");

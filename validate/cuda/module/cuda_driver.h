@@ -41,8 +41,8 @@ class CudaDriver final : public Driver, public NcclDevice {
 
   StreamId make_stream(bool urgent) override;
   EventId make_event(bool timed) override;
-  Partition set_apart(int multiprocessors) override;
-  void give_back(const Partition& partition) override;
+  Partition make_partition(int multiprocessors) override;
+  void end_partition(const Partition& partition) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
 
   void record(EventId event, StreamId stream) override;
