@@ -287,8 +287,8 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
                  "  commfuse-validate doctor --expect h100-sxm\n"
                  "  mpirun -np 2 commfuse-validate doctor\n"
                  "\n"
-                 "Exit codes: 0 done; 4 a check is as bad as --fail-on, or the node is less than\n"
-                 "--expect names; 1 failed; 2 the input is wrong.");
+                 "Exit codes: 0 done; 4 a check is as bad as --fail-on, or the node falls short\n"
+                 "of --expect; 1 failed; 2 the input is wrong.");
              command.callback([request, &launch, &status] { status = diagnose(*request, launch); });
            });
 }

@@ -200,7 +200,7 @@ int write_and_report(const LinksRequest& request, const MicroRecord& measured, s
 int run_copies(const LinksRequest& request, Launch& launch) {
   if (!request.arguments.executor.empty() || launch.under_mpi()) {
     throw ConfigError(
-        "--copies: one process copies between all GPUs that it sees; remove --executor, and start it without mpirun");
+        "--copies runs one process, which uses all visible GPUs; remove --executor, and start without mpirun");
   }
   if (!request.rates.collectives.empty()) {
     throw ConfigError("--copies cannot be combined with --collectives; run them separately");

@@ -112,7 +112,7 @@ void require_memory(const Point& point, const Prediction& prediction) {
   }
   if (bytes > max_bytes) {
     throw ConfigError(
-        fmt::format("--compute real: the matrices take {:.1f} GiB, and the limit is {} GiB; choose a smaller seq or "
+        fmt::format("--compute real: the matrices need {:.1f} GiB, but the limit is {} GiB; choose a smaller seq or "
                     "model, or --compute emulated",
                     static_cast<double>(bytes) / static_cast<double>(1 << 30), max_bytes >> 30U));
   }

@@ -43,7 +43,7 @@ bool has_answers(const NodeFacts& node, const ManagementFacts& management, Check
   } else {
     list.unknown({.found = management.missing.empty() ? "the driver shows no GPU" : management.missing,
                   .wrong = "only the driver's library reports this",
-                  .remedy = "install the driver's libraries here, or in a container start it with --gpus all"});
+                  .remedy = "install the driver's libraries here, or start the container with --gpus all"});
   }
   return false;
 }
@@ -274,7 +274,7 @@ void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
                 .found = fmt::format("{} since the driver was loaded", counted(gpu.uncorrected, "uncorrected error")),
                 .wrong = "this GPU lost data",
                 .remedy = "drain the node, reset the GPU (amd-smi reset --gpureset) or reboot, and look at amd-smi "
-                          "bad-pages; replace the GPU if it comes back"});
+                          "bad-pages; replace the GPU if this recurs"});
     }
   }
 }
@@ -289,7 +289,7 @@ void look_at_links(const ManagementFacts& management, CheckList& list) {
       list.bad({.subject = subject_of(gpu),
                 .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, max_links_up),
                 .wrong = "NVLinks of this GPU are down",
-                .remedy = "drain the node, reset all GPUs together or reboot; if it comes back, look at nvidia-smi "
+                .remedy = "drain the node, reset all GPUs together or reboot; if this recurs, look at nvidia-smi "
                           "nvlink -e and replace the GPU or its board"});
     }
   }
@@ -363,7 +363,7 @@ void look_at_peers(const NodeFacts& node, const ManagementFacts& management, Che
   list.otherwise_ok(management.gpus.size() == 1 ? "one GPU, no peers"
                     : management.peers.empty()
                         ? counted(management.gpus.size(), "GPU")
-                        : fmt::format("{}, all {} pairs reach each other's memory, {} NVLinks up on each",
+                        : fmt::format("{}, all {} pairs can access each other's memory, {} NVLinks up on each",
                                       counted(management.gpus.size(), "GPU"), management.peers.size(),
                                       management.gpus.front().links_up));
 }
@@ -412,7 +412,7 @@ void look_at_ecc(const NodeFacts& node, const ManagementFacts& management, Check
     look_at_ecc_of(gpu, list);
   }
   if (known == 0) {
-    list.unknown({.found = "these GPUs count no memory errors",
+    list.unknown({.found = "these GPUs do not count memory errors",
                   .wrong = "memory errors were not checked",
                   .remedy = "none; use GPUs with ECC where results matter"});
   }

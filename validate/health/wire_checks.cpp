@@ -80,7 +80,7 @@ void look_at_link(const PciLink& link, CheckList& list) {
                       "run this again while a program uses the GPU; if it stays slow, reseat the GPU"));
   } else if (is_slow || is_narrow) {
     list.bad(finding("the link trained below what both of its ends can do",
-                     "reboot; if it comes back, reseat the card and its riser or cable, update the firmware, and "
+                     "reboot; if this recurs, reseat the card and its riser or cable, update the firmware, and "
                      "check the slot's speed in the BIOS"));
   }
 }

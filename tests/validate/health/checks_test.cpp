@@ -64,7 +64,7 @@ TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
   }
   EXPECT_EQ(lines, (std::vector<std::string>{
                        "driver ok: NVIDIA 550.54.15, 2 x NVIDIA H100 80GB HBM3",
-                       "peers ok: 2 GPUs, all 2 pairs reach each other's memory, 18 NVLinks up on each",
+                       "peers ok: 2 GPUs, all 2 pairs can access each other's memory, 18 NVLinks up on each",
                        "fabric ok: completed on 2 GPUs",
                        "ecc ok: no uncorrected memory error, no row to remap on 2 GPUs",
                        "xid ok: no Xid or SXid in the kernel's log",
@@ -89,7 +89,7 @@ TEST_F(HealthChecks, AGpuAtGeneration3WhereGeneration5IsPossibleIsBad) {
                  .status = HealthStatus::bad,
                  .found = "GPU at PCIe generation 3 x16, PCIe generation 5 x16 is possible",
                  .wrong = "the link trained below what both of its ends can do",
-                 .remedy = "reboot; if it comes back, reseat the card and its riser or cable, update the firmware, and "
+                 .remedy = "reboot; if this recurs, reseat the card and its riser or cable, update the firmware, and "
                            "check the slot's speed in the BIOS"}}));
 }
 

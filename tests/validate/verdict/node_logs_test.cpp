@@ -212,7 +212,7 @@ TEST_F(NodeLogsTest, ResultsOfOtherToolsJoinANodeByHostFolderOrFileName) {
   EXPECT_EQ(logs.nodes[0].findings[0].subject, "GPU 2");
   EXPECT_EQ(logs.nodes[1].name, "stray.json");
   EXPECT_EQ(logs.passed_over,
-            std::vector<std::string>{"bw.json: host_device_latency_sm: the model has no rate for it"});
+            std::vector<std::string>{"bw.json: host_device_latency_sm: the model has no rate for this test"});
 }
 
 TEST_F(NodeLogsTest, ABrokenMatrixIsNamedAndTheRestIsRead) {

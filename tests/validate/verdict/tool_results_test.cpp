@@ -26,7 +26,8 @@ TEST(ToolResults, CopiesOfOneDirectionAreKept) {
   ASSERT_EQ(results.copies[1].copies.size(), 2U);
   EXPECT_EQ(results.copies[1].copies[1].from, host_side);
   EXPECT_EQ(results.copies[1].copies[1].to, 1);
-  EXPECT_EQ(results.passed_over, std::vector<std::string>{"host_to_device_memcpy_sm: the model has no rate for it"});
+  EXPECT_EQ(results.passed_over,
+            std::vector<std::string>{"host_to_device_memcpy_sm: the model has no rate for this test"});
   EXPECT_TRUE(results.findings.empty());
 }
 
