@@ -8,7 +8,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::chrono::nanoseconds longest = std::chrono::microseconds(20);
+constexpr std::chrono::nanoseconds max_wait = std::chrono::microseconds(20);
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void Chaos::disturb() {
   if (draw % 4 == 0) {
     std::this_thread::yield();
   } else if (draw % 4 == 1) {
-    const auto wait = static_cast<std::int64_t>((draw >> 8U) % static_cast<std::uint64_t>(longest.count()));
+    const auto wait = static_cast<std::int64_t>((draw >> 8U) % static_cast<std::uint64_t>(max_wait.count()));
     const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(wait);
     while (std::chrono::steady_clock::now() < until) {
       std::this_thread::yield();

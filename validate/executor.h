@@ -58,8 +58,8 @@ class Executor {
   /// Returns whether the executor fills its memory itself, for timed runs whose result is not checked; prepare() is
   /// then unnecessary.
   [[nodiscard]] virtual bool holds_own_data() const { return false; }
-  /// Poisons all memory, then fills the initial contents from the program's tensors, which are whole and by TensorId.
-  /// Reads only tensors that have an initial content.
+  /// Poisons all memory, then fills the initial contents from the program's whole tensors, in order of TensorId. Reads
+  /// only tensors that have an initial content.
   virtual void prepare(std::span<const Matrix<float>> tensors) = 0;
   /// Runs the program. Without prepare() before it, a run starts from the memory that the previous run left. Throws
   /// Stuck.

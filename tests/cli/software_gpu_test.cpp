@@ -215,7 +215,7 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
                                  "links --executor nccl --ranks 2 --bytes '8 KiB' --both-ways --collectives '8 KiB' "
                                  "--tolerance 1000000 --out links.json",
                                  few_flops);
-  EXPECT_NE(links.out.find("both ways at once, 8192 bytes each"), std::string::npos) << links.out;
+  EXPECT_NE(links.out.find("both ways simultaneously, 8192 bytes each"), std::string::npos) << links.out;
   EXPECT_NE(links.out.find("all_to_all, 2 ranks, out of place"), std::string::npos) << links.out;
   EXPECT_NE(links.out.find("all_reduce, 2 ranks, in place"), std::string::npos) << links.out;
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());

@@ -249,7 +249,7 @@ TEST_F(FirstRunByFakes, AStageThatDoesNotFitWaitsForTheNextCall) {
   EXPECT_TRUE(prints(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/checks.csv"));
   const Outcome second = first_run("run", stages);
-  EXPECT_TRUE(prints(second, "environment: done before")) << second.err;
+  EXPECT_TRUE(prints(second, "environment: already done")) << second.err;
   EXPECT_TRUE(prints(second, "checks: exit 0")) << second.err;
 }
 
@@ -305,12 +305,12 @@ TEST_F(FirstRunByFakes, AnEmptiedFolderOnAnotherMachineContinuesTheRun) {
   std::filesystem::copy("out", "came_back", std::filesystem::copy_options::recursive);
   std::filesystem::remove_all("out");
   const Outcome same_machine = script("run", work + "FIRST_RUN_STAGES=environment");
-  EXPECT_TRUE(prints(same_machine, "environment: done before")) << same_machine.err;
+  EXPECT_TRUE(prints(same_machine, "environment: already done")) << same_machine.err;
   EXPECT_TRUE(std::filesystem::exists("out/comparisons.jsonl"));
   std::filesystem::remove_all("out");
   std::filesystem::remove_all("work");
   const Outcome another = script("run \"$PWD/out\" \"$PWD/came_back\"", work + "FIRST_RUN_STAGES='middle calibration'");
-  EXPECT_TRUE(prints(another, "middle: done before")) << another.err;
+  EXPECT_TRUE(prints(another, "middle: already done")) << another.err;
   EXPECT_TRUE(prints(another, "calibration: exit 0")) << another.err;
   const std::string comparisons = contents_of("out/comparisons.jsonl");
   EXPECT_NE(comparisons.find("\"fitted\":false"), std::string::npos) << comparisons;
@@ -326,7 +326,7 @@ TEST_F(FirstRunByFakes, DoesNotContinueWithResultsOfAnotherGpu) {
   program("commfuse-validate", "echo 'cuda       yes: NVIDIA H200 (132 multiprocessors, 151 GB), driver'");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=environment");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(prints(outcome, "holds results of NVIDIA H100 80GB HBM3, and this is NVIDIA H200; give another folder"))
+  EXPECT_TRUE(prints(outcome, "holds results of NVIDIA H100 80GB HBM3, but this is NVIDIA H200; give another folder"))
       << outcome.err;
 }
 
@@ -360,7 +360,7 @@ TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES='calibration checks'");
   EXPECT_TRUE(std::filesystem::exists("bundle/bench.json.gz")) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/bench.json"));
-  EXPECT_TRUE(prints(outcome, "left out of the bundle: checks.csv, ")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "omitted from the bundle: checks.csv, ")) << outcome.err;
   EXPECT_TRUE(std::filesystem::exists("bundle/.work/checks.csv"));
 }
 

@@ -126,7 +126,7 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
   EXPECT_EQ(refusal("run --set jitter=default"),
             "measured times vary by themselves: set jitter and faults to none, and interference to static or none\n");
   EXPECT_EQ(refusal("run --model mistral-7b --scope attention --ranks 4 --seq 8K"),
-            "mistral-7b attends to 4096 keys in some layers, and executors to all 8192; choose a scope without "
+            "mistral-7b attends to 4096 keys in some layers, but executors attend to all 8192; choose a scope without "
             "attention, such as mlp, or seq up to 4096\n");
   EXPECT_EQ(refusal("compare nowhere.json"), "nowhere.json: no such file; write it with commfuse-validate run --out\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),

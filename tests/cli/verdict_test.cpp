@@ -106,7 +106,7 @@ TEST(VerdictCommand, RefusesUnsupportedRequests) {
   const auto error_of = [](const std::string& flags) {
     return run_program("commfuse-validate verdict a.txt " + flags).err;
   };
-  EXPECT_EQ(error_of("--expect h100-sxm --rows"), "--rows adds measurements to JSON alone; add -o json\n");
+  EXPECT_EQ(error_of("--expect h100-sxm --rows"), "--rows adds measurements to JSON only; add -o json\n");
   EXPECT_EQ(error_of("--expect h100-sxm --false-alarms 60%"),
             "--false-alarms: '60%' is not a share of 0.0001% to 25%; write one, as in 1%\n");
   EXPECT_NE(error_of("--expect h100-smx").find("h100-sxm"), std::string::npos);

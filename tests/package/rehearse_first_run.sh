@@ -176,7 +176,7 @@ bundle_is_small() {
 
 # Prints the names of the stages that failed, from the lines on stdin.
 failed_stages() {
-  grep -E '^[a-z]+: exit [0-9]+ after ' | grep -vE ': exit (0|69) |; the next call goes on with it$' |
+  grep -E '^[a-z]+: exit [0-9]+ after ' | grep -vE ': exit (0|69) |; the next call continues it$' |
     cut -d: -f1 || true
 }
 
@@ -185,7 +185,7 @@ failed_stages() {
 stages_are_reported() {
   local name line bad=0
   while read -r name; do
-    line=$(grep -E "^$name: exit [0-9]+ after [0-9]+ s, budget [0-9]+ s|^first_run: $name: (left|done before)" \
+    line=$(grep -E "^$name: exit [0-9]+ after [0-9]+ s, budget [0-9]+ s|^first_run: $name: (left|already done)" \
       "$folder/$1.txt") || { echo "no line of stage $name" && bad=1 && continue; }
     [[ $line == first_run:* || -z $(failed_stages <<<"$line") || $line == "tests: exit 1 "* ]] ||
       { echo "$line" && bad=1; }
@@ -196,7 +196,7 @@ stages_are_reported() {
 no_stage_runs_twice() {
   local name
   while read -r name; do
-    grep -qx "first_run: $name: done before" "$folder/resumed.txt" || return 1
+    grep -qx "first_run: $name: already done" "$folder/resumed.txt" || return 1
   done < <(sed -n 's/^\([a-z]*\): exit 0 .*/\1/p' "$folder/first.txt")
 }
 

@@ -47,8 +47,8 @@ class LentDriver final : public Driver {
   }
   StreamId make_stream(bool urgent) override { return fake_.make_stream(urgent); }
   EventId make_event(bool timed) override { return fake_.make_event(timed); }
-  Partition set_apart(int multiprocessors) override { return fake_.set_apart(multiprocessors); }
-  void give_back(const Partition& partition) override { fake_.give_back(partition); }
+  Partition make_partition(int multiprocessors) override { return fake_.make_partition(multiprocessors); }
+  void end_partition(const Partition& partition) override { fake_.end_partition(partition); }
   StreamId make_stream_on(const Partition& partition, bool urgent) override {
     return fake_.make_stream_on(partition, urgent);
   }

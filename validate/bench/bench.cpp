@@ -58,7 +58,7 @@ constexpr std::array<Width, 2> quick_gpu_widths{{{4096, 4096}, {7168, 8192}}};
 constexpr std::array<std::int64_t, 8> gpu_heights{128, 256, 512, 1024, 1536, 2048, 4096, 8192};
 constexpr std::array<std::int64_t, 2> quick_gpu_heights{512, 4096};
 
-constexpr std::int64_t least_message = 8 << 10;
+constexpr std::int64_t min_message = 8 << 10;
 /// Returns the size of the largest message.
 std::int64_t max_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
@@ -68,7 +68,7 @@ constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind:
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
   const std::int64_t limit = max_message(plan);
   std::vector<Bytes> sizes;
-  for (std::int64_t size = least_message; size <= limit; size *= plan.quick ? 16 : 2) {
+  for (std::int64_t size = min_message; size <= limit; size *= plan.quick ? 16 : 2) {
     sizes.push_back({size});
     if (!plan.quick && 3 * size / 2 < limit) {
       sizes.push_back({3 * size / 2});
@@ -80,12 +80,12 @@ std::vector<Bytes> message_sizes(const BenchPlan& plan) {
 void add_products(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   using Widths = std::span<const Width>;
   using Heights = std::span<const std::int64_t>;
-  const Widths of =
+  const Widths shapes =
       plan.gpu ? (plan.quick ? Widths(quick_gpu_widths) : gpu_widths) : (plan.quick ? Widths(quick_widths) : widths);
-  const Heights by = plan.gpu ? (plan.quick ? Heights(quick_gpu_heights) : gpu_heights)
-                              : (plan.quick ? Heights(quick_heights) : heights);
-  for (const Width& width : of) {
-    for (const std::int64_t m : by) {
+  const Heights row_counts = plan.gpu ? (plan.quick ? Heights(quick_gpu_heights) : gpu_heights)
+                                      : (plan.quick ? Heights(quick_heights) : heights);
+  for (const Width& width : shapes) {
+    for (const std::int64_t m : row_counts) {
       to.push_back(product_alone(plan.ranks, {.m = m, .n = width.n, .k = width.k, .dtype = dtype}));
     }
   }
@@ -103,13 +103,13 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
   for (const Bytes size : message_sizes(plan)) {
     to.push_back(exchange_alone(plan.ranks, wire, size));
     for (const CollectiveKind kind : all_collectives) {
-      const std::int64_t a_row = 256 * bytes_of(wire) * plan.ranks;
-      to.push_back(collective_alone(plan.ranks, kind, wire, {size.count / a_row * a_row}));
+      const std::int64_t row_of_all_ranks = 256 * bytes_of(wire) * plan.ranks;
+      to.push_back(collective_alone(plan.ranks, kind, wire, {size.count / row_of_all_ranks * row_of_all_ranks}));
     }
   }
 }
 
-/// Largest number of consecutive exchanges beside a GEMM.
+/// Largest number of consecutive exchanges that run next to a GEMM.
 constexpr int max_exchanges = 512;
 /// On a GPU two iterations have to fit behind a gate, which accepts max_behind_gate (launch_mode.h) commands per
 /// stream. An exchange of virtual ranks is a copy, a record and two waits; an exchange of peers is a copy and four
@@ -136,7 +136,7 @@ std::string size_of(const MicroBenchmark& benchmark) {
   return benchmark.bytes > 0 ? fmt::format("{} KiB", benchmark.bytes >> 10U) : "";
 }
 
-/// Returns the rate in words.
+/// Returns the rate with its unit; empty if the op has no rate.
 std::string rate_of(const MicroBenchmark& benchmark, Duration time) {
   const double seconds = to_seconds(time);
   if (seconds <= 0.0 || (benchmark.op != "product" && benchmark.bytes == 0)) {

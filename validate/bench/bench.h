@@ -29,11 +29,11 @@ struct BenchPlan {
   std::vector<DType> dtypes{DType::bf16};  ///< Messages, and ops timed in a single dtype, use the first one.
   std::vector<BenchPart> parts{};          ///< Empty: all.
   bool quick = false;                      ///< A few sizes of everything: enough for a look, too few for a fit.
-  bool gpu = false;                        ///< Sizes of a GPU's shards, not of a processor's.
+  bool gpu = false;                        ///< Shard sizes that suit a GPU instead of a processor.
 };
 
 /// Returns GEMMs (m, n and k are powers of two, and other sizes that models have), kernels, exchanges and collectives
-/// by size, gaps, and GEMMs and exchanges side by side. Messages need two ranks.
+/// by size, gaps, and GEMMs that run next to exchanges. Messages need two ranks.
 std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
 
 struct BenchOptions {

@@ -16,12 +16,12 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Copies between two events, as many as nvbandwidth makes.
+/// Copies between two events; nvbandwidth makes the same number.
 constexpr int repetitions = 16;
 
-std::string test_name(std::string_view ends, const CopyTest& test) {
+std::string test_name(std::string_view route, const CopyTest& test) {
   const std::string_view way = test.with_host ? "" : test.reads ? "_read" : "_write";
-  return fmt::format("{}_{}memcpy{}_{}", ends, test.both_ways ? "bidirectional_" : "", way,
+  return fmt::format("{}_{}memcpy{}_{}", route, test.both_ways ? "bidirectional_" : "", way,
                      test.by_kernels ? "sm" : "ce");
 }
 
@@ -135,8 +135,8 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
     static_cast<void>(copier.time(copies));  // this first run is not counted
     for (int i = 0; i < options.repetitions; ++i) {
       const std::vector<Duration> times = copier.time(copies);
-      for (std::size_t which = 0; which < times.size(); ++which) {
-        measured[place][which].samples.push_back(times[which]);
+      for (std::size_t copy = 0; copy < times.size(); ++copy) {
+        measured[place][copy].samples.push_back(times[copy]);
       }
     }
   };
@@ -177,13 +177,13 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
 }
 
 std::optional<CopyTest> copy_test_named(std::string_view op) {
-  for (const std::string_view ends : {"host_to_device", "device_to_host", "device_to_device"}) {
+  for (const std::string_view route : {"host_to_device", "device_to_host", "device_to_device"}) {
     for (const unsigned bits : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U}) {
-      const CopyTest test{.with_host = ends != "device_to_device",
+      const CopyTest test{.with_host = route != "device_to_device",
                           .by_kernels = (bits & 1U) != 0,
                           .both_ways = (bits & 2U) != 0,
                           .reads = (bits & 4U) != 0};
-      if (!(test.with_host && test.reads) && op == test_name(ends, test)) {
+      if (!(test.with_host && test.reads) && op == test_name(route, test)) {
         return test;
       }
     }

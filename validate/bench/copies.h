@@ -21,7 +21,7 @@ struct CopyPlan {
   bool both_ways = false;  ///< Also measures each copy while another copy runs in the opposite direction.
 };
 
-/// Copies that run at once, and the record of each copy's time. A copy that only disturbs the others has no op.
+/// Copies that run simultaneously, and the record of each copy's time. A copy that only disturbs the others has no op.
 struct CopyProgram {
   std::vector<TimedCopy> copies;
   std::vector<MicroBenchmark> what;  ///< One for each copy, without samples.

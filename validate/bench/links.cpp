@@ -26,7 +26,7 @@ std::string size_in_words(Bytes bytes) {
 
 std::string name_of(const MicroBenchmark& benchmark, bool between_hosts) {
   if (benchmark.op == "product") {
-    return fmt::format("products of {} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
+    return fmt::format("GEMMs of {} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
   }
   return fmt::format("{} of {}{}", benchmark.op == "transfer" ? "transfers" : benchmark.op,
                      size_in_words({benchmark.bytes}), between_hosts ? " between hosts" : "");
@@ -53,7 +53,7 @@ bool has_pairs(const PartGroup& group) {
   return std::ranges::any_of(group.parts, [](const ComparedPart& part) { return part.peer >= 0; });
 }
 
-/// Returns whether the bytes go to the first of every pair.
+/// Returns whether the bytes of every pair go to its first GPU, because that GPU reads.
 bool reads(const PartGroup& group) {
   const std::optional<CopyTest> copy = copy_test_named(group.op);
   return copy && copy->reads;
@@ -75,12 +75,12 @@ void compare(PartGroup& group, double tolerance) {
   group.usual = percentile(medians, 500).value;
   for (ComparedPart& part : group.parts) {
     part.ratio = ratio_of(part.median.value, group.usual);
-    const Duration at_least = part.median.range ? part.median.range->low : Duration{};
-    part.off = ratio_of(at_least, group.usual) > 1.0 + tolerance;
+    const Duration shortest = part.median.range ? part.median.range->low : Duration{};
+    part.off = ratio_of(shortest, group.usual) > 1.0 + tolerance;
   }
 }
 
-/// A possible cause of several slow links: a rank's links out, its links in, or both.
+/// A possible cause of several slow links: a rank's outgoing links, its incoming links, or both.
 struct Suspect {
   Rank rank = 0;
   bool out = false;
@@ -89,9 +89,9 @@ struct Suspect {
   [[nodiscard]] bool has(const ComparedPart& part) const {
     return (out && part.rank == rank) || (in && part.peer == rank);
   }
-  /// `reads`: bytes go to the first of a pair.
+  /// `reads`: the bytes of a pair go to its first GPU.
   [[nodiscard]] std::string in_words(bool reads) const {
-    return out && in ? "its links" : out != reads ? "its links out" : "its links in";
+    return out && in ? "links" : out != reads ? "outgoing links" : "incoming links";
   }
 };
 
@@ -149,9 +149,9 @@ void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vecto
       ratios.push_back(group.parts[place].ratio);
     }
     std::sort(ratios.begin(), ratios.end());
-    sentences.push_back(fmt::format("{} {}: in {} {} of {} of {} take {:.2f} times as long as usual", rank_noun(group),
-                                    blame->suspect.rank, group.name, blame->off.size(), blame->links,
-                                    blame->suspect.in_words(reads(group)), ratios[ratios.size() / 2]));
+    sentences.push_back(fmt::format("{} {}: {} of {} {} take {:.2f} times as long as usual ({})", rank_noun(group),
+                                    blame->suspect.rank, blame->off.size(), blame->links,
+                                    blame->suspect.in_words(reads(group)), ratios[ratios.size() / 2], group.name));
   }
 }
 
@@ -192,7 +192,7 @@ std::string value_of(const PartGroup& group, Duration time) {
   return "";
 }
 
-/// Returns the value, followed by its mark, or by a blank if it has none.
+/// Returns the value, followed by "!" if the part is slow, otherwise by a blank.
 std::string marked(const PartGroup& group, const ComparedPart& part) {
   return value_of(group, part.median.value) + (part.off ? "!" : " ");
 }
@@ -231,10 +231,10 @@ std::string matrix(const PartGroup& group, std::int32_t ranks) {
   return text;
 }
 
-std::string median_where(const PartGroup& group, const std::function<bool(const ComparedPart&)>& is_meant) {
+std::string median_where(const PartGroup& group, const std::function<bool(const ComparedPart&)>& is_compared) {
   std::vector<Duration> times;
   for (const ComparedPart& part : group.parts) {
-    if (is_meant(part)) {
+    if (is_compared(part)) {
       times.push_back(part.median.value);
     }
   }
@@ -245,14 +245,14 @@ std::string median_where(const PartGroup& group, const std::function<bool(const 
 std::string lines_by_rank(const PartGroup& group, std::int32_t ranks) {
   std::string text = fmt::format("{}, {}, medians\n{:>6} {:>10} {:>10}   {}\n", group.name, name_of(unit_of(group)),
                                  "rank", "out", "in", "slowest link");
-  const bool to_first = reads(group);
-  const auto source_of = [&](const ComparedPart& part) { return to_first ? part.peer : part.rank; };
-  const auto target_of = [&](const ComparedPart& part) { return to_first ? part.rank : part.peer; };
+  const bool peer_sends = reads(group);
+  const auto source_of = [&](const ComparedPart& part) { return peer_sends ? part.peer : part.rank; };
+  const auto target_of = [&](const ComparedPart& part) { return peer_sends ? part.rank : part.peer; };
   for (Rank rank = 0; rank < ranks; ++rank) {
     const ComparedPart* slowest = nullptr;
     for (const ComparedPart& part : group.parts) {
-      const bool is_its = part.rank == rank || part.peer == rank;
-      slowest = is_its && (slowest == nullptr || part.ratio > slowest->ratio) ? &part : slowest;
+      const bool touches_rank = part.rank == rank || part.peer == rank;
+      slowest = touches_rank && (slowest == nullptr || part.ratio > slowest->ratio) ? &part : slowest;
     }
     if (slowest != nullptr) {
       text += without_trailing_blanks(
@@ -266,11 +266,11 @@ std::string lines_by_rank(const PartGroup& group, std::int32_t ranks) {
 }
 
 std::string values_by_rank(const PartGroup& group) {
-  constexpr std::size_t in_a_line = 8;
+  constexpr std::size_t per_line = 8;
   std::string text = fmt::format("{} by {}, {}\n", group.name, rank_noun(group), name_of(unit_of(group)));
-  for (std::size_t first = 0; first < group.parts.size(); first += in_a_line) {
+  for (std::size_t first = 0; first < group.parts.size(); first += per_line) {
     std::string line = fmt::format("{:>4}", group.parts[first].rank);
-    for (std::size_t i = first; i < std::min(group.parts.size(), first + in_a_line); ++i) {
+    for (std::size_t i = first; i < std::min(group.parts.size(), first + per_line); ++i) {
       line += fmt::format("{:>9}", marked(group, group.parts[i]));
     }
     text += without_trailing_blanks(line);
@@ -305,10 +305,10 @@ LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::ve
   for (const MicroBenchmark& benchmark : measured) {
     const std::optional<CopyTest> copy = copy_test_named(benchmark.op);
     const bool has_peer = benchmark.peer >= 0;
-    const bool is_meant =
+    const bool is_compared =
         benchmark.rank >= 0 && (benchmark.op == "product" || (benchmark.op == "transfer" && has_peer) ||
                                 (copy && copy->with_host != has_peer));
-    if (is_meant && !benchmark.samples.empty()) {
+    if (is_compared && !benchmark.samples.empty()) {
       group_of(benchmark, hosts, findings.groups)
           .parts.push_back({.rank = static_cast<Rank>(benchmark.rank),
                             .peer = static_cast<Rank>(benchmark.peer),

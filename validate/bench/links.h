@@ -17,13 +17,13 @@ struct LinkPlan {
   std::int32_t ranks = 2;                            ///< at least two
   std::vector<Bytes> sizes{{8 << 10}, {4 << 20}};    ///< one dominated by latency, one by bandwidth
   DType dtype = DType::bf16;                         ///< dtype of the data that is moved and multiplied
-  GemmSize product{.m = 128, .n = 1024, .k = 1024};  ///< all ranks run it at once, in the dtype above
+  GemmSize product{.m = 128, .n = 1024, .k = 1024};  ///< all ranks run it simultaneously, in the dtype above
 };
 
 /// Returns a program for every ordered pair and size, in which the other ranks are idle, and one for every rank's GEMM.
 std::vector<MicroProgram> link_programs(const LinkPlan& plan);
 
-/// A rank's GEMM or a pair's transfer, compared with the others of its group.
+/// A rank's GEMM or a pair's transfer, compared with the rest of its group.
 struct ComparedPart {
   Rank rank = 0;
   Rank peer = -1;
@@ -35,7 +35,7 @@ struct ComparedPart {
 /// Parts that should take the same time: GEMMs; transfers of one size inside hosts; transfers of one size between
 /// hosts; copies of one size by one test of nvbandwidth.
 struct PartGroup {
-  std::string name;  ///< "products", "transfers of 4 MiB between hosts", "device_to_host_memcpy_ce of 64 MiB"
+  std::string name;  ///< "GEMMs of 8 x 4 x 2", "transfers of 4 MiB between hosts", "device_to_host_memcpy_ce of 64 MiB"
   std::string op;    ///< Op of its micro-benchmarks.
   Bytes bytes{};     ///< 0: GEMMs
   bool between_hosts = false;
@@ -48,10 +48,10 @@ struct LinkFindings {
   std::vector<std::string> off;  ///< a sentence for every culprit; empty if there is none
 };
 
-/// Evaluates the measurements of link_programs(), and those of copy_programs(), whose ranks are GPUs. Ignores all
-/// others. `hosts` has the host of each rank; if it is empty, all ranks are on one host. With `tolerance` 0.2, up to
-/// 20% longer than usual is fine. If at least two links, and at least three quarters of the links, out of a rank, into
-/// it, or both are slow, the rank is named instead of its links.
+/// Evaluates the measurements of link_programs(), and those of copy_programs(), whose ranks are GPUs. Ignores other
+/// measurements. `hosts` has the host of each rank; if it is empty, all ranks are on one host. With `tolerance` 0.2, up
+/// to 20% longer than usual is fine. If at least two links, and at least three quarters of the links, out of a rank,
+/// into it, or both are slow, the rank is named instead of its links.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance);
 
@@ -62,8 +62,9 @@ struct LinksBelow {
   std::size_t left_out = 0;  ///< transfers that are not compared
 };
 /// Compares transfers of sizes at which the machine's bandwidth is the limit; smaller transfers also depend on the
-/// calls of the host. Compares transfers inside hosts, and transfers between hosts if the machine has a network. The
-/// rate of false alarms is that of all transfers together. Requires 0 < false_alarms < 0.5.
+/// calls of the host. Compares transfers inside hosts, and transfers between hosts if the machine has a network.
+/// `false_alarms` is the probability of any alarm among all transfers of a healthy machine. Requires
+/// 0 < false_alarms < 0.5.
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
 /// Returns one matrix per size, whose title names rows and columns, a line for GEMMs and one for copies with the host,

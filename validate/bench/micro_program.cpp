@@ -67,7 +67,7 @@ class Maker {
   Sizes sizes_;
 };
 
-MicroBenchmark of_product(const GemmSize& size) {
+MicroBenchmark gemm_benchmark(const GemmSize& size) {
   return {.op = "product", .dtype = std::string(name_of(size.dtype)), .m = size.m, .n = size.n, .k = size.k};
 }
 
@@ -86,21 +86,22 @@ std::vector<Duration> gaps_in(const Timeline& spans) {
   return gaps;
 }
 
-/// Pairs the n-th op of one rank with the n-th op of the other: a transfer lasts from when both were ready.
+/// Returns the time of each transfer: the n-th op of the sender is paired with the n-th op of the receiver. A transfer
+/// starts when both are ready, so that its time is the shorter of the two.
 std::vector<Duration> transfers_in(const MicroBenchmark& what, const Timeline& spans) {
-  std::vector<Duration> sent;
-  std::vector<Duration> received;
+  std::vector<Duration> send_times;
+  std::vector<Duration> receive_times;
   for (const OpSpan& span : spans) {
-    (span.rank == what.rank ? sent : received).push_back(length_of(span));
+    (span.rank == what.rank ? send_times : receive_times).push_back(length_of(span));
   }
   std::vector<Duration> samples;
-  for (std::size_t i = 0; i < std::min(sent.size(), received.size()); ++i) {
-    samples.push_back(std::min(sent[i], received[i]));
+  for (std::size_t i = 0; i < std::min(send_times.size(), receive_times.size()); ++i) {
+    samples.push_back(std::min(send_times[i], receive_times[i]));
   }
   return samples;
 }
 
-std::vector<Duration> of_rank(const MicroBenchmark& what, const Timeline& spans) {
+std::vector<Duration> samples_of_rank(const MicroBenchmark& what, const Timeline& spans) {
   std::vector<Duration> samples;
   for (const OpSpan& span : spans) {
     if (span.rank == what.rank) {
@@ -110,7 +111,7 @@ std::vector<Duration> of_rank(const MicroBenchmark& what, const Timeline& spans)
   return samples;
 }
 
-/// The n-th transfer of a direction begins when both ranks are ready for it.
+/// Returns the time of each pair of opposite transfers. A transfer begins when both ranks are ready for it.
 std::vector<Duration> pairs_both_ways(const MicroProgram& micro, const Timeline& spans) {
   struct Way {
     Instant begin{}, end{};
@@ -146,16 +147,16 @@ std::vector<Duration> pairs_both_ways(const MicroProgram& micro, const Timeline&
 MicroProgram product_alone(std::int32_t ranks, const GemmSize& size) {
   Maker maker(ranks);
   maker.add_product(size);
-  return std::move(maker).made(of_product(size));
+  return std::move(maker).made(gemm_benchmark(size));
 }
 
 MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic) {
   const std::int64_t inputs = function == Function::add || function == Function::residual ? 2 : 1;
   const std::int64_t width = function == Function::swiglu ? 2 : 1;
-  const std::int64_t a_row = (inputs * width + 1) * row_elements * bytes_of(dtype);
-  check(traffic.count >= a_row, "the traffic suffices for one row");
+  const std::int64_t row_bytes = (inputs * width + 1) * row_elements * bytes_of(dtype);
+  check(traffic.count >= row_bytes, "the traffic suffices for one row");
   Maker maker(ranks);
-  const Extent rows = maker.extent("rows", traffic.count / a_row);
+  const Extent rows = maker.extent("rows", traffic.count / row_bytes);
   const Extent columns = maker.extent("columns", 2 * row_elements, 2);  // in pairs
   const Extent half{columns.dimension, 1};
   const bool pairs = function == Function::swiglu;
@@ -166,7 +167,7 @@ MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, By
   maker.builder().elementwise({.function = function, .inputs = from, .out = maker.empty("out", rows, half, dtype)});
   return std::move(maker).made({.op = std::string(name_of(function)),
                                 .dtype = std::string(name_of(dtype)),
-                                .bytes = traffic.count / a_row * a_row});
+                                .bytes = traffic.count / row_bytes * row_bytes});
 }
 
 MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
@@ -273,7 +274,7 @@ MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes b
   Maker maker(ranks);
   maker.add_product(size);
   maker.add_exchanges(size.dtype, bytes, exchanges);
-  MicroBenchmark what = of_product(size);
+  MicroBenchmark what = gemm_benchmark(size);
   what.bytes = bytes.count;
   what.op = watched == Watched::product ? "product" : "exchange";
   what.beside = watched == Watched::product ? "exchange" : "product";
@@ -291,7 +292,7 @@ std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& span
     return pairs_both_ways(micro, spans);
   }
   if (micro.what.rank >= 0) {
-    return of_rank(micro.what, spans);
+    return samples_of_rank(micro.what, spans);
   }
   std::map<Rank, OpSpan> products;
   for (const OpSpan& span : spans) {

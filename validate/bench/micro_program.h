@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of one op, which every rank runs at once: the time that the executor needs for it is the op's price. Like
-// schedules, they run on any executor.
+// Programs of one op, which all ranks run simultaneously: the time that the executor needs is the price of the op. Like
+// schedules, these programs run on any executor.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ MicroProgram product_alone(std::int32_t ranks, const GemmSize& size);
 /// The function may be copy, add (with two inputs), gelu, swiglu, norm or residual.
 MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic);
 
-/// Returns an exchange in which every rank sends `bytes` to the next rank and receives as many. Requires two ranks, and
-/// rows of 256 elements that make up `bytes`.
+/// Returns an exchange in which every rank sends `bytes` to the next rank and receives as many. Requires at least two
+/// ranks, and `bytes` that make up whole rows of 256 elements.
 MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes);
 
 /// Placement of the buffers of a collective. In place, the input of an all-gather is the rank's own part of the output,
@@ -38,31 +38,32 @@ enum class Placing : std::uint8_t { out_of_place, in_place };
 /// Returns whether a collective can run in place: all but an all-to-all can.
 constexpr bool can_be_in_place(CollectiveKind kind) { return kind != CollectiveKind::all_to_all; }
 
-/// Returns a collective; `total` counts bytes as nccl-tests does. Requires rows of 256 elements, at least one per rank,
-/// that make up `total`, and a kind that supports `placing`.
+/// Returns a collective; `total` counts bytes as nccl-tests does. Requires that `total` makes up whole rows of 256
+/// elements, the same number for every rank and at least one, and that the kind supports `placing`.
 MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total,
                               Placing placing = Placing::out_of_place);
 
-/// Returns small copies, each of which waits for the one before, on one lane ("next") or alternating between two lanes
-/// ("wake"). They measure the time from the end of an op to the start of the op that waits for it.
+/// Returns small copies, each of which waits for the previous one, on one lane ("next") or alternating between two
+/// lanes ("wake"). They measure the time from the end of an op to the start of the op that waits for it.
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 
 /// Returns `count` transfers of `bytes` each, one after another, from one rank to another, while all other ranks are
-/// idle. Requires rows of 256 elements that make up `bytes`, and two ranks.
+/// idle. Requires two different ranks, and `bytes` that make up whole rows of 256 elements.
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
 
 /// Like transfers_alone(), with as many transfers in the opposite direction at the same time, on a lane of their own.
 MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count);
 
-/// Returns a GEMM that all ranks run at once, of which the time on `rank` is measured.
+/// Returns a GEMM that all ranks run simultaneously; only its time on `rank` is measured.
 MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size);
 
 enum class Watched : std::uint8_t { product, exchange };
-/// Returns a GEMM, and on another lane a number of exchanges, one after another; `watched` is the one that is measured.
+/// Returns a GEMM, and on another lane a number of exchanges, one after another. `watched` selects which of the two is
+/// measured.
 MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched);
 
 /// Returns the samples of one run. The sample of an op is its time on the slowest rank, because the others wait for
-/// that rank sooner or later, or on the single rank that the program measures. Gaps: every gap. Exchanges beside a
+/// that rank sooner or later, or on the single rank that the program measures. Gaps: every gap. Exchanges next to a
 /// GEMM: those that begin and end while the GEMM runs. Transfers: the time of each, from when both ranks were ready.
 /// Transfers both ways: the time of each pair, from when the first of the two was ready until both have arrived.
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans);

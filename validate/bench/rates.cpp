@@ -60,7 +60,8 @@ std::string matrix(const TableKey& table, std::int64_t ranks, const std::map<Pai
   return text;
 }
 
-/// A pair's transfers both ways have one time together; its copies both ways have one time for each direction.
+/// Returns the matrices of pairs that sent or copied both ways. A pair's two transfers are one measurement; its two
+/// copies are two.
 std::string matrices(std::span<const MicroBenchmark> measured) {
   std::map<TableKey, std::map<Pair, double>> tables;
   std::int64_t ranks = 0;
@@ -71,7 +72,7 @@ std::string matrices(std::span<const MicroBenchmark> measured) {
       continue;
     }
     const double bytes = (is_transfer ? 2.0 : 1.0) * static_cast<double>(benchmark.bytes);
-    tables[{is_transfer ? "both ways at once" : benchmark.op, benchmark.bytes}]
+    tables[{is_transfer ? "both ways simultaneously" : benchmark.op, benchmark.bytes}]
           [{std::min(benchmark.rank, benchmark.peer), std::max(benchmark.rank, benchmark.peer)}] +=
         gb_per_s(bytes, median_of(benchmark));
     ranks = std::max(ranks, benchmark.ranks);
@@ -114,13 +115,13 @@ std::vector<MicroProgram> rate_programs(const RatePlan& plan) {
       }
     }
   }
-  const std::int64_t step = plan.ranks * row_elements * bytes_of(plan.dtype);
+  const std::int64_t granule = plan.ranks * row_elements * bytes_of(plan.dtype);
   for (const CollectiveKind kind : collectives) {
     for (const Bytes bytes : plan.collectives) {
-      const Bytes whole{(bytes.count + step - 1) / step * step};
-      programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, whole));
+      const Bytes rounded_up{(bytes.count + granule - 1) / granule * granule};
+      programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, rounded_up));
       if (can_be_in_place(kind)) {
-        programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, whole, Placing::in_place));
+        programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, rounded_up, Placing::in_place));
       }
     }
   }

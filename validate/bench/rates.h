@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates in the terms of nvbandwidth and nccl-tests: pairs of ranks that send in both directions at once, and
+// Rates in the terms of nvbandwidth and nccl-tests: pairs of ranks that send in both directions simultaneously, and
 // collectives by size.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace commfuse::validate {
 struct RatePlan {
   std::int32_t ranks = 2;      ///< At least two.
   std::vector<Bytes> sizes{};  ///< Message sizes: multiples of 512 bytes.
-  bool both_ways = false;  ///< Every pair of ranks sends in both directions at once, while all other ranks are idle.
+  /// Every pair of ranks sends in both directions simultaneously, while all other ranks are idle.
+  bool both_ways = false;
   /// Sizes as nccl-tests counts them, rounded up to divide evenly among ranks. Measured out of place, and in place
   /// where the kind allows that.
   std::vector<Bytes> collectives{};

@@ -39,7 +39,7 @@ int run(const BenchRequest& request, Launch& launch) {
   }
   if (where.is_dry()) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
-    return measured.said();
+    return measured.print_failures();
   }
   if (!request.out.empty()) {
     reports::atomic_write(request.out, to_json(record));
@@ -50,7 +50,7 @@ int run(const BenchRequest& request, Launch& launch) {
     fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks),
                in_words(record.noise, where.crew != nullptr ? 1 : where.ranks));
   }
-  return measured.said();
+  return measured.print_failures();
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
         {"table", "json"}));
     usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
-        "Every op is a program of its own, which all ranks run at once. next and wake:\n"
+        "All ranks run each op simultaneously, as a program of its own. next and wake:\n"
         "time from an op's end until a waiting op starts, on the same or another lane.\n"
         "A record feeds commfuse-sim calibrate.\n"
         "\n"

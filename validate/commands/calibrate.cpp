@@ -46,8 +46,8 @@ int run(const CalibrateRequest& request, Launch& launch) {
         "calibrate");
   }
   if (!where.gpu && base.executor != "cpu") {
-    throw ConfigError(
-        fmt::format("--base: {} is not a machine of the executor cpu; remove it, or extend cpu", request.base));
+    throw ConfigError(fmt::format(
+        "--base: {} is not a machine of --executor cpu; remove --base, or name a file that extends cpu", request.base));
   }
   if (where.gpu && !base.executor.empty()) {
     throw ConfigError(
@@ -57,7 +57,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   const RunRecord& record = measured.record;
   if (where.is_dry()) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
-    return measured.said();
+    return measured.print_failures();
   }
   if (!request.record.empty()) {  // Written before the fit, which may fail.
     reports::atomic_write(request.record, to_json(record));
@@ -69,7 +69,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   sim::write_machine(out, request.base, calibration.yaml);
   fmt::print("{}", sim::calibration_in_words(seen, calibration, out));
   fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
-  return measured.said();
+  return measured.print_failures();
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void add_calibrate(CLI::App& app, Launch& launch, int& status) {
                                ->capture_default_str()
                                ->type_name("NAME")),
                      Catalogue::hardware);
-        usual(command.add_option("--out", request->out, "Hardware file to write; its name becomes the machine's")
+        usual(command.add_option("--out", request->out, "Hardware file to write; its name becomes the machine's name")
                   ->required()
                   ->type_name("FILE"));
         usual(command

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 9> names{"machine", "build", "timer", "re
                                                 "mpi",     "cuda",  "nccl",  "configs"};
 
 /// A sleeping thread that wakes up later than this makes emulated runs need more dilation.
-constexpr Duration late = std::chrono::microseconds(500);
+constexpr Duration max_oversleep = std::chrono::microseconds(500);
 
 Capability machine() {
   const Environment environment = this_environment();
@@ -42,7 +42,7 @@ Capability build() {
 Capability timer() {
   const NoiseFloor noise = noise_floor(threads);
   Capability timer{.name = "timer", .text = in_words(noise, threads)};
-  if (summary_of(noise.samples).p90 > noise.stated + late) {
+  if (summary_of(noise.samples).p90 > noise.stated + max_oversleep) {
     timer.text += "; end other programs, or give compare a larger --dilation";
     timer.status = HealthStatus::warn;
     timer.wrong = "sleeping threads wake up late, so emulated runs are inaccurate";
@@ -61,7 +61,7 @@ Capability mpi() {
           .text = "no: " + module.missing,
           .status = HealthStatus::unknown,
           .wrong = "ranks cannot be processes",
-          .remedy = "install Open MPI where you want --executor mpi, and build again"};
+          .remedy = "to use --executor mpi, install Open MPI and build again"};
 }
 
 std::string device_in_words(const DeviceFacts& device) {
@@ -71,7 +71,7 @@ std::string device_in_words(const DeviceFacts& device) {
                      device.runtime, device.cublaslt);
 }
 
-/// Examines every device, which makes a context on it.
+/// Examines every device, which creates a context on each.
 std::string cuda_in_words(const CudaPlugin& plugin) {
   if (!plugin.usable()) {
     return "no: " + plugin.missing;
@@ -97,11 +97,11 @@ std::string nccl_in_words(const CudaPlugin& plugin) {
     return fmt::format("no: {}", plugin.module->nccl_absence());
   }
   return plugin.usable() ? fmt::format("yes: {}", plugin.module->open(0)->facts().nccl)
-                         : fmt::format("no: it needs the GPU, see cuda; of this build: {}", build_info().nccl);
+                         : fmt::format("no: it needs the GPU, see cuda; this build has {}", build_info().nccl);
 }
 
-/// A capability that needs GPUs, which a node may lack.
-Capability of_gpus(std::string name, std::string text) {
+/// Returns a capability that needs GPUs. Its absence is no fault, because a node may have no GPU.
+Capability gpu_capability(std::string name, std::string text) {
   Capability capability{.name = std::move(name), .text = std::move(text)};
   if (!capability.text.starts_with("yes")) {
     capability.status = HealthStatus::unknown;
@@ -149,8 +149,8 @@ std::vector<Capability> capabilities(std::span<const std::string> skipped) {
                            ? Capability{"reference", "yes: check runs every schedule one op after another"}
                        : name == "cpu"  ? Capability{"cpu", "yes: check, run, compare, bench and calibrate on threads"}
                        : name == "mpi"  ? mpi()
-                       : name == "cuda" ? of_gpus("cuda", cuda_in_words(*plugin))
-                       : name == "nccl" ? of_gpus("nccl", nccl_in_words(*plugin))
+                       : name == "cuda" ? gpu_capability("cuda", cuda_in_words(*plugin))
+                       : name == "nccl" ? gpu_capability("nccl", nccl_in_words(*plugin))
                                         : configs());
   }
   return findings;

@@ -61,9 +61,9 @@ constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_t
                                std::pair<std::string_view, Render>{"json", to_json},
                                std::pair<std::string_view, Render>{"csv", to_csv}};
 
-/// Returns the place in `names` of the one word that a flag takes. Throws ConfigError for an unknown word.
-std::size_t chosen_one(std::string_view flag, std::string_view word, std::span<const std::string_view> names,
-                       std::string_view what) {
+/// Returns the index in `names` of the value of a flag. Throws ConfigError for an unknown word.
+std::size_t index_of_word(std::string_view flag, std::string_view word, std::span<const std::string_view> names,
+                          std::string_view what) {
   const auto place = std::ranges::find(names, word);
   if (place == names.end()) {
     throw ConfigError(fmt::format("{}: unknown value {}; {}", flag, in_quotes(word), remedy_for(word, names, what)));
@@ -71,9 +71,9 @@ std::size_t chosen_one(std::string_view flag, std::string_view word, std::span<c
   return static_cast<std::size_t>(place - names.begin());
 }
 
-/// Returns the places in `names` of the words of a list; the word "all" alone means all of them.
-std::vector<std::size_t> chosen(std::string_view flag, std::string_view list, std::span<const std::string_view> names,
-                                std::string_view what) {
+/// Returns the indices in `names` of the words of a list; the single word "all" means every name.
+std::vector<std::size_t> indices_of_words(std::string_view flag, std::string_view list,
+                                          std::span<const std::string_view> names, std::string_view what) {
   std::vector<std::size_t> places;
   if (list == "all") {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -84,7 +84,7 @@ std::vector<std::size_t> chosen(std::string_view flag, std::string_view list, st
   std::vector<std::string_view> known{names.begin(), names.end()};
   known.emplace_back("all");
   for (const std::string_view word : split_list(list)) {
-    const std::size_t place = chosen_one(flag, word, known, what);
+    const std::size_t place = index_of_word(flag, word, known, what);
     if (place == names.size()) {
       throw ConfigError(fmt::format("{}: 'all' cannot be combined with other values; write {} all", flag, flag));
     }
@@ -101,7 +101,7 @@ std::vector<const Strategy*> strategies_of(const std::string& list) {
     names.push_back(strategy.name);
   }
   std::vector<const Strategy*> result;
-  for (const std::size_t place : chosen("--strategy", list, names, "strategies")) {
+  for (const std::size_t place : indices_of_words("--strategy", list, names, "strategies")) {
     result.push_back(all_strategies[place]);
   }
   return result;
@@ -115,7 +115,7 @@ std::vector<const CheckedOperation*> operations_of(const std::string& list) {
     }
   }
   std::vector<const CheckedOperation*> result;
-  for (const std::size_t place : chosen("--scope", list, scopes, "scopes")) {
+  for (const std::size_t place : indices_of_words("--scope", list, scopes, "scopes")) {
     for (const CheckedOperation& operation : checked_operations()) {
       if (operation.scope == scopes[place]) {
         result.push_back(&operation);
@@ -126,21 +126,21 @@ std::vector<const CheckedOperation*> operations_of(const std::string& list) {
 }
 
 DType dtype_of(const std::string& name) {
-  std::vector<DType> kinds;
+  std::vector<DType> dtypes;
   std::vector<std::string_view> names;
   for (const DType dtype : all_dtypes) {
     if (can_store(dtype)) {
-      kinds.push_back(dtype);
+      dtypes.push_back(dtype);
       names.push_back(name_of(dtype));
     }
   }
-  return kinds[chosen_one("--dtype", name, names, "dtypes")];
+  return dtypes[index_of_word("--dtype", name, names, "dtypes")];
 }
 
 /// Returns the dtype of --wire; nothing if transfers have the dtype of the tensors.
 std::optional<DType> wire_of(const std::string& name) {
   constexpr std::array<std::string_view, 4> names{"dtype", "bf16", "fp16", "fp8"};
-  const std::size_t place = chosen_one("--wire", name, names, "dtypes");
+  const std::size_t place = index_of_word("--wire", name, names, "dtypes");
   const auto* dtype = std::ranges::find(all_dtypes, names[place], [](DType known) { return name_of(known); });
   return place == 0 ? std::nullopt : std::optional(*dtype);
 }
@@ -194,7 +194,7 @@ CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu
 Render renderer_of(const std::string& format) {
   std::array<std::string_view, renderers.size()> names;
   std::ranges::transform(renderers, names.begin(), [](const auto& renderer) { return renderer.first; });
-  return renderers[chosen_one("--output", format, names, "formats")].second;
+  return renderers[index_of_word("--output", format, names, "formats")].second;
 }
 
 std::vector<CheckPoint> points_of(const CheckRequest& request) {
@@ -271,8 +271,8 @@ std::optional<Duration> limit_of(const CheckRequest& request) {
   return limit;
 }
 
-/// Checks points and reports each in their order. The reference checks on all cores, and its results do not depend on
-/// the number of threads; executors have threads of their own.
+/// Checks points and prints each result in the order of the points. The reference checks on all cores, and its results
+/// do not depend on the number of threads; executors have threads of their own.
 class CheckedPoints {
  public:
   CheckedPoints(const CheckRequest& request, const std::vector<CheckPoint>& points, bool prints)
@@ -283,7 +283,7 @@ class CheckedPoints {
       check_part(how, points_.size());
       return;
     }
-    for_each_index(threads_at_most(), [&](std::size_t /*worker*/) { check_part(how, neighbours); });
+    for_each_index(threads_at_most(), [&](std::size_t /*worker*/) { check_part(how, points_per_batch); });
   }
 
   /// Returns the results of the checked points, in the order of the points.
@@ -298,21 +298,21 @@ class CheckedPoints {
   }
 
  private:
-  static constexpr std::size_t neighbours = 16;  // Neighbours share the data that they are compared with.
+  static constexpr std::size_t points_per_batch = 16;  // Adjacent points share their reference results.
 
-  [[nodiscard]] bool is_late() const { return limit_ && std::chrono::steady_clock::now() - begun_ > *limit_; }
+  [[nodiscard]] bool is_late() const { return limit_ && std::chrono::steady_clock::now() - start_ > *limit_; }
 
   /// Checks `batch` points at a time until none is left.
   void check_part(const CheckHow& how, std::size_t batch) {
     References references;
     for (std::size_t first = next_.fetch_add(batch); first < points_.size(); first = next_.fetch_add(batch)) {
       for (std::size_t i = first; i < std::min(first + batch, points_.size()) && !is_late(); ++i) {
-        finished(i, check_point(points_[i], how, &references));
+        finish(i, check_point(points_[i], how, &references));
       }
     }
   }
 
-  void finished(std::size_t place, CheckResult result) {
+  void finish(std::size_t place, CheckResult result) {
     const std::lock_guard lock(mutex_);
     results_[place] = std::move(result);
     while (prints_ && printed_ < results_.size() && results_[printed_]) {
@@ -326,9 +326,9 @@ class CheckedPoints {
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::vector<std::optional<CheckResult>> results_;
-  std::size_t printed_ = 0;  // Rows that were printed, from the first on.
+  std::size_t printed_ = 0;  // Rows printed so far, without a gap.
   std::optional<Duration> limit_;
-  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 int run(const CheckRequest& request) {
@@ -359,15 +359,15 @@ int run(const CheckRequest& request) {
 /// Runs on every process. A process skips schedules that have no rank for it.
 int run_on_processes(const CheckRequest& request, Crew& crew) {
   if (!request.limit.empty()) {
-    throw ConfigError("--limit requires checks in one process; remove it if ranks are processes");
+    throw ConfigError("--limit is not available if ranks are processes; remove --limit, or choose another --executor");
   }
   const std::vector<CheckPoint> points = all_points_of(request);
   const int ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
   require_processes(ranks, crew);
   const std::optional<CrewLinks> links = crew_links_of(request.executor);
   if (links && std::ranges::any_of(points, [&](const CheckPoint& point) { return point.ranks != ranks; })) {
-    throw ConfigError(
-        fmt::format("with {} all schedules have the same ranks; give --ranks a single number", request.executor));
+    throw ConfigError(fmt::format("--executor {} checks a single number of ranks; give one, as in --ranks {}",
+                                  request.executor, ranks));
   }
   if (links && crew.process() >= ranks) {
     return exit_code::done;
@@ -395,7 +395,7 @@ int run_here(CheckRequest request, Launch& launch) {
   if (request.executor.empty()) {
     request.executor = launch.under_mpi() ? "mpi" : "reference";
   }
-  chosen_one("--executor", request.executor, executors, "executors");
+  index_of_word("--executor", request.executor, executors, "executors");
   renderer_of(request.format);
   const std::chrono::nanoseconds patience = patience_of(request);
   if (crew_links_of(request.executor)) {
@@ -422,7 +422,7 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
 }
 
 /// Adds the flags that choose schedules and data.
-void add_what(CLI::App& command, CheckRequest& request) {
+void add_schedule_flags(CLI::App& command, CheckRequest& request) {
   offers_names(command.add_option("FILE", request.files, "Schedules in YAML instead of generated ones: names or paths"),
                Catalogue::schedules);
   usual(offers_words(command
@@ -450,7 +450,7 @@ void add_what(CLI::App& command, CheckRequest& request) {
 }
 
 /// Adds the flags for executor, time limit and output.
-void add_how(CLI::App& command, CheckRequest& request) {
+void add_run_flags(CLI::App& command, CheckRequest& request) {
   usual(command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str());
   usual(offers_words(command
                          .add_option("--executor", request.executor,
@@ -508,8 +508,8 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
   add_verb(app, "check", "Prove every schedule and run it on real matrices: exact integers, bounded sums",
            [&launch, &status](CLI::App& command) {
              const auto request = std::make_shared<CheckRequest>();
-             add_what(command, *request);
-             add_how(command, *request);
+             add_schedule_flags(command, *request);
+             add_run_flags(command, *request);
              command.footer(about);
              command.callback([request, &command, &launch, &status] {
                require_no_choice(command, *request);

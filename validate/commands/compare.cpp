@@ -36,7 +36,7 @@ struct CompareRequest {
   [[nodiscard]] bool needs_spans() const { return by_op || !trace.empty(); }
 };
 
-/// Returns the predicted and the measured timeline of a schedule, one next to the other.
+/// Returns the predicted timeline of a schedule, then the measured one.
 std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredRun& run, const Prediction& prediction,
                                              const Timeline& predicted) {
   std::vector<reports::TracedRun> both;
@@ -57,8 +57,8 @@ std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredR
   return both;
 }
 
-/// Adds the times of ops if the user requested them and the schedule ran to its end. A page shows them whenever they
-/// are known.
+/// Adds the times of ops if the user requested them and the schedule finished. A page shows them whenever the record
+/// has them.
 void compare_ops(const CompareRequest& request, PredictedPoint& point, const MeasuredRun& run,
                  const Prediction& prediction, Compared& result) {
   std::vector<reports::TracedRun>& timelines = result.timelines.emplace_back();
@@ -88,12 +88,12 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
   return schedule;
 }
 
-Compared measured_now(const CompareRequest& request) {
+Compared compared_with_new_run(const CompareRequest& request) {
   if (request.arguments.gpu.dry_run) {
     throw ConfigError("--dry-run measures nothing to compare; use it with run");
   }
   PredictedPoint point(settings_of(request.arguments));
-  const std::vector<Prediction> predictions = point.asked_for();
+  const std::vector<Prediction> predictions = point.requested();
   MeasureArguments arguments = request.arguments;
   arguments.traced = arguments.traced || request.needs_spans() || !request.page.empty();
   Compared result{.record = measured(point, predictions, arguments).record,
@@ -106,11 +106,11 @@ Compared measured_now(const CompareRequest& request) {
   return result;
 }
 
-Compared measured_before(const CompareRequest& request) {
+Compared compared_with_record(const CompareRequest& request) {
   Compared result{.record = load_run_record(request.record)};
   if (result.record.runs.empty()) {
     throw ConfigError(fmt::format(
-        "{}: the record holds no schedule; give a record of run --out, and this file to commfuse-sim calibrate",
+        "{}: the record holds no schedule; give a record of run --out, or pass this file to commfuse-sim calibrate",
         request.record));
   }
   PredictedPoint point(settings_of(result.record, request.arguments));
@@ -136,7 +136,8 @@ std::optional<double> limit_of(const CompareRequest& request) {
   return *percent / 100.0;
 }
 
-/// Returns the command that makes the page again. It names the record or, without one, every setting of the point.
+/// Returns the command that makes the page again. The command names the record or, if there is none, every setting of
+/// the point.
 std::string command_of(const CompareRequest& request, const Compared& result) {
   std::string command = "commfuse-validate compare";
   if (!request.record.empty()) {
@@ -168,7 +169,7 @@ int run(const CompareRequest& request) {
     reports::require_no_input(out, std::array{request.record});
     reports::require_no_input(out, sim::files_named(request.arguments.settings));
   }
-  const Compared result = request.record.empty() ? measured_now(request) : measured_before(request);
+  const Compared result = request.record.empty() ? compared_with_new_run(request) : compared_with_record(request);
   const bool as_json = request.format == "json";
   write_files(request, result);
   const Evidence evidence = evidence_of(result.record);
@@ -216,7 +217,7 @@ void add_compare(CLI::App& app, int& status) {
               ->type_name("FILE"));
     command.footer(
         "Emulated compute shows whether the order of ops, waits and exchanges on real\n"
-        "threads gives the predicted makespan; the prices themselves are the model's.\n"
+        "threads results in the predicted makespan; the prices come from the model.\n"
         "On hardware that commfuse-validate calibrate wrote, ops run for real.\n"
         "\n"
         "Examples:\n"

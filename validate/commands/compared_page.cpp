@@ -49,8 +49,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compar
   std::vector<std::pair<std::string, std::string>> facts{
       {"predicted on", compared.hardware},
       {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
-      {"pace", record.dilation == 1.0 ? "in real time"
-                                      : fmt::format("{:g} times slower; times are divided by it", record.dilation)},
+      {"pace", record.dilation == 1.0
+                   ? "in real time"
+                   : fmt::format("{:g} times slower; times are divided by that factor", record.dilation)},
       {"processor", fmt::format("{}, {} cores", environment.cpu, environment.cores)},
       {"system", environment.os},
       {"build",
@@ -72,7 +73,7 @@ reports::MeasuredReport page_of(const Compared& compared, const std::string& com
   reports::MeasuredReport page{
       .title = "Predicted against measured",
       .verdict = agreement ? verdict_in_words(compared.schedules, *agreement, evidence_of(compared.record))
-                           : "No schedule came to its end.",
+                           : "No schedule finished.",
       .facts = facts_of(compared),
       .command = command,
       .version = fmt::format("commfuse {}", build_info().version)};

@@ -79,8 +79,8 @@ void require_root(const DoctorRequest& request) {
 
 ExpectedNode expected_of(const std::string& name) {
   const Machine machine = load_machine(meant_name(Catalogue::hardware, name));
-  constexpr int max_of_a_host = 16;  // The GPUs of a rack belong to many hosts.
-  const bool is_rack = machine.gpus_per_node > max_of_a_host;
+  constexpr int max_gpus_per_host = 16;  // The GPUs of a rack belong to many hosts.
+  const bool is_rack = machine.gpus_per_node > max_gpus_per_host;
   ExpectedNode expected{.machine = machine.name, .gpus = is_rack ? 0 : machine.gpus_per_node};
   expected.gpu = machine.accelerator.name.substr(0, machine.accelerator.name.find(' '));
   expected.has_nvlink = machine.link.name.starts_with("NVLink") && machine.link.name.find("PCIe") == std::string::npos;
@@ -150,7 +150,7 @@ std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
 }
 
 /// Returns the checks that capability_lines() does not print.
-std::vector<HealthCheck> of_node(const std::vector<HealthCheck>& checks) {
+std::vector<HealthCheck> node_checks(const std::vector<HealthCheck>& checks) {
   std::vector<HealthCheck> kept;
   std::ranges::copy_if(checks, std::back_inserter(kept), [](const HealthCheck& check) {
     return std::ranges::find(capability_names(), check.name) == capability_names().end();
@@ -162,7 +162,7 @@ void print_tables(const Diagnosis& mine, const std::vector<HostHealth>& hosts, c
   const std::size_t width = terminal_width();
   fmt::print("{}", capability_lines(mine.capabilities, width));
   for (const HostHealth& host : hosts) {
-    const std::vector<HealthCheck> checks = of_node(host.checks);
+    const std::vector<HealthCheck> checks = node_checks(host.checks);
     fmt::print("\n{}", hosts.size() > 1 ? fmt::format("{}: {}\n", host.host, health_totals(checks)) : "");
     fmt::print("{}", health_table(checks, width));
   }
@@ -181,13 +181,13 @@ bool is_less_than_expected(const std::vector<HostHealth>& hosts) {
 }
 
 /// Returns the exit code that --fail-on and --expect require.
-int code_of(const DoctorRequest& request, HealthStatus worst, bool is_less) {
-  const bool is_missed = is_less || (request.fail_on == "bad" && worst == HealthStatus::bad) ||
+int code_of(const DoctorRequest& request, HealthStatus worst, bool is_short) {
+  const bool is_missed = is_short || (request.fail_on == "bad" && worst == HealthStatus::bad) ||
                          (request.fail_on == "warn" && worst >= HealthStatus::warn);
   return is_missed ? exit_code::gate_missed : exit_code::done;
 }
 
-int tell(const DoctorRequest& request, const Diagnosis& mine, const std::vector<NodeReport>& reports) {
+int print_report(const DoctorRequest& request, const Diagnosis& mine, const std::vector<NodeReport>& reports) {
   const std::vector<HostHealth> hosts = hosts_of(reports);
   const std::vector<HealthCheck> across = reports.size() == 1 ? std::vector<HealthCheck>{} : differences(reports);
   HealthStatus worst = worst_of(across);
@@ -210,9 +210,9 @@ Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   return launch.under_mpi() && load_mpi_module().open != nullptr ? &launch.crew(default_patience) : nullptr;
 }
 
-/// Returns crew_of(). If MPI does not start, returns null and adds a check that says so, because this is a finding and
-/// no reason to stop.
-Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
+/// Returns crew_of(). If MPI does not start, returns null and adds a failed check, because that is a finding and no
+/// reason to stop.
+Crew* crew_or_failed_check(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
   try {
     return crew_of(request, launch);
   } catch (const std::runtime_error& error) {
@@ -233,19 +233,19 @@ int diagnose(const DoctorRequest& request, Launch& launch) {
   sim::require_word("--fail-on", request.fail_on, gates, "word");
   require_root(request);
   Diagnosis mine = diagnosis(request);
-  Crew* const crew = crew_or_complaint(request, launch, mine.report.checks);
+  Crew* const crew = crew_or_failed_check(request, launch, mine.report.checks);
   if (crew == nullptr || crew->processes() == 1) {
-    return tell(request, mine, {mine.report});
+    return print_report(request, mine, {mine.report});
   }
   NodeReport report = mine.report;
   if (report.host.empty()) {
     report.host = crew->world().host();
   }
   std::vector<NodeReport> reports;
-  for (const Payload& theirs : crew->gather(crew->processes(), text_payload(packed_report(report)))) {
-    reports.push_back(unpacked_report(PayloadReader(theirs).get_text()));
+  for (const Payload& payload : crew->gather(crew->processes(), text_payload(packed_report(report)))) {
+    reports.push_back(unpacked_report(PayloadReader(payload).get_text()));
   }
-  return crew->leads() ? tell(request, mine, reports) : exit_code::done;
+  return crew->leads() ? print_report(request, mine, reports) : exit_code::done;
 }
 
 void add_flags(CLI::App& command, DoctorRequest& request) {
@@ -263,7 +263,7 @@ void add_flags(CLI::App& command, DoctorRequest& request) {
             ->capture_default_str()
             ->type_name("FOLDER"));
   usual(command.add_flag("--together", request.together,
-                         "Compare the processes that srun or torchrun started (mpirun's always are)"));
+                         "Compare the processes that srun or torchrun started (always done under mpirun)"));
 }
 
 }  // namespace
@@ -287,8 +287,8 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
                  "  commfuse-validate doctor --expect h100-sxm\n"
                  "  mpirun -np 2 commfuse-validate doctor\n"
                  "\n"
-                 "Exit codes: 0 done; 4 a check is as bad as --fail-on, or the node is less than\n"
-                 "--expect names; 1 failed; 2 the input is wrong.");
+                 "Exit codes: 0 done; 4 a check is as bad as --fail-on, or the node falls short\n"
+                 "of --expect; 1 failed; 2 the input is wrong.");
              command.callback([request, &launch, &status] { status = diagnose(*request, launch); });
            });
 }

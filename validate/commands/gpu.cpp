@@ -99,7 +99,7 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
   return options;
 }
 
-/// Returns the options. Also checks those of nccl, before anything is loaded.
+/// Returns the options. Also checks the NCCL options, before any library is loaded.
 VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pace>& pace) {
   static_cast<void>(network_options_of(arguments));
   VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
@@ -147,7 +147,7 @@ void add_order_flags(CLI::App& command, GpuArguments& arguments, const std::stri
   offers_words(
       command
           .add_option("--view", arguments.view,
-                      "middle-rank: one rank has the whole GPU and stands for its peers; all-ranks: ranks share it")
+                      "middle-rank: one rank has the whole GPU and represents its peers; all-ranks: ranks share it")
           ->group(group)
           ->capture_default_str(),
       {"middle-rank", "all-ranks"});
@@ -187,7 +187,7 @@ void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::st
       ->capture_default_str();
   command
       .add_option("--partition", arguments.partition,
-                  "cuda-virtual: SMs for everything but communication, set apart by green contexts")
+                  "cuda-virtual: SMs for everything but communication, reserved by green contexts")
       ->group(group)
       ->capture_default_str();
   offers_words(command
@@ -255,9 +255,9 @@ namespace {
 
 /// Returns the first of these flags that the command was given; nullptr: none.
 const char* first_given(const CLI::App& command, std::span<const char* const> flags) {
-  const auto given = std::ranges::find_if(
+  const auto first_set = std::ranges::find_if(
       flags, [&](const char* flag) { return command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0; });
-  return given == flags.end() ? nullptr : *given;
+  return first_set == flags.end() ? nullptr : *first_set;
 }
 
 }  // namespace
@@ -416,18 +416,18 @@ void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
 /// Throws ConfigError on all ranks if they are on several machines, because memory can only be shared on one machine.
 void require_one_host(Crew& crew, int ranks) {
   const std::vector<Payload> hosts = crew.gather(ranks, text_payload(crew.world().host()));
-  std::string other;
+  std::string other_host;
   for (const Payload& host : hosts) {
     const std::string name = PayloadReader(host).get_text();
-    other = name == crew.world().host() || !other.empty() ? other : name;
+    other_host = name == crew.world().host() || !other_host.empty() ? other_host : name;
   }
-  const std::vector<Payload> to_all(hosts.size(), text_payload(other));
+  const std::vector<Payload> to_all(hosts.size(), text_payload(other_host));
   if (const std::string refusal = PayloadReader(crew.scatter(ranks, to_all)).get_text(); !refusal.empty()) {
     throw ConfigError(fmt::format("cuda-peer shares memory on one machine, but a rank is on {}; use nccl", refusal));
   }
 }
 
-/// Returns every rank's key, on all ranks.
+/// Returns the keys of all ranks. Every rank calls it and gets the whole list.
 std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
   PayloadWriter writer;
   writer.put(mine);
@@ -439,8 +439,8 @@ std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
   if (crew.leads()) {
     to_all.assign(static_cast<std::size_t>(ranks), together);
   }
-  const Payload given = crew.scatter(ranks, std::move(to_all));
-  PayloadReader reader(given);
+  const Payload received = crew.scatter(ranks, std::move(to_all));
+  PayloadReader reader(received);
   std::vector<MemoryKey> keys;
   while (!reader.empty()) {
     keys.push_back(reader.get<MemoryKey>());
@@ -448,7 +448,7 @@ std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
   return keys;
 }
 
-/// Returns this process's place among the processes of its machine, in order of process.
+/// Returns the index of this process among the processes of its machine.
 int place_on_host(Crew& crew, int ranks) {
   std::map<std::string, int> next;
   std::vector<Payload> places;
@@ -466,13 +466,13 @@ void require_own_gpus(Crew& crew, int ranks, const std::string& gpu, std::string
   std::string sentence;
   const std::vector<Payload> gpus = crew.gather(ranks, text_payload(crew.world().host() + ", " + gpu));
   for (std::size_t rank = 0; rank < gpus.size() && sentence.empty(); ++rank) {
-    const std::string mine = PayloadReader(gpus[rank]).get_text();
-    const auto [owner, is_new] = owners.emplace(mine, rank);
+    const std::string host_and_gpu = PayloadReader(gpus[rank]).get_text();
+    const auto [owner, is_new] = owners.emplace(host_and_gpu, rank);
     if (!is_new) {
       sentence = fmt::format(
           "ranks {} and {} both have the GPU {}, but {} needs one GPU per rank; start at most one process per GPU, or "
           "give each its own GPU with CUDA_VISIBLE_DEVICES",
-          owner->second, rank, mine, who);
+          owner->second, rank, host_and_gpu, who);
     }
   }
   const std::vector<Payload> to_all(gpus.size(), text_payload(sentence));
@@ -566,9 +566,9 @@ Words gpu_variables() {
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
-    const bool is_meant =
+    const bool has_prefix =
         std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
-    if (is_meant && equals != std::string_view::npos) {
+    if (has_prefix && equals != std::string_view::npos) {
       variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
   }

@@ -54,7 +54,7 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
 /// Throws ConfigError if one of these flags was given and the executor does not use it, because it has no GPU, its
 /// ranks do not communicate by NCCL, or they are not virtual.
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor);
-/// Returns the names of all these flags, such as "--device".
+/// Returns the names of all flags of GPU executors, such as "--device".
 std::span<const char* const> gpu_flags();
 
 /// Returns the plugin if it finds a GPU. Throws HardwareAbsent with what is missing.
@@ -76,7 +76,7 @@ class Gpu {
   /// Makes executors whose ranks all share the GPU and whose values are checked. With `one_stream` they make the values
   /// that other executors have to match.
   [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false);
-  /// Makes executors for timing, which have the view of --view and fill their memory themselves.
+  /// Makes executors for timing, which follow --view and fill their memory themselves.
   [[nodiscard]] MakeExecutor timed();
   /// True if nothing runs and calls are only counted.
   [[nodiscard]] bool is_dry() const { return counting_ != nullptr; }
@@ -116,7 +116,7 @@ class Gpu {
 
 class Crew;
 
-/// The means by which processes with a GPU each communicate.
+/// Links between processes that have one GPU each.
 enum class CrewLinks : std::uint8_t {
   nccl,
   peers,  ///< Copies into each other's memory, for processes on one machine.
@@ -135,8 +135,8 @@ class GpuCrew {
 
   [[nodiscard]] MakeExecutor checked();
   [[nodiscard]] MakeExecutor timed();
-  /// Makes executors with all ranks on this process's GPU, one op after another. They make the bits that every rank has
-  /// to match (T1).
+  /// Makes executors with all ranks on this process's GPU, one op after another. Their results have the bits that every
+  /// rank has to match (T1).
   [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
   /// Returns the readings of all ranks, on the leader.
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
@@ -161,7 +161,7 @@ class GpuCrew {
   int ranks_;
   std::unique_ptr<Gpu> gpu_;
   NetworkOptions network_options_;
-  std::unique_ptr<Network> network_;  // none: peers
+  std::unique_ptr<Network> network_;  // Null if the ranks are linked by `peers_`.
   std::unique_ptr<Communicators> communicators_;
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<PeerWindows> windows_;

@@ -15,12 +15,13 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::int64_t largest = std::int64_t{1} << 30U;
+constexpr std::int64_t max_size = std::int64_t{1} << 30U;
 
 }  // namespace
 
 void add_rate_flags(CLI::App& command, RateArguments& arguments) {
-  command.add_flag("--both-ways", arguments.both_ways, "Also measure both directions at once, for every pair");
+  command.add_flag("--both-ways", arguments.both_ways,
+                   "Also measure every pair with both directions active simultaneously");
   command
       .add_option("--collectives", arguments.collectives,
                   "Also time collectives of these sizes, out of place and in place")
@@ -34,7 +35,7 @@ RatePlan rate_plan_of(const RateArguments& arguments, std::int32_t ranks, const 
   }
   for (const std::string_view word : split_list(arguments.collectives)) {
     const std::optional<Bytes> size = parse_size(word);
-    if (!size || size->count < 1 || size->count > largest) {
+    if (!size || size->count < 1 || size->count > max_size) {
       throw ConfigError(fmt::format("--collectives: {} is not a size up to 1 GiB; write sizes, as in '8 KiB,64 MiB'",
                                     in_quotes(word)));
     }

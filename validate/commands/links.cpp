@@ -51,7 +51,7 @@ struct LinksRequest {
 
 /// Bytes of one row; a transfer is made of rows.
 constexpr std::int64_t row = 512;
-constexpr std::int64_t largest = std::int64_t{256} << 20U;
+constexpr std::int64_t max_size = std::int64_t{256} << 20U;
 
 double tolerance_of(const LinksRequest& request) {
   const std::optional<double> percent = parse_number(request.tolerance);
@@ -62,7 +62,7 @@ double tolerance_of(const LinksRequest& request) {
   return *percent / 100.0;
 }
 
-/// All measurements are repeated in three passes, so that drift affects all of them alike.
+/// All measurements are repeated in three passes, so that drift affects all of them equally.
 BenchOptions options_of(const LinksRequest& request) {
   constexpr std::int64_t max_iterations = 10'000;
   constexpr int passes = 3;
@@ -81,7 +81,7 @@ std::vector<Bytes> sizes_of(const LinksRequest& request) {
   std::vector<Bytes> sizes;
   for (const std::string_view word : split_list(request.sizes)) {
     const std::optional<Bytes> size = parse_size(word);
-    if (!size || size->count < row || size->count > largest || size->count % row != 0) {
+    if (!size || size->count < row || size->count > max_size || size->count % row != 0) {
       throw ConfigError(fmt::format("--bytes: {} is not a multiple of {} bytes up to 256 MiB; write one, as in '4 MiB'",
                                     in_quotes(word), row));
     }
@@ -116,13 +116,14 @@ std::int64_t least_channels(const Environment& environment) {
   return channels;
 }
 
-/// Throws ConfigError if the messages had fewer channels than the machine's rate was measured with. NCCL gives a pair
-/// only a part of them among more than two ranks.
+/// Throws ConfigError if the messages had fewer channels than the machine's rate was measured with. Among more than two
+/// ranks, NCCL gives each pair only some of the channels.
 void require_channels(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                       const Machine& machine) {
   const int wanted = machine.link.peer.ctas.value;
-  constexpr int of_itself = 2;
-  if (record.executor == "nccl" && ranks > 2 && wanted > of_itself && least_channels(record.environment) < wanted) {
+  constexpr int channels_by_default = 2;
+  if (record.executor == "nccl" && ranks > 2 && wanted > channels_by_default &&
+      least_channels(record.environment) < wanted) {
     throw ConfigError(
         fmt::format("--expect {}: NCCL gives a pair among {} GPUs only some of its {} channels; measure with "
                     "--nccl-p2p-channels {}",
@@ -131,24 +132,24 @@ void require_channels(const LinksRequest& request, const RunRecord& record, std:
 }
 
 /// Prints which copies are slower than the machine of --expect, and returns true if some are.
-bool tell_slow_copies(const LinksRequest& request, const RunRecord& record, const Machine& machine) {
+bool print_slow_copies(const LinksRequest& request, const RunRecord& record, const Machine& machine) {
   const std::vector<CopyJudgement> judgements = judged_copies(record, machine, false_alarms_of(request));
   fmt::print(request.format == "table" ? stdout : stderr, "{}", in_words(judgements, machine.name));
   return std::ranges::any_of(judgements, [](const CopyJudgement& copies) { return copies.health == Health::bad; });
 }
 
 /// Prints what is slower than the machine of --expect, and returns true if something is.
-bool tell_below(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
-                const LinkFindings& findings) {
+bool print_slower_than_expected(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
+                                const LinkFindings& findings) {
   Machine machine = load_machine(meant_name(Catalogue::hardware, request.expect));
-  const bool are_copies_slow = tell_slow_copies(request, record, machine);
+  const bool are_copies_slow = print_slow_copies(request, record, machine);
   require_channels(request, record, ranks, machine);
   machine.nodes = machine.network ? std::max(machine.nodes, 2) : 1;
   const LinksBelow below = below_expectation(findings, machine, false_alarms_of(request));
   const bool is_table = request.format == "table";
   if (is_table && below.compared + below.left_out > 0) {
     const std::string left_out =
-        below.left_out == 0 ? "" : fmt::format("; {} that latency limits are not compared", below.left_out);
+        below.left_out == 0 ? "" : fmt::format("; {} latency-limited transfers are not compared", below.left_out);
     fmt::print("{}", wrapped(fmt::format("against {}: {} of {} transfers are slower than expected{}", machine.name,
                                          below.sentences.size(), below.compared, left_out),
                              "", "  "));
@@ -174,11 +175,11 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
       fmt::print("noise floor: {}\n", in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
     }
   }
-  const bool is_below = !request.expect.empty() && tell_below(request, record, ranks, findings);
+  const bool is_below = !request.expect.empty() && print_slower_than_expected(request, record, ranks, findings);
   return findings.off.empty() && !is_below ? exit_code::done : exit_code::gate_missed;
 }
 
-int of_record(const LinksRequest& request, double tolerance) {
+int report_record(const LinksRequest& request, double tolerance) {
   const RunRecord record = load_run_record(request.record);
   std::int64_t ranks = 0;
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
@@ -188,18 +189,18 @@ int of_record(const LinksRequest& request, double tolerance) {
 }
 
 /// Writes the record if that was requested, and reports it.
-int finished(const LinksRequest& request, const MicroRecord& measured, std::int32_t ranks) {
+int write_and_report(const LinksRequest& request, const MicroRecord& measured, std::int32_t ranks) {
   if (!request.out.empty()) {
     reports::atomic_write(request.out, to_json(measured.record));
   }
   const int code = report(request, measured.record, ranks, tolerance_of(request));
-  return std::max(code, measured.said());
+  return std::max(code, measured.print_failures());
 }
 
 int run_copies(const LinksRequest& request, Launch& launch) {
   if (!request.arguments.executor.empty() || launch.under_mpi()) {
     throw ConfigError(
-        "--copies: one process copies between all GPUs that it sees; remove --executor, and start it without mpirun");
+        "--copies runs one process, which uses all visible GPUs; remove --executor, and start without mpirun");
   }
   if (!request.rates.collectives.empty()) {
     throw ConfigError("--copies cannot be combined with --collectives; run them separately");
@@ -209,7 +210,7 @@ int run_copies(const LinksRequest& request, Launch& launch) {
                                                 .sizes = sizes_of(request),
                                                 .both_ways = request.rates.both_ways,
                                                 .options = options_of(request)});
-  return finished(request, measured, static_cast<std::int32_t>(measured.record.micro_benchmarks.front().ranks));
+  return write_and_report(request, measured, static_cast<std::int32_t>(measured.record.micro_benchmarks.front().ranks));
 }
 
 int run(const LinksRequest& request, Launch& launch) {
@@ -217,14 +218,14 @@ int run(const LinksRequest& request, Launch& launch) {
   const double tolerance = tolerance_of(request);
   const std::vector<Bytes> sizes = sizes_of(request);
   if (!request.record.empty()) {
-    return launch.speaks() ? of_record(request, tolerance) : exit_code::done;
+    return launch.speaks() ? report_record(request, tolerance) : exit_code::done;
   }
   const BenchOptions options = options_of(request);
   if (request.copies.wanted()) {
     return run_copies(request, launch);
   }
-  constexpr std::int64_t a_pair = 2;
-  const MicroWhere where = where_of(request.arguments, launch, a_pair);
+  constexpr std::int64_t min_ranks = 2;
+  const MicroWhere where = where_of(request.arguments, launch, min_ranks);
   if (!where.takes_part()) {
     return exit_code::done;
   }
@@ -237,9 +238,9 @@ int run(const LinksRequest& request, Launch& launch) {
   }
   if (where.is_dry()) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
-    return measured.said();
+    return measured.print_failures();
   }
-  return finished(request, measured, where.ranks);
+  return write_and_report(request, measured, where.ranks);
 }
 
 }  // namespace
@@ -294,16 +295,17 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
     usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
         "Each ordered pair of ranks sends while all other ranks are idle; then all ranks\n"
-        "run the same GEMM at once. Links inside hosts, links between hosts and ranks are\n"
-        "each compared with the median of their kind. A time is off if its whole 95%\n"
-        "interval exceeds that median by more than the tolerance. If most links of a rank\n"
-        "are off, the rank is named instead. --expect compares bandwidth-limited\n"
-        "transfers with what the machine should reach, which also finds links that are\n"
-        "all equally slow. --both-ways and --collectives add rates as nvbandwidth and\n"
-        "nccl-tests count them; collectives run out of place and, except all-to-all, in\n"
-        "place. --copies times what nvbandwidth times, in one process: copies between\n"
-        "every pair of GPUs and between pinned host memory and every GPU; with\n"
-        "--both-ways also while another copy runs in the opposite direction.\n"
+        "run the same GEMM simultaneously. Links inside hosts, links between hosts and\n"
+        "ranks are each compared with the median of their kind. A time is off if its\n"
+        "whole 95% interval exceeds that median by more than the tolerance. If most links\n"
+        "of a rank are off, the rank is named instead. --expect compares\n"
+        "bandwidth-limited transfers with what the machine should reach, which also finds\n"
+        "links that are all equally slow. --both-ways and --collectives add rates as\n"
+        "nvbandwidth and nccl-tests count them; collectives run out of place and,\n"
+        "except all-to-all, in place. --copies times what nvbandwidth times, in one\n"
+        "process: copies between every pair of GPUs and between pinned host memory and\n"
+        "every GPU; with --both-ways also while another copy runs in the opposite\n"
+        "direction.\n"
         "\n"
         "Examples:\n"
         "  commfuse-validate links --ranks 4\n"

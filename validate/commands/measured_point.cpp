@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
-/// An emulated op should last so long that the delay of waking up is negligible.
+/// An emulated op should last long enough to make the delay of waking up negligible.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
 /// A point with real GEMMs that two cores run in a minute. It has a single GEMM, because the arithmetic of functions
 /// has no price.
@@ -112,7 +112,7 @@ void require_memory(const Point& point, const Prediction& prediction) {
   }
   if (bytes > max_bytes) {
     throw ConfigError(
-        fmt::format("--compute real: the matrices take {:.1f} GiB, and the limit is {} GiB; choose a smaller seq or "
+        fmt::format("--compute real: the matrices need {:.1f} GiB, but the limit is {} GiB; choose a smaller seq or "
                     "model, or --compute emulated",
                     static_cast<double>(bytes) / static_cast<double>(1 << 30), max_bytes >> 30U));
   }
@@ -145,10 +145,10 @@ Words words_of(const Settings& settings) {
   return words;
 }
 
-/// Resolves the settings. Files and flags take precedence over `below`.
-Settings resolved(const MeasureArguments& arguments, const Words& below) {
+/// Resolves the settings. Files and flags take precedence over `defaults`.
+Settings resolved(const MeasureArguments& arguments, const Words& defaults) {
   Resolver resolver;
-  for (const auto& [key, value] : below) {
+  for (const auto& [key, value] : defaults) {
     resolver.read_set(fmt::format("{}={}", key, value));
   }
   sim::read_files(arguments.settings, resolver);
@@ -226,21 +226,21 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
   }
   const std::int64_t window = point_.price.window.keys;
   if (has_attention(point_.scope) && window > 0 && window < point_.seq) {
-    throw ConfigError(
-        fmt::format("{} attends to {} keys in some layers, and executors to all {}; choose a scope without attention, "
-                    "such as mlp, or seq up to {}",
-                    point_.model.name, window, point_.seq, window));
+    throw ConfigError(fmt::format(
+        "{} attends to {} keys in some layers, but executors attend to all {}; choose a scope without attention, "
+        "such as mlp, or seq up to {}",
+        point_.model.name, window, point_.seq, window));
   }
 }
 
-std::vector<Prediction> PredictedPoint::asked_for() {
+std::vector<Prediction> PredictedPoint::requested() {
   std::vector<Prediction> predictions;
   const std::vector<Candidates> candidates = candidates_of(settings_);
-  for (const Candidates& of_strategy : candidates) {
-    if (of_strategy.strategy->bound && candidates.size() > 1) {
+  for (const Candidates& entry : candidates) {
+    if (entry.strategy->bound && candidates.size() > 1) {
       continue;  // A bound is not a schedule that can run.
     }
-    predictions.push_back(predictor_.predict_best(point_, *of_strategy.strategy, of_strategy.options));
+    predictions.push_back(predictor_.predict_best(point_, *entry.strategy, entry.options));
   }
   return predictions;
 }
@@ -282,7 +282,7 @@ Settings settings_of(const MeasureArguments& arguments) {
     }
   }
   if (!chosen.empty()) {
-    fmt::print(stderr, "{} runs in real time; settings at their defaults: {}\n", settings.text("hardware"), text);
+    fmt::print(stderr, "{} runs in real time; settings not given: {}\n", settings.text("hardware"), text);
   }
   return resolved(arguments, chosen);
 }
@@ -293,8 +293,8 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments)
 
 namespace {
 
-/// The way of measuring that the flags ask for, with defaults filled in.
-struct How {
+/// The way of running that the flags request, with defaults filled in.
+struct RunMode {
   std::string executor;
   std::string compute;
   std::optional<Pace> pace;
@@ -303,31 +303,31 @@ struct How {
 };
 
 /// Fills in the defaults. Throws ConfigError for flags that cannot be combined.
-How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool on_processes_here) {
-  How how{.executor = arguments.executor.empty() ? (on_processes_here ? "mpi" : "cpu") : arguments.executor,
-          .compute = arguments.compute,
-          .pace = pace_of(arguments.pace)};
-  if (how.compute.empty()) {
-    const bool is_real_by_itself =
-        on_processes_here || how.executor == "cuda-virtual" || point.point().machine.executor == how.executor;
-    how.compute = is_real_by_itself ? "real" : "emulated";
+RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& arguments, bool on_processes_here) {
+  RunMode mode{.executor = arguments.executor.empty() ? (on_processes_here ? "mpi" : "cpu") : arguments.executor,
+               .compute = arguments.compute,
+               .pace = pace_of(arguments.pace)};
+  if (mode.compute.empty()) {
+    const bool is_real_by_default =
+        on_processes_here || mode.executor == "cuda-virtual" || point.point().machine.executor == mode.executor;
+    mode.compute = is_real_by_default ? "real" : "emulated";
   }
-  sim::require_word("--executor", how.executor, executors, "executor");
-  sim::require_word("--compute", how.compute, computes, "kind of compute");
-  if ((how.executor == "mpi" || crew_links_of(how.executor)) != on_processes_here) {
+  sim::require_word("--executor", mode.executor, executors, "executor");
+  sim::require_word("--compute", mode.compute, computes, "kind of compute");
+  if ((mode.executor == "mpi" || crew_links_of(mode.executor)) != on_processes_here) {
     throw ConfigError(fmt::format(
-        "--executor {} is measured by run; write a record with run --out, and give it to compare", how.executor));
+        "--executor {} is measured by run; write a record with run --out, and give it to compare", mode.executor));
   }
-  if (on_processes_here && (!how.is_real() || how.pace)) {
+  if (on_processes_here && (!mode.is_real() || mode.pace)) {
     throw ConfigError("processes compute and send for real; remove --compute, --link-bandwidth and --link-latency");
   }
-  if (how.executor == "cuda-virtual" && !how.is_real()) {
+  if (mode.executor == "cuda-virtual" && !mode.is_real()) {
     throw ConfigError("GPU executors always compute; remove --compute emulated, or choose --executor cpu");
   }
-  if (how.pace && !how.is_real()) {
+  if (mode.pace && !mode.is_real()) {
     throw ConfigError("--link-bandwidth and --link-latency require --compute real; add it, or remove them");
   }
-  return how;
+  return mode;
 }
 
 /// The runner of real schedules, and the GPUs that it uses.
@@ -341,7 +341,7 @@ struct Ground {
   [[nodiscard]] std::string gpu_in_words() const {
     return gpu ? gpu->in_words() : gpus ? gpus->in_words() : std::string();
   }
-  /// Valid once the schedules have run.
+  /// Returns the libraries that computed attention. Requires that the schedules have run.
   [[nodiscard]] std::string attention_by() const {
     return gpu ? gpu->attention_by() : gpus ? gpus->attention_by() : std::string();
   }
@@ -361,22 +361,22 @@ struct Ground {
 };
 
 /// Opens the requested GPUs. Throws HardwareAbsent.
-Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int ranks) {
+Ground ground_of(const RunMode& mode, const GpuArguments& arguments, Crew* crew, int ranks) {
   Ground ground;
-  if (const std::optional<CrewLinks> links = crew_links_of(how.executor); crew != nullptr && links) {
+  if (const std::optional<CrewLinks> links = crew_links_of(mode.executor); crew != nullptr && links) {
     ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, ranks, *links);
     ground.runner = on_gpus(*ground.gpus, *crew, ranks);
     ground.links = ground.gpus->links();
   } else if (crew != nullptr) {
     ground.runner = on_processes(*crew, ranks);
     ground.links = "mpi";
-  } else if (how.executor == "cuda-virtual") {
-    ground.gpu = std::make_unique<Gpu>(arguments, how.pace);
+  } else if (mode.executor == "cuda-virtual") {
+    ground.gpu = std::make_unique<Gpu>(arguments, mode.pace);
     ground.runner = on_gpu(*ground.gpu);
     ground.links = ground.gpu->links();
   } else {
-    ground.runner = on_threads(how.pace);
-    ground.links = how.pace ? "paced" : "copied";
+    ground.runner = on_threads(mode.pace);
+    ground.links = mode.pace ? "paced" : "copied";
   }
   return ground;
 }
@@ -386,12 +386,12 @@ Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int 
 Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                   Crew* crew) {
   reports::require_no_input(arguments.out, sim::files_named(arguments.settings));
-  const How how = how_of(point, arguments, crew != nullptr);
+  const RunMode mode = run_mode_of(point, arguments, crew != nullptr);
   const int ranks = point.point().ranks;
-  const Ground ground = ground_of(how, arguments.gpu, crew, ranks);
-  RunRecord record{.executor = how.executor,
-                   .compute = how.compute,
-                   .links = how.is_real() ? ground.links : "emulated",
+  const Ground ground = ground_of(mode, arguments.gpu, crew, ranks);
+  RunRecord record{.executor = mode.executor,
+                   .compute = mode.compute,
+                   .links = mode.is_real() ? ground.links : "emulated",
                    .version = std::string(build_info().version),
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
@@ -408,14 +408,14 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
   for (const Prediction& prediction : predictions) {
     costs.push_back(costs_of(point.point(), prediction));
   }
-  record.dilation = how.is_real() ? 1.0 : dilation_of(arguments, predictions, costs);
+  record.dilation = mode.is_real() ? 1.0 : dilation_of(arguments, predictions, costs);
   record.noise = noise_floor(crew == nullptr ? ranks : 1);
   if (crew != nullptr) {
-    tell_where(*crew, ranks, record.environment);
+    record_hosts(*crew, ranks, record.environment);
   }
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!how.is_real()) {
+    if (!mode.is_real()) {
       variants.push_back(emulated(point.point(), predictions[i], costs[i], record));
       continue;
     }
@@ -435,7 +435,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
     ground.note_attention();
   }
   for (Variant& variant : variants) {
-    if (how.is_real()) {
+    if (mode.is_real()) {
       add_op_samples(variant.executor->program(), variant.executor->sizes(), variant.run.spans,
                      record.micro_benchmarks);
     }

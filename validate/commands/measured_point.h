@@ -49,7 +49,7 @@ class PredictedPoint {
   ~PredictedPoint() = default;
 
   /// Returns the best schedule of each strategy that the settings name, or all schedules if the settings request all.
-  std::vector<Prediction> asked_for();
+  std::vector<Prediction> requested();
   /// Returns the prediction of a schedule that was measured. Throws ConfigError if this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
 
@@ -70,8 +70,8 @@ class PredictedPoint {
 };
 
 /// Returns the settings from files, environment and flags. On a machine of an executor (Machine::executor) the defaults
-/// describe a point that two cores run in a minute, and stderr says so. The second function starts from the record's
-/// settings, and flags override them.
+/// describe a point that two cores run in a minute, and stderr states that. The second function starts from the
+/// record's settings, and flags override them.
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 

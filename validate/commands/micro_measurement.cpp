@@ -85,11 +85,11 @@ void add_where_flags(CLI::App& command, MicroArguments& arguments) {
                                      "GPU per process) or cuda-peer (as nccl, by copies into peers' memory)")
                          ->default_str("cpu"),
                      {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
-  usual(
-      command
-          .add_option("--ranks", arguments.ranks, "Ranks that measure at once; under mpirun, by default all processes")
-          ->default_str("2")
-          ->type_name("COUNT"));
+  usual(command
+            .add_option("--ranks", arguments.ranks,
+                        "Ranks that run each op simultaneously; under mpirun, by default all processes")
+            ->default_str("2")
+            ->type_name("COUNT"));
   add_pace_flags(command, arguments.pace, "Options");
   add_gpu_flags(command, arguments.gpu, "On a GPU");
 }
@@ -196,7 +196,7 @@ void note_gpus(const MicroWhere& where, bool all_finished, Environment& environm
 
 }  // namespace
 
-int MicroRecord::said() const {
+int MicroRecord::print_failures() const {
   for (const std::string& failure : failures) {
     fmt::print(stderr, "{}\n", failure);
   }
@@ -221,7 +221,7 @@ MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgr
                    .settings = {{"ranks", fmt::format("{}", where.ranks)}},
                    .noise = noise_floor(where.crew != nullptr ? 1 : where.ranks)};
   if (where.crew != nullptr) {
-    tell_where(*where.crew, where.ranks, record.environment);
+    record_hosts(*where.crew, where.ranks, record.environment);
   }
   record.environment.devices = where.readings("before");
   const BenchResult result = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);

@@ -41,12 +41,14 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments);
 struct MicroWhere {
   std::int32_t ranks = 2;
   std::optional<Pace> pace{};
-  Crew* crew = nullptr;             ///< Ranks are processes.
-  std::shared_ptr<Gpu> gpu{};       ///< Ranks are virtual ranks of this GPU.
-  std::shared_ptr<GpuCrew> gpus{};  ///< Ranks are processes with a GPU each. If all three are null, ranks are threads.
+  Crew* crew = nullptr;        ///< Ranks are processes.
+  std::shared_ptr<Gpu> gpu{};  ///< Ranks are virtual ranks of this GPU.
+  /// Ranks are processes with a GPU each, and `crew` is set too. If all three pointers are null, ranks are threads.
+  std::shared_ptr<GpuCrew> gpus{};
 
-  /// True if this process has a rank. leads() is true if this process gets all measurements in the end.
+  /// True if this process has a rank.
   [[nodiscard]] bool takes_part() const;
+  /// True if this process gets the measurements of all ranks.
   [[nodiscard]] bool leads() const;
   /// True if the device only counts its calls; then there is nothing to report except Gpu::dry_run_in_words().
   [[nodiscard]] bool is_dry() const;
@@ -63,7 +65,7 @@ struct MicroRecord {
   std::vector<std::string> failures;  ///< A sentence for each op that could not be measured.
 
   /// Prints the failures and returns the exit code of a command that has reported everything else.
-  [[nodiscard]] int said() const;
+  [[nodiscard]] int print_failures() const;
 };
 
 /// Overwrites one line with the progress, on a terminal only.

@@ -21,7 +21,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t largest_answer = std::size_t{1} << 26;
+constexpr std::size_t max_output_bytes = std::size_t{1} << 26;
 
 struct ProbeRequest {
   GpuArguments gpu;
@@ -54,15 +54,15 @@ std::vector<const ProbeStage*> stages_of(const std::string& list) {
 }
 
 /// Returns the output of an earlier call, which this one continues. Throws ConfigError for any other file.
-std::string begun(const std::string& path) {
+std::string earlier_output(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) {
     return probe_header();
   }
   if (!std::filesystem::is_regular_file(path)) {
     throw ConfigError(fmt::format("{}: not a regular file; give another --out", path));
   }
-  std::string text = read_file(path, largest_answer);
-  if (!text.starts_with(probe_header()) || text.size() > largest_answer) {
+  std::string text = read_file(path, max_output_bytes);
+  if (!text.starts_with(probe_header()) || text.size() > max_output_bytes) {
     throw ConfigError(fmt::format("{}:1:1: not written by commfuse-validate probe; give another --out", path));
   }
   return text;
@@ -70,7 +70,7 @@ std::string begun(const std::string& path) {
 
 int run(const ProbeRequest& request) {
   const std::vector<const ProbeStage*> stages = stages_of(request.stages);
-  std::string text = begun(request.out);
+  std::string text = earlier_output(request.out);
   Gpu gpu(request.gpu);
   fmt::print(stderr, "{}\n", gpu.in_words());
   ProbeOptions options{.quick = request.quick};
@@ -81,11 +81,11 @@ int run(const ProbeRequest& request) {
   }
   for (const ProbeStage* stage : stages) {
     if (text.find(fmt::format("\n{},", stage->name)) != std::string::npos) {
-      fmt::print(stderr, "{}: in {} already\n", stage->name, request.out);
+      fmt::print(stderr, "{}: already in {}\n", stage->name, request.out);
       continue;
     }
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
-    const std::vector<ProbeRow> rows = stage->ask(gpu.device(), options);
+    const std::vector<ProbeRow> rows = stage->run(gpu.device(), options);
     text += to_csv(stage->name, rows);
     if (!request.out.empty() && !gpu.is_dry()) {  // Kept even if the next stage fails.
       reports::atomic_write(request.out, text);
@@ -124,14 +124,14 @@ void add_probe(CLI::App& app, int& status) {
             "launch: a launch, a gap, an event, a graph node, the clock's resolution.\n"
             "products: GEMMs of slices of layers, on all SMs and on fewer.\n"
             "attention: slices of the queries, causal and full.\n"
-            "fused: the same by cuDNN if it is found, and how much the results differ.\n"
+            "fused: attention by cuDNN if it is found, and how much its results differ.\n"
             "links: copies by size and CTAs, at a given pace, through host memory.\n"
             "interference: a GEMM and a copy, alone and at the same time.\n"
             "engines: copies by a kernel, the runtime, the host; whether an engine copied.\n"
-            "partitions: a GEMM on SMs that green contexts set apart.\n"
+            "partitions: a GEMM on SMs that green contexts reserve.\n"
             "nccl: whether NCCL starts and can be traced and captured; the cost of a group on\n"
             "the host, and of a message to itself on the device.\n"
-            "pinned: a GEMM by its shards' kernel: whether bits are equal, and its time.\n"
+            "pinned: a GEMM run by the kernel of its shards: whether bits are equal; time.\n"
             "\n"
             "Examples:\n"
             "  commfuse-validate probe --out probes.csv\n"

@@ -49,7 +49,7 @@ Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner
     run.levels = levels_of(verdict);
     if (!verdict.ok()) {
       run.status = RunStatus::wrong;
-      run.message = "its numbers miss a level on small matrices";
+      run.message = "its results on small matrices are wrong";
     }
   }
   Variant variant{.executor = runner.timed(prediction.structure->plan.lowered, prediction.sizes),
@@ -86,7 +86,7 @@ Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks) {
           .together = [&crew, ranks](const Verdict& mine) { return of_all_ranks(crew, ranks, mine); }};
 }
 
-void tell_where(Crew& crew, int ranks, Environment& environment) {
+void record_hosts(Crew& crew, int ranks, Environment& environment) {
   PayloadWriter writer;
   writer.put_text(crew.world().host());
   environment.mpi = crew.world().library();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by commands that run schedules for real: the schedules, where they ran, and whether they were right.
+// Shared by commands that run schedules for real: the schedules, where they ran, and whether their results are correct.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ class GpuCrew;
 
 /// The executors of schedules, and the function that joins the findings of processes.
 struct Runner {
-  MakeExecutor checked;  ///< Its values are checked.
+  MakeExecutor checked;  ///< Makes executors whose values are checked.
   MakeExecutor timed;
-  MakeExecutor oracle{};      ///< Same as in VerifyOptions.
-  bool library_sums = false;  ///< Same as in VerifyOptions.
+  MakeExecutor oracle{};      ///< VerifyOptions::oracle
+  bool library_sums = false;  ///< VerifyOptions::library_sums
   /// Joins the verdicts of all processes into one.
   std::function<Verdict(const Verdict& mine)> together = [](const Verdict& mine) { return mine; };
 };
@@ -41,7 +41,7 @@ Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks);
 /// this.
 Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner);
 
-/// Records which MPI library runs, and the host of each process. All ranks call it; the leader has everything.
-void tell_where(Crew& crew, int ranks, Environment& environment);
+/// Records which MPI library runs, and the host of each process. All ranks call it; only the leader gets all hosts.
+void record_hosts(Crew& crew, int ranks, Environment& environment);
 
 }  // namespace commfuse::validate

@@ -44,10 +44,10 @@ std::string to_table(const RunRecord& record, int ranks) {
   for (const MeasuredRun& run : record.runs) {
     text += row_of(run);
   }
-  text +=
-      wrapped(fmt::format("executor {}, compute {}, links {}, run {:g} times slower; times above are divided by that",
-                          record.executor, record.compute, record.links, record.dilation),
-              "", "  ");
+  text += wrapped(
+      fmt::format("executor {}, compute {}, links {}, run {:g} times slower; times above are divided by that factor",
+                  record.executor, record.compute, record.links, record.dilation),
+      "", "  ");
   return text + wrapped(fmt::format("noise floor: {}", in_words(record.noise, ranks)), "", "  ");
 }
 
@@ -79,7 +79,7 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
   if (crew.process() >= ranks) {
     return exit_code::done;
   }
-  const std::vector<Prediction> predictions = point.asked_for();
+  const std::vector<Prediction> predictions = point.requested();
   const RunRecord record = measured(point, predictions, request.arguments, &crew).record;
   return crew.leads() ? report(request, record, ranks) : exit_code::done;
 }
@@ -96,7 +96,7 @@ int run(const RunRequest& request, Launch& launch) {
     return exit_code::done;
   }
   PredictedPoint point(settings_of(request.arguments));
-  const std::vector<Prediction> predictions = point.asked_for();
+  const std::vector<Prediction> predictions = point.requested();
   const Measured result = measured(point, predictions, request.arguments);
   if (!result.dry_run.empty()) {
     fmt::print("{}\n", result.dry_run);
@@ -115,8 +115,8 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
         command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str(),
         {"table", "json"}));
     command.footer(
-        "The makespan of an iteration is the largest over all ranks. The interval is that\n"
-        "of the median, by order statistics.\n"
+        "The makespan of an iteration is the largest over all ranks. The interval is the\n"
+        "95% confidence interval of the median, by order statistics.\n"
         "\n"
         "Examples:\n"
         "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"

@@ -137,7 +137,7 @@ int run(const VerdictRequest& request) {
                     std::array<std::string_view, 5>{"table", "json", "junit", "prometheus", "markdown"}, "format");
   sim::require_word("--by", request.by, std::array<std::string_view, 2>{"host", "file"}, "choice");
   if (request.rows && request.format != "json") {
-    throw ConfigError("--rows adds measurements to JSON alone; add -o json");
+    throw ConfigError("--rows adds measurements to JSON only; add -o json");
   }
   VerdictOptions options{.false_alarms = false_alarms_of(request)};
   JobFiles jobs = read_jobs(files_of(request.files));
@@ -225,8 +225,8 @@ void add_verdict(CLI::App& app, int& status) {
         "  commfuse-validate verdict logs/ --expect dgx-h100-x2 -o junit --out nodes.xml\n"
         "  commfuse-validate verdict steps.csv\n"
         "\n"
-        "Exit codes: 0 all healthy; 4 something is bad; 3 some files could not be read,\n"
-        "or hold too few measurements; 1 failed; 2 the input is wrong. 4 wins over 3.");
+        "Exit codes: 0 all healthy; 4 something is bad; 3 (if nothing is bad) some files\n"
+        "could not be read or hold too few measurements; 1 failed; 2 the input is wrong.");
     command.callback([request, &status] { status = run(*request); });
   });
 }

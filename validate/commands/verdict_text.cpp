@@ -48,14 +48,14 @@ std::string shown_name(const NodeLog& log) {
 double ratio_of(const ClassHalf& half) { return math::exp(half.median); }
 
 std::string fleet_sentence(const FleetVerdict& fleet) {
-  const std::string off =
+  const std::string median_text =
       fleet.median.health == Health::bad
           ? fmt::format(
                 "the whole fleet is {:.2f} times as slow as expected{}", fleet.median.slowdown,
                 fleet.median.suspects.empty() ? "" : fmt::format("; {}", fleet.median.suspects.front().fault->summary))
       : fleet.median.health == Health::healthy ? "its median is as expected"
                                                : "its median cannot be judged";
-  return fmt::format("fleet of {}: {}; nodes differ by {:.1f}%", fleet.nodes, off, 100.0 * fleet.spread);
+  return fmt::format("fleet of {}: {}; nodes differ by {:.1f}%", fleet.nodes, median_text, 100.0 * fleet.spread);
 }
 
 std::string half_lines(const Judgement& judgement) {
@@ -83,7 +83,7 @@ std::string job_lines(const JobVerdict& verdict) {
                              "", "  ");
   text += wrapped(verdict.why, "  ", "    ");
   if (judgement.health == Health::bad) {
-    text += fmt::format("  the step takes {:.2f} times as long for it ({})\n", judgement.slowdown,
+    text += fmt::format("  this makes the step {:.2f} times as long ({})\n", judgement.slowdown,
                         name_of(judgement.severity));
     text += fmt::format("  next: {}\n", verdict.next);
   }
@@ -270,8 +270,8 @@ std::string gauge(std::string_view name, std::string_view help) {
 }
 
 std::string node_table(const Verdicts& verdicts) {
-  constexpr std::size_t few = 16;
-  const bool shows_all = verdicts.nodes.size() <= few;
+  constexpr std::size_t max_listed = 16;
+  const bool shows_all = verdicts.nodes.size() <= max_listed;
   std::size_t width = 4;
   for (const NodeVerdict& verdict : verdicts.nodes) {
     width = std::max(width, shown_name(verdict.log).size());
@@ -409,12 +409,12 @@ std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*pa
     }
   }
   if (!verdicts.jobs.empty()) {
-    text += gauge("commfuse_job_healthy_probability", "Probability that no rank holds the job up.");
+    text += gauge("commfuse_job_healthy_probability", "Probability that no rank delays the job.");
     for (const JobVerdict& verdict : verdicts.jobs) {
       text += fmt::format("commfuse_job_healthy_probability{{job=\"{}\"}} {:.6g}\n", label(verdict.job.name),
                           verdict.judgement.healthy_probability);
     }
-    text += gauge("commfuse_rank_bad", "1 for each rank that holds its job up.");
+    text += gauge("commfuse_rank_bad", "1 for each rank that delays its job.");
     for (const JobVerdict& verdict : verdicts.jobs) {
       for (const SuspectedRank& suspect : verdict.judgement.suspects) {
         text += fmt::format("commfuse_rank_bad{{job=\"{}\",rank=\"{}\",fault=\"{}\"}} 1\n", label(verdict.job.name),

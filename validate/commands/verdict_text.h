@@ -15,7 +15,7 @@ struct VerdictPage {
   double false_alarms = 0.01;
   std::vector<std::string> unread;
   std::vector<std::string> passed_over;
-  bool has_rows = false;  ///< True to show every measurement beside its expectation.
+  bool has_rows = false;  ///< True to show every measurement with its expected value.
 };
 
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page);

@@ -79,15 +79,15 @@ std::string in_words(const Ratio& lead, std::string_view rival) {
 std::string winner_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement) {
   const ComparedSchedule& expected = schedules[agreement.predicted_winner];
   if (!agreement.lead) {
-    return fmt::format("{} alone was measured.", expected.name());
+    return fmt::format("Only {} was measured.", expected.name());
   }
-  const std::string promise =
+  const std::string prediction_text =
       fmt::format("{} was predicted to win by {:.1f}%", expected.name(), agreement.predicted_gap * 100.0);
   if (agreement.predicted_winner == agreement.measured_winner) {
-    return fmt::format("{}, and won, {}.", promise, in_words(*agreement.lead, "the next"));
+    return fmt::format("{}, and won, {}.", prediction_text, in_words(*agreement.lead, "the next"));
   }
-  return fmt::format("{}, but {} won, {}.", promise, schedules[agreement.measured_winner].name(),
-                     in_words(*agreement.lead, "it"));
+  return fmt::format("{}, but {} won, {}.", prediction_text, schedules[agreement.measured_winner].name(),
+                     in_words(*agreement.lead, "the predicted winner"));
 }
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }

@@ -24,7 +24,7 @@ struct ComparedSchedule {
   std::string parameters;  ///< In words; may be empty.
   std::string schedule_sha256;
   Duration predicted{};
-  std::vector<Duration> makespans{};  ///< By round; empty: it failed.
+  std::vector<Duration> makespans{};  ///< By round; empty if the run failed.
   std::optional<Summary> measured{};  ///< Summary of the makespans.
   std::optional<ComparedOps> ops{};   ///< Nothing: not requested, or the run failed.
 
@@ -44,10 +44,10 @@ struct Agreement {
   std::size_t in_order = 0;  ///< Pairs among these that were measured in the predicted order.
   std::size_t predicted_winner = 0;
   std::size_t measured_winner = 0;
-  /// Predicted relative distance of the second schedule from the first; 0: there is no second.
+  /// Relative difference between the two fastest predictions; 0 if only one schedule was measured.
   double predicted_gap = 0.0;
-  /// Time of the best rival over that of the measured winner. The rival is the predicted winner or, if that one won,
-  /// the fastest of the others. Nothing: only one schedule was measured.
+  /// Time of the best rival over the time of the measured winner. The rival is the predicted winner or, if it won, the
+  /// fastest other schedule. Nothing if only one schedule was measured.
   std::optional<Ratio> lead{};
 };
 

@@ -38,7 +38,7 @@ Board::Board(const Program& program, std::span<const std::vector<Command>> comma
   running_ = present_;
 }
 
-bool Board::may_go_on(const Lane& lane) const {
+bool Board::can_continue(const Lane& lane) const {
   const State& waiting = state(lane.at);
   switch (lane.wait) {
     case Wait::none: return true;
@@ -59,9 +59,9 @@ bool Board::may_go_on(const Lane& lane) const {
 }
 
 // Called with the mutex held, like all private members that change state.
-void Board::set_off() {
+void Board::wake_ready_lanes() {
   for (Lane& lane : lanes_) {
-    if (lane.wait != Wait::none && lane.wait != Wait::left && may_go_on(lane)) {
+    if (lane.wait != Wait::none && lane.wait != Wait::left && can_continue(lane)) {
       lane.wait = Wait::none;
       ++running_;
       lane.moved.notify_one();
@@ -76,7 +76,7 @@ void Board::await(Wait wait, Station at, Station other, int iteration) {
   lane.other = other;
   lane.iteration = iteration;
   lane.wait = wait;
-  if (may_go_on(lane)) {
+  if (can_continue(lane)) {
     lane.wait = Wait::none;
   } else {
     --running_;
@@ -92,16 +92,16 @@ void Board::await_turn(Station at, int iteration) { await(Wait::turn, at, at, it
 
 bool Board::post(Station at, int iteration, WallTime when) {
   const std::lock_guard lock(mutex_);
-  State& own_state = state(at);
-  own_state.ready = when;
-  own_state.begun = when;
-  own_state.half_begun = false;
-  ++own_state.posted;
+  State& current = state(at);
+  current.ready = when;
+  current.begun = when;
+  current.half_begun = false;
+  ++current.posted;
   const std::vector<Rank>& group = command(at).group;
   const bool last = !group.empty() && std::ranges::all_of(group, [&](Rank member) {
     return state(partner(member, command(at).op)).posted > iteration;
   });
-  set_off();
+  wake_ready_lanes();
   return last;
 }
 
@@ -114,7 +114,7 @@ WallTime Board::await_posted(Station at, Station peer, int iteration) {
 void Board::show(Station at) {
   const std::lock_guard lock(mutex_);
   ++state(at).shown;
-  set_off();
+  wake_ready_lanes();
 }
 
 void Board::await_shown(Station at, Station sender, int iteration) { await(Wait::shown, at, sender, iteration); }
@@ -126,34 +126,34 @@ void Board::deliver(Station mover, Station to, WallTime begun) {
     half->half_begun = true;
   }
   ++state(to).delivered;
-  set_off();
+  wake_ready_lanes();
 }
 
 void Board::await_delivered(Station at, int iteration) { await(Wait::delivered, at, at, iteration); }
 
 void Board::await_end(Station at, int iteration) { await(Wait::end, at, at, iteration); }
 
-void Board::end_one(Station at, std::optional<WallTime> begun, WallTime when) {
-  State& own_state = state(at);
-  own_state.begun = begun.value_or(own_state.begun);
-  own_state.over = when;
-  ++own_state.ended;
+void Board::record_end(Station at, std::optional<WallTime> begun, WallTime when) {
+  State& current = state(at);
+  current.begun = begun.value_or(current.begun);
+  current.over = when;
+  ++current.ended;
   ++ended_on_[static_cast<std::size_t>(at.rank)];
   ++ends_;
 }
 
 void Board::end(Station at, std::optional<WallTime> begun, WallTime when) {
   const std::lock_guard lock(mutex_);
-  end_one(at, begun, when);
-  set_off();
+  record_end(at, begun, when);
+  wake_ready_lanes();
 }
 
 void Board::end_all(std::span<const Station> members, WallTime begun, WallTime when) {
   const std::lock_guard lock(mutex_);
   for (const Station member : members) {
-    end_one(member, begun, when);
+    record_end(member, begun, when);
   }
-  set_off();
+  wake_ready_lanes();
 }
 
 WallTime Board::last_posted(std::span<const Station> members) {

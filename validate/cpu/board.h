@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of all lanes of all ranks. Lanes are threads; they report their progress to the board and wait on it for
-// each other. When all of them wait, none can ever continue: the board detects that at once, without a timeout.
+// each other. When all of them wait, none can ever continue: the board detects that immediately, without a timeout.
 #pragma once
 
 #include <atomic>
@@ -49,18 +49,17 @@ class Board {
   bool post(Station at, int iteration, WallTime when);
   /// Waits until the command is ready on another rank, and returns the time at which it became ready.
   WallTime await_posted(Station at, Station peer, int iteration);
-  /// Records for the send half of a pull that its data may be fetched.
+  /// Records that the receiver may fetch the data of `at`, the send half of a pull.
   void show(Station at);
   void await_shown(Station at, Station sender, int iteration);
-  /// Records that a half that began at `begun` is complete: `to` has its data, moved by `mover`, which is either `to`
-  /// itself or the sender.
+  /// Records that `mover`, which is `to` or its sender, has moved the data to `to`, and that it began at `begun`.
   void deliver(Station mover, Station to, WallTime begun);
   void await_delivered(Station at, int iteration);
   /// Waits until another member has ended the collective of this member.
   void await_end(Station at, int iteration);
-  /// `begun` is nothing for an exchange, whose halves have recorded it.
+  /// Records that the command ended. `begun` is nothing for an exchange, because its halves have recorded their start.
   void end(Station at, std::optional<WallTime> begun, WallTime when);
-  /// Ends a collective on all its members at once.
+  /// Records that a collective ended, on all its members simultaneously.
   void end_all(std::span<const Station> members, WallTime begun, WallTime when);
   /// Records that the lane has finished.
   void leave(Station last);
@@ -108,9 +107,9 @@ class Board {
     return lanes_[static_cast<std::size_t>(at.rank) * program_.lanes.size() + command(at).lane];
   }
   void await(Wait wait, Station at, Station other, int iteration);
-  [[nodiscard]] bool may_go_on(const Lane& lane) const;
-  void set_off();
-  void end_one(Station at, std::optional<WallTime> begun, WallTime when);
+  [[nodiscard]] bool can_continue(const Lane& lane) const;
+  void wake_ready_lanes();
+  void record_end(Station at, std::optional<WallTime> begun, WallTime when);
   void give_up(std::string reason);
   void require_progress();
   [[nodiscard]] std::string standing() const;
@@ -122,7 +121,7 @@ class Board {
 
   mutable std::mutex mutex_;
   std::vector<State> states_;
-  std::vector<std::int64_t> ended_on_;  // by rank: ops, all iterations
+  std::vector<std::int64_t> ended_on_;  // by rank: ended ops, in all iterations
   std::vector<Lane> lanes_;             // by rank and lane
   std::size_t running_ = 0;             // lanes that neither wait nor have left
   std::size_t present_ = 0;             // lanes that have not left

@@ -18,10 +18,10 @@ namespace {
 /// Returns when the host has issued each command, counted from the release.
 std::vector<std::vector<Duration>> issue_times(std::span<const std::vector<Command>> commands, const Costs& costs) {
   std::vector<std::vector<Duration>> times;
-  for (const std::vector<Command>& of_rank : commands) {
+  for (const std::vector<Command>& rank_commands : commands) {
     Duration now{};
     times.emplace_back();
-    for (const Command& command : of_rank) {
+    for (const Command& command : rank_commands) {
       now += costs.issue[position(command.op)];
       times.back().push_back(now);
     }
@@ -59,7 +59,7 @@ void run_thread(LaneRun& lane, Board& board, std::latch& ready, std::latch& gate
   board.leave(lane.last());
 }
 
-/// Runs all lanes at once, from a common release on. Throws Stuck.
+/// Runs all lanes simultaneously, from a common release on. Throws Stuck.
 void execute(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes = lanes_of(shared, commands);
   std::latch ready(static_cast<std::ptrdiff_t>(lanes.size()));

@@ -23,7 +23,7 @@ struct CpuOptions {
   double dilation = 1.0;
   /// Time before a deadline at which a thread stops sleeping and watches the clock, because sleepers wake up late.
   std::chrono::nanoseconds watch{};
-  /// For real work: transfers take at least as long as on such a link. Nothing: as long as the copy takes.
+  /// For real work: transfers take at least as long as on a link of this pace. Nothing: as long as the copy takes.
   std::optional<Pace> pace{};
   /// A run is given up when no op has ended for this long.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);
@@ -40,7 +40,7 @@ class CpuExecutor final : public Executor {
 
   /// Aborts under emulation, as does fetch().
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Throws Stuck at once when ops wait for each other in a cycle, and when no op has ended for options.patience.
+  /// Throws Stuck immediately when ops wait for each other in a cycle, and when no op has ended for options.patience.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
 

@@ -52,7 +52,7 @@ void LaneRun::run_command(Station at, int iteration) {
 
 void LaneRun::compute(Station at, WallTime posted) {
   if (shared_.memory == nullptr) {
-    sleep_until(over(at, posted));
+    sleep_until(priced_end(at, posted));
   } else {
     switch (shared_.board.command(at).kind) {
       case OpKind::gemm: run_gemm(shared_.program, *shared_.memory, place(at), shared_.run); break;
@@ -77,8 +77,8 @@ void LaneRun::exchange(Station at, int iteration, WallTime posted) {
   shared_.board.end(at, std::nullopt, WallClock::now());
 }
 
-/// In a rendezvous the sender moves the data once both are ready; in a push the sender moves it at once; in a pull the
-/// receiver moves it.
+/// In a rendezvous, the sender moves the data once both are ready; in a push, the sender moves the data immediately; in
+/// a pull, the receiver moves the data.
 void LaneRun::send(Station at, int iteration, WallTime posted) {
   const Command& command = shared_.board.command(at);
   const Station to = shared_.board.partner(command.target, command.target_op);
@@ -101,19 +101,19 @@ void LaneRun::receive(Station at, int iteration) {
 
 void LaneRun::move(Station mover, Station from, Station to, WallTime begun) {
   if (shared_.memory == nullptr) {
-    sleep_until(over(from, begun));
+    sleep_until(priced_end(from, begun));
   } else if (!shared_.board.command(from).inputs.empty()) {  // a credit carries no data
     run_transfer(shared_.program, *shared_.memory, place(from), place(to));
     if (const std::optional<Pace>& pace = shared_.options.pace) {
       const auto& shape = std::get<ExchangeShape>(shared_.program.shapes[shared_.board.command(from).shape]);
       Bucket& bucket = shared_.buckets[static_cast<std::size_t>(from.rank)];
-      WallTime out = begun;
-      for (Bytes left = wire_bytes(shared_.sizes, shape.rows, shape.columns, shape.wire); left.count > 0;
-           left.count -= Bucket::chunk) {
-        out = bucket.take({std::min(left.count, Bucket::chunk)}, begun, pace->bandwidth);
-        sleep_until(out);
+      WallTime departure = begun;
+      for (Bytes remaining = wire_bytes(shared_.sizes, shape.rows, shape.columns, shape.wire); remaining.count > 0;
+           remaining.count -= Bucket::chunk) {
+        departure = bucket.take({std::min(remaining.count, Bucket::chunk)}, begun, pace->bandwidth);
+        sleep_until(departure);
       }
-      sleep_until(out + stretched(pace->latency, 1.0));
+      sleep_until(departure + stretched(pace->latency, 1.0));
     }
     chaos_.disturb();
   }
@@ -132,15 +132,15 @@ void LaneRun::meet(Station at) {
   if (shared_.memory == nullptr) {
     WallTime end = begun;
     for (const Station member : members) {
-      end = std::max(end, over(member, begun));
+      end = std::max(end, priced_end(member, begun));
     }
     sleep_until(end);
   } else {
     run_collective(shared_.program, *shared_.memory, places, shared_.run);
     if (shared_.options.pace) {
       const auto& shape = std::get<CollectiveShape>(shared_.program.shapes[command.shape]);
-      const Bytes whole = wire_bytes(shared_.sizes, shape.rows, shape.columns, shape.wire);
-      sleep_until(begun + stretched(ring_time(*shared_.options.pace, whole, static_cast<int>(members.size()),
+      const Bytes total = wire_bytes(shared_.sizes, shape.rows, shape.columns, shape.wire);
+      sleep_until(begun + stretched(ring_time(*shared_.options.pace, total, static_cast<int>(members.size()),
                                               shape.kind == CollectiveKind::all_reduce),
                                     1.0));
     }
@@ -149,7 +149,7 @@ void LaneRun::meet(Station at) {
   shared_.board.end_all(members, begun, WallClock::now());
 }
 
-WallTime LaneRun::over(Station at, WallTime begun) const {
+WallTime LaneRun::priced_end(Station at, WallTime begun) const {
   const Duration price = shared_.options.costs->of(at.rank, position(shared_.board.command(at).op));
   return begun + stretched(price, shared_.options.dilation);
 }

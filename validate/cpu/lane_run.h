@@ -46,7 +46,7 @@ class LaneRun {
 
   [[nodiscard]] Place place(Station at) const { return {at.rank, &shared_.board.command(at)}; }
   /// Returns the earliest time at which the op that began at `begun` may end, by its price.
-  [[nodiscard]] WallTime over(Station at, WallTime begun) const;
+  [[nodiscard]] WallTime priced_end(Station at, WallTime begun) const;
   void sleep_until(WallTime when) const;
 
   RunShared& shared_;

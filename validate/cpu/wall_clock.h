@@ -16,7 +16,7 @@ namespace commfuse::validate {
 using WallClock = std::chrono::steady_clock;
 using WallTime = WallClock::time_point;
 
-/// Lets this thread wake up at the requested time, not up to 50 us later, where the system supports that.
+/// Makes this thread wake up at the requested time instead of up to 50 us later, where the system supports that.
 void ask_for_sharp_timers();
 
 /// Returns the duration times a factor, to the nanosecond.
@@ -27,10 +27,10 @@ Duration shortened(std::chrono::nanoseconds time, double times);
 /// A token bucket that limits the rate at which data leaves one rank; the rank's lanes share it.
 class Bucket {
  public:
-  /// Bytes that leave in one turn.
+  /// Bytes that one call of take() reserves at most.
   static constexpr std::int64_t chunk = 64 << 10;
 
-  /// Reserves room for `bytes`, which may start to leave at `earliest`, and returns when all of them will have left.
+  /// Reserves time for `bytes`, which may start to leave at `earliest`, and returns when all of them will have left.
   WallTime take(Bytes bytes, WallTime earliest, BytesPerSecond bandwidth);
 
  private:

@@ -24,20 +24,20 @@ class Drawing {
   explicit Drawing(const AttentionPieceShape& shape)
       : shape_(shape), scores_{shape.sequences, shape.heads, shape.queries, shape.keys} {}
 
-  AttentionGraph drawn() {
-    const AttentionPieceShape& of = shape_;
-    const int q = stored({of.sequences, of.heads, of.queries, of.head},
-                         {of.query_stride, of.head, of.batch * of.query_stride, 1});
-    const int k =
-        stored({of.sequences, of.kv_heads, of.head, of.keys}, {of.key_stride, of.head, 1, of.batch * of.key_stride});
-    const int v =
-        stored({of.sequences, of.kv_heads, of.keys, of.head}, {of.key_stride, of.head, of.batch * of.key_stride, 1});
-    const int out =
-        stored({of.sequences, of.heads, of.queries, of.head}, {of.out_stride, of.head, of.batch * of.out_stride, 1});
+  AttentionGraph finished() {
+    const AttentionPieceShape& shape = shape_;
+    const int q = stored({shape.sequences, shape.heads, shape.queries, shape.head},
+                         {shape.query_stride, shape.head, shape.batch * shape.query_stride, 1});
+    const int k = stored({shape.sequences, shape.kv_heads, shape.head, shape.keys},
+                         {shape.key_stride, shape.head, 1, shape.batch * shape.key_stride});
+    const int v = stored({shape.sequences, shape.kv_heads, shape.keys, shape.head},
+                         {shape.key_stride, shape.head, shape.batch * shape.key_stride, 1});
+    const int out = stored({shape.sequences, shape.heads, shape.queries, shape.head},
+                           {shape.out_stride, shape.head, shape.batch * shape.out_stride, 1});
     int scores = add({.function = GraphFunction::product, .a = q, .b = k});
-    const int scale = number(1.0 / std::sqrt(static_cast<double>(of.head)), GraphType::fp32);
+    const int scale = number(1.0 / std::sqrt(static_cast<double>(shape.head)), GraphType::fp32);
     scores = add({.function = GraphFunction::multiply, .a = scores, .b = scale});
-    const int weights = softmax(of.causal ? masked(scores) : scores);
+    const int weights = softmax(shape.causal ? masked(scores) : scores);
     graph_.operations.push_back({.function = GraphFunction::product, .a = weights, .b = v, .out = out});
     return std::move(graph_);
   }
@@ -48,35 +48,35 @@ class Drawing {
   int masked(int scores) {
     const int row = add({.function = GraphFunction::row, .a = scores}, GraphType::int32);
     const int column = add({.function = GraphFunction::column, .a = scores}, GraphType::int32);
-    int stands_at = row;
+    int query_position = row;
     if (shape_.keys != shape_.queries) {
       const int keys = number(static_cast<double>(shape_.keys), GraphType::int32);
       const int queries = number(static_cast<double>(shape_.queries), GraphType::int32);
-      stands_at = add({.function = GraphFunction::add, .a = row, .b = keys}, GraphType::int32);
-      stands_at = add({.function = GraphFunction::subtract, .a = stands_at, .b = queries}, GraphType::int32);
+      query_position = add({.function = GraphFunction::add, .a = row, .b = keys}, GraphType::int32);
+      query_position = add({.function = GraphFunction::subtract, .a = query_position, .b = queries}, GraphType::int32);
     }
-    const int sees = add({.function = GraphFunction::not_less, .a = stands_at, .b = column}, GraphType::boolean);
+    const int sees = add({.function = GraphFunction::not_less, .a = query_position, .b = column}, GraphType::boolean);
     const int low = number(std::numeric_limits<float>::lowest(), GraphType::fp32);
     return add({.function = GraphFunction::select, .a = scores, .b = low, .mask = sees});
   }
 
   int softmax(int scores) {
     const int largest = reduced(GraphFunction::largest, scores);
-    const int below = add({.function = GraphFunction::subtract, .a = scores, .b = largest});
-    const int grown = add({.function = GraphFunction::exponential, .a = below});
-    const int sum = reduced(GraphFunction::sum, grown);
+    const int differences = add({.function = GraphFunction::subtract, .a = scores, .b = largest});
+    const int exponentials = add({.function = GraphFunction::exponential, .a = differences});
+    const int sum = reduced(GraphFunction::sum, exponentials);
     // These statistics are never read, but without them no engine accepts whole sequences.
-    const int logarithm = of_rows({.function = GraphFunction::logarithm, .a = sum});
-    of_rows({.function = GraphFunction::add, .a = largest, .b = logarithm});
-    return add({.function = GraphFunction::divide, .a = grown, .b = sum}, stored_as(shape_.dtype));
+    const int logarithm = per_row({.function = GraphFunction::logarithm, .a = sum});
+    per_row({.function = GraphFunction::add, .a = largest, .b = logarithm});
+    return add({.function = GraphFunction::divide, .a = exponentials, .b = sum}, stored_as(shape_.dtype));
   }
 
   int stored(const Extents& extents, const Extents& strides) {
     return tensor({.extents = extents, .strides = strides, .type = stored_as(shape_.dtype), .place = Place::memory});
   }
   int number(double value, GraphType type) { return tensor({.type = type, .place = Place::value, .value = value}); }
-  int reduced(GraphFunction function, int of) { return of_rows({.function = function, .a = of}); }
-  int of_rows(GraphOperation operation) {
+  int reduced(GraphFunction function, int input) { return per_row({.function = function, .a = input}); }
+  int per_row(GraphOperation operation) {
     return add(operation, GraphType::fp32, {shape_.sequences, shape_.heads, shape_.queries, 1});
   }
   int add(GraphOperation operation, GraphType type = GraphType::fp32) { return add(operation, type, scores_); }
@@ -97,16 +97,16 @@ class Drawing {
 
 }  // namespace
 
-AttentionGraph attention_graph(const AttentionPieceShape& shape) { return Drawing(shape).drawn(); }
+AttentionGraph attention_graph(const AttentionPieceShape& shape) { return Drawing(shape).finished(); }
 
 std::string unfit_for_fusing(const AttentionPiece& piece) {
   constexpr std::int64_t vector = 8;  // elements of one load: 16 bytes
   const AttentionPieceShape& shape = piece.shape;
   if ((shape.dtype != DType::bf16 && shape.dtype != DType::fp16) || shape.out_dtype != shape.dtype) {
-    return fmt::format("{} is not a dtype of its fused attention", name_of(shape.dtype));
+    return fmt::format("its fused attention does not support {}", name_of(shape.dtype));
   }
   if (shape.causal && piece.first_position + shape.queries != shape.keys) {
-    return "the last query does not stand at the last key";
+    return "the last query is not at the position of the last key";
   }
   const Address addresses = piece.queries | piece.keys | piece.values | piece.out;
   if (shape.head % vector != 0 || (shape.query_stride | shape.key_stride | shape.out_stride) % vector != 0 ||
@@ -140,7 +140,7 @@ std::string refused(const CudnnVersions& versions) {
 }
 
 std::string in_words(const AttentionUse& use) {
-  const std::string why = use.without_cudnn.empty() ? "" : ", for " + use.without_cudnn;
+  const std::string why = use.without_cudnn.empty() ? "" : ", because " + use.without_cudnn;
   if (use.cudnn.empty()) {
     return use.cublaslt ? "cuBLASLt" + why : "";
   }

@@ -29,7 +29,7 @@ struct GraphTensor {
 };
 
 enum class GraphFunction : std::uint8_t {
-  product,      ///< a times b, over the last two axes; equal runs of heads of a share a head of b
+  product,      ///< a times b, over the last two axes; consecutive heads of a, equally many, share each head of b
   multiply,     ///< a * b; b is one number
   add,          ///< a + b
   subtract,     ///< a - b
@@ -75,9 +75,9 @@ std::string refused(const CudnnVersions& versions);
 struct AttentionUse {
   std::string cudnn;  ///< "9.19.0", if cuDNN computed some of it.
   bool cublaslt = false;
-  std::string without_cudnn;  ///< Why cuBLASLt computed the first of it although it was not requested.
+  std::string without_cudnn;  ///< Why cuBLASLt was used the first time it was not requested.
 };
-/// Returns "cuDNN 9.19.0", "cuBLASLt, for there is no libcudnn.so.9 here", or both; empty if no library computed any.
+/// Returns "cuDNN 9.19.0", "cuBLASLt, because libcudnn.so.9 is not installed", or both; empty if neither was used.
 std::string in_words(const AttentionUse& use);
 
 }  // namespace commfuse::validate

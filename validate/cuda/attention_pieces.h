@@ -17,7 +17,7 @@ struct AttentionPieceShape {
   std::int64_t sequences = 1;
   std::int64_t batch = 1;  ///< Rows from one position to the next: the number of all sequences.
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;  ///< Equal runs of query heads share a kv head.
+  std::int64_t kv_heads = 1;  ///< Consecutive query heads, equally many, share each kv head.
   std::int64_t head = 0;      ///< Columns.
   std::int64_t queries = 0;   ///< Queries of each sequence.
   std::int64_t keys = 0;      ///< Keys of each sequence, up to the position of the last query.

@@ -77,25 +77,25 @@ std::vector<float> downloaded(Device& device, const Panel& panel) {
 }
 
 /// Returns the largest relative difference of a row: the root mean square of its differences over that of its values.
-double difference(const std::vector<float>& got, const std::vector<float>& expected) {
+double difference(const std::vector<float>& actual, const std::vector<float>& expected) {
   double worst = 0.0;
-  for (std::size_t row = 0; row < got.size(); row += static_cast<std::size_t>(layout.out)) {
-    double apart = 0.0;
+  for (std::size_t row = 0; row < actual.size(); row += static_cast<std::size_t>(layout.out)) {
+    double squared_error = 0.0;
     double size = 0.0;
     for (std::size_t i = row; i < row + static_cast<std::size_t>(layout.out); ++i) {
       const double value = static_cast<double>(expected[i]);
-      const double error = static_cast<double>(got[i]) - value;
-      apart += error * error;
+      const double error = static_cast<double>(actual[i]) - value;
+      squared_error += error * error;
       size += value * value;
     }
-    worst = std::max(worst, std::isfinite(apart) ? std::sqrt(apart / size) : INFINITY);
+    worst = std::max(worst, std::isfinite(squared_error) ? std::sqrt(squared_error / size) : INFINITY);
   }
   return worst;
 }
 
 }  // namespace
 
-std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {2048, 4096, 8192}, {1, 2, 4, 8})) {
     const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
@@ -106,13 +106,13 @@ std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options)
   return rows;
 }
 
-/// If cuDNN cannot compute it, a last row records that, and stderr states the reason.
-std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options) {
+/// If cuDNN cannot compute a slice, a last row records that, and stderr states the reason.
+std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {
     const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
     const Matrices out(device, slice.keys, layout.out, DType::bf16);
-    const AttentionCall ours = call_of(slice, qkv.at(0), out.at(0), AttentionKernel::cublaslt);
+    const AttentionCall unfused = call_of(slice, qkv.at(0), out.at(0), AttentionKernel::cublaslt);
     const AttentionCall fused = call_of(slice, qkv.at(0), out.at(1), AttentionKernel::cudnn);
     ProbeRow by_cudnn = row_of("fused_attention", slice, "cudnn");
     try {
@@ -123,12 +123,12 @@ std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& op
       return rows;
     }
     ProbeRow by_cublaslt = row_of("fused_attention", slice, "cublaslt");
-    by_cublaslt.samples = timed(device, options, ours);
-    ProbeRow apart = row_of("fused_difference", slice, "cudnn");
-    apart.unit = "share";
-    apart.samples = {
-        difference(downloaded(device, fused.parts.front().out), downloaded(device, ours.parts.front().out))};
-    rows.insert(rows.end(), {std::move(by_cudnn), std::move(by_cublaslt), std::move(apart)});
+    by_cublaslt.samples = timed(device, options, unfused);
+    ProbeRow difference_row = row_of("fused_difference", slice, "cudnn");
+    difference_row.unit = "share";
+    difference_row.samples = {
+        difference(downloaded(device, fused.parts.front().out), downloaded(device, unfused.parts.front().out))};
+    rows.insert(rows.end(), {std::move(by_cudnn), std::move(by_cublaslt), std::move(difference_row)});
   }
   return rows;
 }

@@ -26,8 +26,8 @@ MoveCall local_move(std::vector<MoveCall::Part> parts) {
   return {.parts = std::move(parts), .wire = dtype, .link = {.kind = LinkKind::copy, .ctas = 0}};
 }
 
-/// Omits rows that are already in place, unless the wire's dtype rounds them. Others may read such rows while they are
-/// rounded, because they round to equal values before and after.
+/// Omits rows that are already in place, unless the wire's dtype rounds them. Other ranks may read such rows while they
+/// are rounded in place, because rounding a value once or twice gives the same result.
 std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to, DType wire) {
   std::vector<MoveCall::Part> parts;
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
@@ -54,13 +54,13 @@ Panel Scratch::like(std::int64_t rows, std::int64_t columns, DType dtype) {
   return panel;
 }
 
-Stack Calls::input(const At& at, std::size_t which) const {
-  return joined(layout_.stack(at.place, at.command->inputs[which]));
+Stack Calls::input(const At& at, std::size_t index) const {
+  return joined(layout_.stack(at.place, at.command->inputs[index]));
 }
 
 Stack Calls::output(const At& at) const { return joined(layout_.stack(at.place, at.command->outputs[0])); }
 
-Panel Calls::together(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const {
+Panel Calls::as_one_panel(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const {
   if (stack.size() == 1) {
     return stack.front();
   }
@@ -88,7 +88,7 @@ std::vector<Call> Calls::compute(const At& at, Scratch& scratch) const {
 std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
   const auto& shape = shape_of<GemmShape>(program_, at);
   std::vector<Call> calls;
-  const Panel b = together(input(at, 1), scratch, calls);
+  const Panel b = as_one_panel(input(at, 1), scratch, calls);
   const Stack a = input(at, 0);
   const Stack out = output(at);
   ProductCall call{.b = b,
@@ -105,11 +105,11 @@ std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
     }
     return calls;
   }
-  const Panel whole = together(a, scratch, calls);  // k x m: rows of the result are columns of `whole`
+  const Panel packed_a = as_one_panel(a, scratch, calls);  // k x m: its columns correspond to rows of the result
   std::int64_t row = 0;
   for (const Panel& piece : out) {
-    call.a = whole;
-    call.a.at += static_cast<Address>(row * bytes_of(whole.dtype));
+    call.a = packed_a;
+    call.a.at += static_cast<Address>(row * bytes_of(packed_a.dtype));
     call.a.columns = piece.rows;
     call.out = piece;
     calls.emplace_back(call);
@@ -145,18 +145,19 @@ std::vector<Call> Calls::attention(const At& at, Scratch& scratch) const {
                      // The fast kernels compute real functions only.
                      .products = options_.functions == Functions::real ? options_.products : Products::ascending,
                      .kernel = options_.attention,
-                     .keys = together(input(at, 1), scratch, calls)};
+                     .keys = as_one_panel(input(at, 1), scratch, calls)};
   const std::int64_t block = sizes_.block[position(shape.queries.dimension)];
   const Stack out = output(at);
-  std::int64_t done = 0;
+  std::int64_t finished_rows = 0;
   for (std::size_t i = 0; i < at.command->positions.size(); ++i) {
     const Stack region{layout_.panel(at.place, at.command->inputs[0][i])};
     std::int64_t row = at.command->positions[i] * block;
-    for (const std::vector<Panel>& piece : rows_in_step(std::array{region, slice_of(out, done, region.front().rows)})) {
+    for (const std::vector<Panel>& piece :
+         rows_in_step(std::array{region, slice_of(out, finished_rows, region.front().rows)})) {
       call.parts.push_back({.queries = piece[0], .first_row = row, .out = piece[1]});
       row += piece[0].rows;
     }
-    done += region.front().rows;
+    finished_rows += region.front().rows;
   }
   calls.emplace_back(std::move(call));
   return calls;
@@ -172,17 +173,17 @@ std::vector<Call> Calls::transfer(const At& from, const At& to, Scratch& scratch
   const At& known = sends ? from : to;
   const Stack source = sends ? input(from, 0) : Stack{};
   const Stack target = receives ? output(to) : Stack{packed_like(source, scratch)};
-  const Stack given = sends ? source : Stack{packed_like(target, scratch)};
+  const Stack operand = sends ? source : Stack{packed_like(target, scratch)};
   const DType wire = shape_of<ExchangeShape>(program_, known).wire;
-  return {MoveCall{.parts = parts_between(given, target, wire), .wire = wire, .link = options_.link}};
+  return {MoveCall{.parts = parts_between(operand, target, wire), .wire = wire, .link = options_.link}};
 }
 
 DeviceLink Calls::collective_link(const CollectiveShape& shape, std::size_t members) const {
   DeviceLink link = options_.link;
   if (link.kind == LinkKind::paced) {
-    const Bytes whole{sizes_.elements(shape.rows) * sizes_.elements(shape.columns) * bytes_of(shape.wire)};
-    // The pace is that of the whole collective, however it is cut into calls, because the calls follow each other.
-    link.pace = {.latency = ring_time(options_.link.pace, whole, static_cast<int>(members),
+    const Bytes total{sizes_.elements(shape.rows) * sizes_.elements(shape.columns) * bytes_of(shape.wire)};
+    // The pace covers the whole collective, however many calls it consists of, because the calls follow each other.
+    link.pace = {.latency = ring_time(options_.link.pace, total, static_cast<int>(members),
                                       shape.kind == CollectiveKind::all_reduce),
                  .bandwidth = BytesPerSecond{1e18}};
   }
@@ -205,8 +206,8 @@ std::vector<Call> Calls::gathered(std::span<const At> members, std::span<const s
   for (const std::size_t i : outputs) {
     const Stack to = output(members[i]);
     for (std::size_t j = 0; j < members.size(); ++j) {
-      const Stack given = input(members[j], 0);
-      const Stack from = cuts(shape.kind) ? part_of(given, i, members.size()) : given;
+      const Stack operand = input(members[j], 0);
+      const Stack from = cuts(shape.kind) ? part_of(operand, i, members.size()) : operand;
       for (const MoveCall::Part& part : parts_between(from, part_of(to, j, members.size()), shape.wire)) {
         call.parts.push_back(part);
       }
@@ -229,8 +230,8 @@ std::vector<Call> Calls::summed(std::span<const At> members, std::span<const std
       sum = packed_like(to, scratch);
       std::vector<Stack> stacks{{sum}};
       for (const At& member : members) {
-        const Stack given = input(member, 0);
-        stacks.push_back(cuts(shape.kind) ? part_of(given, i, members.size()) : given);
+        const Stack operand = input(member, 0);
+        stacks.push_back(cuts(shape.kind) ? part_of(operand, i, members.size()) : operand);
       }
       for (const std::vector<Panel>& piece : rows_in_step(stacks)) {
         calls.emplace_back(FunctionCall{.function = Function::add,

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 using Call = std::variant<ProductCall, FunctionCall, AttentionCall, MoveCall>;
 
-/// Parameters of calls besides their commands.
+/// Parameters that all calls share, in addition to their commands.
 struct CallOptions {
   Functions functions = Functions::real;
   Products products = Products::ascending;
@@ -30,15 +30,15 @@ struct At {
   const Command* command = nullptr;
 };
 
-/// Memory of one lane besides the program's buffers, for operands that must be contiguous.
+/// Memory of one lane in addition to the program's buffers, for operands that must be contiguous.
 class Scratch {
  public:
   explicit Scratch(Address base) : base_(base) {}
   /// Returns a contiguous panel of this shape, at an aligned address.
   Panel like(std::int64_t rows, std::int64_t columns, DType dtype);
-  /// Makes all of it available again. This is safe because the calls of one command follow each other on one stream.
+  /// Makes all memory available again. This is safe because the calls of one command follow each other on one stream.
   void reset() { used_ = 0; }
-  /// Returns the largest number of bytes in use at once.
+  /// Returns the largest number of bytes that were in use at the same time.
   [[nodiscard]] Bytes highest() const { return {highest_}; }
 
  private:
@@ -53,13 +53,13 @@ class Calls {
   Calls(const Program& program, const Sizes& sizes, const Layout& layout, CallOptions options)
       : program_(program), sizes_(sizes), layout_(layout), options_(options) {}
 
-  /// Returns the calls of a product, function or attention; none if these functions omit it.
+  /// Returns the calls of a GEMM, function or attention; none if options().functions omits it.
   [[nodiscard]] std::vector<Call> compute(const At& at, Scratch& scratch) const;
   /// Returns the move from the send half of one command to the receive half of another. If one of the halves is absent,
   /// scratch replaces its side. A credit moves nothing.
   [[nodiscard]] std::vector<Call> transfer(const At& from, const At& to, Scratch& scratch) const;
-  /// Returns the calls of a collective, whose members are by coordinate, for the members whose coordinates are in
-  /// `outputs`.
+  /// Returns the calls of a collective for the members whose coordinates are in `outputs`. `members` is in order of
+  /// coordinate.
   [[nodiscard]] std::vector<Call> meet(std::span<const At> members, std::span<const std::size_t> outputs,
                                        Scratch& scratch) const;
 
@@ -72,10 +72,10 @@ class Calls {
   [[nodiscard]] std::vector<Call> gathered(std::span<const At> members, std::span<const std::size_t> outputs) const;
   [[nodiscard]] std::vector<Call> summed(std::span<const At> members, std::span<const std::size_t> outputs,
                                          Scratch& scratch) const;
-  [[nodiscard]] Stack input(const At& at, std::size_t which) const;
+  [[nodiscard]] Stack input(const At& at, std::size_t index) const;
   [[nodiscard]] Stack output(const At& at) const;
   /// Returns the operand as one panel: in its place, or packed into scratch by a move that is added to `calls`.
-  [[nodiscard]] Panel together(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const;
+  [[nodiscard]] Panel as_one_panel(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const;
   [[nodiscard]] DeviceLink collective_link(const CollectiveShape& shape, std::size_t members) const;
 
   const Program& program_;

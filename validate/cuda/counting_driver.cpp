@@ -50,7 +50,7 @@ EventId CountingDriver::make_event(bool /*timed*/) {
   return EventId{static_cast<std::int32_t>(events_.size() - 1)};
 }
 
-Partition CountingDriver::set_apart(int multiprocessors) { return {partitions_++, multiprocessors}; }
+Partition CountingDriver::make_partition(int multiprocessors) { return {partitions_++, multiprocessors}; }
 
 StreamId CountingDriver::make_stream_on(const Partition& /*partition*/, bool urgent) { return make_stream(urgent); }
 

@@ -27,8 +27,8 @@ class CountingDriver final : public Driver {
   void download(std::span<std::byte> bytes, Address from) override;
   StreamId make_stream(bool urgent) override;
   EventId make_event(bool timed) override;
-  Partition set_apart(int multiprocessors) override;
-  void give_back(const Partition& /*partition*/) override {}
+  Partition make_partition(int multiprocessors) override;
+  void end_partition(const Partition& /*partition*/) override {}
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
   void record(EventId event, StreamId stream) override;
   void wait(StreamId /*stream*/, EventId /*event*/) override {}
@@ -61,7 +61,7 @@ class CountingDriver final : public Driver {
   Address next_ = 1 << 20;
   std::int32_t streams_ = 0;
   std::int32_t partitions_ = 0;
-  std::vector<Duration> events_;  // time of each one's last record
+  std::vector<Duration> events_;  // by event: time of its last record
   Duration capture_began_{};
   std::vector<Duration> graphs_;
   std::uint64_t label_ = 0;

@@ -50,7 +50,7 @@ class CudaModule {
   /// Returns a copier for all GPUs that devices() counts, which waits up to `patience` for copies to end. Plugins of
   /// tests may lack it.
   [[nodiscard]] virtual std::unique_ptr<Copier> make_copier(Duration /*patience*/) const {
-    throw std::runtime_error("this plugin times no copies between GPUs");
+    throw std::runtime_error("this plugin cannot time copies between GPUs");
   }
 };
 

@@ -16,9 +16,9 @@ namespace {
 
 constexpr Duration longest_fill = std::chrono::minutes(1);
 
-/// Returns the object of this number. Makes all objects up to this number that do not exist yet.
+/// Returns the object with this number, and makes the objects up to it that do not exist yet.
 template <class Id, class Make>
-Id lent(std::vector<Id>& made, std::size_t number, Make&& make) {
+Id get_or_make(std::vector<Id>& made, std::size_t number, Make&& make) {
   while (made.size() <= number) {
     made.push_back(make());
   }
@@ -32,29 +32,30 @@ Bytes bytes_of_all(const Program& program, const Sizes& sizes, std::size_t ranks
 }  // namespace
 
 StreamId Device::stream(std::size_t number, bool urgent) {
-  return lent(urgent ? urgent_ : streams_, number, [&] { return driver_.make_stream(urgent); });
+  return get_or_make(urgent ? urgent_ : streams_, number, [&] { return driver_.make_stream(urgent); });
 }
 
-Device::Apart& Device::apart(int multiprocessors) {
-  const auto known = apart_.find(multiprocessors);
-  return known != apart_.end()
+Device::StreamsOnPartition& Device::streams_on_partition(int multiprocessors) {
+  const auto known = partitions_.find(multiprocessors);
+  return known != partitions_.end()
              ? known->second
-             : apart_.emplace(multiprocessors, Apart{driver_.set_apart(multiprocessors)}).first->second;
+             : partitions_.emplace(multiprocessors, StreamsOnPartition{driver_.make_partition(multiprocessors)})
+                   .first->second;
 }
 
-const Partition& Device::partition(int multiprocessors) { return apart(multiprocessors).partition; }
+const Partition& Device::partition(int multiprocessors) { return streams_on_partition(multiprocessors).partition; }
 
-StreamId Device::stream_apart(std::size_t number, int multiprocessors) {
-  Apart& partition_streams = apart(multiprocessors);
-  return lent(partition_streams.streams, number,
-              [&] { return driver_.make_stream_on(partition_streams.partition, false); });
+StreamId Device::stream_on_partition(std::size_t number, int multiprocessors) {
+  StreamsOnPartition& partition_streams = streams_on_partition(multiprocessors);
+  return get_or_make(partition_streams.streams, number,
+                     [&] { return driver_.make_stream_on(partition_streams.partition, false); });
 }
 
 EventId Device::event(std::size_t number) {
-  return lent(events_, number, [&] { return driver_.make_event(false); });
+  return get_or_make(events_, number, [&] { return driver_.make_event(false); });
 }
 EventId Device::timed_event(std::size_t number) {
-  return lent(timed_, number, [&] { return driver_.make_event(true); });
+  return get_or_make(timed_, number, [&] { return driver_.make_event(true); });
 }
 
 struct Device::Room {
@@ -64,11 +65,11 @@ struct Device::Room {
 
 void Device::overwrite_level2(StreamId stream) {
   if (level2_ == nullptr) {
-    const Bytes twice{2 * driver_.facts().level2.count};
-    if (twice.count == 0) {
+    const Bytes flush_bytes{2 * driver_.facts().level2.count};
+    if (flush_bytes.count == 0) {
       return;
     }
-    level2_ = std::shared_ptr<Room>(new Room{twice, {driver_, twice}});
+    level2_ = std::shared_ptr<Room>(new Room{flush_bytes, {driver_, flush_bytes}});
   }
   driver_.fill(stream, level2_->memory.at(), level2_->bytes, 0);
 }

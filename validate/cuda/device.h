@@ -20,14 +20,15 @@ namespace commfuse::validate {
 /// Lends streams and events by number. They are made on first use and kept.
 class Device {
  public:
-  /// The driver outlives it.
+  /// `driver` outlives the device.
   explicit Device(Driver& driver) : driver_(driver) {}
 
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
-  /// Returns a stream on at least `multiprocessors` that are set apart; no other streams of these executors use them.
-  StreamId stream_apart(std::size_t number, int multiprocessors);
-  /// Returns a partition, which is set apart on first use and kept. Throws std::runtime_error if too few are left.
+  /// Returns a stream on at least `multiprocessors` reserved ones; no other streams of these executors use them.
+  StreamId stream_on_partition(std::size_t number, int multiprocessors);
+  /// Returns a partition, which is reserved on first use and kept. Throws std::runtime_error if too few multiprocessors
+  /// are left.
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
@@ -36,15 +37,15 @@ class Device {
   void overwrite_level2(StreamId stream);
 
  private:
-  struct Apart {
+  struct StreamsOnPartition {
     Partition partition;
     std::vector<StreamId> streams{};
   };
-  Apart& apart(int multiprocessors);
+  StreamsOnPartition& streams_on_partition(int multiprocessors);
 
   Driver& driver_;
   std::vector<StreamId> streams_, urgent_;
-  std::map<int, Apart> apart_;  // by requested number of multiprocessors
+  std::map<int, StreamsOnPartition> partitions_;  // by requested number of multiprocessors
   std::vector<EventId> events_, timed_;
   struct Room;
   std::shared_ptr<Room> level2_;  // memory whose writes evict the cache
@@ -117,7 +118,7 @@ class DeviceMemory {
   const Sizes& sizes_;
   Driver& driver_;
   std::vector<Rank> ranks_;
-  std::optional<Allocation> allocation_;  // none: the caller owns it
+  std::optional<Allocation> allocation_;  // empty if the caller owns the memory
   Address base_;
   Layout layout_;
 };

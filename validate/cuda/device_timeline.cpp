@@ -9,7 +9,7 @@ namespace commfuse::validate {
 
 namespace {
 
-struct Seen {
+struct KernelSpan {
   std::int64_t begin = 0;  // nanoseconds of the device's clock
   std::int64_t end = 0;
 };
@@ -28,21 +28,21 @@ std::int64_t release_of(std::span<const DeviceSpan> spans) {
 }  // namespace
 
 Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std::vector<OpHere>> ops, int iterations) {
-  std::vector<std::vector<Seen>> by_step(ops.size());
+  std::vector<std::vector<KernelSpan>> by_step(ops.size());
   for (const DeviceSpan& span : spans) {
     if (span.label >= first_step_label && span.label - first_step_label < by_step.size()) {
       by_step[span.label - first_step_label].push_back({span.begin, span.end});
     }
   }
-  std::map<OpHere, Seen> seen;  // sorted by rank, then op
+  std::map<OpHere, KernelSpan> op_spans;  // sorted by rank, then op
   for (std::size_t step = 0; step < by_step.size(); ++step) {
-    std::vector<Seen>& kernels = by_step[step];
-    std::ranges::sort(kernels, {}, &Seen::begin);
-    for (const Seen& kernel : std::span(kernels).last(kernels.size() / static_cast<std::size_t>(iterations))) {
+    std::vector<KernelSpan>& kernels = by_step[step];
+    std::ranges::sort(kernels, {}, &KernelSpan::begin);
+    for (const KernelSpan& kernel : std::span(kernels).last(kernels.size() / static_cast<std::size_t>(iterations))) {
       for (const OpHere& op : ops[step]) {
-        const auto [mine, first] = seen.emplace(op, kernel);
+        const auto [entry, first] = op_spans.emplace(op, kernel);
         if (!first) {
-          mine->second = {std::min(mine->second.begin, kernel.begin), std::max(mine->second.end, kernel.end)};
+          entry->second = {std::min(entry->second.begin, kernel.begin), std::max(entry->second.end, kernel.end)};
         }
       }
     }
@@ -52,7 +52,7 @@ Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std:
     return Instant(std::chrono::nanoseconds(std::max<std::int64_t>(when - release, 0)));
   };
   Timeline timeline;
-  for (const auto& [op, kernel] : seen) {
+  for (const auto& [op, kernel] : op_spans) {
     timeline.push_back({op.first, op.second, since_release(kernel.begin), since_release(kernel.end)});
   }
   return timeline;

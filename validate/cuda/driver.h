@@ -27,7 +27,7 @@ enum class StreamId : std::int32_t {};
 enum class EventId : std::int32_t {};
 /// A captured graph, ready to launch.
 enum class GraphId : std::int32_t {};
-/// Multiprocessors that are set apart from the others.
+/// Multiprocessors that are reserved for streams of their own.
 struct Partition {
   std::int32_t id = 0;
   int multiprocessors = 0;
@@ -111,7 +111,7 @@ struct AttentionCall {
 /// Mechanism that moves data between virtual ranks.
 enum class LinkKind : std::uint8_t {
   copy,    ///< A kernel of `ctas` CTAs, as fast as possible.
-  paced,   ///< A kernel that ends no earlier than latency + bytes / bandwidth after it began: a known link.
+  paced,   ///< A kernel that ends no earlier than latency + bytes / bandwidth after it began: models a known link.
   plain,   ///< The runtime's own copy inside the device, by any mechanism. Requires equal dtypes.
   bounce,  ///< Copy engines move data down into pinned host memory and up again: a real link, the one to the host.
 };
@@ -192,12 +192,12 @@ class Driver {
   /// With `urgent`, kernels of the stream go first if the device can choose.
   virtual StreamId make_stream(bool urgent) = 0;
   virtual EventId make_event(bool timed) = 0;
-  /// Sets at least this many multiprocessors apart (green contexts, CUDA 12.5). Kernels of streams on the partition run
+  /// Reserves at least this many multiprocessors (green contexts, CUDA 12.5). Kernels of streams on the partition run
   /// only there, and share it only with streams that were made without a partition. Drivers of tests may lack it.
-  virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
-  /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can then be set apart again.
+  virtual Partition make_partition(int /*multiprocessors*/) { refuse("partitions"); }
+  /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can then be reserved again.
   /// Requires that its streams have no work left.
-  virtual void give_back(const Partition& /*partition*/) { refuse("partitions"); }
+  virtual void end_partition(const Partition& /*partition*/) { refuse("partitions"); }
   virtual StreamId make_stream_on(const Partition& /*partition*/, bool /*urgent*/) { refuse("partitions"); }
 
   // Work in the order of a stream.
@@ -234,8 +234,8 @@ class Driver {
   /// Requires that both events are timed and have ended.
   [[nodiscard]] virtual Duration elapsed(EventId from, EventId to) = 0;
 
-  /// Captures work issued from now on into a graph, whose first stream is `origin`: other streams join it by waiting
-  /// for its events, and it waits for their events in the end.
+  /// Captures work issued from now on into a graph. Its first stream is `origin`; other streams join by waiting for
+  /// events of `origin`, which waits for their events in the end.
   virtual void begin_capture(StreamId origin) = 0;
   virtual GraphId end_capture() = 0;
   virtual void launch(StreamId stream, GraphId graph) = 0;
@@ -264,8 +264,8 @@ struct NetworkOptions {
   int least_p2p_channels = 0;
   bool nvls = true;
   int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero
-  bool registered =
-      false;             ///< Memory that the driver allocates from then on is registered with NCCL, on all ranks alike.
+  /// Memory that the driver allocates from then on is registered with NCCL, on all ranks in the same way.
+  bool registered = false;
   bool windows = false;  ///< Registered memory becomes a symmetric window (NCCL 2.27).
   bool puts = false;     ///< Messages are put into windows (NCCL 2.29); implies registered windows.
   /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
@@ -303,13 +303,13 @@ class Network {
                           const Panel& out) = 0;
 
   /// Returns true if memory that the driver allocates becomes a window. All ranks must then allocate and release blocks
-  /// of the same sizes in the same order, and an offset in a block of one rank means the same offset on all others.
+  /// of the same sizes in the same order, and an offset in a block of one rank is valid in that block on all ranks.
   [[nodiscard]] virtual bool has_windows() const { return false; }
-  /// Returns true if messages can be put by the next three members. All signals from one rank to another on one
+  /// Returns true if put(), signal() and await_signals() are available. All signals from one rank to another on one
   /// communicator are counted together, whatever they mean.
   [[nodiscard]] virtual bool has_puts() const { return false; }
-  /// Writes the data into the peer's memory and then raises its signal. `to` is the place in this rank's block that
-  /// corresponds to the target in the peer's block. The peer does nothing. Drivers of tests may lack it.
+  /// Writes the data into the peer's memory and then raises the peer's signal. `to` is the address in this rank's block
+  /// that corresponds to the target in the peer's block. The peer does nothing. Drivers of tests may lack it.
   virtual void put(std::size_t /*communicator*/, StreamId /*stream*/, const Message& /*data*/, Address /*to*/) {
     refuse_puts();
   }

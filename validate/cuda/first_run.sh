@@ -30,7 +30,7 @@ Environment:
   FIRST_RUN_STAGES    stages to run, separated by spaces (default all)
   FIRST_RUN_QUICK     1: a few sizes of everything
   FIRST_RUN_LIMIT     seconds per call (default 570); a stage that does not fit is left for the next call
-  FIRST_RUN_PATIENCE  a stage is stopped after its budget times this (default 2)
+  FIRST_RUN_PATIENCE  a stage is stopped after this many times its budget (default 2)
   FIRST_RUN_PROGRAMS  folder of the programs (default: the kit's, else those that are built here)
   FIRST_RUN_BUILD     build folder that pack copies from (default: build/first_run, which it builds)
   FIRST_RUN_WORK      folder that keeps the state between calls when $OUT is emptied (default /tmp/commfuse_first_run)
@@ -64,7 +64,7 @@ dry_run=${FIRST_RUN_DRY:-}
 quick=()
 [[ -z ${FIRST_RUN_QUICK:-} ]] || quick=(--quick)
 
-# At most eight files; HARDWARE stands for the name of the hardware file.
+# At most eight files; HARDWARE is replaced by the name of the hardware file.
 bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl bench.json HARDWARE-measured.yaml
   records.tgz)
 
@@ -85,7 +85,7 @@ stages=(
   "fused 30 counted attention by cuDNN where it is found, within 2^-7 of ours"
   "links 30 counted copies by size and CTAs, at a given pace, and through host memory"
   "interference 30 counted a GEMM and copies, alone and at the same time"
-  "partitions 10 counted a GEMM on multiprocessors set apart by green contexts"
+  "partitions 10 counted a GEMM on multiprocessors reserved by green contexts"
   "middle 150 divisible one rank with the whole GPU, against its prediction"
   "checks 120 fixed correctness levels T0, T1, T-int, T2, T3 of generated schedules on 2, 4 and 8 virtual ranks"
   "pinned 30 counted bits of whole GEMMs by the kernels of their shards"
@@ -160,7 +160,7 @@ run_predictions() {
 # process.
 run_tests() {
   local code=0 name
-  [[ -x $programs/commfuse-test-validate ]] || unavailable "no commfuse-test-validate beside the programs; pack it"
+  [[ -x $programs/commfuse-test-validate ]] || unavailable "no commfuse-test-validate next to the programs; pack it"
   SOFTWARE_GPU=off ours commfuse-test-validate --gtest_filter='Cuda*' | tee "$out/tests.txt" || code=$?
   ! grep -q '^\[  PASSED  \] 0 tests' "$out/tests.txt" || [[ $code != 0 ]] || unavailable "every test was skipped"
   while read -r name; do
@@ -238,7 +238,7 @@ compare_pace() {
 middle_pace() {
   local scope=$1 seq=$2 ratio=$3 bandwidth=$4 folder=$out/records/$1-$2-$3 ctas
   if ! ctas=$(link_ctas_of "$bandwidth"); then
-    printf -- '-- %s, %s tokens, transfer %s of a GEMM: left out, as %s GB/s need more than %s CTAs\n' \
+    printf -- '-- %s, %s tokens, transfer %s of a GEMM: skipped, because %s GB/s needs more than %s CTAs\n' \
       "$scope" "$seq" "$ratio" "$bandwidth" "$max_link_ctas"
     return
   fi
@@ -315,7 +315,7 @@ run_stage() {
   esac
   case $code in
     0) ;;
-    124 | 137) reason=": stopped$(! is_divisible "$name" || printf '; the next call goes on with it')" ;;
+    124 | 137) reason=": stopped$(! is_divisible "$name" || printf '; the next call continues it')" ;;
     *) reason=": $(tail -n 1 "$out/log.txt" | sed 's/^first_run: //' | cut -c 1-200)" ;;
   esac
   printf '%s: exit %s after %s s, budget %s s%s\n' "$name" "$code" "$((SECONDS - begun))" "$budget" "$reason" |
@@ -348,7 +348,7 @@ run_stages() {
     read -r name _ <<<"$entry"
     [[ ${FIRST_RUN_STAGES:-all} == all || " $FIRST_RUN_STAGES " == *" $name "* ]] || continue
     if grep -qx "done $name" "$out/log.txt"; then
-      say "$name: done before"
+      say "$name: already done"
     elif grep -q "^$name: exit " "$out/log.txt"; then
       again+=("$name")
     else
@@ -383,10 +383,10 @@ find_earlier() {
       [[ $folder == "$out" ]] || take_over "$folder"
       return
     elif [[ $folder == out/first_run && $bundle != out/first_run ]]; then
-      say "$folder holds results of $gpu_there, and this is $gpu: starting anew"
+      say "$folder holds results of $gpu_there, but this is $gpu: starting from the beginning"
       return
     fi
-    say "$folder holds results of $gpu_there, and this is $gpu; give another folder"
+    say "$folder holds results of $gpu_there, but this is $gpu; give another folder"
     exit 2
   done
 }
@@ -443,7 +443,7 @@ plan() {
     printf '%-13s %6s s %12s %9s %9s  %s\n' "$name" "$budget" "$launches" "$device" "$host" "$description"
   done
   printf '%-13s %6s s\n' total "$total"
-  ((total <= limit)) || say "the budgets fill $(((total + limit - 1) / limit)) calls of $limit s"
+  ((total <= limit)) || say "the budgets need $(((total + limit - 1) / limit)) calls of $limit s"
   (require_gpu) && say "the stages can run here"
   true
 }

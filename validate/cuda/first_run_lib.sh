@@ -13,7 +13,7 @@ unavailable() {
 
 # --- programs and libraries
 
-# Prints the folders with NVIDIA's libraries among the packages of one Python, as this Python reports them.
+# Prints the folders with NVIDIA's libraries among the packages of one Python, which this Python reports.
 libraries_of_python() {
   timeout 20 "$1" - 2>/dev/null <<'PYTHON' || true
 import glob, site, sys, sysconfig
@@ -227,7 +227,7 @@ fit() {
   gzip -9 -f "$file"
   (($(stat -c %s "$file.gz") > most)) || return 0
   if [[ $(basename "$file") != log.txt ]]; then
-    say "left out of the bundle: $(basename "$file"), $(stat -c %s "$file.gz") bytes when compressed; it stays in $out"
+    say "omitted from the bundle: $(basename "$file"), $(stat -c %s "$file.gz") bytes when compressed; it is in $out"
     rm "$file.gz"
     return 1
   fi
@@ -235,7 +235,7 @@ fit() {
   half=$((most / 2 - 100))
   {
     head -c "$half" "$file"
-    printf '\n[the middle is left out]\n'
+    printf '\n[the middle is omitted]\n'
     tail -c "$half" "$file"
   } >"$file.cut"
   mv "$file.cut" "$file"
@@ -274,7 +274,7 @@ take_over() {
     [[ $file != *.gz ]] || gunzip -f "$out/$(basename "$file")"
   done
   [[ ! -f $out/records.tgz ]] || tar -xzf "$out/records.tgz" -C "$out"
-  say "going on from $1"
+  say "continuing from $1"
 }
 
 # gpu_in FOLDER: prints the GPU whose results a folder has; nothing if it has none.

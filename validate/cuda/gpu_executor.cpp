@@ -20,7 +20,7 @@ GpuExecutor::GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::
   }
 }
 
-/// Makes all streams start where the first stream is.
+/// Makes all other streams wait for the work that the first stream has so far.
 void GpuExecutor::fork(std::span<const StreamId> streams) {
   driver().label(frame_label);
   if (streams.size() > 1) {
@@ -65,13 +65,13 @@ void GpuExecutor::framed(std::span<const StreamId> streams, int iterations) {
 }
 
 void GpuExecutor::warm_up() {
-  const std::vector<StreamId> used = streams();
-  if (issue_.mode == LaunchMode::stream || used.empty()) {
+  const std::vector<StreamId> used_streams = streams();
+  if (issue_.mode == LaunchMode::stream || used_streams.empty()) {
     return;
   }
   const std::vector<std::byte> values = issue_.random_data ? std::vector<std::byte>{} : memory_.snapshot();
-  align(used.front());
-  framed(used, 1);
+  align(used_streams.front());
+  framed(used_streams, 1);
   finish();
   if (!issue_.random_data) {
     memory_.restore(values);
@@ -123,14 +123,14 @@ void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions&
 
 Execution GpuExecutor::run(const RunOptions& options) {
   get_ready(options);
-  const std::vector<StreamId> used = streams();
-  if (used.empty()) {
+  const std::vector<StreamId> used_streams = streams();
+  if (used_streams.empty()) {
     return {};
   }
   if (options.traced) {
     driver().begin_trace();
   }
-  issue_all(used, options);
+  issue_all(used_streams, options);
   finish();
   if (issue_.mode == LaunchMode::gated && !driver().gate_held()) {
     throw std::runtime_error(

@@ -31,7 +31,7 @@ struct IssueOptions {
 /// Options of executors with one GPU for each rank.
 struct RankOptions {
   LaunchMode mode = LaunchMode::stream;
-  int multiprocessors = 0;  ///< Limit for GEMMs, so that communication finds some free; 0: all.
+  int multiprocessors = 0;  ///< Limit for GEMMs, which leaves the rest to communication; 0: all.
   AttentionKernel attention = AttentionKernel::any;
   bool random_data = false;  ///< See IssueOptions.
   bool cold_level2 = false;  ///< See IssueOptions.
@@ -57,8 +57,8 @@ class GpuExecutor : public Executor {
   }
 
  protected:
-  /// The device outlives it. Throws std::runtime_error for dtypes that it does not store (fp8), and when memory runs
-  /// out.
+  /// `device` outlives the executor. Throws std::runtime_error for dtypes that the executor does not store (fp8), and
+  /// when memory runs out.
   GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::vector<Rank> ranks, IssueOptions issue);
 
   /// Plans the work of run(), unless it is already planned for these options.
@@ -73,7 +73,7 @@ class GpuExecutor : public Executor {
   [[nodiscard]] virtual std::size_t deepest_queue() const = 0;
   /// Called before all ranks are released.
   virtual void meet() {}
-  /// Issues work that releases the streams of all ranks at the same moment, on the device; does nothing if one device
+  /// Issues work to the device that releases the streams of all ranks at the same moment; does nothing if one device
   /// has all ranks. Time zero of every rank follows this work.
   virtual void align(StreamId /*origin*/) {}
   /// Waits for the device. Throws Stuck.

@@ -83,22 +83,22 @@ class Planner {
     const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].place[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// In mirrored plans, this rank stands in for its peer, if it has the peer's op and that op does not come before this
+  /// In mirrored plans, this rank takes its peer's place, if it has the peer's op and that op does not come before this
   /// command.
   [[nodiscard]] Spot target_of(Spot at) const {
-    const Command& mine = command(at);
-    if (mine.target < 0 || !options_.mirrored) {
-      return mine.target < 0 ? Spot{} : spot(mine.target, mine.target_op);
+    const Command& current = command(at);
+    if (current.target < 0 || !options_.mirrored) {
+      return current.target < 0 ? Spot{} : spot(current.target, current.target_op);
     }
-    const Spot to = spot(0, mine.target_op);
-    return to.rank == 0 && command(to).source_op == mine.op && at.command <= to.command ? to : Spot{};
+    const Spot to = spot(0, current.target_op);
+    return to.rank == 0 && command(to).source_op == current.op && at.command <= to.command ? to : Spot{};
   }
   [[nodiscard]] Spot source_of(Spot at) const {
-    const Command& mine = command(at);
-    if (mine.source < 0 || !options_.mirrored) {
-      return mine.source < 0 ? Spot{} : spot(mine.source, mine.source_op);
+    const Command& current = command(at);
+    if (current.source < 0 || !options_.mirrored) {
+      return current.source < 0 ? Spot{} : spot(current.source, current.source_op);
     }
-    const Spot from = spot(0, mine.source_op);
+    const Spot from = spot(0, current.source_op);
     return from.rank == 0 && target_of(from) == at ? from : Spot{};
   }
   [[nodiscard]] Protocol protocol_of(Spot at) const {
@@ -122,23 +122,23 @@ class Planner {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       Lane& lane = lanes_[options_.order == 0 ? i : random_.next() % lanes_.size()];
       if (lane.next < lane.commands.size()) {
-        moved = go_on(lane, lane.commands[lane.next]) || moved;
+        moved = advance(lane, lane.commands[lane.next]) || moved;
       }
     }
-    return moved || (options_.order != 0 && any_can_go_on());
+    return moved || (options_.order != 0 && advance_any());
   }
 
   /// Under a random order, a round may miss lanes that can advance.
-  bool any_can_go_on() {
+  bool advance_any() {
     for (Lane& lane : lanes_) {
-      if (lane.next < lane.commands.size() && go_on(lane, lane.commands[lane.next])) {
+      if (lane.next < lane.commands.size() && advance(lane, lane.commands[lane.next])) {
         return true;
       }
     }
     return false;
   }
 
-  bool go_on(Lane& lane, Spot at) {
+  bool advance(Lane& lane, Spot at) {
     bool moved = false;
     if (!state(at).posted) {
       if (!std::ranges::all_of(command(at).waits, [&](std::int32_t wait) { return state({at.rank, wait}).ended; })) {
@@ -174,8 +174,8 @@ class Planner {
   bool exchange(Spot at) {
     const bool sent = send(at);
     const bool received = receive(at);
-    State& mine = state(at);
-    if ((mine.sent || command(at).target < 0) && (mine.received || command(at).source < 0)) {
+    State& current = state(at);
+    if ((current.sent || command(at).target < 0) && (current.received || command(at).source < 0)) {
       end(at);
       return true;
     }
@@ -251,7 +251,7 @@ class Planner {
     if (!std::ranges::all_of(members, [&](Spot member) { return state(member).posted; })) {
       return false;
     }
-    State& mine = state(at);
+    State& current = state(at);
     const Spot leader = members.front();
     if (!state(leader).sent) {
       for (const Spot member : members) {
@@ -264,16 +264,16 @@ class Planner {
     if (!(at == leader)) {
       await(at, state(leader).delivered_event);
     }
-    mine.received = true;
+    current.received = true;
     end(at);
     return true;
   }
 
   void end(Spot at) {
-    State& mine = state(at);
-    mine.ended = true;
-    if (mine.awaited) {
-      mine.ended_event = record(at);
+    State& current = state(at);
+    current.ended = true;
+    if (current.awaited) {
+      current.ended_event = record(at);
     }
   }
 
@@ -287,7 +287,7 @@ class Planner {
           ends.emplace_back(static_cast<std::int32_t>(lane), record(lanes_[lane].commands.front()));
         }
       }
-      for (const auto& [stream, mine] : ends) {
+      for (const auto& [stream, recorded] : ends) {
         for (const auto& [other, event] : ends) {
           if (other != stream) {
             plan_.steps.push_back({.kind = Kind::wait, .stream = stream, .event = event, .at = {}, .to = {}});
@@ -322,7 +322,7 @@ class Planner {
     for (const Lane& lane : lanes_) {
       if (lane.next < lane.commands.size()) {
         const Spot at = lane.commands[lane.next];
-        sentences.push_back(fmt::format("rank {} stands at {}", at.rank, op_in_words(program_, command(at).op)));
+        sentences.push_back(fmt::format("rank {} is stuck at {}", at.rank, op_in_words(program_, command(at).op)));
       }
     }
     if (!sentences.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which one host thread issues the commands of several ranks to the streams of one device. A wait for an
-// event only sees records issued before it, so each command is issued after the commands that it waits for: the plan
-// executes the program with "issued" in place of "ended".
+// event only sees records issued before it, so each command is issued after the commands that it waits for. To make the
+// plan, the program is executed as if every op ended when it is issued.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct IssueStep {
   enum class Kind : std::uint8_t {
     record,    ///< event, on the stream
     wait,      ///< the stream, for the event
-    compute,   ///< a product, function or attention: `at`
+    compute,   ///< a GEMM, function or attention: `at`
     transfer,  ///< from `at` into `to`; either may be none
     meet,      ///< the collective of `at`, for all its members
     disturb,   ///< a random delay
@@ -44,10 +44,10 @@ struct IssuePlan {
 };
 
 struct PlanOptions {
-  /// The lists describe one rank, and its peers do the same as it does at every moment: it receives what it sends.
+  /// The lists describe one rank, whose peers do the same at every moment, so that the rank receives what it sends.
   bool mirrored = false;
-  /// 0: lanes take turns. Any other number: the seed of another order that streams allow, with random delays in
-  /// between.
+  /// 0: lanes take turns. Any other number is the seed of another order that streams allow, with random delays between
+  /// commands.
   std::uint64_t order = 0;
 };
 

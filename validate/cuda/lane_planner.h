@@ -21,7 +21,7 @@ class LanePlanner {
  protected:
   using Kind = typename decltype(Plan::steps)::value_type::Kind;
 
-  /// The commands outlive it.
+  /// `commands` outlive the planner.
   explicit LanePlanner(std::span<const Command> commands)
       : commands_(commands), ended_(commands.size(), -1), awaited_(commands.size(), 0) {
     for (const Command& command : commands) {
@@ -31,7 +31,7 @@ class LanePlanner {
     }
   }
 
-  /// Calls add(i), which appends the steps of command i, for one command after another, and joins the lanes at the end.
+  /// Calls add(i), which appends the steps of command i, for every command in order, and joins the lanes at the end.
   template <class Add>
   Plan planned(const Add& add) {
     std::set<std::int32_t> used;

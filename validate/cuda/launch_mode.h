@@ -8,15 +8,16 @@
 namespace commfuse::validate {
 
 enum class LaunchMode : std::uint8_t {
-  stream,  ///< One after another while the device works, as users run it: the times include issue costs.
-  gated,   ///< All while a gate holds the device back: the times are those of the device alone.
-  graph,   ///< Captured once and launched as a whole.
+  stream,  ///< Commands are issued while the device works, as users run it: the times include issue costs.
+  gated,   ///< All commands are issued while a gate holds the device back: the times are those of the device alone.
+  graph,   ///< Commands are captured once and launched as a whole.
 };
 
-/// A stream accepts some 1,000 commands before its host has to wait; behind a closed gate the host would wait for ever.
+/// A stream accepts about 1,000 commands before its host has to wait; behind a closed gate, the host would wait
+/// forever.
 inline constexpr std::size_t max_behind_gate = 900;
 
-/// Throws std::runtime_error if `commands` of one stream are more than may wait behind the gate.
+/// Throws std::runtime_error if `commands`, the number on one stream, exceeds max_behind_gate.
 void require_room_behind_gate(std::size_t commands);
 
 }  // namespace commfuse::validate

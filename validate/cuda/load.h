@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// `module` is set if it was loaded; `missing` is empty if it also finds a device.
+/// `module` is set if it was loaded; `missing` is empty if the module also finds a device.
 struct CudaPlugin {
   std::unique_ptr<CudaModule> module;
   std::string missing;

@@ -17,7 +17,7 @@ class ManagementLibrary {
  public:
   /// The type is declared as in nvml.h.
   using Device = struct Opaque*;
-  /// Returns the library's function of a name, or null.
+  /// Returns the library's function with this name, or null.
   using FindFunction = std::function<void*(const char* name)>;
   static constexpr int success = 0;
 
@@ -44,7 +44,7 @@ class ManagementLibrary {
   }
   /// Returns the value that a function writes through its last argument.
   template <class Value, class... Arguments>
-  [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
+  [[nodiscard]] std::optional<Value> query(const char* name, Arguments... arguments) const {
     Value value{};
     return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
   }

@@ -37,7 +37,7 @@ Call local(const Stack& from, const Stack& to, DType wire) {
 /// Bytes between the number that a barrier reads and the one it writes.
 constexpr std::int64_t barrier_spacing = 256;
 
-bool lies_ready(const Stack& stack, DType wire) {
+bool needs_no_staging(const Stack& stack, DType wire) {
   return stack.size() == 1 && stack.front().contiguous() && stack.front().dtype == wire;
 }
 
@@ -48,12 +48,12 @@ std::size_t Communicators::of(const Program& program, const NcclMembers& members
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     colors.push_back(color_of(program, members, rank));
   }
-  return made_for(members.lane, colors);
+  return get_or_make(members.lane, colors);
 }
 
-std::size_t Communicators::everybody() {
+std::size_t Communicators::for_barriers() {
   constexpr std::int32_t no_lane = -1;
-  return made_for(no_lane, std::vector<int>(static_cast<std::size_t>(network_.ranks()), 0));
+  return get_or_make(no_lane, std::vector<int>(static_cast<std::size_t>(network_.ranks()), 0));
 }
 
 bool Communicators::greet(std::size_t communicator, StreamId stream) {
@@ -66,15 +66,15 @@ bool Communicators::greet(std::size_t communicator, StreamId stream) {
   return true;
 }
 
-std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& colors) {
+std::size_t Communicators::get_or_make(std::int32_t lane, const std::vector<int>& colors) {
   const std::pair key{lane, colors};
   const auto known = made_.find(key);
   if (known != made_.end()) {
     return known->second;
   }
-  const std::size_t made = network_.split(colors[static_cast<std::size_t>(network_.rank())]);
-  made_.emplace(key, made);
-  return made;
+  const std::size_t communicator = network_.split(colors[static_cast<std::size_t>(network_.rank())]);
+  made_.emplace(key, communicator);
+  return communicator;
 }
 
 NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators,
@@ -85,7 +85,7 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
                    .cold_level2 = options.cold_level2,
                    .patience = options.patience}),
       communicators_(communicators),
-      everybody_(communicators.everybody()),
+      barrier_communicator_(communicators.for_barriers()),
       barrier_(device.driver(), {2 * barrier_spacing}),
       options_(std::move(options)),
       rank_(communicators.network().rank()),
@@ -103,10 +103,10 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
   if (!communicators_.network().has_puts()) {
     return;
   }
-  check(options_.mode != LaunchMode::graph, "the host counts signals, which it cannot for a graph");
+  check(options_.mode != LaunchMode::graph, "the host counts signals, which is impossible in a graph");
   signals_ = put_signals(this->lowered(), rank_, [this](Rank /*rank*/, const Command& command) {
     const DType wire = std::get<ExchangeShape>(program().shapes[command.shape]).wire;
-    return lies_ready(joined(memory().layout().stack(0, command.outputs[0])), wire);
+    return needs_no_staging(joined(memory().layout().stack(0, command.outputs[0])), wire);
   });
   bool greets = false;
   for (std::size_t i = 0; i < made_.size(); ++i) {
@@ -124,15 +124,15 @@ StreamId NcclExecutor::stream(std::int32_t lane) {
   return device().stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
 }
 
-/// Returns a contiguous place for a message from or to this operand, in the dtype of the wire.
+/// Returns contiguous memory for a message from or to this operand, in the dtype of the wire: its own, or scratch.
 Panel NcclExecutor::staged(const Stack& stack, DType wire, Scratch& scratch) const {
-  return lies_ready(stack, wire) ? stack.front() : scratch.like(rows_of(stack), stack.front().columns, wire);
+  return needs_no_staging(stack, wire) ? stack.front() : scratch.like(rows_of(stack), stack.front().columns, wire);
 }
 
-/// A credit is a message of one number that no one reads.
+/// Returns the messages of an exchange. A credit is a message of one number that is never read.
 NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scratch) const {
   const DType wire = std::get<ExchangeShape>(program().shapes[command.shape]).wire;
-  Work work{.speaks = true};
+  Work work{.communicates = true};
   scratch.reset();
   if (command.target >= 0) {
     Message send{.peer = command.target, .data = {}};
@@ -141,7 +141,7 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
     } else {
       const Stack from = joined(memory().layout().stack(0, command.inputs[0]));
       send.data = staged(from, wire, scratch);
-      if (!lies_ready(from, wire)) {
+      if (!needs_no_staging(from, wire)) {
         work.before.push_back(local(from, {send.data}, wire));
       }
     }
@@ -154,7 +154,7 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
     } else {
       const Stack to = joined(memory().layout().stack(0, command.outputs[0]));
       receive.data = staged(to, wire, scratch);
-      if (!lies_ready(to, wire)) {
+      if (!needs_no_staging(to, wire)) {
         work.after.push_back(local({receive.data}, to, wire));
       }
     }
@@ -172,11 +172,11 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, Functions fu
   scratch.reset();
   const Stack from = joined(memory().layout().stack(0, command.inputs[0]));
   const Stack to = joined(memory().layout().stack(0, command.outputs[0]));
-  Work work{.in = staged(from, shape.wire, scratch), .out = staged(to, shape.wire, scratch), .speaks = true};
-  if (!lies_ready(from, shape.wire)) {
+  Work work{.in = staged(from, shape.wire, scratch), .out = staged(to, shape.wire, scratch), .communicates = true};
+  if (!needs_no_staging(from, shape.wire)) {
     work.before.push_back(local(from, {work.in}, shape.wire));
   }
-  if (!lies_ready(to, shape.wire)) {
+  if (!needs_no_staging(to, shape.wire)) {
     work.after.push_back(local({work.out}, to, shape.wire));
   }
   return work;
@@ -192,9 +192,9 @@ NcclExecutor::Work NcclExecutor::work_of(const NcclStep& step, const Command& co
 }
 
 Address NcclExecutor::landing(const Command& command, Address base) const {
-  const std::vector<Command>& theirs = all_commands_[static_cast<std::size_t>(command.target)];
+  const std::vector<Command>& peer_commands = all_commands_[static_cast<std::size_t>(command.target)];
   Scratch scratch(base);
-  return exchange(*std::ranges::find(theirs, command.target_op, &Command::op), scratch).receives.front().data.at;
+  return exchange(*std::ranges::find(peer_commands, command.target_op, &Command::op), scratch).receives.front().data.at;
 }
 
 void NcclExecutor::grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const {
@@ -229,19 +229,19 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
     if (step.command < 0) {
       continue;
     }
-    const auto which = static_cast<std::size_t>(step.command);
+    const auto command = static_cast<std::size_t>(step.command);
     const auto lane = static_cast<std::size_t>(step.lane);
-    work_.back() = work_of(step, commands_[which], calls, scratch[lane]);
+    work_.back() = work_of(step, commands_[command], calls, scratch[lane]);
     if (step.kind == Kind::exchange && !signals_.empty()) {
-      work_.back().signals = signals_[which];
-      if (!commands_[which].inputs.empty() && commands_[which].target >= 0) {
-        work_.back().put_to = landing(commands_[which], bases[lane]);
+      work_.back().signals = signals_[command];
+      if (!commands_[command].inputs.empty() && commands_[command].target >= 0) {
+        work_.back().put_to = landing(commands_[command], bases[lane]);
       }
     }
   }
   scratch_bytes.clear();
-  for (const Scratch& room : scratch) {
-    scratch_bytes.push_back(room.highest());
+  for (const Scratch& lane_scratch : scratch) {
+    scratch_bytes.push_back(lane_scratch.highest());
   }
   grow_to_all(calls, scratch_bytes);
 }
@@ -261,9 +261,9 @@ void NcclExecutor::get_ready(const RunOptions& options) {
   warm_up();
 }
 
-void NcclExecutor::issue_step(std::size_t which) {
-  const NcclStep& step = plan_.steps[which];
-  const Work& work = work_[which];
+void NcclExecutor::issue_step(std::size_t step_index) {
+  const NcclStep& step = plan_.steps[step_index];
+  const Work& work = work_[step_index];
   const StreamId on = stream(step.lane);
   if (step.kind == Kind::record) {
     driver().record(device().event(static_cast<std::size_t>(step.event)), on);
@@ -273,11 +273,11 @@ void NcclExecutor::issue_step(std::size_t which) {
     driver().wait(on, device().event(static_cast<std::size_t>(step.event)));
     return;
   }
-  driver().label(first_step_label + which);
+  driver().label(first_step_label + step_index);
   for (const Call& call : work.before) {
     issue(driver(), on, call);
   }
-  if (work.speaks) {
+  if (work.communicates) {
     const std::size_t communicator = made_[step.communicator];
     Network& network = communicators_.network();
     if (step.kind == Kind::exchange && !signals_.empty()) {
@@ -341,7 +341,7 @@ void NcclExecutor::meet() {
 
 void NcclExecutor::align(StreamId origin) {
   const auto number = [&](Address at) { return Panel{at, 1, 1, 1, DType::fp32}; };
-  communicators_.network().collective(everybody_, origin, CollectiveKind::all_reduce, number(barrier_.at()),
+  communicators_.network().collective(barrier_communicator_, origin, CollectiveKind::all_reduce, number(barrier_.at()),
                                       number(barrier_.at() + barrier_spacing));
 }
 

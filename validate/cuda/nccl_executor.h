@@ -19,20 +19,20 @@ namespace commfuse::validate {
 /// Communicators of a network, kept for all programs, because a split takes time and needs all ranks.
 class Communicators {
  public:
-  /// The network outlives it.
+  /// `network` outlives the communicators.
   explicit Communicators(Network& network) : network_(network) {}
   [[nodiscard]] Network& network() { return network_; }
   /// Returns the communicator of these members. All ranks request the same communicators in the same order.
   std::size_t of(const Program& program, const NcclMembers& members);
   /// Returns a communicator of all ranks that no lane uses, for barriers.
-  std::size_t everybody();
-  /// Lets all ranks of a communicator raise a signal and wait for one, unless they have done so before, because with
-  /// some versions of NCCL the first signal of a communicator needs all of its ranks. Returns false if they have done
-  /// so before.
+  std::size_t for_barriers();
+  /// Makes every rank of a communicator raise a signal and wait for one, because with some versions of NCCL the first
+  /// signal of a communicator needs all of its ranks. Does nothing and returns false if the communicator was greeted
+  /// before.
   bool greet(std::size_t communicator, StreamId stream);
 
  private:
-  std::size_t made_for(std::int32_t lane, const std::vector<int>& colors);
+  std::size_t get_or_make(std::int32_t lane, const std::vector<int>& colors);
   Network& network_;
   std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> made_;  // by lane and the colours of all ranks
   std::set<std::size_t> greeted_;
@@ -40,14 +40,14 @@ class Communicators {
 
 class NcclExecutor final : public GpuExecutor {
  public:
-  /// The device and the communicators outlive it. All ranks make the same executors and call the same members in the
-  /// same order. Throws std::runtime_error for fp8, which it does not store, and, with the sentences of
+  /// `device` and `communicators` outlive the executor. All ranks make the same executors and call the same members in
+  /// the same order. Throws std::runtime_error for fp8, which cannot be stored, and, with a sentence of
   /// nccl_findings(), for a program that would get stuck in NCCL's two-sided messages.
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
-  /// Throws Stuck if the device does not finish, after aborting everything begun, and std::runtime_error if NCCL
-  /// reports an error. Makespan and timeline are those of this rank, or those that options.together combines.
+  /// Throws Stuck if the device does not finish, after aborting everything that has begun, and std::runtime_error if
+  /// NCCL reports an error. Makespan and timeline are those of this rank, or those that options.together combines.
   Execution run(const RunOptions& options) override;
 
  private:
@@ -56,7 +56,7 @@ class NcclExecutor final : public GpuExecutor {
     std::vector<Call> before;
     std::vector<Message> sends, receives;
     Panel in, out;  // operands of a collective
-    bool speaks = false;
+    bool communicates = false;
     PutSignals signals;
     Address put_to = 0;  // address on this rank that corresponds to the target of the put
     std::vector<Call> after;
@@ -72,7 +72,7 @@ class NcclExecutor final : public GpuExecutor {
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;
   [[nodiscard]] Panel staged(const Stack& stack, DType wire, Scratch& scratch) const;
   [[nodiscard]] StreamId stream(std::int32_t lane);
-  void issue_step(std::size_t which);
+  void issue_step(std::size_t step_index);
   void issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work);
 
   void get_ready(const RunOptions& options) override;
@@ -89,8 +89,8 @@ class NcclExecutor final : public GpuExecutor {
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
   Communicators& communicators_;
-  std::size_t everybody_ = 0;  // the communicator of all ranks that align() uses
-  Allocation barrier_;         // the number that it reduces, in and out
+  std::size_t barrier_communicator_ = 0;  // communicator of all ranks, for align()
+  Allocation barrier_;                    // input and output of the all-reduce in align()
   RankOptions options_;
   Rank rank_;
   std::vector<Command> commands_;

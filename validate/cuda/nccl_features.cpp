@@ -32,7 +32,7 @@ bool has(const NcclVersions& versions, NcclFeature feature) {
 
 std::string refused(const NetworkOptions& options, const NcclVersions& versions) {
   if (versions.library < oldest_nccl) {
-    return fmt::format("NCCL {} is older than 2.18, which cannot give every lane a communicator; install a newer one",
+    return fmt::format("NCCL {} cannot give every lane a communicator; install 2.18 or later",
                        nccl_in_words(versions.library));
   }
   if (options.puts && options.graphs) {
@@ -59,23 +59,24 @@ bool registers_windows(const NetworkOptions& options, const NcclVersions& versio
 
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions) {
   std::vector<std::string> notes;
-  const auto note = [&](bool asked, NcclFeature feature, std::string_view without) {
-    if (asked && !has(versions, feature)) {
-      notes.push_back(fmt::format("NCCL {} {}; {} can", nccl_in_words(std::min(versions.header, versions.library)),
-                                  without, nccl_in_words(first_with(feature))));
+  const auto note = [&](bool is_requested, NcclFeature feature, std::string_view without) {
+    if (is_requested && !has(versions, feature)) {
+      notes.push_back(fmt::format("NCCL {} {}; use {} or later",
+                                  nccl_in_words(std::min(versions.header, versions.library)), without,
+                                  nccl_in_words(first_with(feature))));
     }
   };
   note(options.registered, NcclFeature::registration, "cannot register buffers, so they are copied");
   if (has(versions, NcclFeature::registration)) {
     note(options.windows, NcclFeature::windows, "has no symmetric windows, so buffers are registered without windows");
   }
-  note(options.cta_policy != 0, NcclFeature::cta_policy, "has no CTA policy, so the default runs");
+  note(options.cta_policy != 0, NcclFeature::cta_policy, "has no CTA policy, so the default is used");
   if (options.cta_policy == 2 && has(versions, NcclFeature::cta_policy)) {
-    note(true, NcclFeature::zero_cta_policy, "has no collectives without CTAs, so the default runs");
+    note(true, NcclFeature::zero_cta_policy, "has no collectives without CTAs, so the default is used");
   }
   note(true, NcclFeature::implicit_order, "keeps no order among communicators, so lanes may wait");
   note(options.graphs, NcclFeature::graph_usage,
-       "cannot leave out of graphs the nodes that order them among other operations");
+       "adds nodes to graphs that order them among other operations, which costs time");
   if (options.graphs && versions.library >= first_with_ordered_graphs) {
     notes.push_back(
         fmt::format("NCCL {} runs captured operations one after another, so lanes wait for each other in a "

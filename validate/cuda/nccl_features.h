@@ -66,9 +66,9 @@ struct NcclVariable {
 std::vector<NcclVariable> process_variables(const NetworkOptions& options);
 /// Returns NCCL_ALGO for making a communicator that must not use NVLS; empty otherwise.
 std::string algorithms_without_nvls(const NetworkOptions& options);
-/// Returns ncclConfig_t.graphUsageMode for communicators whose operations are captured; nothing where NCCL's default
-/// stays in force: 2, which lets graphs mix with other operations. Mode 1 suffices here, and saves the graph nodes that
-/// order captured and other operations.
+/// Returns ncclConfig_t.graphUsageMode for communicators whose operations are captured; nothing if NCCL's default
+/// applies: 2, which lets graphs mix with other operations. Mode 1 suffices here, and avoids the graph nodes that order
+/// captured and other operations.
 std::optional<int> graph_usage_mode(const NetworkOptions& options, const NcclVersions& versions);
 
 }  // namespace commfuse::validate

@@ -48,24 +48,24 @@ class Planner : private LanePlanner<NcclPlan> {
     NcclStep step{.lane = command.lane, .command = static_cast<std::int32_t>(i)};
     if (command.kind == OpKind::exchange) {
       step.kind = Kind::exchange;
-      step.communicator = which({.lane = command.lane});
+      step.communicator = index_of({.lane = command.lane});
     } else if (command.kind == OpKind::collective) {
       step.kind = Kind::collective;
       const auto& shape = std::get<CollectiveShape>(program_.shapes[command.shape]);
-      step.communicator = which({.lane = command.lane, .axis = program_.mesh.axes.size() == 1 ? -1 : shape.axis});
+      step.communicator = index_of({.lane = command.lane, .axis = program_.mesh.axes.size() == 1 ? -1 : shape.axis});
     }
     plan_.steps.push_back(step);
   }
 
-  [[nodiscard]] std::size_t which(const NcclMembers& members) const {
+  [[nodiscard]] std::size_t index_of(const NcclMembers& members) const {
     return static_cast<std::size_t>(std::ranges::find(plan_.communicators, members) - plan_.communicators.begin());
   }
 
   const Program& program_;
 };
 
-/// The communication of every rank as one queue, in the order of issue. A queue advances when both ends of its head
-/// meet.
+/// One queue per rank with its commands that communicate, in the order of issue. A queue advances when all ranks of its
+/// first command have reached that command.
 class Queues {
  public:
   explicit Queues(const Lowered& lowered) : program_(*lowered.program) {
@@ -83,7 +83,7 @@ class Queues {
     std::vector<std::string> sentences;
     for (std::size_t rank = 0; rank < commands_.size(); ++rank) {
       if (const Command* head = head_of(static_cast<Rank>(rank)); head != nullptr) {
-        sentences.push_back(fmt::format("rank {} would wait for ever at {}", rank, op_in_words(program_, head->op)));
+        sentences.push_back(fmt::format("rank {} would wait forever at {}", rank, op_in_words(program_, head->op)));
       }
     }
     return sentences;
@@ -106,12 +106,12 @@ class Queues {
       ++next_[r];
     }
   }
-  void go_on(Rank rank) {
+  void advance(Rank rank) {
     ++next_[static_cast<std::size_t>(rank)];
     halves_[static_cast<std::size_t>(rank)] = {};
     skip(rank);
   }
-  [[nodiscard]] bool stands_at(Rank rank, OpId op) const { return head_of(rank) != nullptr && head_of(rank)->op == op; }
+  [[nodiscard]] bool is_at(Rank rank, OpId op) const { return head_of(rank) != nullptr && head_of(rank)->op == op; }
 
   bool step() {
     bool moved = false;
@@ -125,15 +125,15 @@ class Queues {
   }
 
   bool exchange(Rank rank, const Command& head) {
-    Halves& mine = halves_[static_cast<std::size_t>(rank)];
+    Halves& current = halves_[static_cast<std::size_t>(rank)];
     bool moved = false;
-    if (head.target >= 0 && !mine.sent && stands_at(head.target, head.target_op)) {
-      mine.sent = true;
+    if (head.target >= 0 && !current.sent && is_at(head.target, head.target_op)) {
+      current.sent = true;
       halves_[static_cast<std::size_t>(head.target)].received = true;
       moved = true;
     }
-    if ((mine.sent || head.target < 0) && (mine.received || head.source < 0)) {
-      go_on(rank);
+    if ((current.sent || head.target < 0) && (current.received || head.source < 0)) {
+      advance(rank);
       moved = true;
     }
     return moved;
@@ -142,11 +142,11 @@ class Queues {
   bool meet(const Command& head) {
     const std::vector<Rank> group = head.group;
     const OpId op = head.op;
-    if (!std::ranges::all_of(group, [&](Rank member) { return stands_at(member, op); })) {
+    if (!std::ranges::all_of(group, [&](Rank member) { return is_at(member, op); })) {
       return false;
     }
     for (const Rank member : group) {
-      go_on(member);
+      advance(member);
     }
     return true;
   }
@@ -171,19 +171,19 @@ class SignalCounter {
     }
   }
 
-  std::vector<PutSignals> of(Rank rank) {
+  std::vector<PutSignals> signals_of(Rank rank) {
     std::vector<PutSignals> signals;
     for (const Command& command : commands_[static_cast<std::size_t>(rank)]) {
-      PutSignals& mine = signals.emplace_back();
+      PutSignals& current = signals.emplace_back();
       if (command.kind != OpKind::exchange) {
         continue;
       }
-      mine.says_ready = command.source >= 0 && waits_for_receiver(rank, command);
+      current.says_ready = command.source >= 0 && waits_for_receiver(rank, command);
       if (command.target >= 0 && waits_for_receiver(command.target, command_of(command.target, command.target_op))) {
-        mine.awaits_ready = wait(command.lane, command.target, rank, {Half::ready, command.op});
+        current.awaits_ready = wait(command.lane, command.target, rank, {Half::ready, command.op});
       }
       if (command.source >= 0) {
-        mine.awaits_arrived = wait(command.lane, command.source, rank, {Half::arrived, command.op});
+        current.awaits_arrived = wait(command.lane, command.source, rank, {Half::arrived, command.op});
       }
     }
     return signals;
@@ -223,9 +223,9 @@ class SignalCounter {
     const int count = static_cast<int>(std::ranges::find(raised, meaning) - raised.begin()) + 1;
     check(count <= static_cast<int>(raised.size()), "the peer raises every signal that a rank waits for");
     int& waited = waited_[way];
-    const int left = std::max(count - waited, 0);
-    waited += left;
-    return left;
+    const int remaining = std::max(count - waited, 0);
+    waited += remaining;
+    return remaining;
   }
 
   const Program& program_;
@@ -238,7 +238,7 @@ class SignalCounter {
 }  // namespace
 
 std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const HasRoom& has_room) {
-  return SignalCounter(lowered, has_room).of(rank);
+  return SignalCounter(lowered, has_room).signals_of(rank);
 }
 
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands) {
@@ -267,7 +267,8 @@ std::vector<std::string> nccl_findings(const Lowered& lowered) {
     const bool adds = collective != nullptr && (collective->kind == CollectiveKind::reduce_scatter ||
                                                 collective->kind == CollectiveKind::all_reduce);
     if (adds && collective->wire == DType::fp8) {
-      sentences.push_back(fmt::format("{} adds up in fp8", op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
+      sentences.push_back(fmt::format("{} sums in fp8, which NCCL cannot do",
+                                      op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
     }
   }
   const std::vector<std::string> waits = Queues(lowered).findings();

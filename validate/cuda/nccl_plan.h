@@ -41,33 +41,32 @@ struct NcclPlan {
 /// `commands` are those of one rank.
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands);
 
-/// Steps of an exchange by puts, in this order: the rank tells its source that there is room, waits until its target
-/// has room, puts, and waits for the put of its source. Signals from one rank to another on one lane are counted
-/// together. A wait is therefore for the intended signal and for all signals that are raised before it and not waited
-/// for yet; 0: nothing is left to wait for.
+/// Steps of an exchange by puts, in this order: the rank signals its source that its memory is ready, waits until its
+/// target is ready, puts, and waits for the put of its source. Signals from one rank to another on one lane are counted
+/// together. So a wait counts the intended signal and all earlier signals for which no wait was issued yet; 0: no wait
+/// is needed.
 struct PutSignals {
-  bool says_ready = false;  ///< True if it signals its source.
+  bool says_ready = false;  ///< True if the rank signals its source.
   int awaits_ready = 0;     ///< Number of signals from the target.
   int awaits_arrived = 0;   ///< Number of signals from the source.
   friend bool operator==(const PutSignals&, const PutSignals&) = default;
 };
 
-/// Returns true if the receive half of this command has its place to itself, so that data may arrive before the rank
-/// reaches the command.
+/// Returns true if nothing else uses the memory into which this command receives, so that data may arrive before the
+/// rank reaches the command.
 using HasRoom = std::function<bool(Rank rank, const Command& command)>;
 
 /// Returns the signals of each command of a rank; commands that exchange nothing have none. Senders wait for their
-/// receivers, as with two-sided messages, except for credits and where the program pushes into a place that `has_room`.
-/// An iteration waits for as many signals of every rank as that rank raises.
+/// receivers, as with two-sided messages, except for credits and for pushes with `has_room`. In one iteration, a rank
+/// waits for as many signals of every other rank as that rank raises.
 std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const HasRoom& has_room);
 
 /// Returns the colour of a rank: ranks of the same colour form a communicator.
 int color_of(const Program& program, const NcclMembers& members, Rank rank);
 
-/// Returns sentences on sums in fp8, which NCCL receives as bytes, and on whatever would keep NCCL waiting for ever;
-/// none: every message meets its other end. Two-sided messages wait for each other even where the program pushes, and
-/// all communication of a device runs in the order of issue, as it does if communicators are not allowed to run
-/// concurrently.
+/// Returns a sentence for every sum in fp8, which NCCL receives as bytes, and for every rank that would wait forever;
+/// empty if there are none. Assumes that two-sided messages wait for each other even where the program pushes, and that
+/// all communication of a device runs in the order of issue, as if communicators could not run concurrently.
 std::vector<std::string> nccl_findings(const Lowered& lowered);
 
 }  // namespace commfuse::validate

@@ -19,7 +19,7 @@ constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
 constexpr unsigned max_links = 18;
 
-/// The library, which is started during the object's lifetime.
+/// The library, initialised during the object's lifetime.
 class Library {
  public:
   Library() : started_(library_.call("nvmlInit_v2")) {}
@@ -32,12 +32,12 @@ class Library {
   }
 
   [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
-    return started_ ? library_.ask<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
+    return started_ ? library_.query<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
   }
-  /// Returns the value that a function writes, which takes the device and further arguments.
+  /// Returns the value that a function writes. The function takes the device and further arguments.
   template <class Value, class... Arguments>
-  [[nodiscard]] std::optional<Value> ask(const char* name, Device device, Arguments... arguments) const {
-    return library_.ask<Value>(name, device, arguments...);
+  [[nodiscard]] std::optional<Value> query(const char* name, Device device, Arguments... arguments) const {
+    return library_.query<Value>(name, device, arguments...);
   }
 
  private:
@@ -45,14 +45,14 @@ class Library {
   bool started_ = false;
 };
 
-std::optional<int> whole(std::optional<unsigned> value) {
+std::optional<int> as_int(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
 std::optional<int> links_of(const Library& library, Device device) {
   std::optional<int> links;
   for (unsigned link = 0; link < max_links; ++link) {
-    if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
+    if (const std::optional<unsigned> up = library.query<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
       links = links.value_or(0) + (*up != 0 ? 1 : 0);
     }
   }
@@ -82,16 +82,16 @@ std::optional<DeviceState> device_state(const std::string& uuid) {
     return std::nullopt;
   }
   using Bits = unsigned long long;
-  std::optional<Bits> throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", *device);
+  std::optional<Bits> throttled_by = library.query<Bits>("nvmlDeviceGetCurrentClocksEventReasons", *device);
   if (!throttled_by) {  // the function's name until CUDA 12.2
-    throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", *device);
+    throttled_by = library.query<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", *device);
   }
-  const std::optional<unsigned> milliwatts = library.ask<unsigned>("nvmlDeviceGetPowerUsage", *device);
+  const std::optional<unsigned> milliwatts = library.query<unsigned>("nvmlDeviceGetPowerUsage", *device);
   return DeviceState{
-      .clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_multiprocessors)),
-      .memory_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_memory)),
+      .clock_mhz = as_int(library.query<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_multiprocessors)),
+      .memory_clock_mhz = as_int(library.query<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_memory)),
       .watts = milliwatts ? std::optional(*milliwatts / 1e3) : std::nullopt,
-      .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", *device, sensor_of_the_die)),
+      .celsius = as_int(library.query<unsigned>("nvmlDeviceGetTemperature", *device, sensor_of_the_die)),
       .nvlinks = links_of(library, *device),
       .throttled_by = throttled_by ? std::optional(std::uint64_t{*throttled_by}) : std::nullopt};
 }

@@ -19,13 +19,13 @@ struct DeviceState {
   std::optional<std::uint64_t> throttled_by{};  ///< Reasons for reduced clocks, as bits.
 };
 
-/// Returns the state of the device with this UUID, "GPU-..."; nothing if there is no such library, or if the library
-/// does not list the device.
+/// Returns the state of the device with this UUID, "GPU-..."; nothing if the library is absent or does not list the
+/// device.
 std::optional<DeviceState> device_state(const std::string& uuid);
 
 /// Returns a text such as "idling, the power cap", or "nothing".
 std::string reasons_in_words(std::uint64_t throttled_by);
-/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, not throttled".
+/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, throttled by nothing".
 std::string in_words(const DeviceState& state);
 
 }  // namespace commfuse::validate

@@ -57,11 +57,11 @@ Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count) {
   return slice;
 }
 
-Stack part_of(const Stack& stack, std::size_t which, std::size_t parts) {
+Stack part_of(const Stack& stack, std::size_t index, std::size_t parts) {
   const std::int64_t rows = rows_of(stack);
   check(rows % static_cast<std::int64_t>(parts) == 0, "a collective cuts its rows into equal parts");
   const std::int64_t height = rows / static_cast<std::int64_t>(parts);
-  return slice_of(stack, static_cast<std::int64_t>(which) * height, height);
+  return slice_of(stack, static_cast<std::int64_t>(index) * height, height);
 }
 
 Stack joined(const Stack& stack) {
@@ -81,10 +81,10 @@ std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks) {
   std::vector<std::size_t> at(stacks.size(), 0);
   std::vector<std::int64_t> used(stacks.size(), 0);  // used rows of the panel at `at`
   const std::int64_t rows = rows_of(stacks.front());
-  for (std::int64_t done = 0; done < rows;) {
-    std::int64_t height = rows - done;
+  for (std::int64_t first = 0; first < rows;) {
+    std::int64_t height = rows - first;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
-      check(at[i] < stacks[i].size(), "the operands of an op have as many rows");
+      check(at[i] < stacks[i].size(), "the operands of an op have equally many rows");
       height = std::min(height, stacks[i][at[i]].rows - used[i]);
     }
     pieces.emplace_back();
@@ -96,7 +96,7 @@ std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks) {
         used[i] = 0;
       }
     }
-    done += height;
+    first += height;
   }
   return pieces;
 }

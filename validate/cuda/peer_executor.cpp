@@ -91,7 +91,7 @@ PeerRoom::PeerRoom(const Program& program, const Sizes& sizes)
         packed_[id] = take(shape.rows, shape.columns, shape.wire, sizes);
       }
       if (shape.kind == CollectiveKind::all_reduce) {
-        sums_[id] = take(shape.rows, shape.columns, DType::fp32, sizes);  // with room for any dtype
+        sums_[id] = take(shape.rows, shape.columns, DType::fp32, sizes);  // large enough for any dtype
       }
     }
   }
@@ -174,20 +174,22 @@ DType wire_of(const Program& program, const Command& command) {
 
 }  // namespace
 
-Stack PeerExecutor::given(Rank rank, const Command& command) const {
-  const Stack raw = input(rank, command);
+Stack PeerExecutor::contribution(Rank rank, const Command& command) const {
+  const Stack operand = input(rank, command);
   if (!packs(program(), op_of(command))) {
-    return raw;
+    return operand;
   }
-  return {in_room(rank, room_->packed(command.op), rows_of(raw), raw.front().columns, wire_of(program(), command))};
+  return {
+      in_room(rank, room_->packed(command.op), rows_of(operand), operand.front().columns, wire_of(program(), command))};
 }
 
 Stack PeerExecutor::landing(Rank rank, const Command& command) const {
-  const Stack raw = output(rank, command);
+  const Stack operand = output(rank, command);
   if (!unpacks(program(), op_of(command))) {
-    return raw;
+    return operand;
   }
-  return {in_room(rank, room_->arrived(command.op), rows_of(raw), raw.front().columns, wire_of(program(), command))};
+  return {in_room(rank, room_->arrived(command.op), rows_of(operand), operand.front().columns,
+                  wire_of(program(), command))};
 }
 
 namespace {
@@ -223,13 +225,15 @@ PeerExecutor::Parts PeerExecutor::parts_of(const PeerStep& step, const Calls& ca
       }
       break;
     case Kind::pack:
-      put(parts, local(input(rank_, command), given(rank_, command), wire_of(program(), command)));
+      put(parts, local(input(rank_, command), contribution(rank_, command), wire_of(program(), command)));
       break;
     case Kind::send:
-      put_copies<Copy>(given(rank_, command), landing(step.peer, command_of(step.peer, command.target_op)), parts);
+      put_copies<Copy>(contribution(rank_, command), landing(step.peer, command_of(step.peer, command.target_op)),
+                       parts);
       break;
     case Kind::fetch:
-      put_copies<Copy>(given(step.peer, command_of(step.peer, command.source_op)), landing(rank_, command), parts);
+      put_copies<Copy>(contribution(step.peer, command_of(step.peer, command.source_op)), landing(rank_, command),
+                       parts);
       break;
     case Kind::unpack:
       put(parts, local(landing(rank_, command), output(rank_, command), wire_of(program(), command)));
@@ -248,24 +252,24 @@ PeerExecutor::Meeting PeerExecutor::meeting(const Command& command, const RunOpt
   return options.functions == Functions::none ? Meeting{} : summing(command, options, scratch);
 }
 
-/// A member begins with the next member, so that the members do not all copy from the same one.
+/// Each member first copies from the member after it, so that the members do not all copy from the same one.
 PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const std::size_t members = command.group.size();
-  const auto mine = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
+  const auto own_index = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
   const Stack to = output(rank_, command);
   Meeting meeting;
   for (std::size_t step = 1; step <= members; ++step) {
-    const std::size_t from = (mine + step) % members;
+    const std::size_t from = (own_index + step) % members;
     const Rank peer = command.group[from];
     const Command& theirs = command_of(peer, command.op);
     const auto part = [&](const Stack& whole) {
-      return shape.kind == CollectiveKind::all_to_all ? part_of(whole, mine, members) : whole;
+      return shape.kind == CollectiveKind::all_to_all ? part_of(whole, own_index, members) : whole;
     };
-    if (from == mine) {
+    if (from == own_index) {
       put(meeting.take, local(part(input(rank_, command)), part_of(to, from, members), shape.wire));
     } else {
-      take(part(given(peer, theirs)), part_of(to, from, members), shape.wire, scratch, meeting.take);
+      take(part(contribution(peer, theirs)), part_of(to, from, members), shape.wire, scratch, meeting.take);
     }
   }
   return meeting;
@@ -276,13 +280,13 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const bool scatters = shape.kind == CollectiveKind::reduce_scatter;
   const std::size_t members = command.group.size();
-  const auto mine = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
+  const auto own_index = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
   const Stack to = output(rank_, command);
   const std::int64_t rows = rows_of(to);
   const std::int64_t columns = to.front().columns;
   const RowRange share =
-      scatters ? RowRange{static_cast<std::int64_t>(mine) * rows, rows} : share_of(rows, mine, members);
-  // These places have each member's sums of all rows.
+      scatters ? RowRange{static_cast<std::int64_t>(own_index) * rows, rows} : share_of(rows, own_index, members);
+  // Returns the memory for the sums of all rows on a member.
   const auto sums_on = [&](Rank rank) {
     return Stack{in_room(rank, room_->sums(command.op), rows, columns, to.front().dtype)};
   };
@@ -293,12 +297,12 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
     std::vector<Stack> stacks{sum};
     stacks.resize(1 + members);
     for (std::size_t step = 0; step < members; ++step) {
-      const std::size_t from = (mine + step) % members;
+      const std::size_t from = (own_index + step) % members;
       const Rank peer = command.group[from];
-      const Stack theirs = slice_of(given(peer, command_of(peer, command.op)), share.first, share.count);
+      const Stack theirs = slice_of(contribution(peer, command_of(peer, command.op)), share.first, share.count);
       Stack& term = stacks[1 + from];
-      term = from == mine ? theirs : Stack{scratch.like(share.count, columns, shape.wire)};
-      if (from != mine) {
+      term = from == own_index ? theirs : Stack{scratch.like(share.count, columns, shape.wire)};
+      if (from != own_index) {
         put_copies<Copy>(theirs, term, meeting.take);
       }
     }
@@ -315,7 +319,7 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
     }
   }
   for (std::size_t step = 0; step < members && !scatters; ++step) {
-    const std::size_t from = (mine + step) % members;
+    const std::size_t from = (own_index + step) % members;
     const RowRange theirs = share_of(rows, from, members);
     if (theirs.count > 0) {
       const Stack sums = slice_of(sums_on(command.group[from]), theirs.first, theirs.count);
@@ -343,21 +347,21 @@ void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> 
       work_.emplace_back();
       continue;
     }
-    Scratch& mine = scratch[static_cast<std::size_t>(step.lane)];
+    Scratch& lane_scratch = scratch[static_cast<std::size_t>(step.lane)];
     switch (step.kind) {
       case Kind::take:
         meeting = this->meeting(commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)],
-                                options, mine);
+                                options, lane_scratch);
         work_.push_back(std::move(meeting.take));
         break;
       case Kind::add: work_.push_back(std::move(meeting.add)); break;
       case Kind::place: work_.push_back(std::move(meeting.place)); break;
-      default: work_.push_back(parts_of(step, calls, mine));
+      default: work_.push_back(parts_of(step, calls, lane_scratch));
     }
   }
   scratch_bytes.clear();
-  for (const Scratch& room : scratch) {
-    scratch_bytes.push_back(room.highest());
+  for (const Scratch& lane_scratch : scratch) {
+    scratch_bytes.push_back(lane_scratch.highest());
   }
 }
 
@@ -383,8 +387,8 @@ void PeerExecutor::issue_part(StreamId on, const Part& part) {
   }
 }
 
-void PeerExecutor::issue_step(std::size_t which, FlagValue iteration) {
-  const PeerStep& step = plan_.steps[which];
+void PeerExecutor::issue_step(std::size_t step_index, FlagValue iteration) {
+  const PeerStep& step = plan_.steps[step_index];
   const StreamId on = stream(step.lane);
   Peers& peers = lease_->windows().peers();
   const PeerWindow& window = lease_->window();
@@ -395,8 +399,8 @@ void PeerExecutor::issue_step(std::size_t which, FlagValue iteration) {
     case Kind::await: peers.await(on, window.flag(rank_, step.flag), iteration); return;
     default: break;
   }
-  driver().label(first_step_label + which);
-  for (const Part& part : work_[which]) {
+  driver().label(first_step_label + step_index);
+  for (const Part& part : work_[step_index]) {
     issue_part(on, part);
   }
 }
@@ -486,8 +490,8 @@ std::vector<std::vector<OpHere>> PeerExecutor::ops_by_step() const {
 Execution PeerExecutor::run(const RunOptions& options) {
   lease_->windows().require_whole();
   try {
-    Execution mine = GpuExecutor::run(options);
-    Execution result = options_.together ? options_.together(mine) : std::move(mine);
+    Execution own_execution = GpuExecutor::run(options);
+    Execution result = options_.together ? options_.together(own_execution) : std::move(own_execution);
     result.timeline = merged(result.timeline);
     return result;
   } catch (...) {

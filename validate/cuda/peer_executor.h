@@ -41,9 +41,9 @@ class PeerRoom {
 
 class PeerExecutor final : public GpuExecutor {
  public:
-  /// The device and the windows outlive it. Does not support the mode graph: flags count iterations, and the values of
-  /// a graph are fixed. All ranks make the same executors and call the same members in the same order. Throws
-  /// std::runtime_error for fp8, which it does not store, and with the sentences of peer_findings(), if there are any.
+  /// `device` and `windows` outlive the executor. Does not support the mode graph: flags count iterations, and the
+  /// values of a graph are fixed. All ranks make the same executors and call the same members in the same order. Throws
+  /// std::runtime_error for fp8, which cannot be stored, and with a sentence of peer_findings(), if there is one.
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
@@ -83,13 +83,13 @@ class PeerExecutor final : public GpuExecutor {
   [[nodiscard]] Stack input(Rank rank, const Command& command) const;
   [[nodiscard]] Stack output(Rank rank, const Command& command) const;
   /// Returns the data that a rank sends or contributes, in the dtype of the wire.
-  [[nodiscard]] Stack given(Rank rank, const Command& command) const;
+  [[nodiscard]] Stack contribution(Rank rank, const Command& command) const;
   /// Returns the place where received data arrives, in the dtype of the wire.
   [[nodiscard]] Stack landing(Rank rank, const Command& command) const;
   [[nodiscard]] Panel in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const;
   [[nodiscard]] const Op& op_of(const Command& command) const { return program().ops[position(command.op)]; }
   [[nodiscard]] StreamId stream(std::int32_t lane);
-  void issue_step(std::size_t which, FlagValue iteration);
+  void issue_step(std::size_t step_index, FlagValue iteration);
   void issue_part(StreamId on, const Part& part);
   void meet_on_device(StreamId origin);
 
@@ -112,7 +112,7 @@ class PeerExecutor final : public GpuExecutor {
   Rank rank_;
   std::vector<Layout> layouts_;                      // by rank
   std::vector<std::vector<Command>> commands_;       // by rank
-  std::vector<std::map<OpId, std::size_t>> places_;  // by rank: the place of each op's command
+  std::vector<std::map<OpId, std::size_t>> places_;  // by rank: the index of each op's command
   PeerPlan plan_;
   std::optional<RunOptions> made_for_;
   std::vector<Parts> work_;  // by step

@@ -92,20 +92,20 @@ class Planner : private LanePlanner<PeerPlan> {
     put(Kind::signal, command.target, flags_.arrived(command.target_op));
   }
 
-  /// All members read the inputs of all others, and none ends before all have. Sums of an all-reduce are computed in
-  /// parts, one per member, which the other members then also read.
+  /// Every member reads the inputs of all other members, and none ends before all have done so. Sums of an all-reduce
+  /// are computed in parts, one per member, which the other members then also read.
   void collective(const Command& command) {
     const CollectiveKind kind = std::get<CollectiveShape>(program_.shapes[command.shape]).kind;
     const std::size_t members = command.group.size();
-    const auto mine = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
+    const auto own_index = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
     if (packs(program_, program_.ops[position(command.op)])) {
       put(Kind::pack);
     }
     const auto meet = [&](auto flag) {
       for (const Kind half : {Kind::signal, Kind::await}) {
         for (std::size_t other = 0; other < members; ++other) {
-          if (other != mine) {
-            put(half, command.group[other], flag(half == Kind::signal ? mine : other));
+          if (other != own_index) {
+            put(half, command.group[other], flag(half == Kind::signal ? own_index : other));
           }
         }
       }
@@ -147,7 +147,6 @@ bool packs(const Program& program, const Op& op) {
          dtype_of(program, program.inputs_of(op).front()) != wire_of(program, op);
 }
 
-/// Sums are rounded once, to the dtype of their buffer.
 bool unpacks(const Program& program, const Op& op) {
   return communicates(op) && op.outputs.count > 0 &&
          dtype_of(program, program.outputs_of(op).front()) != wire_of(program, op);

@@ -43,7 +43,8 @@ struct PeerPlan {
   std::vector<std::int32_t> used;  ///< Lanes that have work.
 };
 
-/// Numbers of all flags, equal on all ranks.
+/// Numbers of all flags, equal on all ranks. Each function returns the number of a flag; its comment states on which
+/// rank the flag is, and what a signal to it announces.
 class PeerFlags {
  public:
   explicit PeerFlags(const Program& program);
@@ -71,13 +72,13 @@ class PeerFlags {
 
 /// Returns true if the input of an op that communicates has another dtype than its wire.
 bool packs(const Program& program, const Op& op);
-/// Returns true if the output of such an op has another dtype than its wire.
+/// Returns true if the output of an op that communicates has another dtype than its wire.
 bool unpacks(const Program& program, const Op& op);
 
 /// `commands` are those of the rank. Requires a program without peer_findings().
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands);
 
-/// Returns the reasons why this program cannot run with such copies, one sentence each.
+/// Returns the reasons why this program cannot run with copies between peers, one sentence each.
 std::vector<std::string> peer_findings(const Program& program);
 
 }  // namespace commfuse::validate

@@ -10,10 +10,10 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Numbers of flags are multiples of this one, so that data stays aligned and windows serve programs of similar size.
-constexpr std::int64_t flags_at_once = 1 << 14;
+/// The number of flags is a multiple of this, so that data stays aligned and windows serve programs of similar size.
+constexpr std::int64_t flag_granule = 1 << 14;
 /// The driver combines smaller allocations, and a process that opens one of them could then access the others.
-constexpr std::int64_t data_at_once = std::int64_t{2} << 20U;
+constexpr std::int64_t data_granule = std::int64_t{2} << 20U;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
@@ -35,7 +35,7 @@ PeerWindows::~PeerWindows() {
       window->is_lent = false;
     }
     give_back_free();
-  } catch (const std::exception&) {  // a rank has gone; the end of the process frees everything
+  } catch (const std::exception&) {  // another rank has ended; the end of the process frees everything
   }
 }
 
@@ -50,8 +50,8 @@ PeerWindow& PeerWindows::lend(const PeerSize& size) {
   if (best == nullptr) {
     give_back_free();
     auto window = std::make_unique<PeerWindow>();
-    window->size.flags = rounded_up(size.flags, flags_at_once);
-    window->size.data = {rounded_up(size.data.count + window->size.flags * flag_bytes, data_at_once) -
+    window->size.flags = rounded_up(size.flags, flag_granule);
+    window->size.data = {rounded_up(size.data.count + window->size.flags * flag_bytes, data_granule) -
                          window->size.flags * flag_bytes};
     open(*window);  // A window that is only partly open is never lent.
     best = windows_.emplace_back(std::move(window)).get();
@@ -69,7 +69,7 @@ void PeerWindows::open(PeerWindow& window) {
   }
 }
 
-/// No rank frees memory that another rank has open.
+/// Closes the memory of other ranks first, so that no rank frees memory that another rank has open.
 void PeerWindows::give_back_free() {
   const auto is_free = [](const std::unique_ptr<PeerWindow>& window) { return !window->is_lent; };
   if (std::ranges::none_of(windows_, is_free)) {

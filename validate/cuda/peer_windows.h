@@ -35,10 +35,10 @@ struct PeerWindow {
 
 class PeerWindows {
  public:
-  /// Returns every rank's key, by rank, once all ranks have provided theirs. Throws if a rank has gone.
+  /// Returns every rank's key, by rank, once all ranks have provided theirs. Throws if a rank has ended.
   using Exchange = std::function<std::vector<MemoryKey>(const MemoryKey& mine)>;
 
-  /// `peers` outlives it.
+  /// `peers` outlives the windows.
   PeerWindows(Peers& peers, int rank, int ranks, Exchange exchange);
   PeerWindows(const PeerWindows&) = delete;
   PeerWindows& operator=(const PeerWindows&) = delete;

@@ -40,7 +40,7 @@ class Peers {
   virtual Address open(const MemoryKey& key) = 0;
   virtual void close(Address at) = 0;
 
-  /// Sets flags of this device at once, whatever its streams do, so that waits for them end.
+  /// Sets flags of this device immediately, whatever its streams do, so that waits for them end.
   virtual void set(Address flags, std::size_t count, FlagValue value) = 0;
 
   // Work in the order of a stream.

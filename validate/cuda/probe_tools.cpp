@@ -11,7 +11,7 @@ namespace commfuse::validate::probing {
 namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
-/// Filling the matrices for more turns would take longer than timing them.
+/// Filling matrices for more turns would take longer than timing the GEMMs.
 constexpr std::int64_t max_turns = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ Micros behind_gate(Device& device, const std::function<void()>& issue) {
   return driver.elapsed(device.timed_event(0), device.timed_event(1));
 }
 
-void once_in_the_open(Device& device, const std::function<void()>& issue) {
+void run_without_gate(Device& device, const std::function<void()>& issue) {
   issue();
   finish(device);
 }
@@ -53,7 +53,7 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
 
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts) {
-  once_in_the_open(device, issue);
+  run_without_gate(device, issue);
   return sampled(options, [&] { return behind_gate(device, issue) / parts; });
 }
 

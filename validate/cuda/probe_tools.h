@@ -19,12 +19,12 @@ using Micros = std::chrono::duration<double, std::micro>;
 std::string number(std::int64_t value);
 /// Throws std::runtime_error if the device does not finish within 30 s.
 void finish(Device& device);
-/// Returns the device's time for the work that `issue` gives to streams. All of it is issued before any of it begins.
-/// The first stream begins and ends it. Requires that the same work was issued without a gate before.
+/// Returns the device's time for the work that `issue` gives to streams, measured on the first stream. The gate opens
+/// once all work is issued. Requires that the same work was issued without a gate before.
 Micros behind_gate(Device& device, const std::function<void()>& issue);
 /// Issues work without a gate, because kernels, memory and connections that are made on first use cannot be made behind
 /// a gate.
-void once_in_the_open(Device& device, const std::function<void()>& issue);
+void run_without_gate(Device& device, const std::function<void()>& issue);
 /// Returns samples of `once`, after one call that is not counted.
 std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once);
 /// Returns samples of behind_gate(), divided by `parts`, after one run without a gate and one sample that is not
@@ -37,7 +37,7 @@ std::vector<double> gated_samples(Device& device, const ProbeOptions& options, c
 /// most 64, so factors of small GEMMs may stay in the cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
-/// A matrix in the device's memory for every turn, filled.
+/// One filled matrix in device memory for every turn.
 class Matrices {
  public:
   static constexpr std::size_t usual_turns = 3;
@@ -52,7 +52,7 @@ class Matrices {
 };
 
 /// Runs the stages on attention.
-std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options);
-std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options);
+std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& options);
+std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options);
 
 }  // namespace commfuse::validate::probing

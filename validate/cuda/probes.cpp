@@ -18,15 +18,15 @@ namespace commfuse::validate {
 
 namespace {
 
-using probing::ask_attention;
-using probing::ask_fused_attention;
 using probing::behind_gate;
 using probing::finish;
 using probing::gated_samples;
 using probing::Matrices;
 using probing::Micros;
 using probing::number;
-using probing::once_in_the_open;
+using probing::probe_attention;
+using probing::probe_fused_attention;
+using probing::run_without_gate;
 using probing::sampled;
 using probing::turns_for;
 
@@ -62,7 +62,7 @@ ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std:
           .samples = gated_samples(device, options, issue, spins)};
 }
 
-std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_launch(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId a = device.stream(0, false);
   const StreamId b = device.stream(1, true);
@@ -128,7 +128,7 @@ std::vector<std::pair<std::string, std::string>> named(const Size& size) {
   return {{"m", number(size.m)}, {"n", number(size.n)}, {"k", number(size.k)}, {"dtype", "bf16"}};
 }
 
-std::vector<ProbeRow> ask_products(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_products(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Size& size : product_sizes(options)) {
     const std::int64_t elements = size.m * size.k + size.k * size.n + size.m * size.n;
@@ -173,9 +173,9 @@ std::vector<std::int64_t> message_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// Measures one direction, and both directions at once on two streams.
-void ask_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
-              std::int64_t bytes, std::vector<ProbeRow>& rows) {
+/// Measures one direction, and both directions simultaneously on two streams.
+void probe_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
+                std::int64_t bytes, std::vector<ProbeRow>& rows) {
   constexpr std::int64_t width = 1024;
   const Matrices from(device, bytes / width / 2, width, DType::bf16);
   const Matrices to(device, bytes / width / 2, width, DType::bf16);
@@ -197,7 +197,7 @@ void ask_link(Device& device, const ProbeOptions& options, std::string_view name
         driver.wait(a, device.event(1));
       }
     };
-    once_in_the_open(device, issue);
+    run_without_gate(device, issue);
     const auto once = [&] {
       ++turn;
       return behind_gate(device, issue);
@@ -209,27 +209,27 @@ void ask_link(Device& device, const ProbeOptions& options, std::string_view name
   }
 }
 
-std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_links(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const std::int64_t bytes : message_sizes(options)) {
     for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
-      ask_link(device, options, "copy", {.kind = LinkKind::copy, .ctas = ctas}, bytes, rows);
+      probe_link(device, options, "copy", {.kind = LinkKind::copy, .ctas = ctas}, bytes, rows);
     }
-    ask_link(device, options, "paced",
-             {.kind = LinkKind::paced, .ctas = 8, .pace = {std::chrono::microseconds(5), {1e11}}}, bytes, rows);
-    ask_link(device, options, "bounce", {.kind = LinkKind::bounce}, bytes, rows);
+    probe_link(device, options, "paced",
+               {.kind = LinkKind::paced, .ctas = 8, .pace = {std::chrono::microseconds(5), {1e11}}}, bytes, rows);
+    probe_link(device, options, "bounce", {.kind = LinkKind::bounce}, bytes, rows);
   }
   return rows;
 }
 
 // --- interference
 
-/// Times a GEMM and copies, alone and together. Copies repeat as long as the GEMM runs.
+/// Times a GEMM and a series of copies, alone and at the same time.
 class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
 
-  void ask(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
+  void measure(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
     const auto issue = [&] {
       if (with_copies) {
         issue_copies(ctas);
@@ -238,25 +238,25 @@ class Interference {
         issue_product(ctas);
       }
     };
-    once_in_the_open(device_, issue);
-    std::vector<double> copies_took;
-    std::vector<double> all_took = sampled(options_, [&] {
+    run_without_gate(device_, issue);
+    std::vector<double> copy_times;
+    std::vector<double> total_times = sampled(options_, [&] {
       ++turn_;
       const Micros micros = behind_gate(device_, issue);
       if (with_copies) {
         const Duration copying = device_.driver().elapsed(device_.timed_event(2), device_.timed_event(3));
-        copies_took.push_back(Micros(copying).count() / copies);
+        copy_times.push_back(Micros(copying).count() / copies);
       }
       return micros;
     });
     const std::vector<std::pair<std::string, std::string>> parameters{
         {"ctas", number(ctas)}, {"beside", with_product && with_copies ? "yes" : "no"}};
     if (with_product) {
-      rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(all_took)});
+      rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(total_times)});
     }
     if (with_copies) {
-      copies_took.erase(copies_took.begin());  // the first copy is not counted
-      rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copies_took)});
+      copy_times.erase(copy_times.begin());  // sampled() does not count its first call
+      rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copy_times)});
     }
   }
 
@@ -295,13 +295,13 @@ class Interference {
   Matrices to_{device_, bytes / 2048, 1024, DType::bf16};
 };
 
-std::vector<ProbeRow> ask_interference(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_interference(Device& device, const ProbeOptions& options) {
   Interference probe(device, options);
   std::vector<ProbeRow> rows;
   for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
-    probe.ask(ctas, true, false, rows);
-    probe.ask(ctas, false, true, rows);
-    probe.ask(ctas, true, true, rows);
+    probe.measure(ctas, true, false, rows);
+    probe.measure(ctas, false, true, rows);
+    probe.measure(ctas, true, true, rows);
   }
   return rows;
 }
@@ -316,7 +316,7 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
 
 /// Checks whether a whole GEMM, computed by the kernel of its shards, has the bits of the shards, and measures its
 /// cost.
-std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId stream = device.stream(0, false);
   std::vector<ProbeRow> rows;
@@ -356,7 +356,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
 // --- engines
 
 /// Determines which engine copies, and how fast: kernels occupy multiprocessors, copy engines do not.
-std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_engines(Device& device, const ProbeOptions& options) {
   constexpr std::int64_t bytes = 64 << 20;
   const Matrices from(device, bytes / 2048, 1024, DType::bf16);
   const Matrices to(device, bytes / 2048, 1024, DType::bf16);
@@ -367,10 +367,10 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
                                    {"bounce", LinkKind::bounce}}) {
     const DeviceLink link{.kind = kind};
     const auto issue = [&] { driver.move(device.stream(0, false), move_of(from.at(0), to.at(0), link)); };
-    once_in_the_open(device, issue);  // so that nothing is created while the trace runs
+    run_without_gate(device, issue);  // so that nothing is created while the trace runs
     const std::vector<std::pair<std::string, std::string>> parameters{{"by", name}, {"bytes", number(bytes)}};
     driver.begin_trace();
-    once_in_the_open(device, issue);
+    run_without_gate(device, issue);
     ProbeRow engine{.probe = "copy_engine", .parameters = parameters, .unit = "share"};
     for (const DeviceSpan& span : driver.end_trace()) {
       engine.samples.push_back(span.by_copy_engine ? 1.0 : 0.0);
@@ -385,15 +385,15 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
 
 // --- partitions
 
-/// A partition that the destructor gives back, so that another size can be set apart.
-class Held {
+/// A partition that the destructor gives back, so that another size can be reserved.
+class PartitionLease {
  public:
-  Held(Driver& driver, const Partition& partition) : driver_(driver), partition_(partition) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() {
+  PartitionLease(Driver& driver, const Partition& partition) : driver_(driver), partition_(partition) {}
+  PartitionLease(const PartitionLease&) = delete;
+  PartitionLease& operator=(const PartitionLease&) = delete;
+  ~PartitionLease() {
     try {
-      driver_.give_back(partition_);
+      driver_.end_partition(partition_);
     } catch (const std::exception&) {  // the device is lost, and the partition with it
     }
   }
@@ -403,8 +403,8 @@ class Held {
   Partition partition_;
 };
 
-/// Times a GEMM on multiprocessors that are set apart, and one that is limited to the same number.
-std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
+/// Times a GEMM on reserved multiprocessors, and one that is limited to the same number of shared ones.
+std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
   const int available = driver.facts().multiprocessors;
@@ -412,22 +412,22 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
   for (const int wanted : {available / 2, available - 16}) {
     Partition partition;
     try {
-      partition = driver.set_apart(wanted);
+      partition = driver.make_partition(wanted);
     } catch (const std::runtime_error& error) {
-      fmt::print(stderr, "{} multiprocessors cannot be set apart: {}\n", wanted, error.what());
+      fmt::print(stderr, "{} multiprocessors cannot be reserved: {}\n", wanted, error.what());
       rows.push_back({.probe = "partitions",
                       .parameters = {{"multiprocessors", number(wanted)}},
                       .unit = "share",
                       .samples = {0.0}});
       continue;
     }
-    const Held held(driver, partition);
-    const StreamId apart = driver.make_stream_on(partition, false);
+    const PartitionLease lease(driver, partition);
+    const StreamId reserved_stream = driver.make_stream_on(partition, false);
     const Matrices a(device, size.m, size.k, DType::bf16);
     const Matrices b(device, size.k, size.n, DType::bf16);
     const Matrices out(device, size.m, size.n, DType::bf16);
-    for (const bool is_apart : {false, true}) {
-      const StreamId on = is_apart ? apart : device.stream(0, false);
+    for (const bool is_reserved : {false, true}) {
+      const StreamId on = is_reserved ? reserved_stream : device.stream(0, false);
       const auto issue = [&] {
         driver.record(device.event(0), device.stream(0, false));
         driver.wait(on, device.event(0));
@@ -440,7 +440,7 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
       ProbeRow row{.probe = "product_on_partition", .parameters = named(size)};
       row.parameters.emplace_back("multiprocessors", number(wanted));
       row.parameters.emplace_back("set_apart", number(partition.multiprocessors));
-      row.parameters.emplace_back("apart", is_apart ? "yes" : "no");
+      row.parameters.emplace_back("apart", is_reserved ? "yes" : "no");
       row.samples = gated_samples(device, options, issue);
       rows.push_back(std::move(row));
     }
@@ -451,11 +451,11 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
 // --- nccl
 
 /// Runs a probe that NCCL may refuse. A refusal becomes a row with the share 0 and a line on stderr.
-ProbeRow settled(std::string probe, std::vector<std::pair<std::string, std::string>> parameters,
-                 const std::function<double()>& question) {
+ProbeRow row_of_attempt(std::string probe, std::vector<std::pair<std::string, std::string>> parameters,
+                        const std::function<double()>& attempt) {
   ProbeRow row{.probe = std::move(probe), .parameters = std::move(parameters), .unit = "share"};
   try {
-    row.samples = {question()};
+    row.samples = {attempt()};
   } catch (const std::runtime_error& error) {
     fmt::print(stderr, "{}: {}\n", row.probe, error.what());
     row.samples = {0.0};
@@ -481,9 +481,9 @@ class SelfMessage {
   }
   /// Returns the tracer's spans of one message.
   std::vector<DeviceSpan> traced() {
-    once_in_the_open(device_, [&] { issue(); });
+    run_without_gate(device_, [&] { issue(); });
     device_.driver().begin_trace();
-    once_in_the_open(device_, [&] { issue(); });
+    run_without_gate(device_, [&] { issue(); });
     return device_.driver().end_trace();
   }
 
@@ -500,7 +500,7 @@ class SelfMessage {
 constexpr std::int64_t one_mib = 1 << 20;
 
 /// Returns the share of a message's kernels that the tracer attributes to the message. Below 1, spans of NCCL are lost.
-double attributed(Device& device, Network& network) {
+double attributed_share(Device& device, Network& network) {
   SelfMessage message(device, network, one_mib);
   const std::vector<DeviceSpan> spans = message.traced();
   if (spans.empty()) {
@@ -511,9 +511,9 @@ double attributed(Device& device, Network& network) {
 }
 
 /// Measures a message as a node of a graph.
-std::vector<double> captured(Device& device, const ProbeOptions& options, Network& network) {
+std::vector<double> graph_samples(Device& device, const ProbeOptions& options, Network& network) {
   SelfMessage message(device, network, one_mib);
-  once_in_the_open(device, [&] { message.issue(); });
+  run_without_gate(device, [&] { message.issue(); });
   const StreamId stream = device.stream(0, false);
   device.driver().begin_capture(stream);
   message.issue();
@@ -521,31 +521,31 @@ std::vector<double> captured(Device& device, const ProbeOptions& options, Networ
   return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
 }
 
-/// Answers questions that a single GPU can answer: whether NCCL starts, and whether its kernels can be traced, captured
-/// and use windows.
-void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
+/// Determines what a single GPU can show: whether NCCL starts, and whether its kernels can be traced, be captured and
+/// use windows.
+void probe_nccl_features(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
   for (const bool blocking : {true, false}) {
-    rows.push_back(settled("attributed", {{"blocking", blocking ? "yes" : "no"}},
-                           [&] { return attributed(device, *options.connect({.blocking = blocking})); }));
+    rows.push_back(row_of_attempt("attributed", {{"blocking", blocking ? "yes" : "no"}},
+                                  [&] { return attributed_share(device, *options.connect({.blocking = blocking})); }));
   }
-  rows.push_back(settled("captured", {}, [&] {
+  rows.push_back(row_of_attempt("captured", {}, [&] {
     const std::unique_ptr<Network> network = options.connect({.graphs = true});
     rows.push_back({.probe = "graph_message",
                     .parameters = {{"bytes", number(one_mib)}},
-                    .samples = captured(device, options, *network)});
+                    .samples = graph_samples(device, options, *network)});
     return 1.0;
   }));
-  rows.push_back(settled("windows", {}, [&] {
+  rows.push_back(row_of_attempt("windows", {}, [&] {
     const std::unique_ptr<Network> network = options.connect({.cta_policy = 2, .registered = true});
     SelfMessage message(device, *network, one_mib);
-    once_in_the_open(device, [&] { message.issue(); });
+    run_without_gate(device, [&] { message.issue(); });
     return 1.0;
   }));
 }
 
 /// Measures the host's time for a group, and the device's time for a message to itself, which has no link but all other
 /// costs.
-std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
+std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
     fmt::print(stderr, "nccl: NCCL is missing in this build or on this machine\n");
     return {};
@@ -555,11 +555,11 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   const auto before = std::chrono::steady_clock::now();
   const std::unique_ptr<Network> network = options.connect({});
   rows.push_back({.probe = "init", .samples = {Micros(std::chrono::steady_clock::now() - before).count()}});
-  ask_nccl_once(device, options, rows);
+  probe_nccl_features(device, options, rows);
   for (const std::int64_t bytes : message_sizes(options)) {
     SelfMessage message(device, *network, bytes);
     const auto issue = [&] { message.issue(); };
-    once_in_the_open(device, issue);
+    run_without_gate(device, issue);
     const auto enqueue = [&] {
       const auto begun = std::chrono::steady_clock::now();
       for (int i = 0; i < groups; ++i) {
@@ -584,16 +584,16 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
 }
 
 constexpr std::array<ProbeStage, 10> stages{
-    {{"launch", "launches, gaps, events, graph nodes, the clock", ask_launch},
-     {"products", "GEMMs of slices on all and on fewer SMs", ask_products},
-     {"attention", "attention of slices of the queries", ask_attention},
-     {"fused", "attention by cuDNN's fused kernel, compared with commfuse's", ask_fused_attention},
-     {"links", "copies by size and CTAs, paced, and through host memory", ask_links},
-     {"interference", "a GEMM and a copy at the same time", ask_interference},
-     {"engines", "copies by kernels, the runtime, and copy engines through the host", ask_engines},
-     {"partitions", "a GEMM on SMs set apart", ask_partitions},
-     {"nccl", "an NCCL group, and a message to itself", ask_nccl},
-     {"pinned", "bits and time of a GEMM by its shards' kernel", ask_pinned}}};
+    {{"launch", "launches, gaps, events, graph nodes, the clock", probe_launch},
+     {"products", "GEMMs of slices on all and on fewer SMs", probe_products},
+     {"attention", "attention of slices of the queries", probe_attention},
+     {"fused", "attention by cuDNN's fused kernel, compared with commfuse's", probe_fused_attention},
+     {"links", "copies by size and CTAs, paced, and through host memory", probe_links},
+     {"interference", "a GEMM and a copy at the same time", probe_interference},
+     {"engines", "copies by kernels, the runtime, and copy engines through the host", probe_engines},
+     {"partitions", "a GEMM on reserved SMs", probe_partitions},
+     {"nccl", "an NCCL group, and a message to itself", probe_nccl},
+     {"pinned", "bits and time of a GEMM run by the kernel of its shards", probe_pinned}}};
 
 }  // namespace
 

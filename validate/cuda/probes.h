@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small measurements of a device, each with a number as its result: the cost of a launch, an event or a copy, the time
-// of a GEMM on fewer multiprocessors or beside a copy, and how often a pinned algorithm produces equal bits.
+// of a GEMM on fewer multiprocessors or next to a copy, and how often a pinned algorithm produces equal bits.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct ProbeRow {
 struct ProbeOptions {
   int repetitions = 15;                 ///< Samples of every row.
   bool quick = false;                   ///< Measures only a few sizes of everything.
-  std::vector<std::int64_t> lengths{};  ///< Lengths of sequences for attention; none: those of the stage.
+  std::vector<std::int64_t> lengths{};  ///< Lengths of sequences for attention; empty: those of the stage.
   /// Makes a network of this one device, for the stage that needs NCCL; empty: there is no NCCL.
   std::function<std::unique_ptr<Network>(const NetworkOptions& options)> connect{};
 };
@@ -34,7 +34,7 @@ struct ProbeOptions {
 struct ProbeStage {
   std::string_view name;
   std::string_view what;
-  std::vector<ProbeRow> (*ask)(Device& device, const ProbeOptions& options);
+  std::vector<ProbeRow> (*run)(Device& device, const ProbeOptions& options);
 };
 
 /// Returns the stages in their best order.

@@ -59,11 +59,12 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
   const LaneKind kind = program().lanes[lane_of(number)].kind;
   const bool communicates = kind == LaneKind::comm || kind == LaneKind::copy;
   const auto place = static_cast<std::size_t>(number);
-  return options_.partition > 0 && !communicates ? device().stream_apart(place, options_.partition)
+  return options_.partition > 0 && !communicates ? device().stream_on_partition(place, options_.partition)
                                                  : device().stream(place, communicates);
 }
 
-/// GEMMs need the number of multiprocessors of a partition; otherwise their waves would assume the whole device.
+/// Returns the limit for GEMMs. On a partition, the limit is its number of multiprocessors; otherwise the waves of a
+/// GEMM would assume the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
@@ -88,7 +89,7 @@ std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& 
   return calls.meet(members, outputs, scratch);
 }
 
-/// Returns members by coordinate. Peers of a rank that has the GPU to itself contribute the same data as it does.
+/// Returns members by coordinate. Peers of a rank that has the whole GPU contribute the same data as that rank.
 std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   const At first = at(step.at);
   std::vector<At> members;
@@ -119,8 +120,8 @@ void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes
     ready.calls.push_back(calls_of(step, calls, scratch[static_cast<std::size_t>(step.stream)]));
   }
   scratch_bytes.clear();
-  for (const Scratch& room : scratch) {
-    scratch_bytes.push_back(room.highest());
+  for (const Scratch& lane_scratch : scratch) {
+    scratch_bytes.push_back(lane_scratch.highest());
   }
 }
 
@@ -150,16 +151,16 @@ void VirtualExecutor::get_ready(const RunOptions& options) {
 
 std::vector<StreamId> VirtualExecutor::streams() {
   std::vector<StreamId> streams;
-  for (const std::int32_t used : ready_->plan.used) {
+  for (const std::int32_t stream_number : ready_->plan.used) {
     if (streams.empty() || !options_.one_stream) {
-      streams.push_back(stream(used));
+      streams.push_back(stream(stream_number));
     }
   }
   return streams;
 }
 
-void VirtualExecutor::issue_step(std::size_t which) {
-  const IssueStep& step = ready_->plan.steps[which];
+void VirtualExecutor::issue_step(std::size_t step_index) {
+  const IssueStep& step = ready_->plan.steps[step_index];
   const StreamId on = stream(step.stream);
   switch (step.kind) {
     case Kind::record:
@@ -169,11 +170,11 @@ void VirtualExecutor::issue_step(std::size_t which) {
         step.kind == Kind::record ? driver().record(event, on) : driver().wait(on, event);
       }
       return;
-    case Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + which % 16)); return;
+    case Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + step_index % 16)); return;
     default: break;
   }
-  driver().label(first_step_label + which);
-  for (const Call& call : ready_->calls[which]) {
+  driver().label(first_step_label + step_index);
+  for (const Call& call : ready_->calls[step_index]) {
     issue(driver(), on, call);
   }
 }

@@ -15,8 +15,8 @@ namespace commfuse::validate {
 
 struct VirtualOptions {
   DeviceLink link;
-  /// One rank has the whole GPU, and each of its peers does the same as it does at every moment. Nothing: all ranks
-  /// share the GPU.
+  /// This rank has the whole GPU, and its peers are assumed to do the same at every moment. Nothing: all ranks share
+  /// the GPU.
   std::optional<Rank> middle{};
   LaunchMode mode = LaunchMode::stream;
   /// Runs everything on one stream in the order of issue, without concurrency. Every other run must produce equal bits
@@ -24,8 +24,8 @@ struct VirtualOptions {
   bool one_stream = false;
   int multiprocessors = 0;  ///< Limit for GEMMs; 0: all.
   AttentionKernel attention = AttentionKernel::any;
-  /// Runs everything except messages and collectives on at least this many multiprocessors that are set apart, so that
-  /// messages and collectives find the others free; 0: everything runs everywhere.
+  /// Runs everything except messages and collectives on at least this many reserved multiprocessors, which leaves the
+  /// rest to messages and collectives; 0: everything runs everywhere.
   int partition = 0;
   /// Fills buffers with random values at the start, so that prepare() is not needed: for timing at full size.
   bool random_data = false;
@@ -63,7 +63,7 @@ class VirtualExecutor final : public GpuExecutor {
   [[nodiscard]] StreamId stream(std::int32_t number);
   [[nodiscard]] std::size_t lane_of(std::int32_t stream) const;
   [[nodiscard]] int multiprocessors() const;
-  void issue_step(std::size_t step);
+  void issue_step(std::size_t step_index);
   [[nodiscard]] std::vector<At> members_of(const IssueStep& step) const;
 
   VirtualOptions options_;

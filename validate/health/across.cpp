@@ -27,15 +27,15 @@ std::string tally(const std::map<std::string, int>& counts) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Returns "process 3 on node-2", and the number of further processes.
+/// Returns a text such as "process 3 on node-2, process 5 on node-4 and 2 more".
 std::string who(std::span<const NodeReport> reports, const std::vector<std::size_t>& processes) {
-  constexpr std::size_t few = 4;
+  constexpr std::size_t max_named = 4;
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min(few, processes.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_named, processes.size()); ++i) {
     words.push_back(fmt::format("process {} on {}", processes[i], named(reports[processes[i]].host)));
   }
   return fmt::format("{}{}", fmt::join(words, ", "),
-                     processes.size() > few ? fmt::format(" and {} more", processes.size() - few) : "");
+                     processes.size() > max_named ? fmt::format(" and {} more", processes.size() - max_named) : "");
 }
 
 /// The processes by value of one fact.
@@ -117,10 +117,10 @@ std::vector<HealthCheck> differences(std::span<const NodeReport> reports) {
   for (const CommonFact& fact : reports.front().facts) {
     Values values;
     for (std::size_t process = 0; process < reports.size(); ++process) {
-      const std::vector<CommonFact>& theirs = reports[process].facts;
+      const std::vector<CommonFact>& facts = reports[process].facts;
       const auto same =
-          std::find_if(theirs.begin(), theirs.end(), [&](const auto& other) { return other.name == fact.name; });
-      values[same == theirs.end() ? "" : same->value].push_back(process);
+          std::find_if(facts.begin(), facts.end(), [&](const auto& other) { return other.name == fact.name; });
+      values[same == facts.end() ? "" : same->value].push_back(process);
     }
     if (values.size() > 1) {
       checks.push_back(difference(reports, fact, values));

@@ -31,8 +31,8 @@ struct NodeReport {
 
 std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFacts& management);
 
-/// Returns one check for each fact that differs, which names the processes and hosts that differ from most others; if
-/// no fact differs, one check that says so. `reports` are by process.
+/// Returns one check for each fact that differs, which names the processes and hosts that differ from the majority; if
+/// no fact differs, a single check that states it. `reports` are by process.
 std::vector<HealthCheck> differences(std::span<const NodeReport> reports);
 
 /// Converts a report to text for another process, and back. Reading throws std::runtime_error for any other text.

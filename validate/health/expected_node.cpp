@@ -47,8 +47,8 @@ void look_at_gpus(const ExpectedNode& expected, const NodeFacts& node, const Man
   }
 }
 
-/// The slowest step decides, by its highest speed and its current width, because an idle GPU lowers its speed, not its
-/// width.
+/// Compares the slowest step of each path with the expectation, by the step's highest speed and its current width,
+/// because an idle GPU lowers its speed but not its width.
 void look_at_links(const ExpectedNode& expected, const NodeFacts& node, CheckList& list) {
   if (expected.pcie_width == 0) {
     return;
@@ -99,7 +99,7 @@ std::vector<HealthCheck> expected_checks(const ExpectedNode& expected, const Nod
   look_at_gpus(expected, node, management, list);
   look_at_links(expected, node, list);
   look_at_nics(expected, node, list);
-  list.otherwise_ok(fmt::format("what {} has", expected.machine));
+  list.otherwise_ok(fmt::format("the node matches {}", expected.machine));
   return list.take();
 }
 

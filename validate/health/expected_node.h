@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a node is the machine that it should be. The other checks only test whether its parts agree.
+// Checks that a node is the expected machine. The other checks only test whether the parts of a node fit together.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ struct ExpectedNode {
 
 inline constexpr std::string_view expected_check = "expected";
 
-/// Returns checks with this name: one for each property that falls short of the expectation, or a single check that all
-/// is as expected.
+/// Returns checks named `expected_check`: one for each property that falls short of the expectation, or a single ok
+/// check.
 std::vector<HealthCheck> expected_checks(const ExpectedNode& expected, const NodeFacts& node,
                                          const ManagementFacts& management);
 

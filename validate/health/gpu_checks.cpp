@@ -25,7 +25,7 @@ bool is_amd(const PciPath& path) { return path.device().is_amd; }
 
 std::string subject_of(const GpuFacts& gpu) { return gpu.address; }
 
-/// Returns true if there are GPUs whose driver answers; otherwise adds a check that says so.
+/// Returns true if there are GPUs whose driver answers; otherwise adds a check with the reason.
 bool has_answers(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
   if (!management.gpus.empty()) {
     return true;
@@ -43,7 +43,7 @@ bool has_answers(const NodeFacts& node, const ManagementFacts& management, Check
   } else {
     list.unknown({.found = management.missing.empty() ? "the driver shows no GPU" : management.missing,
                   .wrong = "only the driver's library reports this",
-                  .remedy = "install the driver's libraries here, or in a container start it with --gpus all"});
+                  .remedy = "install the driver's libraries here, or start the container with --gpus all"});
   }
   return false;
 }
@@ -103,7 +103,7 @@ void add_xid(const XidEvent& event, CheckList& list) {
   } else if (contains(by_programs, event.code)) {
     list.warn({.subject = event.address,
                .found = message,
-               .wrong = "a program on this GPU ended in an error, most often its own",
+               .wrong = "a program on this GPU failed, most often because of a fault of its own",
                .remedy = "look for the job that ran at that time in dmesg -T; if several jobs fail on this GPU alone, "
                          "run dcgmi diag -r 3"});
   } else {
@@ -118,12 +118,12 @@ void add_xid(const XidEvent& event, CheckList& list) {
 constexpr std::uint64_t idle = 0x1;
 constexpr std::uint64_t set_clocks = 0x2;
 constexpr std::uint64_t power_cap = 0x4;
-constexpr std::uint64_t hot = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, heat twice, power brake
+constexpr std::uint64_t heat_or_power = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, heat twice, power brake
 
-/// Returns true if enough kernels run that the clocks are those under load.
+/// Returns true if the GPU is busy enough for its clocks to be the clocks under load.
 bool is_loaded(const GpuFacts& gpu) {
-  constexpr int much = 50;  // percent
-  return gpu.busy_percent.value_or(0) >= much && (gpu.throttled_by.value_or(0) & idle) == 0;
+  constexpr int min_busy_percent = 50;
+  return gpu.busy_percent.value_or(0) >= min_busy_percent && (gpu.throttled_by.value_or(0) & idle) == 0;
 }
 
 /// Returns "1410 of 1980 MHz, 98% busy, 690 of 700 W, 61 C", or as much of it as is known.
@@ -155,7 +155,7 @@ bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
   const std::string load = load_in_words(gpu);
   const std::string clocks =
       fmt::format("throttled by {}{}{}", reasons_in_words(*gpu.throttled_by), load.empty() ? "" : ": ", load);
-  if ((*gpu.throttled_by & hot) != 0) {
+  if ((*gpu.throttled_by & heat_or_power) != 0) {
     list.bad({.subject = subject_of(gpu),
               .found = clocks,
               .wrong = "heat or a missing power supply lowers the clocks",
@@ -187,7 +187,7 @@ void look_at_power_limit(const GpuFacts& gpu, CheckList& list) {
 
 /// Returns the median clock of the GPUs that are under load; nothing for fewer than three of them.
 std::optional<int> usual_loaded_clock(const ManagementFacts& management) {
-  constexpr std::size_t least = 3;
+  constexpr std::size_t min_gpus = 3;
   std::vector<int> clocks;
   for (const GpuFacts& gpu : management.gpus) {
     if (is_loaded(gpu) && gpu.clock_mhz) {
@@ -195,23 +195,23 @@ std::optional<int> usual_loaded_clock(const ManagementFacts& management) {
     }
   }
   std::sort(clocks.begin(), clocks.end());
-  return clocks.size() < least ? std::nullopt : std::optional(clocks[clocks.size() / 2]);
+  return clocks.size() < min_gpus ? std::nullopt : std::optional(clocks[clocks.size() / 2]);
 }
 
 /// Compares the clock under load with that of the other GPUs, and with the highest clock of this GPU.
 void look_at_loaded_clock(const GpuFacts& gpu, std::optional<int> usual, CheckList& list) {
-  constexpr double of_usual = 0.85;
-  constexpr double of_most = 0.5;  // the power cap lowers an H100's clocks by a third under large GEMMs
+  constexpr double min_share_of_usual = 0.85;
+  constexpr double min_share_of_max = 0.5;  // the power cap lowers an H100's clocks by a third under large GEMMs
   if (!is_loaded(gpu) || !gpu.clock_mhz) {
     return;
   }
-  if (usual && *gpu.clock_mhz < of_usual * *usual) {
+  if (usual && *gpu.clock_mhz < min_share_of_usual * *usual) {
     list.warn({.subject = subject_of(gpu),
                .found = fmt::format("{}; {} MHz on the other busy GPUs", load_in_words(gpu), *usual),
                .wrong = "under load this GPU is slower than the others, and they wait for it",
                .remedy = "compare power limits and heat (nvidia-smi -q -d POWER,PERFORMANCE,TEMPERATURE); check its "
                          "heat sink and power cables"});
-  } else if (gpu.max_clock_mhz && *gpu.clock_mhz < of_most * *gpu.max_clock_mhz) {
+  } else if (gpu.max_clock_mhz && *gpu.clock_mhz < min_share_of_max * *gpu.max_clock_mhz) {
     list.warn(
         {.subject = subject_of(gpu),
          .found = load_in_words(gpu),
@@ -235,7 +235,7 @@ void look_at_ecc_of(const GpuFacts& gpu, CheckList& list) {
               .remedy = "replace the GPU"});
   } else if (gpu.remap_pending.value_or(false)) {
     list.bad({.subject = subject_of(gpu),
-              .found = "a memory row waits for its replacement",
+              .found = "a memory row is not remapped yet",
               .wrong = "the broken row is in use until the GPU is reset",
               .remedy = "drain the node and reset the GPU (nvidia-smi --gpu-reset) or reboot"});
   } else if (gpu.uncorrected.value_or(0) > 0) {
@@ -258,10 +258,11 @@ void look_at_bound_driver(const PciFunction& gpu, CheckList& list) {
   if (gpu.driver != own_driver) {
     list.bad(
         {.subject = gpu.address,
-         .found = gpu.driver.empty() ? "no driver has this GPU" : fmt::format("the driver {} has this GPU", gpu.driver),
+         .found = gpu.driver.empty() ? "no driver is bound to this GPU"
+                                     : fmt::format("the driver {} is bound to this GPU", gpu.driver),
          .wrong = "programs here cannot use it",
-         .remedy = fmt::format("load its driver (modprobe {}) and look at dmesg; vfio-pci is right only where the "
-                               "GPU is lent to a virtual machine",
+         .remedy = fmt::format("load its driver (modprobe {}) and look at dmesg; vfio-pci is right only if a virtual "
+                               "machine uses the GPU",
                                own_driver)});
   }
 }
@@ -273,7 +274,7 @@ void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
                 .found = fmt::format("{} since the driver was loaded", counted(gpu.uncorrected, "uncorrected error")),
                 .wrong = "this GPU lost data",
                 .remedy = "drain the node, reset the GPU (amd-smi reset --gpureset) or reboot, and look at amd-smi "
-                          "bad-pages; replace the GPU if it comes back"});
+                          "bad-pages; replace the GPU if this recurs"});
     }
   }
 }
@@ -288,7 +289,7 @@ void look_at_links(const ManagementFacts& management, CheckList& list) {
       list.bad({.subject = subject_of(gpu),
                 .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, max_links_up),
                 .wrong = "NVLinks of this GPU are down",
-                .remedy = "drain the node, reset all GPUs together or reboot; if it comes back, look at nvidia-smi "
+                .remedy = "drain the node, reset all GPUs together or reboot; if this recurs, look at nvidia-smi "
                           "nvlink -e and replace the GPU or its board"});
     }
   }
@@ -362,7 +363,7 @@ void look_at_peers(const NodeFacts& node, const ManagementFacts& management, Che
   list.otherwise_ok(management.gpus.size() == 1 ? "one GPU, no peers"
                     : management.peers.empty()
                         ? counted(management.gpus.size(), "GPU")
-                        : fmt::format("{}, all {} pairs reach each other's memory, {} NVLinks up on each",
+                        : fmt::format("{}, all {} pairs can access each other's memory, {} NVLinks up on each",
                                       counted(management.gpus.size(), "GPU"), management.peers.size(),
                                       management.gpus.front().links_up));
 }
@@ -411,7 +412,7 @@ void look_at_ecc(const NodeFacts& node, const ManagementFacts& management, Check
     look_at_ecc_of(gpu, list);
   }
   if (known == 0) {
-    list.unknown({.found = "these GPUs count no memory errors",
+    list.unknown({.found = "these GPUs do not count memory errors",
                   .wrong = "memory errors were not checked",
                   .remedy = "none; use GPUs with ECC where results matter"});
   }

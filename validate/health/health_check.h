@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// In order of severity. `unknown`: not checked, because it could not be read or there is nothing to check.
+/// In order of severity. `unknown`: not checked, because the facts could not be read or there is nothing to check.
 enum class HealthStatus : std::uint8_t { ok, unknown, warn, bad };
 
 /// Returns "ok", "unknown", "warn" or "bad".
@@ -21,7 +21,7 @@ struct HealthCheck {
   HealthStatus status = HealthStatus::ok;
   std::string found;   ///< A fact, without a full stop.
   std::string wrong;   ///< The problem; empty exactly where the status is ok.
-  std::string remedy;  ///< The action that mends it; empty exactly where the status is ok.
+  std::string remedy;  ///< The action that solves the problem; empty exactly where the status is ok.
 
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };

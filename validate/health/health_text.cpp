@@ -53,9 +53,9 @@ std::string health_table(std::span<const HealthCheck> checks, std::size_t width)
         check.subject.empty() ? check.found : fmt::format("{}: {}", check.subject, check.found);
     table +=
         wrapped(plain(observation), fmt::format("{:<10} {:<8} ", check.name, name_of(check.status)), indent, width);
-    const bool goes_on = i + 1 < checks.size() && checks[i + 1].status == check.status &&
-                         checks[i + 1].wrong == check.wrong && checks[i + 1].remedy == check.remedy;
-    if (check.status != HealthStatus::ok && !goes_on) {  // stated once, below the last check that shares it
+    const bool is_shared_with_next = i + 1 < checks.size() && checks[i + 1].status == check.status &&
+                                     checks[i + 1].wrong == check.wrong && checks[i + 1].remedy == check.remedy;
+    if (check.status != HealthStatus::ok && !is_shared_with_next) {  // stated once, below the last check that shares it
       table += wrapped(plain(check.wrong), indent + "wrong: ", indent + "  ", width);
       table += wrapped(plain(check.remedy), indent + "do: ", indent + "  ", width);
     }

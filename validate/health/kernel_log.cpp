@@ -11,12 +11,12 @@ namespace commfuse::validate {
 namespace {
 
 constexpr std::string_view mark = "Xid (PCI:";
-constexpr std::size_t longest_address = 16;
+constexpr std::size_t max_address = 16;
 
 /// Parses "SXid (PCI:0000:05:00.0): 12028, Non-fatal, ..." from its "Xid" on.
 std::optional<XidEvent> event_in(std::string_view rest) {
   rest.remove_prefix(mark.size());
-  const std::size_t closed = rest.substr(0, longest_address + 1).find(')');
+  const std::size_t closed = rest.substr(0, max_address + 1).find(')');
   if (closed == std::string_view::npos || closed == 0 ||
       rest.substr(0, closed).find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos) {
     return std::nullopt;

@@ -53,7 +53,7 @@ std::string start_error_in_words(std::optional<int> error) {
   }
 }
 
-std::optional<int> whole(std::optional<unsigned> value) {
+std::optional<int> as_int(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
@@ -77,8 +77,8 @@ void add_memory(const ManagementLibrary& library, Device device, GpuFacts& gpu) 
     gpu.has_ecc = is_on != 0;
   }
   using Count = unsigned long long;
-  if (const auto errors =
-          library.ask<Count>("nvmlDeviceGetTotalEccErrors", device, uncorrected_errors, since_the_driver_was_loaded)) {
+  if (const auto errors = library.query<Count>("nvmlDeviceGetTotalEccErrors", device, uncorrected_errors,
+                                               since_the_driver_was_loaded)) {
     gpu.uncorrected = *errors;
   }
   std::array<unsigned, 4>
@@ -91,7 +91,7 @@ void add_memory(const ManagementLibrary& library, Device device, GpuFacts& gpu) 
 
 void add_links(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
   for (unsigned link = 0; link < max_links; ++link) {
-    if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
+    if (const std::optional<unsigned> up = library.query<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
       ++gpu.links;
       gpu.links_up += *up != 0 ? 1 : 0;
     }
@@ -111,14 +111,14 @@ struct Utilization {
 };
 
 void add_load(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
-  constexpr unsigned whole_share = 100;
-  if (const auto busy = library.ask<Utilization>("nvmlDeviceGetUtilizationRates", device);
-      busy && busy->gpu <= whole_share) {
+  constexpr unsigned max_percent = 100;
+  if (const auto busy = library.query<Utilization>("nvmlDeviceGetUtilizationRates", device);
+      busy && busy->gpu <= max_percent) {
     gpu.busy_percent = static_cast<int>(busy->gpu);
   }
   const auto watts = [&](const char* name) -> std::optional<double> {
     constexpr double milliwatts = 1e3;
-    const std::optional<unsigned> value = library.ask<unsigned>(name, device);
+    const std::optional<unsigned> value = library.query<unsigned>(name, device);
     return value ? std::optional(*value / milliwatts) : std::nullopt;
   };
   gpu.watts = watts("nvmlDeviceGetPowerUsage");
@@ -129,14 +129,14 @@ void add_load(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
 GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
   GpuFacts gpu{
       .name = library.text("nvmlDeviceGetName", device),
-      .address = address_of(library.ask<PciInfo>("nvmlDeviceGetPciInfo_v3", device).value_or(PciInfo{})),
-      .clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", device, clock_of_multiprocessors)),
-      .max_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetMaxClockInfo", device, clock_of_multiprocessors)),
-      .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", device, sensor_of_the_die))};
+      .address = address_of(library.query<PciInfo>("nvmlDeviceGetPciInfo_v3", device).value_or(PciInfo{})),
+      .clock_mhz = as_int(library.query<unsigned>("nvmlDeviceGetClockInfo", device, clock_of_multiprocessors)),
+      .max_clock_mhz = as_int(library.query<unsigned>("nvmlDeviceGetMaxClockInfo", device, clock_of_multiprocessors)),
+      .celsius = as_int(library.query<unsigned>("nvmlDeviceGetTemperature", device, sensor_of_the_die))};
   using Bits = unsigned long long;
-  std::optional<Bits> throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
+  std::optional<Bits> throttled_by = library.query<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
   if (!throttled_by) {  // the function's name until CUDA 12.2
-    throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
+    throttled_by = library.query<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
   }
   gpu.throttled_by = throttled_by ? std::optional(std::uint64_t{*throttled_by}) : std::nullopt;
   add_load(library, device, gpu);
@@ -150,13 +150,13 @@ std::vector<PeerFacts> peers_of(const ManagementLibrary& library, const std::vec
   for (std::size_t from = 0; from < devices.size(); ++from) {
     for (std::size_t to = 0; to < devices.size(); ++to) {
       const auto status = [&](unsigned capability) {
-        return library.ask<unsigned>("nvmlDeviceGetP2PStatus", devices[from], devices[to], capability);
+        return library.query<unsigned>("nvmlDeviceGetP2PStatus", devices[from], devices[to], capability);
       };
-      const std::optional<unsigned> read = from == to ? std::nullopt : status(read_capability);
-      const std::optional<unsigned> write = from == to ? std::nullopt : status(write_capability);
-      if (read && write) {
-        peers.push_back(
-            {static_cast<int>(from), static_cast<int>(to), static_cast<int>(*read), static_cast<int>(*write)});
+      const std::optional<unsigned> read_status = from == to ? std::nullopt : status(read_capability);
+      const std::optional<unsigned> write_status = from == to ? std::nullopt : status(write_capability);
+      if (read_status && write_status) {
+        peers.push_back({static_cast<int>(from), static_cast<int>(to), static_cast<int>(*read_status),
+                         static_cast<int>(*write_status)});
       }
     }
   }
@@ -171,10 +171,10 @@ ManagementFacts facts_of(const ManagementLibrary& library) {
     return facts;
   }
   facts.driver = library.text("nvmlSystemGetDriverVersion");
-  const unsigned count = std::min(max_gpus, library.ask<unsigned>("nvmlDeviceGetCount_v2").value_or(0));
+  const unsigned count = std::min(max_gpus, library.query<unsigned>("nvmlDeviceGetCount_v2").value_or(0));
   std::vector<Device> devices;
   for (unsigned index = 0; index < count; ++index) {
-    if (const std::optional<Device> device = library.ask<Device>("nvmlDeviceGetHandleByIndex_v2", index)) {
+    if (const std::optional<Device> device = library.query<Device>("nvmlDeviceGetHandleByIndex_v2", index)) {
       devices.push_back(*device);
       facts.gpus.push_back(gpu_facts(library, *device));
     }
@@ -191,7 +191,7 @@ ManagementFacts management_facts(const FindFunction& find) { return facts_of(Man
 ManagementFacts management_facts() {
   const ManagementLibrary library;
   if (!library.is_here()) {
-    return {.missing = "NVIDIA's management library (libnvidia-ml.so.1) is not here"};
+    return {.missing = "NVIDIA's management library (libnvidia-ml.so.1) was not found"};
   }
   return facts_of(library);
 }

@@ -65,10 +65,10 @@ PciKind kind_of(const std::string& code, const std::string& vendor) {
 }
 
 std::uint32_t little_endian(const std::string& bytes, std::size_t at, std::size_t count) {
-  constexpr unsigned bits_a_byte = 8;
+  constexpr unsigned bits_per_byte = 8;
   std::uint32_t value = 0;
   for (std::size_t i = count; i-- > 0;) {
-    value = (value << bits_a_byte) | static_cast<unsigned char>(bytes[at + i]);
+    value = (value << bits_per_byte) | static_cast<unsigned char>(bytes[at + i]);
   }
   return value;
 }
@@ -105,7 +105,7 @@ PciFunction function_at(const NodeFiles& files, const fs::path& folder) {
                        .max_speed = speed_in(files, folder / "max_link_speed"),
                        .width = width_in(files, folder / "current_link_width"),
                        .max_width = width_in(files, folder / "max_link_width"),
-                       .numa_node = whole_in(files, folder / "numa_node"),  // -1 if the firmware does not say
+                       .numa_node = whole_in(files, folder / "numa_node"),  // -1 if the firmware does not report it
                        .driver = files.link_name(folder / "driver").value_or(""),
                        .translation = files.text(folder / "iommu_group" / "type").value_or("")};
   if (function.kind == PciKind::bridge) {
@@ -287,8 +287,8 @@ void add_ports(const NodeFiles& files, NodeFacts& facts) {
   }
 }
 
-/// Returns the number of nodes that "0", "0-1" or "0,2-3" name.
-int counted(const std::string& list) {
+/// Returns the number of nodes in a list such as "0", "0-1" or "0,2-3"; at least 1.
+int number_of_nodes(const std::string& list) {
   constexpr int max_nodes = 4096;
   int count = 0;
   for (std::size_t at = 0; at < list.size();) {
@@ -318,7 +318,7 @@ bool is_mapped_ipv4(const Gid& gid) { return gid.address.starts_with("0000:0000:
 
 std::optional<int> usable_gid_index(const RdmaPort& port) {
   constexpr std::string_view link_local = "fe80";
-  std::optional<int> other;
+  std::optional<int> fallback;
   for (const Gid& gid : port.gids) {
     if (gid.type != roce_version_2 || gid.address.starts_with(link_local)) {
       continue;
@@ -326,9 +326,9 @@ std::optional<int> usable_gid_index(const RdmaPort& port) {
     if (is_mapped_ipv4(gid)) {
       return gid.index;
     }
-    other = other ? other : gid.index;
+    fallback = fallback ? fallback : gid.index;
   }
-  return other;
+  return fallback;
 }
 
 bool is_active_roce(const RdmaPort& port) {
@@ -341,7 +341,7 @@ NodeFacts node_facts(const NodeFiles& files) {
                   .command_line = files.text("proc/cmdline").value_or(""),
                   .driver = files.text("sys/module/nvidia/version").value_or(""),
                   .iommu_units = files.names("sys/class/iommu"),
-                  .numa_nodes = counted(files.text("sys/devices/system/node/online").value_or("0"))};
+                  .numa_nodes = number_of_nodes(files.text("sys/devices/system/node/online").value_or("0"))};
   const std::string version = files.text("proc/driver/nvidia/version").value_or("");
   facts.driver_is_open = version.find("Open Kernel Module") != std::string::npos;
   for (const char* const module : {"nvidia_peermem", "nv_peer_mem", "gdrdrv", "amdgpu"}) {

@@ -106,11 +106,12 @@ std::optional<std::string> NodeFiles::link_name(const std::filesystem::path& pat
 std::filesystem::path NodeFiles::resolved(const std::filesystem::path& path) const {
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(root_, error);
-  const std::filesystem::path whole = error ? std::filesystem::path() : std::filesystem::canonical(root_ / path, error);
+  const std::filesystem::path canonical_path =
+      error ? std::filesystem::path() : std::filesystem::canonical(root_ / path, error);
   if (error) {
     return path;
   }
-  std::filesystem::path relative = whole.lexically_relative(root);
+  std::filesystem::path relative = canonical_path.lexically_relative(root);
   return relative.empty() || *relative.begin() == ".." ? path : relative;
 }
 

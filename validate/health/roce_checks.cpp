@@ -35,21 +35,21 @@ std::vector<const RdmaPort*> roce_ports(const NodeFacts& node) {
 
 /// Returns "0 v1 fe80:..., 3 v2 0000:...", with at most the first few entries.
 std::string table_in_words(const RdmaPort& port) {
-  constexpr std::size_t few = 6;
+  constexpr std::size_t max_listed = 6;
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min(few, port.gids.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_listed, port.gids.size()); ++i) {
     const Gid& gid = port.gids[i];
     const std::string_view version = gid.type == roce_version_2 ? "v2" : gid.type.empty() ? "unknown" : "v1";
     words.push_back(fmt::format("{} {} {}", gid.index, version, gid.address));
   }
   return fmt::format("{}{}", fmt::join(words, ", "),
-                     port.gids.size() > few ? fmt::format(" and {} more", port.gids.size() - few) : "");
+                     port.gids.size() > max_listed ? fmt::format(" and {} more", port.gids.size() - max_listed) : "");
 }
 
 bool is_ipv4_of_version_2(const Gid& gid) { return gid.type == roce_version_2 && is_mapped_ipv4(gid); }
 
 /// Reports an NCCL_IB_GID_INDEX that names an entry which this port does not have, or an entry of version 1. Returns
-/// true if it does.
+/// true if it reported one.
 bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   const auto gid = std::ranges::find(port.gids, index, &Gid::index);
   if (gid != port.gids.end() && gid->type == roce_version_2) {
@@ -92,7 +92,7 @@ bool look_at_table(const RdmaPort& port, bool is_chosen, CheckList& list) {
   } else if (!is_chosen && std::ranges::none_of(port.gids, is_ipv4_of_version_2)) {
     list.warn({.subject = name_of_port(port),
                .found = fmt::format("only GIDs of RoCE v2 for IPv6: {}", table_in_words(port)),
-               .wrong = "NCCL looks for a GID of IPv4 unless told otherwise, and would stay on index 0",
+               .wrong = "by default NCCL looks for a GID of an IPv4 address, and would use index 0",
                .remedy = fmt::format("set NCCL_IB_ADDR_FAMILY=AF_INET6, or give {} an IPv4 address",
                                      interface_in_words(port))});
   } else {
@@ -134,26 +134,27 @@ void look_at_trust(const RdmaPort& port, CheckList& list) {
   if (port.congestion.trust != "pcp") {
     return;
   }
-  list.warn({.subject = name_of_port(port),
-             .found = "the NIC takes priorities from VLAN tags (trust pcp)",
-             .wrong = "RoCE packets without a tag are on priority 0, which is neither paused nor marked as RoCE's is",
-             .remedy = fmt::format("mlnx_qos -i {} --trust dscp, where RoCE is not in a VLAN with priorities",
-                                   interface_in_words(port))});
+  list.warn(
+      {.subject = name_of_port(port),
+       .found = "the NIC takes priorities from VLAN tags (trust pcp)",
+       .wrong = "RoCE packets without a tag are on priority 0, which is neither paused nor marked like RoCE's priority",
+       .remedy = fmt::format("mlnx_qos -i {} --trust dscp, where RoCE is not in a VLAN with priorities",
+                             interface_in_words(port))});
 }
 
-/// Reports losses without a single mark: the switches drop packets before they warn anyone. Returns true if there are
-/// any.
+/// Reports losses without a single mark: the switches drop packets before they warn a sender. Returns true if it
+/// reported any.
 bool look_at_losses(const RdmaPort& port, CheckList& list) {
   const CongestionFacts& facts = port.congestion;
-  constexpr std::uint64_t few = 100;  // a link that came up, or a job that died, leaves some
-  if (facts.lost.value_or(0) < few || facts.marked.value_or(1) > 0 || facts.notified.value_or(0) > 0) {
+  constexpr std::uint64_t min_lost = 100;  // a link that came up, or a job that died, leaves some
+  if (facts.lost.value_or(0) < min_lost || facts.marked.value_or(1) > 0 || facts.notified.value_or(0) > 0) {
     return false;
   }
   list.warn({.subject = name_of_port(port),
              .found = fmt::format(
                  "{} gaps that peers reported and no packet marked by ECN, since the driver was loaded", *facts.lost),
              .wrong = "switches drop RoCE packets instead of marking them or pausing the sender",
-             .remedy = "turn on ECN and PFC for RoCE's priority on the switches, and look at their drops a port"});
+             .remedy = "turn on ECN and PFC for RoCE's priority on the switches, and look at the drops of each port"});
   return true;
 }
 
@@ -194,7 +195,7 @@ void look_at_congestion(const NodeFacts& node, const ManagementFacts& /*manageme
     if (!look_at_losses(*port, list) && !facts.has_ecn) {
       list.unknown(
           {.subject = name_of_port(*port),
-           .found = facts.trust.empty() ? "no file shows ECN or trust, as drivers of MLNX_OFED and DOCA have them"
+           .found = facts.trust.empty() ? "no file shows ECN or trust; only drivers of MLNX_OFED and DOCA have them"
                                         : fmt::format("trust {}, and no file shows ECN", facts.trust),
            .wrong = "ECN and PFC were not checked",
            .remedy = fmt::format("look at dcb pfc show dev {0}, or at mlnx_qos -i {0}", interface_in_words(*port))});
@@ -211,7 +212,7 @@ void look_at_congestion(const NodeFacts& node, const ManagementFacts& /*manageme
              "give all ports the same settings with one script at boot (mlnx_qos, and ecn below /sys/class/net)"});
   }
   list.otherwise_ok(ports.empty() ? "no active RoCE port"
-                                  : fmt::format("{}; PFC is in no file (dcb pfc show dev {})",
+                                  : fmt::format("{}; no file shows PFC (dcb pfc show dev {})",
                                                 fmt::join(settings, "; "), interface_in_words(*ports.front())));
 }
 

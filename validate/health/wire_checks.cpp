@@ -51,8 +51,8 @@ struct PciLink {
   }
 };
 
-/// The steps of a path are alternately the two ends of a link: device and port, upper side of a switch and the port
-/// above.
+/// Returns the links of a path. Its steps are alternately the lower and the upper end of a link: device and port, upper
+/// side of a switch and the port above.
 std::vector<PciLink> links_of(const PciPath& path) {
   std::vector<PciLink> links;
   for (std::size_t i = 0; i < path.steps.size(); i += 2) {
@@ -80,7 +80,7 @@ void look_at_link(const PciLink& link, CheckList& list) {
                       "run this again while a program uses the GPU; if it stays slow, reseat the GPU"));
   } else if (is_slow || is_narrow) {
     list.bad(finding("the link trained below what both of its ends can do",
-                     "reboot; if it comes back, reseat the card and its riser or cable, update the firmware, and "
+                     "reboot; if this recurs, reseat the card and its riser or cable, update the firmware, and "
                      "check the slot's speed in the BIOS"));
   }
 }
@@ -90,14 +90,15 @@ void look_at_slot(const PciLink& link, CheckList& list) {
   const bool is_slow = link.below.max_speed && *link.possible_speed() < *link.below.max_speed;
   const bool is_narrow = link.below.max_width && *link.possible_width() < *link.below.max_width;
   if (is_slow || is_narrow) {
-    list.warn({.subject = link.below.address,
-               .found = fmt::format("{} for {} in a slot of {}", kind_in_words(link.below),
-                                    link_in_words(link.below.max_speed, link.below.max_width),
-                                    link_in_words(link.possible_speed(), link.possible_width())),
-               .wrong = "the slot limits the card",
-               .remedy =
-                   "move the card to a faster slot, or raise the slot's limit in the BIOS; expect the slot's rate "
-                   "otherwise"});
+    list.warn(
+        {.subject = link.below.address,
+         .found = fmt::format("{} for {} in a slot of {}", kind_in_words(link.below),
+                              link_in_words(link.below.max_speed, link.below.max_width),
+                              link_in_words(link.possible_speed(), link.possible_width())),
+         .wrong = "the slot limits the card",
+         .remedy =
+             "move the card to a faster slot, or raise the slot's limit in the BIOS; otherwise expect the rate of "
+             "the slot"});
   }
 }
 
@@ -125,7 +126,7 @@ std::string state_in_words(const std::string& state) {
   return state.empty() ? "unknown" : colon == std::string::npos ? state : state.substr(colon + 2);
 }
 
-void look_at_port(const RdmaPort& port, double fastest_alike, CheckList& list) {
+void look_at_port(const RdmaPort& port, double fastest_of_kind, CheckList& list) {
   CheckList::Finding finding{
       .subject = name_of_port(port),
       .found = fmt::format("{} port is {}, physically {}", port.layer.empty() ? "RDMA" : port.layer,
@@ -140,8 +141,8 @@ void look_at_port(const RdmaPort& port, double fastest_alike, CheckList& list) {
             ? "start a subnet manager (opensm), or look for the port on the switch"
             : "check the cable, the transceiver and the switch's port (mlxlink, ibstat)";
     is_disabled ? list.warn(std::move(finding)) : list.bad(std::move(finding));
-  } else if (port.gigabits && *port.gigabits < fastest_alike) {
-    finding.found = fmt::format("{}, {:g} Gb/s on other ports of this kind", port.rate, fastest_alike);
+  } else if (port.gigabits && *port.gigabits < fastest_of_kind) {
+    finding.found = fmt::format("{}, {:g} Gb/s on other ports of this kind", port.rate, fastest_of_kind);
     finding.wrong = "the port runs below its speed";
     finding.remedy = "check the cable, the transceiver and the speed of the switch's port (mlxlink)";
     list.bad(std::move(finding));
@@ -150,14 +151,14 @@ void look_at_port(const RdmaPort& port, double fastest_alike, CheckList& list) {
 
 /// Returns true if a kernel such as "6.1.0-18" shares GPU memory with NICs as DMA-BUF, which Linux does since 5.12.
 bool has_dma_buf(const std::string& kernel) {
-  constexpr std::int64_t least_major = 5;
-  constexpr std::int64_t least_minor = 12;
+  constexpr std::int64_t min_major = 5;
+  constexpr std::int64_t min_minor = 12;
   const std::size_t dot = kernel.find('.');
   const std::size_t end = dot == std::string::npos ? dot : kernel.find_first_not_of("0123456789", dot + 1);
   const std::optional<std::int64_t> major = parse_integer(kernel.substr(0, dot));
   const std::optional<std::int64_t> minor =
       dot == std::string::npos ? std::nullopt : parse_integer(kernel.substr(dot + 1, end - dot - 1));
-  return major && minor && (*major > least_major || (*major == least_major && *minor >= least_minor));
+  return major && minor && (*major > min_major || (*major == min_major && *minor >= min_minor));
 }
 
 /// Bridges on the paths to GPUs and NICs, sorted by whether their ACS redirects requests.
@@ -184,13 +185,13 @@ AcsBridges acs_bridges(const NodeFacts& node) {
   return bridges;
 }
 
-/// Returns the first few addresses.
-std::string few_of(const std::set<std::string>& addresses) {
-  constexpr std::size_t few = 4;
+/// Returns the first addresses, and how many more there are.
+std::string first_few(const std::set<std::string>& addresses) {
+  constexpr std::size_t max_shown = 4;
   std::vector<std::string> shown(addresses.begin(), addresses.end());
-  const std::size_t more = shown.size() > few ? shown.size() - few : 0;
-  shown.resize(shown.size() - more);
-  return fmt::format("{}{}", fmt::join(shown, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+  const std::size_t omitted = shown.size() > max_shown ? shown.size() - max_shown : 0;
+  shown.resize(shown.size() - omitted);
+  return fmt::format("{}{}", fmt::join(shown, ", "), omitted == 0 ? "" : fmt::format(" and {} more", omitted));
 }
 
 }  // namespace
@@ -231,14 +232,14 @@ void look_at_numa(const NodeFacts& node, const ManagementFacts& /*management*/, 
     const PciFunction& device = gpu.device();
     if (!device.numa_node) {
       list.warn({.subject = device.address,
-                 .found = fmt::format("the GPU's NUMA node is unknown, of {}", node.numa_nodes),
-                 .wrong = "launchers cannot bind its processes to near cores",
+                 .found = fmt::format("the NUMA node of the GPU is unknown, among {}", node.numa_nodes),
+                 .wrong = "launchers cannot bind its processes to cores near it",
                  .remedy = "turn on NUMA in the BIOS (no node interleaving); in a virtual machine give it the host's "
                            "topology"});
     } else if (!node.nics.empty() && !with_nic.contains(*device.numa_node)) {
       list.warn(
           {.subject = device.address,
-           .found = fmt::format("the GPU is on NUMA node {}, no RDMA NIC is", *device.numa_node),
+           .found = fmt::format("the GPU is on NUMA node {}, but no RDMA NIC is", *device.numa_node),
            .wrong = "its messages to other nodes cross between the processors",
            .remedy = "compare with a healthy node of this kind: a NIC may be missing (lspci) or in another slot"});
     }
@@ -294,7 +295,7 @@ void look_at_gdr(const NodeFacts& node, const ManagementFacts& /*management*/, C
     list.otherwise_ok("amdgpu is loaded");
   } else {
     list.bad({.found = "nvidia_peermem is not loaded, and the driver has no DMA-BUF",
-              .wrong = "NICs cannot read GPU memory, so every message is copied through the processor's",
+              .wrong = "NICs cannot read GPU memory, so every message is copied through the processor's memory",
               .remedy = "modprobe nvidia_peermem (and name it in /etc/modules-load.d), or install the open kernel "
                         "modules"});
   }
@@ -305,11 +306,11 @@ void look_at_acs(const NodeFacts& node, const ManagementFacts& /*management*/, C
   if (!bridges.redirecting.empty()) {
     CheckList::Finding finding{
         .found = fmt::format("ACS redirects requests at {}: {}", counted(bridges.redirecting.size(), "bridge"),
-                             few_of(bridges.redirecting)),
+                             first_few(bridges.redirecting)),
         .wrong = "traffic between GPUs and NICs goes up to the processor and back",
         .remedy =
             "turn ACS off in the BIOS, or at every boot: setpci -s BRIDGE ECAP_ACS+0x6.w=0000; leave it on where "
-            "devices are lent to virtual machines"};
+            "virtual machines use the devices"};
     bridges.in_a_switch ? list.bad(std::move(finding)) : list.warn(std::move(finding));
   } else if (!bridges.unknown.empty()) {
     list.unknown({.found = "the bridges' configuration is readable only by root",
@@ -337,9 +338,9 @@ void look_at_iommu(const NodeFacts& node, const ManagementFacts& /*management*/,
   if (node.iommu_units.empty()) {
     list.otherwise_ok("off");
   } else if (is_smmu) {
-    list.otherwise_ok("on, an SMMU, which the processor's GPUs need");
+    list.otherwise_ok("on, as an SMMU, which GPUs of this processor need");
   } else if (!translated.empty()) {
-    list.warn({.found = fmt::format("on, and translates addresses of {}", few_of(translated)),
+    list.warn({.found = fmt::format("on, and translates addresses of {}", first_few(translated)),
                .wrong = "traffic between GPUs and NICs goes through the IOMMU, or fails",
                .remedy = "boot with iommu=pt on the kernel's command line, or turn the IOMMU off in the BIOS"});
   } else if (!is_known && !node.gpus.empty() && node.command_line.find("iommu=pt") == std::string::npos) {

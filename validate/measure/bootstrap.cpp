@@ -12,7 +12,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int resamples = 2000;
-constexpr int beyond_an_end = resamples / 40;  // 2.5%
+constexpr int resamples_per_tail = resamples / 40;  // 2.5%
 
 /// Returns the median, the lower one of an even number, like percentile(). Reorders `times`.
 double median_of(std::vector<Duration>& times) {
@@ -29,28 +29,28 @@ double ratio_of(std::vector<Duration>& times, std::vector<Duration>& base) {
 
 Ratio ratio_of_medians(std::span<const Duration> times, std::span<const Duration> base, std::uint64_t seed) {
   check(!times.empty() && !base.empty(), "a ratio needs a time in each span");
-  std::vector<Duration> of_times(times.begin(), times.end());
-  std::vector<Duration> of_base(base.begin(), base.end());
-  Ratio ratio{.value = ratio_of(of_times, of_base)};
+  std::vector<Duration> resampled_times(times.begin(), times.end());
+  std::vector<Duration> resampled_base(base.begin(), base.end());
+  Ratio ratio{.value = ratio_of(resampled_times, resampled_base)};
   Random random(seed);
-  const auto drawn = [&](std::size_t count) { return static_cast<std::size_t>(random.next() % count); };
+  const auto draw_index = [&](std::size_t count) { return static_cast<std::size_t>(random.next() % count); };
   std::vector<double> ratios;
   for (int i = 0; i < resamples; ++i) {
     for (std::size_t n = 0; n < times.size(); ++n) {
-      const std::size_t round = drawn(times.size());
-      of_times[n] = times[round];
+      const std::size_t round = draw_index(times.size());
+      resampled_times[n] = times[round];
       if (times.size() == base.size()) {
-        of_base[n] = base[round];
+        resampled_base[n] = base[round];
       }
     }
     for (std::size_t n = 0; times.size() != base.size() && n < base.size(); ++n) {
-      of_base[n] = base[drawn(base.size())];
+      resampled_base[n] = base[draw_index(base.size())];
     }
-    ratios.push_back(ratio_of(of_times, of_base));
+    ratios.push_back(ratio_of(resampled_times, resampled_base));
   }
   std::sort(ratios.begin(), ratios.end());
-  ratio.low = ratios[beyond_an_end];
-  ratio.high = ratios[resamples - 1 - beyond_an_end];
+  ratio.low = ratios[resamples_per_tail];
+  ratio.high = ratios[resamples - 1 - resamples_per_tail];
   return ratio;
 }
 

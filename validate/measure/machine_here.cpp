@@ -35,29 +35,29 @@ std::string kernel() {
   return ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "unknown";
 }
 
-/// Returns the time until the last of several waits, which begin at once, is over.
+/// Returns the time until the last of `threads` waits is over, which begin simultaneously.
 std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) {
   std::latch ready(threads);
   std::latch gate(1);
   WallTime release;
-  std::vector<WallTime> back(static_cast<std::size_t>(threads));
+  std::vector<WallTime> ends(static_cast<std::size_t>(threads));
   {
     std::vector<std::jthread> waiters;
-    waiters.reserve(back.size());
-    for (WallTime& mine : back) {
+    waiters.reserve(ends.size());
+    for (WallTime& end : ends) {
       waiters.emplace_back([&] {
         ask_for_sharp_timers();
         ready.count_down();
         gate.wait();
         std::this_thread::sleep_until(release + wait);
-        mine = WallClock::now();
+        end = WallClock::now();
       });
     }
     ready.wait();
     release = WallClock::now();
     gate.count_down();
   }
-  return *std::ranges::max_element(back) - release;
+  return *std::ranges::max_element(ends) - release;
 }
 
 }  // namespace

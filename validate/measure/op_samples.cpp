@@ -26,7 +26,7 @@ Duration longest_of(const OpSpans& spans) {
   return longest;
 }
 
-/// Each rank waits for its two neighbours in the exchange.
+/// Returns the time on the slowest rank, from when the rank and its two neighbours in the exchange are ready.
 Duration longest_exchange(const Mesh& mesh, const ExchangeShape& shape, const OpSpans& spans) {
   Duration longest{};
   for (const auto& [rank, span] : spans) {
@@ -47,7 +47,7 @@ Duration from_last_start(const OpSpans& spans) {
   return end - start;
 }
 
-/// A micro-benchmark with its sample; nothing for an op that is skipped.
+/// Makes a micro-benchmark with one sample from the spans of an op; nothing for an op that is skipped.
 class Sampled {
  public:
   Sampled(const Program& program, const Sizes& sizes, const OpSpans& spans)
@@ -100,9 +100,9 @@ class Sampled {
 };
 
 bool is_same(const MicroBenchmark& a, const MicroBenchmark& b) {
-  MicroBenchmark without = a;
-  without.samples = b.samples;
-  return without == b;
+  MicroBenchmark copy = a;
+  copy.samples = b.samples;
+  return copy == b;
 }
 
 }  // namespace

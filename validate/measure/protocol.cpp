@@ -40,8 +40,8 @@ std::vector<std::vector<std::size_t>> turns(std::size_t count, int rounds, std::
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t left = count; left > 1; --left) {
-      std::swap(order[left - 1], order[static_cast<std::size_t>(random.next() % left)]);
+    for (std::size_t remaining = count; remaining > 1; --remaining) {
+      std::swap(order[remaining - 1], order[static_cast<std::size_t>(random.next() % remaining)]);
     }
     orders.push_back(std::move(order));
   }
@@ -86,8 +86,9 @@ Summary summary_of(std::vector<Duration> makespans) {
 
 std::string in_words(const NoiseFloor& noise, int threads) {
   const Summary summary = summary_of(noise.samples);
-  return fmt::format("{:g} ms took {:.3f} ms on {} threads at once (p90 {:.3f} ms)", to_seconds(noise.stated) * 1e3,
-                     to_seconds(summary.median.value) * 1e3, threads, to_seconds(summary.p90) * 1e3);
+  return fmt::format("{:g} ms took {:.3f} ms on {} threads simultaneously (p90 {:.3f} ms)",
+                     to_seconds(noise.stated) * 1e3, to_seconds(summary.median.value) * 1e3, threads,
+                     to_seconds(summary.p90) * 1e3);
 }
 
 }  // namespace commfuse::validate

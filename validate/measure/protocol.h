@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures schedules: after a warm-up they run alternately in random order, so that drift affects all alike.
+// Measures schedules: after a warm-up they run alternately in random order, so that drift affects all of them equally.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct MeasureOptions {
   std::uint64_t seed = 1;  ///< Seed of the order.
   bool traced = false;     ///< Runs one more iteration of every schedule, and keeps its spans.
   RunOptions run{};        ///< Options of every run.
-  /// True if no other process runs these schedules. Processes that run them together meet in every run; a process that
-  /// continued after a run that it alone gave up would meet the others in a different run.
+  /// True if no other process runs these schedules. Processes that run them together meet in every run; if one of them
+  /// gave up a run alone and continued, it would meet the others in a different run.
   bool alone = true;
 };
 
@@ -51,9 +51,10 @@ struct Summary {
 /// Requires at least one makespan.
 Summary summary_of(std::vector<Duration> makespans);
 
-/// Measures 21 waits of 1 ms on `threads` threads at once: each sample is the time until the last of them returned.
+/// Measures 21 waits of 1 ms on `threads` threads simultaneously: each sample is the time until the last of them
+/// returned.
 NoiseFloor noise_floor(int threads);
-/// Returns "1 ms took 1.012 ms on 8 threads at once (p90 1.030 ms)".
+/// Returns "1 ms took 1.012 ms on 8 threads simultaneously (p90 1.030 ms)".
 std::string in_words(const NoiseFloor& noise, int threads);
 
 /// Describes the machine this runs on. Unknown properties are "unknown".

@@ -23,8 +23,8 @@ using std::chrono::nanoseconds;
 /// Time that the leader waits for all answers, and, after its own failure, for the other processes to end.
 constexpr nanoseconds grace = std::chrono::seconds(3);
 /// Time for which a waiting process yields to others before it sleeps.
-constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
-constexpr nanoseconds nap = std::chrono::microseconds(100);
+constexpr nanoseconds yield_time = std::chrono::milliseconds(2);
+constexpr nanoseconds sleep_time = std::chrono::microseconds(100);
 
 /// Largest number of notes that are read before the run continues.
 constexpr int max_notes = 4096;
@@ -53,7 +53,7 @@ std::string seconds_in_words(nanoseconds time) {
 
 }  // namespace
 
-void Crew::tell_all(int members, const Note& note) {
+void Crew::send_to_all(int members, const Note& note) {
   for (int process = 0; process < members; ++process) {
     send(process, note);
   }
@@ -78,10 +78,10 @@ void Crew::work(int members, Activity* activity, bool may_step, Until&& until) {
 }
 
 void Crew::pause() {
-  if (Clock::now() - last_moved_ < wakeful) {
+  if (Clock::now() - last_moved_ < yield_time) {
     std::this_thread::yield();
   } else {
-    std::this_thread::sleep_for(nap);
+    std::this_thread::sleep_for(sleep_time);
   }
 }
 
@@ -101,7 +101,7 @@ std::vector<Payload> Crew::perform(int members, Activity& activity) {
   if (leads()) {
     work(members, &activity, false, [&] { return std::ranges::all_of(first(arrived_), [](int n) { return n > 0; }); });
     std::ranges::for_each(first(arrived_), [](int& n) { --n; });
-    tell_all(members, {.kind = Note::Kind::start});
+    send_to_all(members, {.kind = Note::Kind::start});
   }
   work(members, &activity, false, [&] { return started_ > 0; });
   --started_;
@@ -115,7 +115,7 @@ std::vector<Payload> Crew::perform(int members, Activity& activity) {
     for (std::optional<Payload>& report : first(reports_)) {
       reports.push_back(*std::exchange(report, std::nullopt));
     }
-    tell_all(members, {.kind = Note::Kind::over});
+    send_to_all(members, {.kind = Note::Kind::over});
   }
   work(members, &activity, false, [&] { return over_ > 0; });
   --over_;
@@ -123,22 +123,22 @@ std::vector<Payload> Crew::perform(int members, Activity& activity) {
 }
 
 std::vector<Payload> Crew::gather(int members, Payload mine) {
-  class Telling final : public Activity {
+  class ReportOnly final : public Activity {
    public:
-    explicit Telling(Payload mine) : mine_(std::move(mine)) {}
+    explicit ReportOnly(Payload mine) : mine_(std::move(mine)) {}
     [[nodiscard]] Payload report() const override { return mine_; }
 
    private:
     Payload mine_;
   };
-  Telling telling(std::move(mine));
-  return perform(members, telling);
+  ReportOnly activity(std::move(mine));
+  return perform(members, activity);
 }
 
 Payload Crew::scatter(int members, std::vector<Payload> by_process) {
-  class Hearing final : public Activity {
+  class Reception final : public Activity {
    public:
-    Hearing(Crew& crew, std::vector<Payload> by_process) : crew_(crew), by_process_(std::move(by_process)) {}
+    Reception(Crew& crew, std::vector<Payload> by_process) : crew_(crew), by_process_(std::move(by_process)) {}
     void begin() override {
       for (std::size_t other = 0; other < by_process_.size(); ++other) {
         crew_.send(static_cast<int>(other), {.kind = Note::Kind::data, .body = by_process_[other]});
@@ -149,19 +149,19 @@ Payload Crew::scatter(int members, std::vector<Payload> by_process) {
         throw std::runtime_error(fmt::format(
             "process {} sent a message that only process 0 may send; run the same program everywhere", from));
       }
-      heard_ = note.body;
+      received_ = note.body;
     }
-    [[nodiscard]] bool done() const override { return heard_.has_value(); }
-    [[nodiscard]] Payload heard() const { return *heard_; }
+    [[nodiscard]] bool done() const override { return received_.has_value(); }
+    [[nodiscard]] Payload received() const { return *received_; }
 
    private:
     Crew& crew_;
     std::vector<Payload> by_process_;
-    std::optional<Payload> heard_;
+    std::optional<Payload> received_;
   };
-  Hearing hearing(*this, leads() ? std::move(by_process) : std::vector<Payload>{});
-  perform(members, hearing);
-  return hearing.heard();
+  Reception reception(*this, leads() ? std::move(by_process) : std::vector<Payload>{});
+  perform(members, reception);
+  return reception.received();
 }
 
 std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message) {
@@ -194,7 +194,7 @@ std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message)
     }
     PayloadWriter verdict;
     verdict.put(agreement.code);
-    tell_all(processes(), {.kind = Note::Kind::verdict, .body = verdict.take()});
+    send_to_all(processes(), {.kind = Note::Kind::verdict, .body = verdict.take()});
     work(processes(), nullptr, false, [&] { return verdict_.has_value(); });
     return agreement;
   } catch (const std::exception& error) {
@@ -204,7 +204,7 @@ std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message)
 }
 
 bool Crew::take_notes(Activity* activity) {
-  bool any = false;
+  bool has_progressed = false;
   for (int notes = 0; notes < max_notes; ++notes) {
     const std::optional<Parcel> parcel = world_.receive();
     if (!parcel) {
@@ -214,10 +214,10 @@ bool Crew::take_notes(Activity* activity) {
       last_leader_ = Clock::now();
     }
     const Note note = unpacked(parcel->bytes);
-    any = any || note.kind != Note::Kind::beat || leads();
+    has_progressed = has_progressed || note.kind != Note::Kind::beat || leads();
     take(parcel->from, note, activity);
   }
-  return any;
+  return has_progressed;
 }
 
 void Crew::take(int from, const Note& note, Activity* activity) {
@@ -293,22 +293,22 @@ void Crew::keep_in_touch(Clock::time_point now) {
 
 void Crew::give_up(int members, Activity* activity) {
   std::ranges::fill(answers_, std::nullopt);
-  tell_all(members, {.kind = Note::Kind::ask});
-  const auto asked = std::span(answers_).first(static_cast<std::size_t>(members));
+  send_to_all(members, {.kind = Note::Kind::ask});
+  const auto answers = std::span(answers_).first(static_cast<std::size_t>(members));
   const Clock::time_point until = Clock::now() + std::min(grace, patience_);
-  while (Clock::now() < until && !std::ranges::all_of(asked, [](const auto& answer) { return answer.has_value(); })) {
+  while (Clock::now() < until && !std::ranges::all_of(answers, [](const auto& answer) { return answer.has_value(); })) {
     take_notes(activity);
-    std::this_thread::sleep_for(nap);
+    std::this_thread::sleep_for(sleep_time);
   }
   std::vector<std::string> silent;
   std::vector<std::string> sentences;
-  for (std::size_t process = 0; process < asked.size(); ++process) {
-    if (!asked[process]) {
+  for (std::size_t process = 0; process < answers.size(); ++process) {
+    if (!answers[process]) {
       silent.push_back(fmt::format("process {} does not answer", process));
       continue;
     }
-    PayloadReader reader(*asked[process]);
-    for (auto left = reader.get<std::int64_t>(); left > 0; --left) {
+    PayloadReader reader(*answers[process]);
+    for (auto remaining = reader.get<std::int64_t>(); remaining > 0; --remaining) {
       sentences.push_back(sentence_in(reader));
     }
   }

@@ -86,7 +86,7 @@ class Crew {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void tell_all(int members, const Note& note);
+  void send_to_all(int members, const Note& note);
   /// Takes notes and advances until the condition holds.
   template <class Until>
   void work(int members, Activity* activity, bool may_step, Until&& until);

@@ -77,7 +77,8 @@ Crew& Launch::crew_anyhow(std::chrono::nanoseconds patience) {
   return *crew_;
 }
 
-/// MPI starts only once. If it did not start, all processes know that, and the first has reported it.
+/// Starts MPI to report the end of the program. Returns false if that is impossible. MPI starts only once; if an
+/// earlier start failed, it failed on all processes, and the first one has reported it.
 bool Launch::open_for_the_end() {
   if (tried_) {
     return false;

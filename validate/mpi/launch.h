@@ -38,15 +38,15 @@ class Launch {
   /// TCP. Throws as crew() does, and std::runtime_error if they do not connect within a minute.
   Crew& crew_anyhow(std::chrono::nanoseconds patience);
 
-  /// Ends the program: all processes get the same exit code, once the first has printed the error. `message` is the
-  /// text that this process would have printed.
+  /// Ends the program and returns the exit code, which is the same on all processes, once the first one has printed the
+  /// errors. `message` is the text that this process would have printed.
   int leave(int code, const std::string& message);
 
  private:
   void open();
   [[nodiscard]] bool open_for_the_end();
 
-  bool tried_ = false;  // true once it has tried to start MPI
+  bool tried_ = false;  // true once a start of MPI was tried
   std::optional<Started> started_;
   std::unique_ptr<World> world_;
   std::unique_ptr<Crew> crew_;

@@ -16,8 +16,8 @@ namespace commfuse::validate {
 /// same order.
 class MpiExecutor final : public Executor {
  public:
-  /// Throws std::runtime_error for fp8, which it does not store. The crew outlives the executor; this process has a
-  /// rank.
+  /// Throws std::runtime_error for fp8, which cannot be stored. `crew` outlives the executor. Requires that this
+  /// process has a rank.
   MpiExecutor(Lowered lowered, Sizes sizes, Crew& crew);
 
   [[nodiscard]] std::string_view name() const override { return "mpi"; }

@@ -7,7 +7,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr const char* cut_short = "a message between processes is truncated; run the same program everywhere";
+constexpr const char* truncated = "a message between processes is truncated; run the same program everywhere";
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void PayloadWriter::put_matrix(DType dtype, const Matrix<float>& matrix) {
 
 std::span<const std::byte> PayloadReader::next(std::size_t count) {
   if (count > bytes_.size()) {
-    throw std::runtime_error(cut_short);
+    throw std::runtime_error(truncated);
   }
   const std::span<const std::byte> front = bytes_.first(count);
   bytes_ = bytes_.subspan(count);
@@ -44,7 +44,7 @@ Matrix<float> PayloadReader::get_matrix(DType dtype) {
   const auto columns = get<std::int64_t>();
   const auto limit = static_cast<std::int64_t>(bytes_.size()) / bytes_of(dtype);
   if (rows < 0 || columns < 0 || (columns > 0 && rows > limit / columns)) {
-    throw std::runtime_error(cut_short);
+    throw std::runtime_error(truncated);
   }
   Matrix<float> matrix(rows, columns);
   decode(dtype, next(matrix.values().size() * static_cast<std::size_t>(bytes_of(dtype))), matrix.values());

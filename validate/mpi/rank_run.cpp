@@ -35,7 +35,7 @@ RankRun::RankRun(const Program& program, const Sizes& sizes, std::span<const Com
       lanes_.push_back({.commands = std::move(lane)});
     }
   }
-  left_ = lanes_.size();
+  unfinished_lanes_ = lanes_.size();
 }
 
 /// Under chaos, lanes run in any order, and some are skipped.
@@ -45,13 +45,13 @@ bool RankRun::step() {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[(first + i) % lanes_.size()];
     if (lane.iteration < options_.iterations && chaos_.draw(4) != 1) {
-      moved = go_on(lane) || moved;
+      moved = advance(lane) || moved;
     }
   }
   return moved;
 }
 
-bool RankRun::go_on(Lane& lane) {
+bool RankRun::advance(Lane& lane) {
   const std::int32_t at = lane.commands[lane.next];
   bool moved = false;
   if (state(at).posted == lane.iteration) {
@@ -69,7 +69,7 @@ bool RankRun::go_on(Lane& lane) {
   }
   if (state(at).ended > lane.iteration && ++lane.next == lane.commands.size()) {
     lane.next = 0;
-    left_ -= ++lane.iteration == options_.iterations ? 1 : 0;
+    unfinished_lanes_ -= ++lane.iteration == options_.iterations ? 1 : 0;
   }
   return moved;
 }
@@ -81,11 +81,11 @@ bool RankRun::may_post(std::int32_t at, int iteration) const {
 
 void RankRun::post(std::int32_t at) {
   const Command& own_command = command(at);
-  State& mine = state(at);
-  ++mine.posted;
-  mine.begun = WallClock::now();
+  State& current = state(at);
+  ++current.posted;
+  current.begun = WallClock::now();
   if (own_command.kind == OpKind::collective) {
-    give(at);
+    send_parts(at);
   } else if (own_command.kind == OpKind::exchange && own_command.source >= 0 &&
              shape<ExchangeShape>(at).protocol == Protocol::rendezvous) {
     crew_.send(own_command.source, {.kind = Note::Kind::posted, .op = own_command.source_op});
@@ -107,33 +107,34 @@ void RankRun::end(std::int32_t at) {
   ++ended_;
 }
 
-/// In a rendezvous the sender sends once both are ready; in a push it sends at once; in a pull the receiver fetches. A
-/// send ends when its data has arrived; the send of a pull ends at once.
-// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command stands first in every function of the run
+/// In a rendezvous, the sender sends once both are ready; in a push, immediately; in a pull, the receiver fetches. A
+/// send ends when its data has arrived; the send of a pull ends immediately.
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command is the first parameter of every function here
 bool RankRun::exchange(std::int32_t at, int iteration) {
   const Command& own_command = command(at);
-  State& mine = state(at);
+  State& current = state(at);
   const Protocol protocol = shape<ExchangeShape>(at).protocol;
   const bool is_pull = protocol == Protocol::pull;
   bool moved = false;
-  if (own_command.target >= 0 && mine.sent == iteration &&
-      (protocol != Protocol::rendezvous || mine.awaited > iteration)) {
-    ++mine.sent;
+  if (own_command.target >= 0 && current.sent == iteration &&
+      (protocol != Protocol::rendezvous || current.awaited > iteration)) {
+    ++current.sent;
     moved = true;
     if (is_pull) {
       crew_.send(own_command.target, {.kind = Note::Kind::shown, .op = own_command.target_op});
     } else {
-      mine.begun = WallClock::now();
+      current.begun = WallClock::now();
       send_data(at);
     }
   }
-  if (is_pull && own_command.source >= 0 && mine.fetched == iteration && mine.shown > iteration) {
-    ++mine.fetched;
+  if (is_pull && own_command.source >= 0 && current.fetched == iteration && current.shown > iteration) {
+    ++current.fetched;
     moved = true;
     crew_.send(own_command.source, {.kind = Note::Kind::fetch, .op = own_command.source_op});
   }
-  const bool is_sent = own_command.target < 0 || (mine.sent > iteration && (is_pull || mine.delivered > iteration));
-  if (is_sent && (own_command.source < 0 || mine.arrived > iteration)) {
+  const bool is_sent =
+      own_command.target < 0 || (current.sent > iteration && (is_pull || current.delivered > iteration));
+  if (is_sent && (own_command.source < 0 || current.arrived > iteration)) {
     end(at);
     return true;
   }
@@ -161,35 +162,36 @@ void RankRun::receive_data(std::int32_t at, const Note& note) {
   }
 }
 
-/// Sends every member the inputs of that member's result. This rank's own part takes the same path.
-void RankRun::give(std::int32_t at) {
+/// Sends every member the part of this rank's input that the member's result needs. The rank also sends its own part.
+void RankRun::send_parts(std::int32_t at) {
   const Command& own_command = command(at);
   const auto& collective = shape<CollectiveShape>(at);
-  const std::optional<Matrix<float>> given = given_by(program_, memory_, place(at), options_);
+  const std::optional<Matrix<float>> contribution = given_by(program_, memory_, place(at), options_);
   for (std::size_t to = 0; to < own_command.group.size(); ++to) {
     PayloadWriter writer;
-    if (given) {
-      writer.put_matrix(collective.wire, part_for(collective.kind, *given, to, own_command.group.size()));
+    if (contribution) {
+      writer.put_matrix(collective.wire, part_for(collective.kind, *contribution, to, own_command.group.size()));
     }
     crew_.send(own_command.group[to], {.kind = Note::Kind::part, .op = own_command.op, .body = writer.take()});
   }
 }
 
-/// The collective is over once every member has its result.
-// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command stands first in every function of the run
+/// Computes this member's result once all parts are here, and ends the collective once every member has its result.
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command is the first parameter of every function here
 bool RankRun::meet(std::int32_t at, int iteration) {
-  State& mine = state(at);
+  State& current = state(at);
   bool moved = false;
-  if (mine.met == iteration && std::ranges::all_of(mine.parts, [](const auto& part) { return part.has_value(); })) {
-    mine.begun = WallClock::now();
+  if (current.met == iteration &&
+      std::ranges::all_of(current.parts, [](const auto& part) { return part.has_value(); })) {
+    current.begun = WallClock::now();
     take_result(at);
-    ++mine.met;
+    ++current.met;
     for (const Rank member : command(at).group) {
       crew_.send(member, {.kind = Note::Kind::met, .op = command(at).op});
     }
     moved = true;
   }
-  if (mine.met > iteration && mine.met_there >= static_cast<int>(mine.parts.size()) * (iteration + 1)) {
+  if (current.met > iteration && current.members_met >= static_cast<int>(current.parts.size()) * (iteration + 1)) {
     end(at);
     moved = true;
   }
@@ -231,7 +233,7 @@ void RankRun::take(int from, const Note& note) {
       state(at).parts[static_cast<std::size_t>(member - command(at).group.begin())] = note.body;
       return;
     }
-    case Note::Kind::met: ++state(at).met_there; return;
+    case Note::Kind::met: ++state(at).members_met; return;
     default: check(false, "the note is about an op");
   }
 }
@@ -249,36 +251,36 @@ std::vector<std::string> RankRun::standing() const {
 std::string RankRun::waiting(const Lane& lane) const {
   const std::int32_t at = lane.commands[lane.next];
   const Command& own_command = command(at);
-  const State& mine = state(at);
+  const State& current = state(at);
   const std::string op = op_in_words(program_, own_command.op);
-  if (mine.posted == lane.iteration) {
+  if (current.posted == lane.iteration) {
     return "waits before " + op;
   }
   if (own_command.kind == OpKind::collective) {
     return fmt::format("waits at {} for its group", op);
   }
   const bool is_pull = shape<ExchangeShape>(at).protocol == Protocol::pull;
-  const bool sends = own_command.target >= 0 && !is_pull && mine.delivered == lane.iteration;
+  const bool sends = own_command.target >= 0 && !is_pull && current.delivered == lane.iteration;
   return fmt::format("waits at {} for rank {}", op, sends ? own_command.target : own_command.source);
 }
 
 Payload RankRun::report() const {
   const auto since_release = [&](WallTime when) { return shortened(when - release_, 1.0); };
-  Execution mine;
+  Execution execution;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const Duration end = since_release(states_[i].over);
-    mine.makespan = std::max(mine.makespan, end);
+    execution.makespan = std::max(execution.makespan, end);
     if (options_.traced) {
-      mine.timeline.push_back({rank_, commands_[i].op, Instant(since_release(states_[i].begun)), Instant(end)});
+      execution.timeline.push_back({rank_, commands_[i].op, Instant(since_release(states_[i].begun)), Instant(end)});
     }
   }
-  return report_of(mine);
+  return report_of(execution);
 }
 
-Payload report_of(const Execution& mine) {
+Payload report_of(const Execution& execution) {
   PayloadWriter writer;
-  writer.put(mine.makespan.count());
-  for (const OpSpan& span : mine.timeline) {
+  writer.put(execution.makespan.count());
+  for (const OpSpan& span : execution.timeline) {
     writer.put(span);
   }
   return writer.take();

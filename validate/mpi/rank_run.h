@@ -25,7 +25,7 @@ class RankRun final : public Activity {
   void begin() override { release_ = WallClock::now(); }
   bool step() override;
   void take(int from, const Note& note) override;
-  [[nodiscard]] bool done() const override { return left_ == 0; }
+  [[nodiscard]] bool done() const override { return unfinished_lanes_ == 0; }
   /// Returns the report in the form that reported_in() reads.
   [[nodiscard]] Payload report() const override;
   [[nodiscard]] std::vector<std::string> standing() const override;
@@ -33,15 +33,15 @@ class RankRun final : public Activity {
  private:
   /// Number of iterations in which each event of a command has occurred, and times of the last iteration.
   struct State {
-    int posted = 0;     // posted on this rank
-    int awaited = 0;    // the receiver of its data is ready
-    int sent = 0;       // it sent its data, or for a pull announced that the data is ready
-    int delivered = 0;  // the receiver has its data
-    int shown = 0;      // the data that it pulls is ready
-    int fetched = 0;    // it requested the data that it pulls
-    int arrived = 0;    // it received its data
-    int met = 0;        // collective: this member has its result
-    int met_there = 0;  // collective: other members that have their result, summed over iterations
+    int posted = 0;       // posted on this rank
+    int awaited = 0;      // the receiver of its data is ready
+    int sent = 0;         // it sent its data, or for a pull announced that the data is ready
+    int delivered = 0;    // the receiver has its data
+    int shown = 0;        // the data that it pulls is ready
+    int fetched = 0;      // it requested the data that it pulls
+    int arrived = 0;      // it received its data
+    int met = 0;          // collective: this member has its result
+    int members_met = 0;  // collective: other members that have their result, summed over iterations
     int ended = 0;
     std::vector<std::optional<Payload>> parts;  // by member
     WallTime begun{};
@@ -53,7 +53,7 @@ class RankRun final : public Activity {
     int iteration = 0;
   };
 
-  bool go_on(Lane& lane);
+  bool advance(Lane& lane);
   [[nodiscard]] bool may_post(std::int32_t at, int iteration) const;
   void post(std::int32_t at);
   void compute(std::int32_t at);
@@ -62,7 +62,7 @@ class RankRun final : public Activity {
   void end(std::int32_t at);
 
   void send_data(std::int32_t at);
-  void give(std::int32_t at);
+  void send_parts(std::int32_t at);
   void receive_data(std::int32_t at, const Note& note);
   void take_result(std::int32_t at);
 
@@ -85,16 +85,16 @@ class RankRun final : public Activity {
   Rank rank_;
   Chaos chaos_;
 
-  std::vector<std::int32_t> place_;  // by op: its command
-  std::vector<State> states_;        // by command
-  std::vector<Lane> lanes_;          // lanes that have commands
-  std::size_t left_ = 0;             // number of lanes that have not finished
-  std::int64_t ended_ = 0;           // number of ops that have ended, over all iterations
+  std::vector<std::int32_t> place_;   // by op: its command
+  std::vector<State> states_;         // by command
+  std::vector<Lane> lanes_;           // lanes that have commands
+  std::size_t unfinished_lanes_ = 0;  // number of lanes that have not finished
+  std::int64_t ended_ = 0;            // number of ops that have ended, over all iterations
   WallTime release_{};
 };
 
 /// Returns the report of a rank in the form that reported_in() reads.
-Payload report_of(const Execution& mine);
+Payload report_of(const Execution& execution);
 /// Combines the reports of all ranks: the largest makespan and all spans.
 Execution reported_in(std::span<const Payload> reports);
 

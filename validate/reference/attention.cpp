@@ -20,7 +20,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Returns the rows of the whole if the queries are all of its rows.
+/// Returns the row numbers 0 to count - 1, for queries that are all rows of the matrix.
 std::vector<std::int64_t> all_rows(std::int64_t count) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), 0);
@@ -85,8 +85,8 @@ struct Query {
   const Head& bounds;  // bounds of the keys; empty if none are given
 };
 
-/// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` has the bounds of
-/// the keys, or is empty.
+/// Calls visit(query) for every query row and every head. `at` has, for each query row, its row in the whole matrix.
+/// `bounds` has the bounds of the keys, or is empty.
 template <class Visit>
 void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, const Matrix<double>& keys,
                     const Matrix<double>& bounds, const Visit& visit) {
@@ -97,10 +97,10 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
     std::int64_t head = 0;
     std::int64_t sequence = 0;
   };
-  const auto visit_readers = [&](const KeyHead& of) {
-    const std::int64_t block = of.block;
-    const std::int64_t head = of.head;
-    const std::int64_t sequence = of.sequence;
+  const auto visit_readers = [&](const KeyHead& kv) {
+    const std::int64_t block = kv.block;
+    const std::int64_t head = kv.head;
+    const std::int64_t sequence = kv.sequence;
     const std::int64_t column = block * layout.qkv + layout.out + head * layout.head;
     const Head values(layout, keys, sequence, column, heads);
     const Head bound(layout, bounds, sequence, column, heads);
@@ -163,11 +163,11 @@ double wrapped(double x) {
   if (!(std::abs(x) < largest_integer)) {
     return std::remainder(x, 5.0);
   }
-  const auto whole = static_cast<std::int64_t>(x);
-  if (static_cast<double>(whole) != x) {
+  const auto as_integer = static_cast<std::int64_t>(x);
+  if (static_cast<double>(as_integer) != x) {
     return std::remainder(x, 5.0);
   }
-  const std::int64_t rest = whole % 5;
+  const std::int64_t rest = as_integer % 5;
   const std::int64_t nearest = rest > 2 ? rest - 5 : rest < -2 ? rest + 5 : rest;
   return nearest == 0 ? std::copysign(0.0, x) : static_cast<double>(nearest);
 }
@@ -256,7 +256,7 @@ Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<doub
   std::vector<double> weights;
   for_each_query(layout, all_rows(qkv.rows()), qkv, bound, [&](const Query& query) {
     weigh(layout, query, qkv, weights);
-    const double grown = math::exp(2.0 * score_spread(layout, query, qkv, bound));
+    const double growth = math::exp(2.0 * score_spread(layout, query, qkv, bound));
     for (std::int64_t i = 0; i < layout.head; ++i) {
       const double* values = query.keys.v.first + i;
       const double* bounds = query.bounds.v.first + i;
@@ -267,7 +267,7 @@ Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<doub
         const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(j) * query.keys.v.stride;
         const double v = std::abs(values[row]);
         const double v_bound = bounds[row];
-        spread += weights[j] * (grown * v_bound + (grown - 1.0) * v);
+        spread += weights[j] * (growth * v_bound + (growth - 1.0) * v);
         largest = std::max(largest, v);
         largest_reach = std::max(largest_reach, v + v_bound);
       }

@@ -34,8 +34,8 @@ std::optional<DType> wire_of(const Shape& shape) {
   return collective == nullptr ? std::nullopt : std::optional(collective->wire);
 }
 
-/// The bound covers roundings to one dtype, in addition to fp32 and to fp8 on wires. It assumes inputs as stored in the
-/// tensors.
+/// Refuses dtypes that the error bound does not cover. The bound covers roundings to one dtype, in addition to fp32 and
+/// to fp8 on wires, and assumes inputs as stored in the tensors.
 void require_dtypes(const ScheduleFile& file) {
   std::set<DType> used;
   for (const Tensor& tensor : file.program.tensors) {
@@ -57,14 +57,15 @@ void require_dtypes(const ScheduleFile& file) {
   }
   used.erase(DType::fp32);
   if (used.size() > 1) {
-    refuse(file, fmt::format("it rounds to {} and {}, and no error bound is derived for both; choose one beside fp32",
-                             name_of(*used.begin()), name_of(*used.rbegin())));
+    refuse(file, fmt::format(
+                     "it rounds to {} and {}, but no error bound covers both; use only one of them in addition to fp32",
+                     name_of(*used.begin()), name_of(*used.rbegin())));
   }
   for (const Content& content : file.program.initial) {
     const Tensor& tensor = file.program.tensors[position(content.tensor)];
     const Buffer& buffer = file.program.buffers[position(content.here.buffer)];
     if (roundoff_of(buffer.dtype).relative > roundoff_of(tensor.dtype).relative) {
-      refuse(file, fmt::format("tensor {} is {}, but buffer {} begins with it in {}; give both one dtype", tensor.name,
+      refuse(file, fmt::format("tensor {} is {}, but buffer {} holds it in {}; give both the same dtype", tensor.name,
                                name_of(tensor.dtype), buffer.name, name_of(buffer.dtype)));
     }
   }
@@ -76,8 +77,8 @@ void require_whole_attention(const ScheduleFile& file) {
     const auto inputs = program.inputs_of(program.ops[op]);
     if (program.ops[op].kind == OpKind::attention &&
         !std::ranges::equal(program.regions_of(inputs[0]), program.regions_of(inputs[1]))) {
-      refuse(file, fmt::format("{} attends with some of its rows, and the reference only with all; give it the same "
-                               "rows twice",
+      refuse(file, fmt::format("{} has only some rows as queries, but the reference supports only all rows; give it "
+                               "the same rows as queries and keys",
                                op_in_words(program, OpId{static_cast<std::int32_t>(op)})));
     }
   }
@@ -88,7 +89,7 @@ void require_whole_attention(const ScheduleFile& file) {
              attention->causal == tensor.causal;
     };
     if (tensor.definition == Tensor::Definition::attention && std::ranges::none_of(program.unfused, makes_it)) {
-      refuse(file, fmt::format("tensor {} is attention, which 'unfused' does not name; add it there", tensor.name));
+      refuse(file, fmt::format("tensor {} is attention, but 'unfused' does not list it; add it there", tensor.name));
     }
   }
 }
@@ -158,12 +159,13 @@ bool shorten(const Program& program, Sizes& sizes) {
 
 void require_runnable(const ScheduleFile& file) {
   if (file.program.mesh.ranks() > max_ranks) {
-    refuse(file, fmt::format("it has {} ranks, and the reference runs up to {}; make the mesh smaller",
+    refuse(file, fmt::format("it has {} ranks, but the reference runs up to {}; make the mesh smaller",
                              file.program.mesh.ranks(), max_ranks));
   }
   if (file.program.final.empty()) {
     refuse(file,
-           "it has no final contents, so there is nothing to compare; say under 'final' what every rank ends with");
+           "it has no final contents, so there is nothing to compare; list under 'final' what every rank holds at the "
+           "end");
   }
   require_dtypes(file);
   require_whole_attention(file);
@@ -180,15 +182,15 @@ std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed) {
         const auto* attention = std::get_if<AttentionShape>(&shape);
         if (attention != nullptr && !holds_whole_heads(sizes, *attention)) {
           refuse(file,
-                 "one dimension stands for two sizes of its attention; give q, k and v, the output, the head and "
-                 "the batch dimensions of their own");
+                 "one dimension has two sizes in its attention; use separate dimensions for q, k and v, the output, "
+                 "the head and the batch");
         }
       }
     }
     while (!integers_stay_exact(file.program, sizes, seed)) {
       if (!shorten(file.program, sizes)) {
         refuse(file,
-               "the sums of its products grow beyond the integers that its dtype counts; choose fp32, or cut the "
+               "the sums of its GEMMs exceed the integers that its dtype represents exactly; choose fp32, or cut the "
                "contracted dimensions into fewer blocks");
       }
     }

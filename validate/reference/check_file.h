@@ -11,8 +11,8 @@
 namespace commfuse::validate {
 
 /// Throws ConfigError for a schedule that the reference cannot run: one that has nothing to compare, more than
-/// max_ranks ranks, dtypes that the reference does not store or for which no error bound is derived, attention of only
-/// some of the queries, or matrices that are too large.
+/// max_ranks ranks, dtypes that the reference does not store or that no error bound covers, attention of only some of
+/// the queries, or matrices that are too large.
 void require_runnable(const ScheduleFile& file);
 
 /// Returns sizes as checked_sizes() does, with contracted dimensions shortened until integer data stays exact. Throws

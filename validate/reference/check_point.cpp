@@ -27,7 +27,7 @@ constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 /// Largest size of a dimension that is cut across ranks. Integers up to 2 (after an activation) times weights up to 1
 /// then sum to at most 256, up to which bf16 is exact; so do integers up to 1 over gate and up. Sums over tokens are
 /// gradients in fp32, which is exact up to 2^24.
-constexpr std::int64_t longest_exact_sum = 128;  // integer_data() thins out two GEMMs in a row
+constexpr std::int64_t longest_exact_sum = 128;  // two GEMMs in a row need the thinned data of integer_data()
 static_assert(max_ranks * block_sizes[0].other <= longest_exact_sum);
 
 /// Each rank has two query heads and one kv head of two elements each, or a single query head where two would not sum

@@ -39,7 +39,7 @@ struct CheckPoint {
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const ScheduleFile> file{};  // null: generated
-  std::optional<DType> wire{};                 // narrower dtype of transfers that add nothing; null: as in options
+  std::optional<DType> wire{};                 // narrower dtype of transfers that do not sum; null: as in options
 };
 
 /// Returns the point of a schedule from a file. Throws ConfigError as require_runnable() does.
@@ -71,14 +71,14 @@ class References;
 struct CheckHow {
   std::string name = "reference";
   MakeExecutor executor{};
-  MakeExecutor oracle{};  ///< same as in VerifyOptions
+  MakeExecutor oracle{};  ///< VerifyOptions::oracle
   int orders = 4;
   std::uint64_t chaos = 1;
-  bool library_sums = false;  ///< same as in VerifyOptions
+  bool library_sums = false;  ///< VerifyOptions::library_sums
   /// Combines the verdicts where several processes each check their own ranks.
   std::function<Verdict(int ranks, const Verdict& mine)> together{};
 };
-/// `references`: same as in VerifyOptions.
+/// `references`: see VerifyOptions::references.
 CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references = nullptr);
 
 }  // namespace commfuse::validate

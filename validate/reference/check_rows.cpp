@@ -56,7 +56,7 @@ Json if_run(const CheckResult& result, Number value) {
 
 /// Also returns null if the level was not requested.
 template <std::optional<Tally> Verdict::*level, std::int64_t Tally::*number>
-Json of_level(const CheckResult& result) {
+Json value_of_level(const CheckResult& result) {
   const std::optional<Tally>& tally = result.verdict.*level;
   return tally ? if_run(result, (*tally).*number) : Json();
 }
@@ -91,16 +91,16 @@ constexpr std::array columns_after{
     Column{"finding", [](const CheckResult& r) { return r.findings.empty() ? Json() : Json(r.findings.front()); }},
     Column{"integer_elements", [](const CheckResult& r) { return if_run(r, r.verdict.integers.elements); }},
     Column{"integer_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.integers.wrong); }},
-    Column{"bitwise_elements", of_level<&Verdict::bitwise, &Tally::elements>},
-    Column{"bitwise_wrong", of_level<&Verdict::bitwise, &Tally::wrong>},
+    Column{"bitwise_elements", value_of_level<&Verdict::bitwise, &Tally::elements>},
+    Column{"bitwise_wrong", value_of_level<&Verdict::bitwise, &Tally::wrong>},
     Column{"bound_elements", [](const CheckResult& r) { return if_run(r, r.verdict.bound.elements); }},
     Column{"bound_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.bound.wrong); }},
     Column{"bound_worst", [](const CheckResult& r) { return if_run(r, r.verdict.bound.worst); }},
     Column{"executor", [](const CheckResult& r) { return Json(r.executor); }},
-    Column{"moved_elements", of_level<&Verdict::moved, &Tally::elements>},
-    Column{"moved_wrong", of_level<&Verdict::moved, &Tally::wrong>},
-    Column{"same_order_elements", of_level<&Verdict::same_order, &Tally::elements>},
-    Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
+    Column{"moved_elements", value_of_level<&Verdict::moved, &Tally::elements>},
+    Column{"moved_wrong", value_of_level<&Verdict::moved, &Tally::wrong>},
+    Column{"same_order_elements", value_of_level<&Verdict::same_order, &Tally::elements>},
+    Column{"same_order_wrong", value_of_level<&Verdict::same_order, &Tally::wrong>},
 };
 
 constexpr auto option_values = by_option<Json (*)(const CheckResult&)>([]<Option which>() { return option<which>; });
@@ -137,14 +137,14 @@ std::string schedule_of(const CheckResult& result) {
 }
 
 /// Returns "-" if the schedule was not run or the level was not requested.
-std::string level(const CheckResult& result, const std::optional<Tally>& tally, const std::string& right = "ok") {
+std::string level(const CheckResult& result, const std::optional<Tally>& tally, const std::string& ok_text = "ok") {
   if (!was_run(result) || !tally) {
     return "-";
   }
-  return tally->ok() ? right : fmt::format("{} wrong", tally->wrong);
+  return tally->ok() ? ok_text : fmt::format("{} wrong", tally->wrong);
 }
 
-bool of_executor(std::span<const CheckResult> results) {
+bool is_from_executor(std::span<const CheckResult> results) {
   return !results.empty() && results.front().executor != CheckResult{}.executor;
 }
 
@@ -159,7 +159,7 @@ std::string summary(std::span<const CheckResult> results) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
   const std::string counted = fmt::format("{} schedule{}", results.size(), results.size() == 1 ? "" : "s");
-  if (of_executor(results)) {
+  if (is_from_executor(results)) {
     return wrapped(
         fmt::format("{} right on {}: {} elements equal to the interpreter's, {} moved unchanged, {} in bound", counted,
                     results.front().executor, combined.same_order.value_or(Tally{}).elements,
@@ -176,7 +176,7 @@ std::string summary(std::span<const CheckResult> results) {
 struct Verdicts {
   std::string_view head;
   std::string (*row)(const CheckResult&);
-  std::size_t room;  // for operation and schedule
+  std::size_t width;  // Total width of the columns operation and schedule.
 };
 
 std::string row_of_reference(const CheckResult& result) {
@@ -189,28 +189,28 @@ std::string row_of_reference(const CheckResult& result) {
 /// Columns have the names of the levels; only JSON and CSV have the number of wrong elements.
 std::string row_of_executor(const CheckResult& result) {
   const Verdict& verdict = result.verdict;
-  const auto cell = [&](const std::optional<Tally>& tally, const std::string& right = "ok") {
-    return !was_run(result) || !tally ? "-" : tally->ok() ? right : "wrong";
+  const auto cell = [&](const std::optional<Tally>& tally, const std::string& ok_text = "ok") {
+    return !was_run(result) || !tally ? "-" : tally->ok() ? ok_text : "wrong";
   };
   return fmt::format("  {:<5}  {:<5}  {:<5}  {:<5}  {:<5}  {}\n", was_run(result) ? "ok" : "no", cell(verdict.moved),
                      cell(verdict.same_order), cell(verdict.integers), cell(verdict.bitwise),
                      cell(verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
 }
 
-constexpr Verdicts of_reference{"  proof  integers  bitwise   bound\n", row_of_reference, 34};
-constexpr Verdicts of_executors{"  proof  T0     T1     T-int  T2     T3\n", row_of_executor, 29};
+constexpr Verdicts reference_columns{"  proof  integers  bitwise   bound\n", row_of_reference, 34};
+constexpr Verdicts executor_columns{"  proof  T0     T1     T-int  T2     T3\n", row_of_executor, 29};
 
 }  // namespace
 
 std::string to_table(std::span<const CheckResult> results) {
   constexpr auto what = "{:<{}}  {:>5}  {:<{}}";
-  const Verdicts& verdicts = of_executor(results) ? of_executors : of_reference;
+  const Verdicts& verdicts = is_from_executor(results) ? executor_columns : reference_columns;
   std::size_t name = 10;
   for (const CheckResult& result : results) {
     name = std::max(name, operation_of(result).size());
   }
   const std::size_t width =
-      name + 10 < verdicts.room ? verdicts.room - name : 10;  // a longer schedule gets its own line
+      name + 10 < verdicts.width ? verdicts.width - name : 10;  // a longer schedule gets its own line
   std::string text = fmt::format(what, "operation", name, "ranks", "schedule", width) + std::string(verdicts.head);
   for (const CheckResult& result : results) {
     const std::string schedule = cut(schedule_of(result), 71 - name);

@@ -61,12 +61,12 @@ Matrix<float> stacked(std::span<const Matrix<float>> parts) {
     check(part.columns() == parts.front().columns(), "the parts of a stack are equally wide");
     rows += part.rows();
   }
-  Matrix<float> whole(rows, parts.front().columns());
-  auto next = whole.values().begin();
+  Matrix<float> result(rows, parts.front().columns());
+  auto next = result.values().begin();
   for (const Matrix<float>& part : parts) {
     next = std::ranges::copy(part.values(), next).out;
   }
-  return whole;
+  return result;
 }
 
 }  // namespace commfuse::validate

@@ -27,7 +27,7 @@ Matrix<float> cut_out(const Matrix<float>& whole, const Area& area) {
 void require_storable(const Program& program) {
   for (const Buffer& buffer : program.buffers) {
     if (!can_store(buffer.dtype)) {
-      throw std::runtime_error(fmt::format("the reference executor does not store {}, as buffer {} wants",
+      throw std::runtime_error(fmt::format("the reference executor does not store {}, the dtype of buffer {}",
                                            name_of(buffer.dtype), buffer.name));
     }
   }

@@ -53,18 +53,18 @@ class Iteration {
     }
   }
 
-  /// The number of a lane is rank * lanes + lane.
+  /// Runs all commands. Lanes are numbered rank * lanes + lane.
   void run() {
     Chooser chooser(options_.order, heads_.size());
     std::vector<std::size_t> ready;
     for (find_ready(ready); !ready.empty(); find_ready(ready)) {
       if (options_.order != 0) {
-        go_on(chooser.choose(ready));
+        advance(chooser.choose(ready));
         continue;
       }
       for (const std::size_t lane : ready) {
-        if (may_go_on(lane)) {
-          go_on(lane);
+        if (can_advance(lane)) {
+          advance(lane);
         }
       }
     }
@@ -133,7 +133,7 @@ class Iteration {
                                [&](std::int32_t wait) { return ended[static_cast<std::size_t>(wait)] != 0; });
   }
 
-  /// Returns whether its lane has reached it and all its dependencies have ended.
+  /// Returns whether the command's lane has reached it and all its dependencies have ended.
   [[nodiscard]] bool posted(const Place& at) const {
     if (at.command == nullptr) {
       return false;
@@ -142,7 +142,7 @@ class Iteration {
     return posted_[lane] != 0 && heads_[lane].command == at.command;
   }
 
-  [[nodiscard]] bool may_go_on(std::size_t lane) const {
+  [[nodiscard]] bool can_advance(std::size_t lane) const {
     if (posted_[lane] == 0) {
       return false;
     }
@@ -158,7 +158,8 @@ class Iteration {
     return std::get<ExchangeShape>(program_.shapes[at.command->shape]).protocol;
   }
 
-  /// A push does not need its receiver. The sender of a pull only shows its data; the receiver moves it.
+  /// Returns whether the exchange can move or show data. A push does not need its receiver. The sender of a pull only
+  /// shows its data; the receiver moves the data.
   [[nodiscard]] bool can_send(const Place& at) const {
     const Progress& own_progress = progress(at.rank);
     switch (protocol_of(at)) {
@@ -181,13 +182,13 @@ class Iteration {
   void find_ready(std::vector<std::size_t>& ready) const {
     ready.clear();
     for (std::size_t lane = 0; lane < heads_.size(); ++lane) {
-      if (may_go_on(lane)) {
+      if (can_advance(lane)) {
         ready.push_back(lane);
       }
     }
   }
 
-  void go_on(std::size_t lane) {
+  void advance(std::size_t lane) {
     const Place at = heads_[lane];
     switch (at.command->kind) {
       case OpKind::gemm: run_gemm(program_, memory_, at, options_); break;
@@ -201,7 +202,7 @@ class Iteration {
 
   void exchange(const Place& at) {
     if (!can_send(at)) {
-      end(at);  // all has arrived
+      end(at);  // both halves are complete
     } else if (protocol_of(at) != Protocol::pull) {
       send(at);
     } else if (can_pull(at)) {
@@ -230,7 +231,7 @@ class Iteration {
     progress(to.rank).received[index_of(to)] = 1;
   }
 
-  /// Data that was pushed may arrive before its receiver is posted.
+  /// Ends the exchange if both its halves are complete. Pushed data may arrive before the receiver is posted.
   void end_with_both_halves(const Place& at) {
     if (posted(at) && arrived(at)) {
       end(at);
@@ -272,7 +273,7 @@ class Iteration {
     std::vector<std::string> sentences;
     for (const Place& at : heads_) {
       if (at.command != nullptr) {
-        sentences.push_back(fmt::format("rank {} stands at {}", at.rank, op_in_words(program_, at.command->op)));
+        sentences.push_back(fmt::format("rank {} is stuck at {}", at.rank, op_in_words(program_, at.command->op)));
       }
     }
     return standing_in_words(sentences);
@@ -284,7 +285,7 @@ class Iteration {
   const RunOptions& options_;
   Memory& memory_;
   std::vector<Progress> ranks_;
-  std::vector<Place> heads_;  // by lane of a rank: the command at the front; none at the lane's end
+  std::vector<Place> heads_;  // by lane of a rank: the command at the front; no command at the lane's end
   std::vector<char> posted_;  // by lane of a rank: whether all dependencies of its head have ended
 };
 

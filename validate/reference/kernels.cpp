@@ -27,8 +27,7 @@ Matrix<float> rounded(DType wire, Matrix<float> value) {
   return value;
 }
 
-/// Converts factors to fp32 once. Uses factors that are fp32 in place, and an fp32 result too if there are no existing
-/// values to add to.
+/// Converts factors to fp32 once. Uses fp32 factors in place, and also an fp32 result unless the GEMM accumulates.
 void run_blocked(const GemmShape& shape, Memory& memory, const Place& at, Room& room) {
   const Command& command = *at.command;
   const std::vector<Rectangle>& to = command.outputs[0];
@@ -139,19 +138,19 @@ std::optional<Matrix<float>> given_by(const Program& program, const Memory& memo
   if (options.functions == Functions::none && adds) {
     return std::nullopt;
   }
-  const std::vector<Rectangle>& given = member.command->inputs[0];
-  Matrix<float> value = memory.read(member.rank, given);
-  return memory.dtype_of(given) == shape.wire ? std::move(value) : rounded(shape.wire, std::move(value));
+  const std::vector<Rectangle>& input = member.command->inputs[0];
+  Matrix<float> value = memory.read(member.rank, input);
+  return memory.dtype_of(input) == shape.wire ? std::move(value) : rounded(shape.wire, std::move(value));
 }
 
 void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options) {
   std::vector<Matrix<float>> inputs;
   for (const Place& member : members) {
-    std::optional<Matrix<float>> given = given_by(program, memory, member, options);
-    if (!given) {
+    std::optional<Matrix<float>> input = given_by(program, memory, member, options);
+    if (!input) {
       return;
     }
-    inputs.push_back(std::move(*given));
+    inputs.push_back(std::move(*input));
   }
   const std::vector<Matrix<float>> results =
       collective(shape_of<CollectiveShape>(program, members.front()).kind, inputs);

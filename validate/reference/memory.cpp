@@ -121,22 +121,22 @@ void Memory::read_into(Rank rank, std::span<const Rectangle> operand, std::span<
 }
 
 void Memory::write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value) {
-  std::span<const float> left = value.values();
+  std::span<const float> remaining = value.values();
   for (const Rectangle& rectangle : operand) {
     const Area area = area_of(rectangle);
     const auto size = static_cast<std::size_t>(area.rows * area.columns);
-    check(area.columns == value.columns() && size <= left.size(), "a value fits where it is stored");
+    check(area.columns == value.columns() && size <= remaining.size(), "a value fits where it is stored");
     Store& to = stores_[place(rank, rectangle.buffer)];
     const std::span<std::byte> bytes = to.bytes;
     const Area runs = to.contiguous(area);
     const auto width = static_cast<std::size_t>(runs.columns);
     for (std::int64_t row = 0; row < runs.rows; ++row) {
-      encode(to.dtype, left.first(width),
+      encode(to.dtype, remaining.first(width),
              bytes.subspan(to.first(area.row + row, area.column), to.length(runs.columns)));
-      left = left.subspan(width);
+      remaining = remaining.subspan(width);
     }
   }
-  check(left.empty(), "a value fits where it is stored");
+  check(remaining.empty(), "a value fits where it is stored");
 }
 
 std::optional<Rows<float>> Memory::place_of(Rank rank, std::span<const Rectangle> operand) {

@@ -25,15 +25,15 @@ struct Area {
   std::int64_t columns = 0;
 };
 
-/// Scratch memory of a GEMM besides its operands. It stays as large as the largest use so far, because allocating
-/// memory costs more than filling it.
+/// Scratch memory of a GEMM in addition to its operands. It never shrinks, because allocating memory costs more than
+/// filling it.
 struct Room {
   std::vector<float> a;
   std::vector<float> b;
   Matrix<float> out;
 };
 
-/// Rooms for threads, each used by one thread at a time.
+/// A pool of scratch memory; one thread at a time uses a Room.
 class Rooms {
  public:
   std::unique_ptr<Room> take();

@@ -29,37 +29,37 @@ References::Kept& References::kept(const Program& program, const Sizes& sizes, s
 }
 
 const IntegerData& References::integers(const Program& program, const Sizes& sizes, std::uint64_t seed) {
-  Kept& of = kept(program, sizes, seed);
-  if (!of.integers) {
-    of.integers = integer_data(program, sizes, seed);
+  Kept& entry = kept(program, sizes, seed);
+  if (!entry.integers) {
+    entry.integers = integer_data(program, sizes, seed);
   }
-  return *of.integers;
+  return *entry.integers;
 }
 
 const std::vector<Matrix<float>>& References::inputs(const Program& program, const Sizes& sizes, std::uint64_t seed) {
-  Kept& of = kept(program, sizes, seed);
-  if (!of.inputs) {
-    of.inputs = input_data(program, sizes, DataKind::random, seed);
+  Kept& entry = kept(program, sizes, seed);
+  if (!entry.inputs) {
+    entry.inputs = input_data(program, sizes, DataKind::random, seed);
   }
-  return *of.inputs;
+  return *entry.inputs;
 }
 
 const std::vector<Matrix<float>>& References::unfused(const Program& program, const Sizes& sizes, std::uint64_t seed) {
-  const std::vector<Matrix<float>>& given = inputs(program, sizes, seed);
-  Kept& of = kept_.front();
-  if (!of.unfused) {
-    of.unfused = validate::unfused(program, sizes, given, Functions::real);
+  const std::vector<Matrix<float>>& input_tensors = inputs(program, sizes, seed);
+  Kept& entry = kept_.front();
+  if (!entry.unfused) {
+    entry.unfused = validate::unfused(program, sizes, input_tensors, Functions::real);
   }
-  return *of.unfused;
+  return *entry.unfused;
 }
 
 const std::vector<Bounded>& References::bounded(const Program& program, const Sizes& sizes, std::uint64_t seed) {
-  const std::vector<Matrix<float>>& given = inputs(program, sizes, seed);
-  Kept& of = kept_.front();
-  if (!of.bounded) {
-    of.bounded = validate::bounded(program, sizes, given);
+  const std::vector<Matrix<float>>& input_tensors = inputs(program, sizes, seed);
+  Kept& entry = kept_.front();
+  if (!entry.bounded) {
+    entry.bounded = validate::bounded(program, sizes, input_tensors);
   }
-  return *of.bounded;
+  return *entry.bounded;
 }
 
 }  // namespace commfuse::validate

@@ -93,8 +93,8 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
   DType coarsest = tensor.dtype;
   DType finest = tensor.dtype;
   for (const Buffer& buffer : program.buffers) {
-    const bool given = buffer.role == BufferRole::input || buffer.role == BufferRole::weight;
-    if (!given && may_hold(buffer.rows, buffer.columns, tensor)) {
+    const bool is_input = buffer.role == BufferRole::input || buffer.role == BufferRole::weight;
+    if (!is_input && may_hold(buffer.rows, buffer.columns, tensor)) {
       coarsest = coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
       finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
     }
@@ -112,7 +112,9 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
   return roundings;
 }
 
-Bounded factor(const Bounded& of, bool transpose) { return {factor(of.value, transpose), factor(of.bound, transpose)}; }
+Bounded factor(const Bounded& input, bool transpose) {
+  return {factor(input.value, transpose), factor(input.bound, transpose)};
+}
 
 /// Returns the largest number of partial products into which the ops cut a block of a GEMM.
 std::int64_t parts_of(const Program& program, const Tensor& product) {
@@ -175,37 +177,37 @@ class RoundedOnce {
   double absolute_;
 };
 
-Bounded bounded_swiglu(const Bounded& of, std::int64_t block, const Roundings& roundings) {
+Bounded bounded_swiglu(const Bounded& input, std::int64_t block, const Roundings& roundings) {
   const RoundedOnce rounded(roundings);
-  Bounded out{apply(Function::swiglu, block, of.value), {}};
+  Bounded out{apply(Function::swiglu, block, input.value), {}};
   out.bound = out.value;
   for (std::int64_t row = 0; row < out.value.rows(); ++row) {
     for (std::int64_t column = 0; column < out.value.columns(); ++column) {
       const std::int64_t gate = column / block * 2 * block + column % block;
-      const double up = std::abs(of.value.at(row, gate + block));
-      const double up_bound = of.bound.at(row, gate + block);
-      const double spread =
-          steepest_silu * of.bound.at(row, gate) * (up + up_bound) + std::abs(silu(of.value.at(row, gate))) * up_bound;
+      const double up = std::abs(input.value.at(row, gate + block));
+      const double up_bound = input.bound.at(row, gate + block);
+      const double spread = steepest_silu * input.bound.at(row, gate) * (up + up_bound) +
+                            std::abs(silu(input.value.at(row, gate))) * up_bound;
       out.bound.at(row, column) = rounded.bound(out.value.at(row, column), spread);
     }
   }
   return out;
 }
 
-Bounded bounded_norm(const Bounded& of, const Roundings& roundings) {
+Bounded bounded_norm(const Bounded& input, const Roundings& roundings) {
   const RoundedOnce rounded(roundings);
-  Bounded out{apply(Function::norm, 1, of.value), of.bound};
-  for (std::int64_t row = 0; row < of.value.rows(); ++row) {
-    const double r = root_mean_square(of.value.row(row));
+  Bounded out{apply(Function::norm, 1, input.value), input.bound};
+  for (std::int64_t row = 0; row < input.value.rows(); ++row) {
+    const double r = root_mean_square(input.value.row(row));
     double squares = 0.0;
-    for (const double bound : of.bound.row(row)) {
+    for (const double bound : input.bound.row(row)) {
       squares += bound * bound;
     }
-    const double s = std::sqrt(squares / static_cast<double>(of.bound.columns()));
-    const double limit = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
-    for (std::int64_t column = 0; column < of.value.columns(); ++column) {
+    const double s = std::sqrt(squares / static_cast<double>(input.bound.columns()));
+    const double limit = 2.0 * std::sqrt(static_cast<double>(input.value.columns()));
+    for (std::int64_t column = 0; column < input.value.columns(); ++column) {
       const double by_errors =
-          of.bound.at(row, column) / (r - s) + std::abs(of.value.at(row, column)) * s / (r * (r - s));
+          input.bound.at(row, column) / (r - s) + std::abs(input.value.at(row, column)) * s / (r * (r - s));
       const double spread = s < r ? std::min(by_errors, limit) : limit;
       out.bound.at(row, column) = rounded.bound(out.value.at(row, column), spread);
     }
@@ -236,20 +238,20 @@ AttentionLayout layout_for(const Program& program, const Sizes& sizes, const Ten
       return layout_of(sizes, *attention);
     }
   }
-  throw std::runtime_error("tensor " + tensor.name + " is attention, but no unfused work of the program is");
+  throw std::runtime_error("tensor " + tensor.name + " is attention, but the program's unfused work has none");
 }
 
-Bounded bounded_function(Function function, const Bounded& of, std::int64_t block, const Roundings& roundings) {
+Bounded bounded_function(Function function, const Bounded& input, std::int64_t block, const Roundings& roundings) {
   if (function == Function::swiglu) {
-    return bounded_swiglu(of, block, roundings);
+    return bounded_swiglu(input, block, roundings);
   }
   if (function == Function::norm) {
-    return bounded_norm(of, roundings);
+    return bounded_norm(input, roundings);
   }
   const RoundedOnce rounded(roundings);
   const double slope = function == Function::gelu ? steepest_gelu : 1.0;
-  const Matrix<double> value = apply(function, block, of.value);
-  return {value, combined(value, of.bound, [&](double x, double bound) { return rounded.bound(x, slope * bound); })};
+  const Matrix<double> value = apply(function, block, input.value);
+  return {value, combined(value, input.bound, [&](double x, double bound) { return rounded.bound(x, slope * bound); })};
 }
 
 /// Computes one tensor from those before it, not yet rounded for storage.

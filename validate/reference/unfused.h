@@ -27,8 +27,8 @@ struct Bounded {
 /// Returns every tensor by its definition, with the real functions, by TensorId. unfused.cpp derives the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// All properties of a schedule, besides its tensors, that bounded() and sums_are_exact() use: programs with equal
-/// tensors, sizes and roundings get equal results from both. One per tensor.
+/// All properties of a schedule, in addition to its tensors, that bounded() and sums_are_exact() use: programs with
+/// equal tensors, sizes and roundings get equal results from both functions. One per tensor.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer

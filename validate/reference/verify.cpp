@@ -52,8 +52,8 @@ Tally compare_bits(const Executor& executor, std::span<const Matrix<float>> expe
 Tally compare_bound(const Executor& executor, std::span<const Bounded> expected) {
   Tally tally;
   each_final(executor, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
-    const double off = std::abs(static_cast<double>(value) - expected[tensor].value.at(row, column));
-    const double ratio = off == 0.0 ? 0.0 : off / expected[tensor].bound.at(row, column);
+    const double error = std::abs(static_cast<double>(value) - expected[tensor].value.at(row, column));
+    const double ratio = error == 0.0 ? 0.0 : error / expected[tensor].bound.at(row, column);
     tally.worst = std::max(tally.worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
     tally.wrong += ratio <= 1.0 ? 0 : 1;
     ++tally.elements;
@@ -98,9 +98,9 @@ Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> ex
   const std::vector<Matrix<float>> memory = memory_of(executor, executor);
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const std::span<const float> values = memory[i].values();
-    const std::span<const float> wanted = expected[i].values();
+    const std::span<const float> expected_values = expected[i].values();
     for (std::size_t at = 0; at < values.size(); ++at) {
-      tally.wrong += same_bits(values[at], wanted[at]) ? 0 : 1;
+      tally.wrong += same_bits(values[at], expected_values[at]) ? 0 : 1;
     }
     tally.elements += static_cast<std::int64_t>(values.size());
   }
@@ -172,9 +172,9 @@ Tally& Tally::operator+=(const Tally& other) {
 Verdict& Verdict::operator+=(const Verdict& other) {
   integers += other.integers;
   bound += other.bound;
-  const auto add = [](std::optional<Tally>& to, const std::optional<Tally>& more) {
-    if (more) {
-      to = to.value_or(Tally{}) += *more;
+  const auto add = [](std::optional<Tally>& to, const std::optional<Tally>& addend) {
+    if (addend) {
+      to = to.value_or(Tally{}) += *addend;
     }
   };
   add(bitwise, other.bitwise);
@@ -218,8 +218,8 @@ bool cuts_no_sum(const Program& program) {
       return true;
     }
     const DType wire = exchange != nullptr ? exchange->wire : collective->wire;
-    const Region& given = program.regions_of(program.inputs_of(op).front()).front();
-    return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(given.buffer)].dtype).relative;
+    const Region& operand = program.regions_of(program.inputs_of(op).front()).front();
+    return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(operand.buffer)].dtype).relative;
   };
   return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); }) &&
          std::ranges::all_of(program.ops, in_order) && std::ranges::all_of(program.ops, is_sent_whole);

@@ -33,8 +33,8 @@ struct Verdict {
   std::optional<Tally> same_order{};
 
   [[nodiscard]] bool ok() const {
-    const auto fine = [](const std::optional<Tally>& tally) { return !tally || tally->ok(); };
-    return integers.ok() && fine(bitwise) && bound.ok() && fine(moved) && fine(same_order);
+    const auto passes = [](const std::optional<Tally>& tally) { return !tally || tally->ok(); };
+    return integers.ok() && passes(bitwise) && bound.ok() && passes(moved) && passes(same_order);
   }
   Verdict& operator+=(const Verdict& other);
 };

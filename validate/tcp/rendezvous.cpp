@@ -85,16 +85,16 @@ std::optional<Rendezvous> by_slurm(const Variable& variable) {
 }  // namespace
 
 std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
-  constexpr std::array others{Names{"PMI_RANK", "PMI_SIZE"}, Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                              Names{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
-                              Names{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"}};
+  constexpr std::array other_launchers{
+      Names{"PMI_RANK", "PMI_SIZE"}, Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      Names{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"}, Names{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"}};
   constexpr Names torchrun{"RANK", "WORLD_SIZE"};
   Names names = torchrun;
   std::optional<Rendezvous> rendezvous = by_names(variable, torchrun);
   if (!rendezvous) {
     rendezvous = by_slurm(variable);
   }
-  for (const Names& other : others) {
+  for (const Names& other : other_launchers) {
     if (!rendezvous) {
       rendezvous = by_names(variable, other);
       names = other;
@@ -104,7 +104,7 @@ std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
     return std::nullopt;
   }
   if (rendezvous->host.empty()) {
-    throw ConfigError(fmt::format("{} and {} are set, but not where to meet; set MASTER_ADDR to the first machine",
+    throw ConfigError(fmt::format("{} and {} are set, but MASTER_ADDR is not; set it to the host of process 0",
                                   names.process, names.processes));
   }
   rendezvous->port = rendezvous->port == 0 ? usual_port : rendezvous->port;

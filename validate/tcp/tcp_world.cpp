@@ -32,11 +32,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t greeting = 0x636d6632;
 /// The longest frame is a record of one rank's spans: 24 bytes per op.
 constexpr std::size_t longest_frame = std::size_t{64} << 20U;
-/// Largest read from one connection at once, so that other connections get their turn and a flood stays in the socket.
-constexpr std::size_t sip = std::size_t{64} << 10U;
+/// Largest single read from one connection, so that other connections get their turn and a flood stays in the socket.
+constexpr std::size_t max_read = std::size_t{64} << 10U;
 /// Limits the bytes of incomplete frames on all connections, and the frames from one process that were not yet
 /// received.
-constexpr std::size_t max_held = 4 * longest_frame;
+constexpr std::size_t max_pending = 4 * longest_frame;
 /// Limits the connections that have not yet identified themselves, and their time to do so.
 constexpr std::size_t max_guests = 256;
 constexpr std::chrono::seconds longest_greeting{2};
@@ -66,36 +66,36 @@ void make_prompt(int descriptor) {
 
 /// Returns milliseconds for poll(), at most a second.
 int wait_until(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
+  const auto remaining = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(remaining, 0, 1000));
 }
 
 /// A connection that has not yet identified itself.
 struct Guest {
   Socket socket;
   Clock::time_point until{};
-  std::array<std::byte, sizeof(Hello)> said{};
+  std::array<std::byte, sizeof(Hello)> greeting_bytes{};
   std::size_t length = 0;
 
-  [[nodiscard]] bool has_said_all() const { return length == said.size(); }
-  /// Reads the data that has arrived. Returns false when the guest has gone or its time is over.
-  bool hear() {
-    const ssize_t got = ::recv(socket.get(), said.data() + length, said.size() - length, 0);
-    length += got > 0 ? static_cast<std::size_t>(got) : 0;
-    const bool is_there = got > 0 || (got < 0 && is_for_later(errno));
-    return is_there && (has_said_all() || Clock::now() < until);
+  [[nodiscard]] bool has_greeted() const { return length == greeting_bytes.size(); }
+  /// Reads the data that has arrived. Returns false when the guest has closed or its time is over.
+  bool read_greeting() {
+    const ssize_t received = ::recv(socket.get(), greeting_bytes.data() + length, greeting_bytes.size() - length, 0);
+    length += received > 0 ? static_cast<std::size_t>(received) : 0;
+    const bool is_open = received > 0 || (received < 0 && is_for_later(errno));
+    return is_open && (has_greeted() || Clock::now() < until);
   }
   [[nodiscard]] Hello hello() const {
     Hello hello;
-    std::memcpy(&hello, said.data(), sizeof hello);
+    std::memcpy(&hello, greeting_bytes.data(), sizeof hello);
     return hello;
   }
 };
 
-/// Returns the number of the other process; 0 if it is not one of ours.
+/// Returns the number of the other process; 0 if it is not a process of this launch.
 int process_in(const Hello& hello, int processes) {
-  const bool ours = hello.magic == greeting && hello.processes == processes;
-  return ours && hello.process > 0 && hello.process < processes ? hello.process : 0;
+  const bool is_of_this_launch = hello.magic == greeting && hello.processes == processes;
+  return is_of_this_launch && hello.process > 0 && hello.process < processes ? hello.process : 0;
 }
 
 /// Returns whether process 0 of the same number of processes answers.
@@ -105,7 +105,7 @@ bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
   }
   make_prompt(socket.get());
   Guest host{.socket = std::move(socket), .until = deadline};
-  while (host.hear() && !host.has_said_all()) {
+  while (host.read_greeting() && !host.has_greeted()) {
     pollfd wait{.fd = host.socket.get(), .events = POLLIN, .revents = 0};
     ::poll(&wait, 1, wait_until(deadline));
   }
@@ -114,7 +114,7 @@ bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
   return hello.magic == greeting && hello.process == 0 && hello.processes == mine.processes;
 }
 
-/// Returns when a connection or data arrives, and at least once a second.
+/// Returns when a connection or data arrives, or after at most a second.
 void await_any(int door, const std::deque<Guest>& guests, Clock::time_point deadline) {
   std::vector<pollfd> waits{{.fd = door, .events = POLLIN, .revents = 0}};
   for (const Guest& guest : guests) {
@@ -123,9 +123,9 @@ void await_any(int door, const std::deque<Guest>& guests, Clock::time_point dead
   ::poll(waits.data(), waits.size(), wait_until(deadline));
 }
 
-/// Accepts some of the waiting connections. If there is no room, closes the guest that has waited longest, because our
-/// own processes identify themselves at once.
-void let_in(int door, std::deque<Guest>& guests) {
+/// Accepts some of the waiting connections. If there are too many guests, closes the one that has waited longest,
+/// because processes of this program identify themselves immediately.
+void accept_guests(int door, std::deque<Guest>& guests) {
   for (std::size_t times = 0; times < max_guests / 4; ++times) {
     Socket socket(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_short = socket.get() < 0 && (errno == EMFILE || errno == ENFILE);
@@ -144,7 +144,7 @@ void let_in(int door, std::deque<Guest>& guests) {
   }
 }
 
-/// Returns a connection to that address; none while nothing listens there.
+/// Returns a connection to that address, or an unconnected socket if nothing listens there.
 Socket try_to_connect(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -210,10 +210,10 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
   std::deque<Guest> guests;
   int arrived = 1;
   const auto is_settled = [&](Guest& guest) {
-    if (!guest.hear()) {
+    if (!guest.read_greeting()) {
       return true;
     }
-    if (!guest.has_said_all()) {
+    if (!guest.has_greeted()) {
       return false;
     }
     const int process = process_in(guest.hello(), processes);
@@ -236,7 +236,7 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
     for (auto guest = guests.begin(); guest != guests.end();) {
       guest = is_settled(*guest) ? guests.erase(guest) : std::next(guest);
     }
-    let_in(door.get(), guests);
+    accept_guests(door.get(), guests);
   }
   return world;
 }
@@ -249,11 +249,11 @@ std::unique_ptr<TcpWorld> TcpWorld::join(const std::string& host, std::uint16_t 
   Socket socket = try_to_connect(host, port);
   while (socket.get() < 0 || !is_welcome(socket, hello, deadline)) {
     if (Clock::now() > deadline) {
-      const bool is_met = socket.get() >= 0;
-      throw std::runtime_error(fmt::format("process {} finds {} at {}:{}; {}", process, is_met ? "another" : "nobody",
-                                           host, port,
-                                           is_met ? "let one launcher set MASTER_ADDR, MASTER_PORT and WORLD_SIZE"
-                                                  : "check that process 0 runs and that the port is open"));
+      const bool is_reached = socket.get() >= 0;
+      throw std::runtime_error(fmt::format("process {} finds {} at {}:{}; {}", process,
+                                           is_reached ? "another program" : "no program", host, port,
+                                           is_reached ? "let one launcher set MASTER_ADDR, MASTER_PORT and WORLD_SIZE"
+                                                      : "check that process 0 runs and that the port is open"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     socket = try_to_connect(host, port);
@@ -263,15 +263,17 @@ std::unique_ptr<TcpWorld> TcpWorld::join(const std::string& host, std::uint16_t 
   return world;
 }
 
-TcpWorld::Peer& TcpWorld::way_to(int process) { return peers_[process_ == 0 ? static_cast<std::size_t>(process) : 0]; }
+TcpWorld::Peer& TcpWorld::connection_to(int process) {
+  return peers_[process_ == 0 ? static_cast<std::size_t>(process) : 0];
+}
 
 void TcpWorld::put(int from, int to, const Payload& bytes) {
-  Peer& peer = way_to(to);
+  Peer& peer = connection_to(to);
   if (peer.closed) {
     return;
   }
-  if (peer.out.size() + bytes.size() > max_held) {
-    throw std::runtime_error(fmt::format("process {} does not receive what it is sent", to));
+  if (peer.out.size() + bytes.size() > max_pending) {
+    throw std::runtime_error(fmt::format("process {} does not read its messages", to));
   }
   append(peer.out, Header{.from = from, .to = to, .length = bytes.size()});
   peer.out.insert(peer.out.end(), bytes.begin(), bytes.end());
@@ -286,11 +288,11 @@ void TcpWorld::send(int to, Payload bytes) {
     throw std::runtime_error(fmt::format(
         "a message between processes is larger than {} MiB; choose a schedule of fewer ops", longest_frame >> 20U));
   }
-  if (way_to(to).closed) {
+  if (connection_to(to).closed) {
     throw std::runtime_error(fmt::format("process {} has exited", process_ == 0 ? to : 0));
   }
   put(process_, to, bytes);
-  push(way_to(to));
+  push(connection_to(to));
 }
 
 /// If the other end has closed, pull() detects that once all earlier data is taken.
@@ -311,12 +313,12 @@ void TcpWorld::push(Peer& peer) {
 }
 
 void TcpWorld::pull(Peer& peer) {
-  std::array<std::byte, sip> chunk;
-  const ssize_t got = ::recv(peer.socket.get(), chunk.data(), chunk.size(), 0);
-  if (got > 0) {
-    peer.in.insert(peer.in.end(), chunk.begin(), chunk.begin() + got);
+  std::array<std::byte, max_read> chunk;
+  const ssize_t received = ::recv(peer.socket.get(), chunk.data(), chunk.size(), 0);
+  if (received > 0) {
+    peer.in.insert(peer.in.end(), chunk.begin(), chunk.begin() + received);
   } else {
-    peer.closed = got == 0 || !is_for_later(errno);
+    peer.closed = received == 0 || !is_for_later(errno);
   }
 }
 
@@ -325,10 +327,10 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     peer = Peer{.closed = true};
     throw std::runtime_error(sentence);
   };
-  std::size_t used = 0;
-  while (peer.in.size() - used >= sizeof(Header)) {
+  std::size_t read_bytes = 0;
+  while (peer.in.size() - read_bytes >= sizeof(Header)) {
     Header header;
-    std::memcpy(&header, peer.in.data() + used, sizeof header);
+    std::memcpy(&header, peer.in.data() + read_bytes, sizeof header);
     const auto is_process = [&](std::int32_t value) { return value >= 0 && value < processes_; };
     if (header.length > longest_frame || !is_process(header.from) || !is_process(header.to) ||
         (process_ != 0 && header.to != process_)) {
@@ -337,29 +339,29 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     if (process_ == 0 && header.from != number) {
       refuse(fmt::format("process {} sends as process {}; run the same program everywhere", number, header.from));
     }
-    if (peer.in.size() - used - sizeof header < header.length) {
+    if (peer.in.size() - read_bytes - sizeof header < header.length) {
       break;
     }
-    const auto first = peer.in.begin() + static_cast<std::ptrdiff_t>(used + sizeof header);
+    const auto first = peer.in.begin() + static_cast<std::ptrdiff_t>(read_bytes + sizeof header);
     Payload bytes(first, first + static_cast<std::ptrdiff_t>(header.length));
-    used += sizeof header + header.length;
+    read_bytes += sizeof header + header.length;
     if (header.to == process_) {
       arrived_.push_back({header.from, std::move(bytes)});
     } else {
       put(header.from, header.to, bytes);
     }
   }
-  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(used));
-  if (peer.in.empty() && peer.in.capacity() > 2 * sip) {
+  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(read_bytes));
+  if (peer.in.empty() && peer.in.capacity() > 2 * max_read) {
     peer.in.shrink_to_fit();
   }
 }
 
 /// While incomplete frames hold much memory, only the first of them grows, so that some always complete.
 void TcpWorld::pump() {
-  std::size_t held_bytes = 0;
+  std::size_t pending_bytes = 0;
   for (const Peer& peer : peers_) {
-    held_bytes += peer.in.size();
+    pending_bytes += peer.in.size();
   }
   bool is_behind = false;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -369,14 +371,14 @@ void TcpWorld::pump() {
     }
     const bool is_first = !is_behind && !peer.in.empty();
     is_behind = is_behind || is_first;
-    if (held_bytes < max_held || is_first) {
-      held_bytes -= peer.in.size();
+    if (pending_bytes < max_pending || is_first) {
+      pending_bytes -= peer.in.size();
       pull(peer);
       take_frames(peer, static_cast<int>(i));
-      held_bytes += peer.in.size();
+      pending_bytes += peer.in.size();
     }
     if (peer.closed) {  // an incomplete frame stays incomplete
-      held_bytes -= peer.in.size();
+      pending_bytes -= peer.in.size();
       peer.in = {};
     }
   }

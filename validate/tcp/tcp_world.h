@@ -45,7 +45,7 @@ class TcpDoor {
 class TcpWorld final : public World {
  public:
   /// Returns the first process's world once all others are connected; throws std::runtime_error if they are late. Other
-  /// connections to the port are read at the same time, and delay nobody.
+  /// connections to the port are read at the same time, and do not delay processes.
   static std::unique_ptr<TcpWorld> lead(const TcpDoor& door, int processes, std::chrono::nanoseconds patience);
   /// Returns another process's world; retries until the first process is there and accepts the connection. Throws
   /// std::runtime_error if that takes too long.
@@ -57,7 +57,7 @@ class TcpWorld final : public World {
   /// Also throws std::runtime_error for more than 64 MiB, and if the other end has read nothing for a long time.
   void send(int to, Payload bytes) override;
   /// Throws std::runtime_error if a process sends anything but this program's protocol, whose connection is then
-  /// closed, and if the first process has gone.
+  /// closed, and if the first process has exited.
   [[nodiscard]] std::optional<Parcel> receive() override;
   [[nodiscard]] std::string library() const override { return "TCP"; }
   [[nodiscard]] std::string host() const override;
@@ -75,7 +75,7 @@ class TcpWorld final : public World {
 
   TcpWorld(int process, int processes);
   /// Returns the connection that leads to a process.
-  [[nodiscard]] Peer& way_to(int process);
+  [[nodiscard]] Peer& connection_to(int process);
   /// Sends and receives whatever is possible without waiting.
   void pump();
   static void push(Peer& peer);

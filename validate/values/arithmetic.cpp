@@ -29,18 +29,18 @@ Matrix<Number> product_of(const Matrix<Number>& a, const Matrix<Number>& b) {
 
 using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>> mapped(const Rows<const float>& of) {
-  return {of.first, of.rows, of.columns, Eigen::OuterStride<>(of.stride)};
+Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>> mapped(const Rows<const float>& input) {
+  return {input.first, input.rows, input.columns, Eigen::OuterStride<>(input.stride)};
 }
 
-// The comparisons are written so that NaN fails all of them and stays.
+// The comparisons are written so that NaN fails all of them and is returned.
 double relu(double x) { return x < 0.0 ? 0.0 : x; }
 double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
 
 /// Computes every element of the result from the same element of the input.
 template <class Number, class OneFunction>
-Matrix<Number> each(const Matrix<Number>& of, OneFunction&& function) {
-  Matrix<Number> out = of;
+Matrix<Number> each(const Matrix<Number>& input, OneFunction&& function) {
+  Matrix<Number> out = input;
   for (Number& value : out.values()) {
     value = static_cast<Number>(function(static_cast<double>(value)));
   }
@@ -49,24 +49,24 @@ Matrix<Number> each(const Matrix<Number>& of, OneFunction&& function) {
 
 /// Combines column blocks in pairs (gate, up) into one block each.
 template <class Number, class TwoFunction>
-Matrix<Number> each_pair(const Matrix<Number>& of, std::int64_t block, TwoFunction&& function) {
-  check(of.columns() % (2 * block) == 0, "swiglu pairs column blocks");
-  Matrix<Number> out(of.rows(), of.columns() / 2);
+Matrix<Number> each_pair(const Matrix<Number>& input, std::int64_t block, TwoFunction&& function) {
+  check(input.columns() % (2 * block) == 0, "swiglu pairs column blocks");
+  Matrix<Number> out(input.rows(), input.columns() / 2);
   for (std::int64_t row = 0; row < out.rows(); ++row) {
     for (std::int64_t column = 0; column < out.columns(); ++column) {
       const std::int64_t gate = column / block * 2 * block + column % block;
       out.at(row, column) = static_cast<Number>(
-          function(static_cast<double>(of.at(row, gate)), static_cast<double>(of.at(row, gate + block))));
+          function(static_cast<double>(input.at(row, gate)), static_cast<double>(input.at(row, gate + block))));
     }
   }
   return out;
 }
 
 template <class Number>
-Matrix<Number> normed(const Matrix<Number>& of) {
-  Matrix<Number> out = of;
-  for (std::int64_t row = 0; row < of.rows(); ++row) {
-    const std::vector<double> wide(of.row(row).begin(), of.row(row).end());
+Matrix<Number> normed(const Matrix<Number>& input) {
+  Matrix<Number> out = input;
+  for (std::int64_t row = 0; row < input.rows(); ++row) {
+    const std::vector<double> wide(input.row(row).begin(), input.row(row).end());
     const double divisor = root_mean_square(wide);
     for (Number& value : out.row(row)) {
       value = static_cast<Number>(static_cast<double>(value) / divisor);
@@ -76,21 +76,21 @@ Matrix<Number> normed(const Matrix<Number>& of) {
 }
 
 template <class Number>
-Matrix<Number> apply_to(Function function, Functions functions, std::int64_t block, const Matrix<Number>& of) {
+Matrix<Number> apply_to(Function function, Functions functions, std::int64_t block, const Matrix<Number>& input) {
   const bool real = functions == Functions::real;
   switch (function) {
     case Function::add:
-    case Function::copy: return of;
+    case Function::copy: return input;
     case Function::swiglu:
-      return real ? each_pair(of, block, [](double gate, double up) { return silu(gate) * up; })
-                  : each_pair(of, block, [](double gate, double up) { return clipped(relu(gate) * up); });
-    case Function::gelu: return real ? each(of, gelu) : each(of, [](double x) { return clipped(relu(x)); });
-    case Function::norm: return real ? normed(of) : each(of, [](double x) { return clipped(-x); });
+      return real ? each_pair(input, block, [](double gate, double up) { return silu(gate) * up; })
+                  : each_pair(input, block, [](double gate, double up) { return clipped(relu(gate) * up); });
+    case Function::gelu: return real ? each(input, gelu) : each(input, [](double x) { return clipped(relu(x)); });
+    case Function::norm: return real ? normed(input) : each(input, [](double x) { return clipped(-x); });
     case Function::residual:
     case Function::zero: break;
   }
   check(false, "the function has one matrix as its input");
-  return of;
+  return input;
 }
 
 }  // namespace
@@ -134,12 +134,12 @@ Matrix<float> sum(std::span<const Matrix<float>> terms) {
   return out;
 }
 
-Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& of) {
-  return apply_to(function, functions, block, of);
+Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& input) {
+  return apply_to(function, functions, block, input);
 }
 
-Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of) {
-  return apply_to(function, Functions::real, block, of);
+Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& input) {
+  return apply_to(function, Functions::real, block, input);
 }
 
 Matrix<float> residual(Functions functions, const Matrix<float>& a, const Matrix<float>& b) {

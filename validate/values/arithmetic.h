@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Choice of the functions between products.
+/// Choice of the functions between GEMMs.
 enum class Functions : std::uint8_t {
   real,
   /// Stand-ins that map small integers to small integers, so that every order of summation produces the same bits:
@@ -21,7 +21,7 @@ enum class Functions : std::uint8_t {
   none,
 };
 
-/// Order of a product's sums. With both, a block of rows gets the same bits as the same rows of the whole product.
+/// Order of the sums of a product. With either order, a block of rows gets the same bits as in the whole product.
 enum class Products : std::uint8_t {
   ascending,  ///< over k in ascending order: simple; blocks of columns get the same bits too
   blocked,    ///< with Eigen, many times faster; the order may differ between machines
@@ -37,19 +37,19 @@ void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<co
 
 /// Turns rows into columns.
 template <class Number>
-Matrix<Number> transposed(const Matrix<Number>& of) {
-  Matrix<Number> out(of.columns(), of.rows());
-  for (std::int64_t row = 0; row < of.rows(); ++row) {
-    for (std::int64_t column = 0; column < of.columns(); ++column) {
-      out.at(column, row) = of.at(row, column);
+Matrix<Number> transposed(const Matrix<Number>& input) {
+  Matrix<Number> out(input.columns(), input.rows());
+  for (std::int64_t row = 0; row < input.rows(); ++row) {
+    for (std::int64_t column = 0; column < input.columns(); ++column) {
+      out.at(column, row) = input.at(row, column);
     }
   }
   return out;
 }
 /// Returns a factor of a product, transposed on request.
 template <class Number>
-Matrix<Number> factor(const Matrix<Number>& of, bool transpose) {
-  return transpose ? transposed(of) : of;
+Matrix<Number> factor(const Matrix<Number>& input, bool transpose) {
+  return transpose ? transposed(input) : input;
 }
 /// Returns the same values in double.
 Matrix<double> widened(const Matrix<float>& narrow);
@@ -59,12 +59,12 @@ Matrix<float> sum(std::span<const Matrix<float>> terms);
 
 /// Applies a function of one matrix whose columns come in blocks of `block` (swiglu pairs them: gate, up). NaN stays
 /// NaN. Computed in double and rounded to fp32 once: within one fp32 rounding of the exact value.
-Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& of);
+Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& input);
 /// Returns a + b, element by element.
 Matrix<float> residual(Functions functions, const Matrix<float>& a, const Matrix<float>& b);
 
 /// Applies the real functions, in double.
-Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of);
+Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& input);
 
 /// Returns sqrt(mean of squares + norm_epsilon) of a row, by which a norm divides.
 double root_mean_square(std::span<const double> row);

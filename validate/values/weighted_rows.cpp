@@ -17,7 +17,7 @@ struct Sum {
   std::size_t stride;
 };
 
-/// A vector of `bytes` bytes, on whose numbers the compiler operates at once.
+/// A vector of `bytes` bytes, on whose numbers the compiler operates simultaneously.
 template <class Number, std::size_t bytes>
 struct Vector {
   using Type [[gnu::vector_size(bytes)]] = Number;
@@ -34,33 +34,33 @@ template <class Lanes, class Number>
 
 /// Makes one vector of sums from column `column` on.
 template <std::size_t bytes, class Number>
-[[gnu::always_inline]] inline void sum_vector(const Sum<Number>& of, std::size_t column, Number* sums) {
+[[gnu::always_inline]] inline void sum_vector(const Sum<Number>& task, std::size_t column, Number* sums) {
   using Lanes = typename Vector<Number, bytes>::Type;
   Lanes total{};
-  const Number* row = of.first + column;
-  for (const Number weight : of.weights) {
+  const Number* row = task.first + column;
+  for (const Number weight : task.weights) {
     add(total, weight, row);
-    row += of.stride;
+    row += task.stride;
   }
   std::memcpy(sums + column, &total, bytes);
 }
 
 /// Makes four vectors of sums from column `column` on. They are four variables because g++ keeps an array in memory.
 template <std::size_t bytes, class Number>
-[[gnu::always_inline]] inline void sum_four_vectors(const Sum<Number>& of, std::size_t column, Number* sums) {
+[[gnu::always_inline]] inline void sum_four_vectors(const Sum<Number>& task, std::size_t column, Number* sums) {
   using Lanes = typename Vector<Number, bytes>::Type;
   constexpr std::size_t lanes = Vector<Number, bytes>::lanes;
   Lanes first{};
   Lanes second{};
   Lanes third{};
   Lanes fourth{};
-  const Number* row = of.first + column;
-  for (const Number weight : of.weights) {
+  const Number* row = task.first + column;
+  for (const Number weight : task.weights) {
     add(first, weight, row);
     add(second, weight, row + lanes);
     add(third, weight, row + 2 * lanes);
     add(fourth, weight, row + 3 * lanes);
-    row += of.stride;
+    row += task.stride;
   }
   std::memcpy(sums + column, &first, bytes);
   std::memcpy(sums + column + lanes, &second, bytes);
@@ -68,32 +68,32 @@ template <std::size_t bytes, class Number>
   std::memcpy(sums + column + 3 * lanes, &fourth, bytes);
 }
 
-/// Computes the sums of columns [from, count). The last block reaches back to columns that are already done, and
+/// Computes the sums of columns [0, count). The last block reaches back to columns that are already done, and
 /// computes the same sums again. Returns the first remaining column, which is `count` unless a vector is wider than all
 /// columns.
 template <std::size_t bytes, class Number>
-[[gnu::always_inline]] inline std::size_t sum_columns(const Sum<Number>& of, std::size_t count, Number* sums) {
+[[gnu::always_inline]] inline std::size_t sum_columns(const Sum<Number>& task, std::size_t count, Number* sums) {
   constexpr std::size_t lanes = Vector<Number, bytes>::lanes;
   std::size_t column = 0;
   for (; column + 4 * lanes <= count; column += 4 * lanes) {
-    sum_four_vectors<bytes>(of, column, sums);
+    sum_four_vectors<bytes>(task, column, sums);
   }
   for (; column + lanes <= count; column += lanes) {
-    sum_vector<bytes>(of, column, sums);
+    sum_vector<bytes>(task, column, sums);
   }
   if (column < count && count >= lanes) {
-    sum_vector<bytes>(of, count - lanes, sums);
+    sum_vector<bytes>(task, count - lanes, sums);
     column = count;
   }
   return column;
 }
 
 template <class Number>
-void sum_portable(const Sum<Number>& of, std::span<Number> sums) {
-  for (std::size_t column = sum_columns<16>(of, sums.size(), sums.data()); column < sums.size(); ++column) {
+void sum_portable(const Sum<Number>& task, std::span<Number> sums) {
+  for (std::size_t column = sum_columns<16>(task, sums.size(), sums.data()); column < sums.size(); ++column) {
     Number total = 0;
-    for (std::size_t k = 0; k < of.weights.size(); ++k) {
-      total += of.weights[k] * of.first[k * of.stride + column];
+    for (std::size_t k = 0; k < task.weights.size(); ++k) {
+      total += task.weights[k] * task.first[k * task.stride + column];
     }
     sums[column] = total;
   }
@@ -102,21 +102,21 @@ void sum_portable(const Sum<Number>& of, std::span<Number> sums) {
 #if defined(__x86_64__)
 /// Returns whether all columns are done.
 template <class Number>
-[[gnu::target("avx2")]] bool sum_avx2(const Sum<Number>& of, std::span<Number> sums) {
-  return sum_columns<32>(of, sums.size(), sums.data()) == sums.size();
+[[gnu::target("avx2")]] bool sum_avx2(const Sum<Number>& task, std::span<Number> sums) {
+  return sum_columns<32>(task, sums.size(), sums.data()) == sums.size();
 }
 #endif
 
 template <class Number>
 void sum_by_the_fastest(std::span<const Number> weights, const Rows<const Number>& rows, std::span<Number> sums) {
   check(std::ssize(sums) <= rows.columns && std::ssize(weights) <= rows.rows, "a sum lies within its rows");
-  const Sum<Number> of{weights, rows.first, static_cast<std::size_t>(rows.stride)};
+  const Sum<Number> task{weights, rows.first, static_cast<std::size_t>(rows.stride)};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && sum_avx2(of, sums)) {
+  if (__builtin_cpu_supports("avx2") && sum_avx2(task, sums)) {
     return;
   }
 #endif
-  sum_portable(of, sums);
+  sum_portable(task, sums);
 }
 
 }  // namespace

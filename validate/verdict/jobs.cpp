@@ -30,11 +30,11 @@ enum class JobFile : std::uint8_t { none, steps, trace, record };
 
 /// Returns the beginning of a file; empty if it cannot be read, because the file's own reader has the better message.
 std::string beginning_of(const std::string& file) {
-  constexpr std::size_t enough = std::size_t{1} << 13U;
+  constexpr std::size_t head_bytes = std::size_t{1} << 13U;
   if (is_named_pipe(file)) {
     return "";
   }
-  std::string head(enough, '\0');
+  std::string head(head_bytes, '\0');
   std::ifstream stream(file, std::ios::binary);
   stream.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
@@ -62,9 +62,9 @@ Job job_of_steps(const std::string& file, std::vector<std::string>& passed_over)
   if (text.size() > max_bytes) {
     throw ConfigError(fmt::format("{}: is larger than {} MiB; give fewer steps", file, max_bytes >> 20U));
   }
-  const JobSteps read = read_step_times(text, file);
+  const JobSteps result = read_step_times(text, file);
   Job job{.name = with_escapes(file)};
-  for (const StepTimes& times : read.steps) {
+  for (const StepTimes& times : result.steps) {
     job.steps.push_back({.rank = times.rank,
                          .step = times.step,
                          .time_us = times.time_us,
@@ -73,14 +73,14 @@ Job job_of_steps(const std::string& file, std::vector<std::string>& passed_over)
                          .send_us = times.send_us,
                          .idle_us = times.idle_us});
   }
-  for (const auto& [rank, host] : read.hosts) {
+  for (const auto& [rank, host] : result.hosts) {
     job.hosts[rank] = with_escapes(host);
   }
-  passed_over.insert(passed_over.end(), read.notes.begin(), read.notes.end());
+  passed_over.insert(passed_over.end(), result.notes.begin(), result.notes.end());
   return job;
 }
 
-double middle(std::vector<double> values) {
+double upper_median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -125,7 +125,7 @@ std::optional<Job> job_of_record(const std::string& file) {
         sends.push_back(send[step]);
       }
       const double compute = measured.compute_us[step];
-      const double send = middle(std::move(sends));
+      const double send = upper_median(std::move(sends));
       job.steps.push_back({.rank = rank,
                            .step = static_cast<std::int64_t>(step),
                            .time_us = compute + send,
@@ -184,12 +184,12 @@ class TracedJob {
     std::size_t ranks = 0;
   };
 
-  template <class Take>
-  void for_each_call(const Take& take) const {
+  template <class Visit>
+  void for_each_call(const Visit& visit) const {
     for (const auto& [rank, trace] : traces_) {
       std::map<std::pair<std::string, std::int64_t>, std::size_t> counts;
       for (const TracedCall& call : trace.calls) {
-        take(rank, call, Key{call.group, call.step, counts[{call.group, call.step}]++});
+        visit(rank, call, Key{call.group, call.step, counts[{call.group, call.step}]++});
       }
     }
   }
@@ -197,9 +197,9 @@ class TracedJob {
   std::map<std::int64_t, RankTrace> traces_;
 };
 
-Job job_of_traces(const std::vector<std::string>& files, JobFiles& read) {
+Job job_of_traces(const std::vector<std::string>& files, JobFiles& result) {
   TracedJob traced;
-  std::vector<std::string> taken;
+  std::vector<std::string> used_files;
   for (std::size_t i = 0; i < files.size(); ++i) {
     try {
       RankTrace trace = read_rank_trace(files[i]);
@@ -208,19 +208,19 @@ Job job_of_traces(const std::vector<std::string>& files, JobFiles& read) {
         throw ConfigError(fmt::format("{}: two traces are of rank {}; give one trace per rank", files[i], rank));
       }
       if (!trace.rank) {
-        read.passed_over.push_back(fmt::format("{}: names no rank; taken as rank {}", with_escapes(files[i]), rank));
+        result.passed_over.push_back(fmt::format("{}: states no rank; used as rank {}", with_escapes(files[i]), rank));
       }
       traced.add(rank, std::move(trace));
-      taken.push_back(files[i]);
+      used_files.push_back(files[i]);
     } catch (const ConfigError& error) {
-      read.unread.emplace_back(error.what());
+      result.unread.emplace_back(error.what());
     }
   }
-  if (taken.empty()) {
+  if (used_files.empty()) {
     return {};
   }
-  const std::filesystem::path folder = std::filesystem::path(taken.front()).parent_path();
-  const std::string name = taken.size() == 1 || folder.empty() ? taken.front() : folder.string();
+  const std::filesystem::path folder = std::filesystem::path(used_files.front()).parent_path();
+  const std::string name = used_files.size() == 1 || folder.empty() ? used_files.front() : folder.string();
   return {.name = with_escapes(name), .steps = traced.steps(), .hosts = {}};
 }
 
@@ -236,32 +236,32 @@ std::string degree_in_words(const SuspectedRank& suspect) {
 }  // namespace
 
 JobFiles read_jobs(const std::vector<std::string>& files) {
-  JobFiles read;
+  JobFiles result;
   std::vector<std::string> traces;
   for (const std::string& file : files) {
     try {
       const JobFile kind = kind_of(file);
       std::optional<Job> job;
       if (kind == JobFile::steps) {
-        job = job_of_steps(file, read.passed_over);
+        job = job_of_steps(file, result.passed_over);
       } else if (kind == JobFile::record) {
         job = job_of_record(file);
       }
       if (job) {
-        read.jobs.push_back(std::move(*job));
+        result.jobs.push_back(std::move(*job));
       } else if (kind == JobFile::trace) {
         traces.push_back(file);
       } else {
-        read.others.push_back(file);
+        result.others.push_back(file);
       }
     } catch (const ConfigError& error) {
-      read.unread.emplace_back(error.what());
+      result.unread.emplace_back(error.what());
     }
   }
-  if (Job job = job_of_traces(traces, read); !job.steps.empty()) {
-    read.jobs.push_back(std::move(job));
+  if (Job job = job_of_traces(traces, result); !job.steps.empty()) {
+    result.jobs.push_back(std::move(job));
   }
-  return read;
+  return result;
 }
 
 std::string rank_in_words(const Job& job, std::int64_t rank) {
@@ -273,7 +273,7 @@ JobVerdict verdict_on(const Job& job, double false_alarms) {
   JobVerdict verdict{.job = job, .judgement = judge_steps(job.steps, false_alarms)};
   const StepJudgement& judgement = verdict.judgement;
   if (judgement.health == Health::healthy) {
-    verdict.why = "all ranks are alike";
+    verdict.why = "no rank differs from the others";
   } else if (judgement.health == Health::undecided) {
     verdict.why = "not enough to decide: three ranks and three steps are needed";
   } else {

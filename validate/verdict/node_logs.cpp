@@ -33,13 +33,13 @@ struct ReadRun {
   NcclTestsRun run;
 };
 
-/// True if the text begins as run_record.h writes it.
+/// Returns true if the text begins as run_record.h writes it.
 bool is_run_record(std::string_view text) {
   const std::string_view head = text.substr(0, 64);
   return head.starts_with('{') && head.find(run_record_schema) != std::string_view::npos;
 }
 
-/// A collective of a record, as nccl-tests would have printed it.
+/// Returns a collective of a record in the form of nccl-tests.
 NcclTestsRun run_of(const MicroBenchmark& benchmark, const RunRecord& record) {
   NcclTestsRun run{.op = benchmark.op, .ranks = static_cast<int>(benchmark.ranks)};
   for (std::size_t rank = 0; rank < record.environment.hosts.size() && rank < static_cast<std::size_t>(benchmark.ranks);
@@ -64,8 +64,8 @@ struct ReadFile {
   std::optional<ToolResults> results;
 };
 
-/// Reads the collectives that `commfuse-validate bench` measured over all ranks, out of place and with nothing beside
-/// them, and the copies that `links --copies` measured.
+/// Reads the collectives that `commfuse-validate bench` measured over all ranks, out of place and with nothing else
+/// running, and the copies that `links --copies` measured.
 ReadFile read_record(const std::string& file) {
   constexpr std::int64_t max_ranks = 1 << 20;
   const RunRecord record = load_run_record(file);
@@ -94,8 +94,8 @@ ReadFile read_record(const std::string& file) {
 
 /// Returns true if one of the keys is near the beginning of a JSON text.
 bool has_key(std::string_view text, std::initializer_list<std::string_view> keys) {
-  constexpr std::size_t near = std::size_t{1} << 16U;
-  const std::string_view head = text.substr(0, near);
+  constexpr std::size_t head_bytes = std::size_t{1} << 16U;
+  const std::string_view head = text.substr(0, head_bytes);
   return head.find('{') != std::string_view::npos &&
          std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return head.find(key) != head.npos; });
 }
@@ -108,7 +108,7 @@ ReadFile with_notes(std::string file, ToolResults results, const std::vector<std
   return {.file = std::move(file), .runs = {}, .results = std::move(results)};
 }
 
-ReadFile read_one(const std::string& file) {
+ReadFile read_any(const std::string& file) {
   std::string text = read_file(file, max_bytes);
   if (text.size() > max_bytes) {
     throw ConfigError(fmt::format("{}: is larger than 64 MiB; remove everything but output of nccl-tests", file));
@@ -145,11 +145,12 @@ std::optional<std::string> host_in_path(const std::string& file, const std::set<
   return std::nullopt;
 }
 
-/// A rack whose GPUs share one switch counts as one node, although it has many hosts.
+/// Returns the number of nodes of a run. A rack whose GPUs share one switch counts as one node, although it has many
+/// hosts.
 std::int64_t nodes_of(const NcclTestsRun& run, const Machine& machine) {
-  constexpr int max_of_a_host = 16;
-  return machine.gpus_per_node > max_of_a_host ? (run.ranks + machine.gpus_per_node - 1) / machine.gpus_per_node
-                                               : run.nodes;
+  constexpr int max_gpus_per_host = 16;
+  return machine.gpus_per_node > max_gpus_per_host ? (run.ranks + machine.gpus_per_node - 1) / machine.gpus_per_node
+                                                   : run.nodes;
 }
 
 class ByNode {
@@ -159,7 +160,7 @@ class ByNode {
   void add(const ReadRun& read) {
     const NcclTestsRun& run = read.run;
     NodeLog& node = node_of(read.file, read.run.hosts);
-    know(node.hosts);
+    add_hosts(node.hosts);
     for (const NcclTestsMistake& mistake : run.mistakes) {
       const std::string place = fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason);
       if (mistake.is_wrong_result) {
@@ -177,9 +178,10 @@ class ByNode {
   }
 
   /// Adds hosts to which files without a host name may belong.
-  void know(const std::vector<std::string>& hosts) { hosts_.insert(hosts.begin(), hosts.end()); }
+  void add_hosts(const std::vector<std::string>& hosts) { hosts_.insert(hosts.begin(), hosts.end()); }
 
-  /// Requires every run to be added, and the hosts of all results to be known.
+  /// Adds the results of another tool. Requires that every run was added, and that add_hosts() was called for the hosts
+  /// of all results.
   void add(const std::string& file, const ToolResults& results) {
     std::vector<std::string> hosts = results.hosts;
     if (const std::optional<std::string> host = host_in_path(file, hosts_); hosts.empty() && host) {
@@ -235,8 +237,8 @@ class ByNode {
       if (!op) {
         pass_row_over(fmt::format("{}: the model has no {}", read.file, run.op));
       } else if (run.groups > 1) {
-        pass_row_over(
-            fmt::format("{}: {} groups ran at once, so times do not belong to a single group", read.file, run.groups));
+        pass_row_over(fmt::format("{}: {} groups ran simultaneously, so times do not belong to a single group",
+                                  read.file, run.groups));
       } else if (op == LinkOp::send_recv && run.ranks != 2) {
         pass_row_over(
             fmt::format("{}: send_recv of {} GPUs, which share wires; only pairs are judged", read.file, run.ranks));
@@ -272,7 +274,7 @@ NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machin
   std::vector<std::string> unread;
   for (const std::string& file : files) {
     try {
-      read.push_back(read_one(file));
+      read.push_back(read_any(file));
     } catch (const ConfigError& error) {
       unread.emplace_back(error.what());
     }
@@ -291,7 +293,7 @@ NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machin
   }
   for (const ReadFile& contents : read) {
     if (contents.results) {
-      by_node.know(contents.results->hosts);
+      by_node.add_hosts(contents.results->hosts);
     }
   }
   for (const ReadFile& contents : read) {

@@ -89,7 +89,8 @@ constexpr std::array dcgm_causes{
               "dmesg | grep -iE 'xid|nvrm'", Severity::critical},
     DcgmCause{"sm_stress", "the SMs are below DCGM's floor", watch_clocks, Severity::major},
     DcgmCause{"targeted_stress", "the GPU does not hold DCGM's rate under load", watch_clocks, Severity::major},
-    DcgmCause{"targeted_power", "the GPU does not reach its power: a cap, or heat", watch_clocks, Severity::major},
+    DcgmCause{"targeted_power", "the GPU does not reach its rated power, because of a cap or heat", watch_clocks,
+              Severity::major},
     DcgmCause{"pulse", "the GPU or its power supply fails under changing load", "dmesg | grep -iE 'xid|nvrm'",
               Severity::critical},
     DcgmCause{"pulse_test", "the GPU or its power supply fails under changing load", "dmesg | grep -iE 'xid|nvrm'",
@@ -174,7 +175,7 @@ ToolResults results_of(const BandwidthRun& run) {
     } else if (matrix.status == BandwidthStatus::waived) {
       results.passed_over.push_back(fmt::format("{} was waived: this machine cannot run it", matrix.test));
     } else if (judged == nullptr || results.hosts.size() > 1) {
-      results.passed_over.push_back(fmt::format("{}: the model has no rate for it", matrix.test));
+      results.passed_over.push_back(fmt::format("{}: the model has no rate for this test", matrix.test));
     } else {
       results.copies.push_back({matrix.test, judged->by_sms, copies_of(matrix, judged->with_host)});
       results.has_passed_tests = true;

@@ -77,7 +77,7 @@ std::string where_of(const NodeLog& log) {
              : fmt::format("between {}", fmt::join(log.hosts, " and "));
 }
 
-void take(const Judgement& from, NodeVerdict& verdict) {
+void copy_judgement(const Judgement& from, NodeVerdict& verdict) {
   verdict.health = from.health;
   verdict.healthy_probability = from.healthy_probability;
   verdict.severity = from.severity;
@@ -87,7 +87,7 @@ void take(const Judgement& from, NodeVerdict& verdict) {
 
 std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
 
-std::string slower(double slowdown) { return fmt::format("{:.2f} times as slow as expected", slowdown); }
+std::string slowdown_in_words(double slowdown) { return fmt::format("{:.2f} times as slow as expected", slowdown); }
 
 /// A reason to call a node bad.
 struct Reason {
@@ -106,7 +106,7 @@ Reason reason_of(const Judgement& judgement, bool by_fleet) {
           .healthy_probability = judgement.healthy_probability,
           .slowdown = judgement.slowdown,
           .why = fmt::format(
-              "{}{}{}", slower(judgement.slowdown), by_fleet ? " from its fleet" : "",
+              "{}{}{}", slowdown_in_words(judgement.slowdown), by_fleet ? " from its fleet" : "",
               first == nullptr ? "" : fmt::format("; {} ({})", first->fault->summary, percent(first->probability))),
           .next = first == nullptr ? "" : std::string(first->fault->next),
           .suspects = judgement.suspects};
@@ -114,12 +114,12 @@ Reason reason_of(const Judgement& judgement, bool by_fleet) {
 
 Reason reason_of(const CopyJudgement& judgement) {
   const SuspectedCopies& first = judgement.suspects.front();
-  const bool of_host = judgement.wires != copies_between_gpus;
+  const bool is_with_host = judgement.wires != copies_between_gpus;
   Reason reason{.severity = judgement.severity,
                 .healthy_probability = judgement.healthy_probability,
                 .slowdown = 1.0 / judgement.rate_share,
                 .why = fmt::format("copies {}{} run at {:.2f} of the expected rate; {} ({})",
-                                   of_host ? "between the host and " : "of ", first.subject, judgement.rate_share,
+                                   is_with_host ? "between the host and " : "of ", first.subject, judgement.rate_share,
                                    first.fault->summary, percent(first.probability)),
                 .next = std::string(first.fault->next),
                 .suspects = {},
@@ -167,7 +167,7 @@ std::vector<std::vector<const ToolFinding*>> by_test(const std::vector<ToolFindi
   return groups;
 }
 
-/// Returns facts first, then what is unlikely for a healthy node.
+/// Returns the reasons: facts first, then measurements that are unlikely for a healthy node.
 std::vector<Reason> reasons_of(const NodeVerdict& verdict) {
   std::vector<Reason> reasons;
   if (!verdict.log.wrong_results.empty()) {
@@ -240,7 +240,7 @@ void add_warnings(NodeVerdict& verdict) {
 }
 
 void decide(NodeVerdict& verdict) {
-  take(verdict.judgement, verdict);
+  copy_judgement(verdict.judgement, verdict);
   verdict.where = where_of(verdict.log);
   const std::vector<Reason> reasons = reasons_of(verdict);
   if (!reasons.empty()) {
@@ -259,13 +259,13 @@ void decide(NodeVerdict& verdict) {
 }
 
 /// Runs of a host together with other hosts.
-struct Shared {
+struct SharedRuns {
   std::size_t runs = 0;
   std::size_t bad = 0;
 };
 
-std::vector<std::string> blamed(const std::vector<NodeVerdict>& verdicts) {
-  std::map<std::string, Shared> hosts;
+std::vector<std::string> hosts_to_blame(const std::vector<NodeVerdict>& verdicts) {
+  std::map<std::string, SharedRuns> hosts;
   for (const NodeVerdict& verdict : verdicts) {
     if (verdict.log.hosts.size() >= 2) {
       for (const std::string& host : verdict.log.hosts) {
@@ -275,7 +275,7 @@ std::vector<std::string> blamed(const std::vector<NodeVerdict>& verdicts) {
     }
   }
   const auto always_bad = [&](const std::string& host) {
-    const Shared& shared = hosts.at(host);
+    const SharedRuns& shared = hosts.at(host);
     return shared.runs >= 2 && shared.bad == shared.runs;
   };
   std::vector<std::string> names;
@@ -302,9 +302,9 @@ Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, c
   std::optional<Judge> by_fleet;
   if (has_fleet) {
     const Reference fleet = reference_of(rows_of(logs), expectation, least_fleet);
-    HealthyJudges against(expectation, options.false_alarms, options);
+    HealthyJudges healthy_judges(expectation, options.false_alarms, options);
     verdicts.fleet = FleetVerdict{.nodes = with_rows,
-                                  .median = against.of(logs.front()).of(median_node(fleet, expectation)),
+                                  .median = healthy_judges.of(logs.front()).of(median_node(fleet, expectation)),
                                   .spread = fleet.spread};
     by_fleet.emplace(expectation, false_alarms, fleet);
   }
@@ -318,7 +318,7 @@ Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, c
     }
     decide(verdict);
   }
-  verdicts.blamed_hosts = blamed(verdicts.nodes);
+  verdicts.blamed_hosts = hosts_to_blame(verdicts.nodes);
   return verdicts;
 }
 

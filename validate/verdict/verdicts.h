@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges each node against the machine that it should be, and against the other nodes. Failures that another tool
-// reports are adopted unchanged.
+// Judges each node against the expected machine, and against the other nodes. Failures that another tool reports are
+// adopted unchanged.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ struct FleetVerdict {
 struct Verdicts {
   std::vector<NodeVerdict> nodes;
   std::optional<FleetVerdict> fleet;
-  /// Hosts that make every run with them bad, although the other hosts are healthy without them.
+  /// Hosts with at least two runs together with other hosts, all of which were bad.
   std::vector<std::string> blamed_hosts;
   std::vector<JobVerdict> jobs;
 };

@@ -174,12 +174,12 @@ TEST(Copies, AreComparedAndPrintedAsMatrices) {
                       "   1  0.51!     -   0.51!\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("  GPU 1: in device_to_device_memcpy_write_ce of 512 KiB 2 of 2 of its links in\n"
-                      "    take 2.00 times as long as usual\n"),
+  EXPECT_NE(text.find("  GPU 1: 2 of 2 incoming links take 2.00 times as long as usual\n"
+                      "    (device_to_device_memcpy_write_ce of 512 KiB)\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("  GPU 1: in device_to_device_memcpy_read_ce of 512 KiB 2 of 2 of its links in\n"
-                      "    take 2.00 times as long as usual\n"),
+  EXPECT_NE(text.find("  GPU 1: 2 of 2 incoming links take 2.00 times as long as usual\n"
+                      "    (device_to_device_memcpy_read_ce of 512 KiB)\n"),
             std::string::npos)
       << text;
   EXPECT_NE(rates_in_words(result.measured)

@@ -70,13 +70,13 @@ TEST(Links, OneSlowLinkIsNamed) {
 TEST(Links, NamesARankInsteadOfItsLinksIfMostAreSlow) {
   const auto both_ways = transfers(4, [](auto from, auto to) { return from == 2 || to == 2 ? 200us : 100us; });
   EXPECT_EQ(findings_in(both_ways, {}, 0.2).off,
-            Sentences{"rank 2: in transfers of 1 MiB 6 of 6 of its links take 2.00 times as long as usual"});
+            Sentences{"rank 2: 6 of 6 links take 2.00 times as long as usual (transfers of 1 MiB)"});
   const auto one_way = transfers(4, [](auto from, auto) { return from == 2 ? 200us : 100us; });
   EXPECT_EQ(findings_in(one_way, {}, 0.2).off,
-            Sentences{"rank 2: in transfers of 1 MiB 3 of 3 of its links out take 2.00 times as long as usual"});
+            Sentences{"rank 2: 3 of 3 outgoing links take 2.00 times as long as usual (transfers of 1 MiB)"});
   const auto the_other = transfers(4, [](auto, auto to) { return to == 1 ? 130us : 100us; });
   EXPECT_EQ(findings_in(the_other, {}, 0.2).off,
-            Sentences{"rank 1: in transfers of 1 MiB 3 of 3 of its links in take 1.30 times as long as usual"});
+            Sentences{"rank 1: 3 of 3 incoming links take 1.30 times as long as usual (transfers of 1 MiB)"});
 }
 
 TEST(Links, ASlowRankDoesNotHideALinkOfOthers) {
@@ -85,7 +85,7 @@ TEST(Links, ASlowRankDoesNotHideALinkOfOthers) {
   });
   const LinkFindings findings = findings_in(two, {}, 0.2);
   ASSERT_EQ(findings.off.size(), 2U);
-  EXPECT_TRUE(findings.off[0].starts_with("rank 4: in transfers of 1 MiB 8 of 8")) << findings.off[0];
+  EXPECT_TRUE(findings.off[0].starts_with("rank 4: 8 of 8 links ")) << findings.off[0];
   EXPECT_TRUE(findings.off[1].starts_with("rank 0 to rank 3: ")) << findings.off[1];
 }
 
@@ -106,7 +106,7 @@ TEST(Links, ASlowRankIsNamedByItsGemms) {
     products.push_back(product(rank, around(rank == 3 ? 13ms : 10ms)));
   }
   EXPECT_EQ(findings_in(products, {}, 0.2).off,
-            Sentences{"rank 3: products of 8 x 4 x 2 take 1.30 times as long as usual (1.30 to 1.30)"});
+            Sentences{"rank 3: GEMMs of 8 x 4 x 2 take 1.30 times as long as usual (1.30 to 1.30)"});
 }
 
 TEST(Links, NoiseIsNotAnOutlier) {
@@ -315,7 +315,7 @@ TEST(Rates, AreCountedAsNvbandwidthAndNcclTestsDo) {
       {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)},
       {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .in_place = true, .samples = around(50us)}};
   EXPECT_EQ(rates_in_words(measured),
-            "both ways at once, 1000000 bytes each, GB/s of both together\n"
+            "both ways simultaneously, 1000000 bytes each, GB/s of both together\n"
             "           0       1\n"
             "   0       -   20.00\n"
             "   1   20.00       -\n"

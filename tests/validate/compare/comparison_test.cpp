@@ -43,9 +43,9 @@ TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
   EXPECT_EQ(agreement.pairs, 1U);
   EXPECT_EQ(agreement.in_order, 0U);
   EXPECT_EQ(verdict_in_words(schedules, agreement),
-            "commfuse was predicted to win by 100.0%, but serial won, 11.1% ahead of it (95% interval 11.1 to 11.1). "
-            "Measured and predicted differ by 27.5% in the median, at most by 55.0% (serial). Of 1 pair predicted more "
-            "than 5% apart, 0 came in that order.");
+            "commfuse was predicted to win by 100.0%, but serial won, 11.1% ahead of the predicted winner (95% "
+            "interval 11.1 to 11.1). Measured and predicted differ by 27.5% in the median, at most by 55.0% (serial). "
+            "Of 1 pair predicted more than 5% apart, 0 came in that order.");
 }
 
 TEST(Agreement, AnUncertainLeadIsTooCloseToCall) {
@@ -66,7 +66,7 @@ TEST(Agreement, OneScheduleHasNoRival) {
   const std::array schedules{schedule("commfuse", 1000us, 1010us)};
   EXPECT_EQ(
       verdict_in_words(schedules, *agreement_of(schedules)),
-      "commfuse alone was measured. Measured and predicted differ by 1.0% in the median, at most by 1.0% (commfuse).");
+      "Only commfuse was measured. Measured and predicted differ by 1.0% in the median, at most by 1.0% (commfuse).");
 }
 
 TEST(Agreement, AnEmulatedRunStatesItsMeaning) {
@@ -119,8 +119,8 @@ TEST(Comparison, ListsTheTimesOfOpsBelowASchedule) {
             "  8 x gemm                        1.600     2.000   1.250\n"
             "  2 x exchange                    0.000     0.001       -\n"
             "  furthest: op 3 (gemm on c..     0.400     0.600   1.500\n"
-            "commfuse alone was measured. Measured and predicted differ by 1.0% in the\n"
-            "median, at most by 1.0% (commfuse).\n");
+            "Only commfuse was measured. Measured and predicted differ by 1.0% in the median,\n"
+            "at most by 1.0% (commfuse).\n");
   const auto rows = nlohmann::json::parse(to_json({&compared, 1}));
   EXPECT_EQ(rows[0].at("ops").at("kinds")[0].at("measured_us"), 2000.0);
   EXPECT_EQ(rows[0].at("ops").at("furthest").at("what"), "op 3 (gemm on compute 0)");

@@ -202,14 +202,14 @@ TEST(AttentionGraph, ReportsShapesThatNoFusedKernelSupports) {
                        .queries = 256};
   EXPECT_EQ(unfit_for_fusing(piece), "");
   piece.shape.dtype = DType::fp32;
-  EXPECT_EQ(unfit_for_fusing(piece), "fp32 is not a dtype of its fused attention");
+  EXPECT_EQ(unfit_for_fusing(piece), "its fused attention does not support fp32");
   piece.shape.dtype = DType::fp16;
   piece.shape.out_dtype = DType::fp16;
   piece.values = 8;
   EXPECT_EQ(unfit_for_fusing(piece), "rows of heads do not begin at multiples of 16 bytes");
   piece.values = 0;
   piece.shape.keys = 300;
-  EXPECT_EQ(unfit_for_fusing(piece), "the last query does not stand at the last key");
+  EXPECT_EQ(unfit_for_fusing(piece), "the last query is not at the position of the last key");
   piece.shape.causal = false;
   EXPECT_EQ(unfit_for_fusing(piece), "");
 }
@@ -230,7 +230,7 @@ TEST(AttentionUse, StatesTheKernelAndTheReason) {
   EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0"}), "cuDNN 9.19.0");
   EXPECT_EQ(in_words(AttentionUse{.cublaslt = true}), "cuBLASLt");
   EXPECT_EQ(in_words(AttentionUse{.cublaslt = true, .without_cudnn = refused({91900, 0})}),
-            "cuBLASLt, for libcudnn.so.9 is not installed");
+            "cuBLASLt, because libcudnn.so.9 is not installed");
   EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0", .cublaslt = true, .without_cudnn = "fp32"}),
             "cuDNN 9.19.0 and some by cuBLASLt, for fp32");
 }

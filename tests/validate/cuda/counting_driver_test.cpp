@@ -60,7 +60,7 @@ TEST(CountingDriver, EveryStageOfProbesCanBeCounted) {
   for (const ProbeStage& stage : probe_stages()) {
     CountingDriver driver;
     Device device(driver);
-    static_cast<void>(stage.ask(device, {.quick = true}));
+    static_cast<void>(stage.run(device, {.quick = true}));
     EXPECT_EQ(driver.launches() > 0, stage.name != "nccl") << stage.name;  // that stage needs NCCL
   }
 }

@@ -144,7 +144,7 @@ TEST_F(CudaDevice, AWholeGemmByTheAlgorithmOfItsShardsHasTheirBits) {
 TEST_F(CudaDevice, ReservedMultiprocessorsDoTheSame) {
   Partition partition;
   try {
-    partition = driver().set_apart(16);
+    partition = driver().make_partition(16);
   } catch (const std::runtime_error& error) {
     GTEST_SKIP() << error.what();  // CUDA or its driver is too old
   }
@@ -231,18 +231,18 @@ TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {
 TEST_F(CudaDevice, ReleasedMultiprocessorsCanBeReservedAgain) {
   Partition first;
   try {
-    first = driver().set_apart(16);
+    first = driver().make_partition(16);
   } catch (const std::runtime_error& error) {
     GTEST_SKIP() << error.what();  // CUDA or its driver is too old
   }
   const StreamId ended = driver().make_stream_on(first, true);
   driver().spin(ended, std::chrono::microseconds(50));
-  driver().give_back(first);
+  driver().end_partition(first);
   EXPECT_THROW(driver().spin(ended, std::chrono::microseconds(50)), std::runtime_error);
-  EXPECT_THROW(driver().give_back(first), std::runtime_error);
-  const Partition large = driver().set_apart(driver().facts().multiprocessors / 2 + 1);
-  EXPECT_THROW(static_cast<void>(driver().set_apart(large.multiprocessors)), std::runtime_error);
-  driver().give_back(large);
+  EXPECT_THROW(driver().end_partition(first), std::runtime_error);
+  const Partition large = driver().make_partition(driver().facts().multiprocessors / 2 + 1);
+  EXPECT_THROW(static_cast<void>(driver().make_partition(large.multiprocessors)), std::runtime_error);
+  driver().end_partition(large);
 }
 
 TEST_F(CudaDevice, OneRankSendsToItselfThroughNccl) {

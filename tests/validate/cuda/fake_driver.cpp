@@ -357,9 +357,9 @@ StreamId FakeDriver::make_stream(bool /*urgent*/) {
 }
 
 /// Reserves groups of eight, which is the granularity of an H100.
-Partition FakeDriver::set_apart(int multiprocessors) {
+Partition FakeDriver::make_partition(int multiprocessors) {
   if (!sets_apart_) {
-    return Driver::set_apart(multiprocessors);  // a driver before 12.4 does this
+    return Driver::make_partition(multiprocessors);  // a driver before 12.4 does this
   }
   constexpr int group = 8;
   int left = facts().multiprocessors;
@@ -372,7 +372,7 @@ Partition FakeDriver::set_apart(int multiprocessors) {
   return {partitions_++, taken};
 }
 
-void FakeDriver::give_back(const Partition& partition) {
+void FakeDriver::end_partition(const Partition& partition) {
   require_idle("a partition is given back while streams work");
   require(apart_.erase(partition.id) == 1, "a partition is given back that is not held");
 }

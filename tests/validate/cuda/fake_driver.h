@@ -138,8 +138,8 @@ class FakeDriver final : public Driver {
     wrong_ = wrong;
   }
   [[nodiscard]] std::string attention_by() const override { return attention_by_; }
-  Partition set_apart(int multiprocessors) override;
-  void give_back(const Partition& partition) override;
+  Partition make_partition(int multiprocessors) override;
+  void end_partition(const Partition& partition) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
   EventId make_event(bool timed) override;
   void record(EventId event, StreamId stream) override;

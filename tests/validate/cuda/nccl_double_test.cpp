@@ -263,7 +263,7 @@ TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndWriteIntoWindows) {
   EXPECT_EQ(facts().launches[1].operations, std::vector<std::string>{"wait for 2 of 1"});
   EXPECT_EQ(facts().launches[2].operations, std::vector<std::string>{"put 32 bytes to 1 at 256"});
   EXPECT_EQ(failure_of([&] { network().put(lane, StreamId{0}, {.peer = 1, .data = data}, address(at) + 4090); }),
-            "what is put into another rank's memory has no window of its communicator");
+            "the target of a put into another rank's memory is in no window of its communicator");
   const std::shared_ptr<MemorySource> memory = device().source();
   disconnect();
   memory->release(at);

@@ -141,7 +141,7 @@ TEST(NcclPlan, SumsInFp8AreRefused) {
   }
   const std::vector<std::string> findings = nccl_findings(lower(shared(program)));
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_NE(findings[0].find("adds up in fp8"), std::string::npos) << findings[0];
+  EXPECT_NE(findings[0].find("sums in fp8"), std::string::npos) << findings[0];
 }
 
 TEST(NcclPlan, PushesWaitForTheirReceiverWhereItHasNoRoom) {

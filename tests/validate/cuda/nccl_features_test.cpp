@@ -34,8 +34,7 @@ TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
 }
 
 TEST(NcclFeatures, RefusesVersionsWithoutCommunicatorSplits) {
-  EXPECT_EQ(refused({}, {22809, 21703}),
-            "NCCL 2.17.3 is older than 2.18, which cannot give every lane a communicator; install a newer one");
+  EXPECT_EQ(refused({}, {22809, 21703}), "NCCL 2.17.3 cannot give every lane a communicator; install 2.18 or later");
   EXPECT_EQ(refused({}, {22809, 21801}), "");
 }
 
@@ -61,9 +60,10 @@ TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
   EXPECT_TRUE(registers_windows({.cta_policy = 2, .registered = true}, both(2, 28, 3)));
   EXPECT_FALSE(registers_windows({.cta_policy = 2, .registered = true}, both(2, 27, 5)));
   EXPECT_TRUE(registers_windows({.puts = true}, both(2, 29, 2)));
-  EXPECT_EQ(notes_on(windows, both(2, 26, 5)),
-            std::vector<std::string>{
-                "NCCL 2.26.5 has no symmetric windows, so buffers are registered without windows; 2.27.0 can"});
+  EXPECT_EQ(
+      notes_on(windows, both(2, 26, 5)),
+      std::vector<std::string>{
+          "NCCL 2.26.5 has no symmetric windows, so buffers are registered without windows; use 2.27.0 or later"});
   EXPECT_EQ(notes_on(windows, both(2, 28, 9)), std::vector<std::string>{});
 }
 
@@ -75,16 +75,16 @@ TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
 
 TEST(NcclFeatures, UnsupportedOptionsOfAVersionAreNoted) {
   const std::vector<std::string> expected{
-      "NCCL 2.18.5 cannot register buffers, so they are copied; 2.19.0 can",
-      "NCCL 2.18.5 has no CTA policy, so the default runs; 2.27.0 can",
-      "NCCL 2.18.5 keeps no order among communicators, so lanes may wait; 2.26.0 can",
+      "NCCL 2.18.5 cannot register buffers, so they are copied; use 2.19.0 or later",
+      "NCCL 2.18.5 has no CTA policy, so the default is used; use 2.27.0 or later",
+      "NCCL 2.18.5 keeps no order among communicators, so lanes may wait; use 2.26.0 or later",
   };
   EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, both(2, 18, 5)), expected);
 }
 
 TEST(NcclFeatures, ThePolicyWithoutCtasIsNewerThanPolicies) {
   const std::vector<std::string> expected{
-      "NCCL 2.27.5 has no collectives without CTAs, so the default runs; 2.28.3 can"};
+      "NCCL 2.27.5 has no collectives without CTAs, so the default is used; use 2.28.3 or later"};
   EXPECT_EQ(notes_on({.cta_policy = 2}, both(2, 27, 5)), expected);
   EXPECT_EQ(notes_on({.cta_policy = 1}, both(2, 27, 5)), std::vector<std::string>{});
 }
@@ -125,7 +125,7 @@ TEST(NcclFeatures, TheOrderOfGraphsIsLeftToNccl) {
 
 TEST(NcclFeatures, CostsOfGraphsAreNoted) {
   const std::vector<std::string> mixing{
-      "NCCL 2.28.9 cannot leave out of graphs the nodes that order them among other operations; 2.29.2 can"};
+      "NCCL 2.28.9 adds nodes to graphs that order them among other operations, which costs time; use 2.29.2 or later"};
   EXPECT_EQ(notes_on({.graphs = true}, both(2, 28, 9)), mixing);
   const std::vector<std::string> ordered{
       "NCCL 2.30.7 runs captured operations one after another, so lanes wait for each other in a graph; use another "

@@ -27,7 +27,7 @@ const ProbeRow& row_named(const std::vector<ProbeRow>& rows, std::string_view pr
 TEST(Probes, AChainOfKernelsTakesTheSumOfItsLinks) {
   FakeCluster cluster;
   Device device(cluster.device(0));
-  const std::vector<ProbeRow> rows = stage_named("launch").ask(device, {.repetitions = 3});
+  const std::vector<ProbeRow> rows = stage_named("launch").run(device, {.repetitions = 3});
   // 100 kernels, and the record at the end: every call takes a microsecond on this device.
   EXPECT_DOUBLE_EQ(row_named(rows, "kernel_gap").samples.at(0), 1.01);
   // Each link of this chain is a kernel, a record and a wait.
@@ -54,7 +54,7 @@ TEST(Probes, ReportsADeviceWithoutPartitions) {
   FakeCluster cluster;
   cluster.device(0).set_nothing_apart();
   Device device(cluster.device(0));
-  const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {});
+  const std::vector<ProbeRow> rows = stage_named("partitions").run(device, {});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].probe, "partitions");
   EXPECT_EQ(rows[0].samples, std::vector<double>{0.0});
@@ -63,7 +63,7 @@ TEST(Probes, ReportsADeviceWithoutPartitions) {
 TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
   FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // with 132 multiprocessors, in groups of eight
   Device device(cluster.device(0));
-  const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {.repetitions = 1});
+  const std::vector<ProbeRow> rows = stage_named("partitions").run(device, {.repetitions = 1});
   ASSERT_EQ(rows.size(), 4U);
   const auto value = [](const ProbeRow& row, std::string_view name) {
     return std::ranges::find(row.parameters, name, [](const auto& parameter) { return parameter.first; })->second;
@@ -83,7 +83,7 @@ TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
     options.connect = [&](const NetworkOptions& network) {
       return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
     };
-    EXPECT_NO_THROW(static_cast<void>(stage.ask(device, options))) << stage.name;
+    EXPECT_NO_THROW(static_cast<void>(stage.run(device, options))) << stage.name;
   }
 }
 
@@ -97,15 +97,15 @@ TEST(Probes, AnExceptionUnderTheGateOpensIt) {
 }
 
 /// Probes with sequences of 16, which a host can compute.
-std::vector<ProbeRow> ask_fused(FakeDriver& driver) {
+std::vector<ProbeRow> probe_fused(FakeDriver& driver) {
   Device device(driver);
-  return stage_named("fused").ask(device, {.repetitions = 2, .lengths = {16}});
+  return stage_named("fused").run(device, {.repetitions = 2, .lengths = {16}});
 }
 
 TEST(Probes, FusedAttentionIsComparedWithOurs) {
   FakeCluster cluster;
   cluster.device(0).find_cudnn();
-  const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
+  const std::vector<ProbeRow> rows = probe_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 12U);  // all queries and a quarter of them, causal and not: two times and a difference
   for (std::size_t i = 0; i < rows.size(); i += 3) {
     EXPECT_EQ(rows[i].parameters.back().second, "cudnn");
@@ -119,7 +119,7 @@ TEST(Probes, FusedAttentionIsComparedWithOurs) {
 TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
   FakeCluster cluster;
   cluster.device(0).find_cudnn(true);
-  const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
+  const std::vector<ProbeRow> rows = probe_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 12U);
   for (std::size_t i = 0; i < rows.size(); i += 6) {
     EXPECT_GT(rows[i + 2].samples.at(0), 0x1p-7) << "causal";
@@ -129,7 +129,7 @@ TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
 
 TEST(Probes, WithoutFusedAttentionOneRowReportsIt) {
   FakeCluster cluster;
-  const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
+  const std::vector<ProbeRow> rows = probe_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].unit, "share");
   EXPECT_EQ(rows[0].samples, std::vector{0.0});
@@ -138,12 +138,12 @@ TEST(Probes, WithoutFusedAttentionOneRowReportsIt) {
 TEST(Probes, AMessageToTheOwnRankIsTimedWithANetwork) {
   FakeCluster cluster;
   Device device(cluster.device(0));
-  EXPECT_TRUE(stage_named("nccl").ask(device, {}).empty());
+  EXPECT_TRUE(stage_named("nccl").run(device, {}).empty());
   ProbeOptions options{.repetitions = 2, .quick = true};
   options.connect = [&](const NetworkOptions& network) {
     return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
   };
-  const std::vector<ProbeRow> rows = stage_named("nccl").ask(device, options);
+  const std::vector<ProbeRow> rows = stage_named("nccl").run(device, options);
   const auto attributed = [&](std::string_view blocking) {
     return std::ranges::find_if(rows,
                                 [&](const ProbeRow& row) {

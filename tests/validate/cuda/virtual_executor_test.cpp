@@ -250,7 +250,7 @@ TEST(IssuePlan, OpsThatWaitForEachOtherAreNamed) {
     FAIL() << "a plan was made";
   } catch (const Stuck& stuck) {
     EXPECT_EQ(std::string(stuck.what()),
-              "no op can be issued: rank 0 stands at op 0 (exchange), rank 1 stands at op 0 (exchange)");
+              "no op can be issued: rank 0 is stuck at op 0 (exchange), rank 1 is stuck at op 0 (exchange)");
   }
   EXPECT_EQ(nccl_findings(lowered).size(), 2U);
 }

@@ -64,7 +64,7 @@ TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
   }
   EXPECT_EQ(lines, (std::vector<std::string>{
                        "driver ok: NVIDIA 550.54.15, 2 x NVIDIA H100 80GB HBM3",
-                       "peers ok: 2 GPUs, all 2 pairs reach each other's memory, 18 NVLinks up on each",
+                       "peers ok: 2 GPUs, all 2 pairs can access each other's memory, 18 NVLinks up on each",
                        "fabric ok: completed on 2 GPUs",
                        "ecc ok: no uncorrected memory error, no row to remap on 2 GPUs",
                        "xid ok: no Xid or SXid in the kernel's log",
@@ -89,7 +89,7 @@ TEST_F(HealthChecks, AGpuAtGeneration3WhereGeneration5IsPossibleIsBad) {
                  .status = HealthStatus::bad,
                  .found = "GPU at PCIe generation 3 x16, PCIe generation 5 x16 is possible",
                  .wrong = "the link trained below what both of its ends can do",
-                 .remedy = "reboot; if it comes back, reseat the card and its riser or cable, update the firmware, and "
+                 .remedy = "reboot; if this recurs, reseat the card and its riser or cable, update the firmware, and "
                            "check the slot's speed in the BIOS"}}));
 }
 
@@ -208,7 +208,7 @@ TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
 
 TEST_F(HealthChecks, AGpuWithoutADriverAndASilentGpuAreBad) {
   node.remove(gpu_0 + "/driver");
-  EXPECT_EQ(complaints_of(node).at(0).found, "no driver has this GPU");
+  EXPECT_EQ(complaints_of(node).at(0).found, "no driver is bound to this GPU");
   ManagementFacts management = two_gpus();
   management.gpus.pop_back();
   management.peers.clear();
@@ -239,7 +239,7 @@ TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
                           "peers, 0000:31:00.0: 16 of 18 NVLinks up, 18 on other GPUs",
                           "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
                           "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
-                          "ecc, 0000:31:00.0: a memory row waits for its replacement",
+                          "ecc, 0000:31:00.0: a memory row is not remapped yet",
                           "clocks, 0000:31:00.0: throttled by heat, by the hardware: 1980 of 1980 MHz, 91 C",
                       }));
   gpu.throttled_by = 0x4 | 0x1;  // the power cap and idling are normal for a GPU
@@ -372,9 +372,9 @@ TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
 
 TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {
   node.write(nic_1 + "/numa_node", "0");
-  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, no RDMA NIC is");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, but no RDMA NIC is");
   node.write(gpu_0 + "/numa_node", "-1");
-  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU's NUMA node is unknown, of 2");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the NUMA node of the GPU is unknown, among 2");
 }
 
 TEST(HealthChecksOfAnEmptyRoot, AreUnknownWithAReason) {

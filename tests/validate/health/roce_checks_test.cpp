@@ -44,7 +44,7 @@ TEST_F(RoceChecks, AHealthyNodeIsOk) {
   EXPECT_EQ(reported[0].status, HealthStatus::ok);
   EXPECT_EQ(reported[0].found, "2 ports with RoCE v2, GID index 3");
   EXPECT_EQ(reported[1].status, HealthStatus::ok);
-  EXPECT_EQ(reported[1].found, "ECN on priority 3, trust dscp; PFC is in no file (dcb pfc show dev eth2)");
+  EXPECT_EQ(reported[1].found, "ECN on priority 3, trust dscp; no file shows PFC (dcb pfc show dev eth2)");
 }
 
 TEST_F(RoceChecks, APortWithoutAnyGidIsBad) {

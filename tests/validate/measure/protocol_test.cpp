@@ -182,7 +182,7 @@ TEST(NoiseFloor, IsMeasuredAndReported) {
   EXPECT_EQ(noise.samples.size(), 21U);
   EXPECT_TRUE(std::ranges::all_of(noise.samples, [](Duration sample) { return sample >= 1ms; }));
   EXPECT_EQ(in_words({.stated = 1ms, .samples = std::vector<Duration>(21, 1012us)}, 8),
-            "1 ms took 1.012 ms on 8 threads at once (p90 1.012 ms)");
+            "1 ms took 1.012 ms on 8 threads simultaneously (p90 1.012 ms)");
 }
 
 TEST(ThisEnvironment, DescribesItself) {

@@ -116,33 +116,34 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
 TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
   const std::string text{own_schedule};
   EXPECT_EQ(refusal(text), "");
-  EXPECT_EQ(
-      refusal(with(text, "final: [{here: g, tensor: g, row: tp}]", "final: []")),
-      "own.yaml: it has no final contents, so there is nothing to compare; say under 'final' what every rank ends "
-      "with");
+  EXPECT_EQ(refusal(with(text, "final: [{here: g, tensor: g, row: tp}]", "final: []")),
+            "own.yaml: it has no final contents, so there is nothing to compare; list under 'final' what every rank "
+            "holds at the end");
   EXPECT_EQ(refusal(with(text, "x: {rows: rows*2, columns: wide*3}\n  v",
                          "x: {rows: rows*2, columns: wide*3, dtype: "
                          "fp8}\n  v")),
             "own.yaml: the reference does not store fp8; choose bf16, fp16 or fp32");
   EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp8, waits: [2]")), "");
-  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp16, waits: [2]")),
-            "own.yaml: it rounds to bf16 and fp16, and no error bound is derived for both; choose one beside fp32");
+  EXPECT_EQ(
+      refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp16, waits: [2]")),
+      "own.yaml: it rounds to bf16 and fp16, but no error bound covers both; use only one of them in addition to fp32");
   EXPECT_EQ(
       refusal(with(text, "  x: {rows: rows*2, columns: wide*3}", "  x: {rows: rows*2, columns: wide*3, dtype: fp32}")),
-      "own.yaml: tensor x is fp32, but buffer x begins with it in bf16; give both one dtype");
+      "own.yaml: tensor x is fp32, but buffer x holds it in bf16; give both the same dtype");
   EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp32, waits: [2]")), "");
   EXPECT_EQ(
       refusal(with(text, "in: [q, q], out: a", "in: [\"q[0]\", q], out: \"a[0]\"")),
-      "own.yaml: op 1 (attention) attends with some of its rows, and the reference only with all; give it the same "
-      "rows twice");
+      "own.yaml: op 1 (attention) has only some rows as queries, but the reference supports only all rows; give it the "
+      "same rows as queries and keys");
   EXPECT_EQ(refusal(with(text, "  - attention: {", "  - norm: {rows: rows*1, columns: size*1}\n  - attention: {")), "");
   EXPECT_EQ(refusal(with(text, "size, causal: true}\n  - gemm", "size, causal: false}\n  - gemm")),
-            "own.yaml: tensor a is attention, which 'unfused' does not name; add it there");
-  EXPECT_EQ(refusal(test::replaced_everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
-            "own.yaml: one dimension stands for two sizes of its attention; give q, k and v, the output, the head and "
-            "the batch dimensions of their own");
+            "own.yaml: tensor a is attention, but 'unfused' does not list it; add it there");
+  EXPECT_EQ(
+      refusal(test::replaced_everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
+      "own.yaml: one dimension has two sizes in its attention; use separate dimensions for q, k and v, the output, "
+      "the head and the batch");
   EXPECT_EQ(refusal(test::replaced_everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
-            "own.yaml: it has 65 ranks, and the reference ");
+            "own.yaml: it has 65 ranks, but the reference ");
   EXPECT_EQ(refusal(test::replaced_everywhere(test::replaced_everywhere(text, "wide: 3", "wide: 3000000"), "wide*3",
                                               "wide*3000000")),
             "own.yaml: its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
@@ -156,7 +157,7 @@ TEST(CheckFile, SumsThatNeverStayExactAreRefused) {
               "  s: {product: [z, v]}\n  g: {gelu: y}\n");
   EXPECT_EQ(
       refusal(text),
-      "own.yaml: the sums of its products grow beyond the integers that its dtype counts; choose fp32, or cut the "
+      "own.yaml: the sums of its GEMMs exceed the integers that its dtype represents exactly; choose fp32, or cut the "
       "contracted dimensions into fewer blocks");
 }
 

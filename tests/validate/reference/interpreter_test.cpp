@@ -156,7 +156,7 @@ TEST(Interpreter, SendsThatAllComeBeforeTheirReceivesOnOneLaneAreStuck) {
     rows.run(matrix({{1}, {2}}));
     FAIL() << "must not come to an end";
   } catch (const Stuck& stuck) {
-    EXPECT_STREQ(stuck.what(), "no op can run: rank 0 stands at op 0 (exchange), rank 1 stands at op 0 (exchange)");
+    EXPECT_STREQ(stuck.what(), "no op can run: rank 0 is stuck at op 0 (exchange), rank 1 is stuck at op 0 (exchange)");
   }
 }
 
@@ -169,7 +169,7 @@ TEST(Interpreter, ManyStuckRanksAreCounted) {
     rows.run(values);
     FAIL() << "must not come to an end";
   } catch (const Stuck& stuck) {
-    EXPECT_TRUE(std::string{stuck.what()}.ends_with("rank 3 stands at op 0 (exchange), and 5 more")) << stuck.what();
+    EXPECT_TRUE(std::string{stuck.what()}.ends_with("rank 3 is stuck at op 0 (exchange), and 5 more")) << stuck.what();
   }
 }
 
@@ -327,7 +327,7 @@ TEST(Interpreter, ReportsUnsupportedPrograms) {
     const Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{1}});
     FAIL() << "must refuse";
   } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "the reference executor does not store fp8, as buffer x wants");
+    EXPECT_STREQ(error.what(), "the reference executor does not store fp8, the dtype of buffer x");
   }
 }
 

@@ -185,10 +185,11 @@ TEST(TcpWorld, DetectsALostFirstProcessAtOnce) {
 
 TEST(TcpStrangers, CannotImpersonateTheFirstProcess) {
   const TcpDoor silent(0);
-  EXPECT_EQ(thrown_by([&] { TcpWorld::join("127.0.0.1", silent.port(), 1, 2, 20ms); }),
-            fmt::format("process 1 finds another at 127.0.0.1:{}; let one launcher set MASTER_ADDR, MASTER_PORT and "
-                        "WORLD_SIZE",
-                        silent.port()));
+  EXPECT_EQ(
+      thrown_by([&] { TcpWorld::join("127.0.0.1", silent.port(), 1, 2, 20ms); }),
+      fmt::format("process 1 finds another program at 127.0.0.1:{}; let one launcher set MASTER_ADDR, MASTER_PORT and "
+                  "WORLD_SIZE",
+                  silent.port()));
 }
 
 TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
@@ -198,7 +199,7 @@ TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
   EXPECT_EQ(thrown_by([&] { TcpWorld::lead(door, 2, 100ms); }),
             fmt::format("of 2 processes, 1 connected to port {} in time", door.port()));
   other.join();
-  EXPECT_EQ(joined.rfind("process 1 finds another at ", 0), 0U) << joined;
+  EXPECT_EQ(joined.rfind("process 1 finds another program at ", 0), 0U) << joined;
 }
 
 TEST(TcpStrangers, ALateProcessIsStillAccepted) {

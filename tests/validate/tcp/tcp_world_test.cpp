@@ -54,20 +54,20 @@ Payload payload_of(const std::string& text) {
 }
 
 TEST(TcpWorld, EveryProcessReportsToTheLeader) {
-  std::vector<std::string> heard;
+  std::vector<std::string> received;
   const auto thrown = on_processes(4, [&](World& world) {
     Crew crew(world, 1min);
     const auto reports = crew.gather(4, payload_of("process " + std::to_string(world.process())));
     for (const Payload& report : reports) {
-      heard.push_back(PayloadReader(report).get_text());
+      received.push_back(PayloadReader(report).get_text());
     }
   });
   EXPECT_EQ(thrown, std::vector<std::string>(4));
-  EXPECT_EQ(heard, (std::vector<std::string>{"process 0", "process 1", "process 2", "process 3"}));
+  EXPECT_EQ(received, (std::vector<std::string>{"process 0", "process 1", "process 2", "process 3"}));
 }
 
-TEST(TcpWorld, OtherProcessesTalkThroughTheFirst) {
-  std::string heard;
+TEST(TcpWorld, ProcessesExchangeMessagesThroughTheLeader) {
+  std::string received;
   const std::string long_text(1 << 20, 'x');
   const auto thrown = on_processes(3, [&](World& world) {
     if (world.process() == 1) {
@@ -79,13 +79,13 @@ TEST(TcpWorld, OtherProcessesTalkThroughTheFirst) {
         std::this_thread::yield();
       }
       EXPECT_EQ(parcel->from, 1);
-      heard = PayloadReader(parcel->bytes).get_text();
+      received = PayloadReader(parcel->bytes).get_text();
     }
     Crew crew(world, 1min);
     crew.gather(3, {});
   });
   EXPECT_EQ(thrown, std::vector<std::string>(3));
-  EXPECT_EQ(heard, long_text);
+  EXPECT_EQ(received, long_text);
 }
 
 /// Connects without sending anything yet; returns the descriptor.
@@ -99,7 +99,7 @@ int guest_at(std::uint16_t port) {
   return guest;
 }
 
-TEST(TcpWorld, KeepsAWaitingProcessWhileNobodyElseArrives) {
+TEST(TcpWorld, ManyIdleConnectionsDoNotDropAWaitingProcess) {
   const TcpDoor door(0);
   bool led = false;
   std::jthread leader([&] {
@@ -135,7 +135,7 @@ std::optional<Rendezvous> rendezvous(std::map<std::string, const char*> variable
   });
 }
 
-TEST(Rendezvous, IsWhereTorchrunOrSlurmPlacesIt) {
+TEST(Rendezvous, ReadsTheVariablesOfTorchrunAndSlurm) {
   EXPECT_EQ(rendezvous({}), std::nullopt);
   EXPECT_EQ(
       rendezvous(
@@ -161,7 +161,7 @@ TEST(Rendezvous, OtherLaunchersNeedOnlyAnAddress) {
   }
 }
 
-TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {
+TEST(Rendezvous, InvalidNumbersAreRejected) {
   const auto sentence = [](std::map<std::string, const char*> variables) -> std::string {
     try {
       rendezvous(std::move(variables));
@@ -177,10 +177,10 @@ TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {
   EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "1048576"}, {"MASTER_ADDR", "a"}}),
             "WORLD_SIZE is '1048576' in the environment, not a whole number from 0 to 4096; let the launcher set it");
   EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "8"}}),
-            "RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
+            "RANK and WORLD_SIZE are set, but MASTER_ADDR is not; set it to the host of process 0");
 }
 
-TEST(Rendezvous, IsTheFirstHostOfTheListOfSlurm) {
+TEST(Rendezvous, ReadsTheFirstHostOfASlurmNodeList) {
   EXPECT_EQ(first_host("node[003-010,012]"), "node003");
   EXPECT_EQ(first_host("a1,b[2-3]"), "a1");
   EXPECT_EQ(first_host("rack[2,4]-gpu,x"), "rack2-gpu");

@@ -15,7 +15,7 @@ namespace {
 
 void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
 
-/// Returns six ranks with eight steps; one rank computes `factor` times as long.
+/// Returns step times of six ranks over eight steps. Rank `faulty` computes `factor` times as long as the others.
 std::string steps_csv(int faulty, double factor) {
   std::string text = "rank,step,time_ms,compute_ms,host\n";
   for (int step = 0; step < 8; ++step) {
@@ -68,12 +68,12 @@ TEST(Jobs, StepTimesAreOneJobPerFileAndOtherFilesRemain) {
   EXPECT_TRUE(verdict.next.starts_with("nvidia-smi")) << verdict.next;
 }
 
-TEST(Jobs, AJobWhoseRanksAreAlikeIsHealthy) {
+TEST(Jobs, AJobWithoutASlowRankIsHealthy) {
   const OwnFolder folder;
   write("steps.csv", steps_csv(4, 1.0));
   const JobVerdict verdict = verdict_on(read_jobs({"steps.csv"}).jobs.at(0), 0.01);
   EXPECT_EQ(verdict.judgement.health, Health::healthy);
-  EXPECT_EQ(verdict.why, "all ranks are alike");
+  EXPECT_EQ(verdict.why, "no rank differs from the others");
   EXPECT_EQ(verdict.next, "");
 }
 
@@ -83,9 +83,9 @@ TEST(Jobs, TracesOfSeveralRanksAreOneJob) {
   struct Case {
     double compute;
     double idle;
-    const char* says;
+    const char* why;
   };
-  for (const Case& tested : {Case{1000.0, 10.0, "all ranks are alike"}, Case{1600.0, 10.0, "rank 2 computes slowly"},
+  for (const Case& tested : {Case{1000.0, 10.0, "no rank differs"}, Case{1600.0, 10.0, "rank 2 computes slowly"},
                              Case{1000.0, 500.0, "rank 2 launches slowly"}}) {
     std::vector<std::string> names;
     for (int rank = 0; rank < 4; ++rank) {
@@ -99,7 +99,7 @@ TEST(Jobs, TracesOfSeveralRanksAreOneJob) {
     ASSERT_EQ(files.jobs.size(), 1U);
     EXPECT_EQ(files.jobs[0].name, "traces");
     const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
-    EXPECT_TRUE(verdict.why.starts_with(tested.says)) << verdict.why;
+    EXPECT_TRUE(verdict.why.starts_with(tested.why)) << verdict.why;
     EXPECT_EQ(verdict.judgement.suspects.size(), verdict.judgement.health == Health::bad ? 1U : 0U);
   }
 }
@@ -115,7 +115,7 @@ TEST(Jobs, TheCollectiveOfTheLastRankIsTheTransfer) {
   EXPECT_NEAR(job.steps[4].communication_us.value(), 400.0, 1e-6);
 }
 
-TEST(Jobs, ADuplicateRankIsNamedAndTheRestIsRead) {
+TEST(Jobs, ASecondTraceOfARankIsReportedAndSkipped) {
   const OwnFolder folder;
   write("a.json", trace_of(0, 1000.0, 0.0, 1500.0, 400.0));
   write("b.json", trace_of(0, 1500.0, 0.0, 1500.0, 400.0));
@@ -132,18 +132,18 @@ TEST(Jobs, RecordsOfLinksNameRanksThatComputeOrSendSlowly) {
   record.environment.mpi = "Open MPI 4.1";
   for (int rank = 0; rank < 4; ++rank) {
     record.environment.hosts.push_back(fmt::format("node-{}", rank));
-    const Duration product = microseconds(100 + rank);
+    const Duration gemm_time = microseconds(100 + rank);
     record.micro_benchmarks.push_back(
-        {.op = "product", .ranks = 4, .rank = rank, .samples = {product, product, product}});
+        {.op = "product", .ranks = 4, .rank = rank, .samples = {gemm_time, gemm_time, gemm_time}});
     for (int peer = 0; peer < 4; ++peer) {
       if (peer != rank) {
-        const Duration transfer = microseconds(rank == 1 ? 900 : 500 + peer);
+        const Duration transfer_time = microseconds(rank == 1 ? 900 : 500 + peer);
         record.micro_benchmarks.push_back({.op = "transfer",
                                            .bytes = 4 << 20,
                                            .ranks = 4,
                                            .rank = rank,
                                            .peer = peer,
-                                           .samples = {transfer, transfer, transfer}});
+                                           .samples = {transfer_time, transfer_time, transfer_time}});
       }
     }
   }

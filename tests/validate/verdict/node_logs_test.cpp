@@ -62,7 +62,7 @@ TEST_F(NodeLogsTest, CollectivesOfOneHostAreOneNode) {
 }
 
 // Format of ROCm's rccl-tests (develop, 2025): a version without "#", devices with and without a name.
-TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadLikeThoseOfNcclTests) {
+TEST_F(NodeLogsTest, ReadsLogsOfRcclTests) {
   machine = load_machine("mi300x");
   std::string text =
       "# Collective test starting: all_reduce_perf\n"
@@ -111,9 +111,10 @@ TEST_F(NodeLogsTest, HostsThatRanTogetherAreJudgedTogether) {
 }
 
 TEST_F(NodeLogsTest, ReportsFilesThatAreNotJudged) {
-  const std::string wide = log_of("broadcast", {"n", "n"}, two_rows);
-  const NodeLogs logs = read({file("a.txt", wide), file("b.txt", log_of("sendrecv", {"n", "n", "n"}, two_rows)),
-                              file("c.txt", log_of("all_reduce", {"x", "y"}, two_rows))});
+  const std::string broadcast_log = log_of("broadcast", {"n", "n"}, two_rows);
+  const NodeLogs logs =
+      read({file("a.txt", broadcast_log), file("b.txt", log_of("sendrecv", {"n", "n", "n"}, two_rows)),
+            file("c.txt", log_of("all_reduce", {"x", "y"}, two_rows))});
   ASSERT_EQ(logs.passed_over.size(), 3U);
   EXPECT_NE(logs.passed_over[0].find("the model has no broadcast (2 rows)"), std::string::npos);
   EXPECT_NE(logs.passed_over[1].find("send_recv of 3 GPUs, which share wires; only pairs are judged (2 rows)"),
@@ -121,7 +122,7 @@ TEST_F(NodeLogsTest, ReportsFilesThatAreNotJudged) {
   EXPECT_NE(logs.passed_over[2].find("2 GPUs on 2 nodes, which h100-sxm does not have (2 rows)"), std::string::npos);
 }
 
-TEST_F(NodeLogsTest, WrongElementsAreKeptAsSuch) {
+TEST_F(NodeLogsTest, RowsWithWrongElementsAreReportedSeparately) {
   const std::string wrong = "  1048576   262144  float  sum  -1   25.0  41.9  73.4  7   24.0  43.7  76.5  0\n";
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"n", "n"}, wrong + two_rows))});
   ASSERT_EQ(logs.nodes.front().wrong_results.size(), 1U);
@@ -196,7 +197,7 @@ std::string bandwidth_of(const std::string& host) {
        "bandwidth_matrix": [["812"]]}]}})json";
 }
 
-TEST_F(NodeLogsTest, OtherToolsFindTheirNodeByHostFolderOrName) {
+TEST_F(NodeLogsTest, ResultsOfOtherToolsJoinANodeByHostFolderOrFileName) {
   std::filesystem::create_directory("node-1");
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"node-1", "node-1"}, two_rows)),
                               file("bw.json", bandwidth_of("node-1")), file("node-1/diag.json", dcgm),
@@ -211,7 +212,7 @@ TEST_F(NodeLogsTest, OtherToolsFindTheirNodeByHostFolderOrName) {
   EXPECT_EQ(logs.nodes[0].findings[0].subject, "GPU 2");
   EXPECT_EQ(logs.nodes[1].name, "stray.json");
   EXPECT_EQ(logs.passed_over,
-            std::vector<std::string>{"bw.json: host_device_latency_sm: the model has no rate for it"});
+            std::vector<std::string>{"bw.json: host_device_latency_sm: the model has no rate for this test"});
 }
 
 TEST_F(NodeLogsTest, ABrokenMatrixIsNamedAndTheRestIsRead) {

@@ -26,7 +26,8 @@ TEST(ToolResults, CopiesOfOneDirectionAreKept) {
   ASSERT_EQ(results.copies[1].copies.size(), 2U);
   EXPECT_EQ(results.copies[1].copies[1].from, host_side);
   EXPECT_EQ(results.copies[1].copies[1].to, 1);
-  EXPECT_EQ(results.passed_over, std::vector<std::string>{"host_to_device_memcpy_sm: the model has no rate for it"});
+  EXPECT_EQ(results.passed_over,
+            std::vector<std::string>{"host_to_device_memcpy_sm: the model has no rate for this test"});
   EXPECT_TRUE(results.findings.empty());
 }
 
@@ -81,14 +82,14 @@ TEST(ToolResults, FailedTestsOfDcgmHaveACauseAndANextCommand) {
   EXPECT_TRUE(results.has_passed_tests);
 }
 
-TEST(ToolResults, DcgmThatDidNotRunFindsNothing) {
+TEST(ToolResults, ADiagnosticThatDidNotRunHasNoFindings) {
   const ToolResults results = results_of(DcgmDiagnostic{.error = "nv-hostengine is not running"});
   EXPECT_TRUE(results.findings.empty());
   EXPECT_EQ(results.passed_over, std::vector<std::string>{"dcgmi diag did not run: nv-hostengine is not running"});
   EXPECT_FALSE(results.has_passed_tests);
 }
 
-TEST(ToolResults, RecordsOfCopiesAreReadAsNvbandwidthsMatricesAre) {
+TEST(ToolResults, CopyRecordsAreReadLikeNvbandwidthMatrices) {
   constexpr std::int64_t large = std::int64_t{64} << 20U;
   using std::chrono::milliseconds;
   const auto copy = [](const std::string& op, std::int64_t bytes, std::int64_t rank, std::int64_t peer) {

@@ -151,7 +151,7 @@ TEST(Verdicts, FailuresOfDcgmAreBadAndItsWarningsAreShown) {
   EXPECT_EQ(verdict.severity, Severity::major);
 }
 
-TEST(Verdicts, ADcgmPassSaysNothingAboutRates) {
+TEST(Verdicts, ADcgmPassDoesNotDecideRates) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog log = log_of("node-7", std::vector<MeasuredMessage>{});
   log.has_passed_tests = true;
@@ -161,7 +161,7 @@ TEST(Verdicts, ADcgmPassSaysNothingAboutRates) {
       << verdict.why;
 }
 
-// 14% is inside the errors of the shipped file; no other node of nine is as slow.
+// 14% is within the error of the shipped file, so one node alone passes; among nine nodes, no other is as slow.
 TEST(Verdicts, AFleetShowsNodesSlowerThanTheirNeighbours) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<NodeLog> logs = fleet_of(machine, 9);
@@ -177,7 +177,7 @@ TEST(Verdicts, AFleetShowsNodesSlowerThanTheirNeighbours) {
   EXPECT_NE(verdicts.nodes[4].why.find("from its fleet"), std::string::npos) << verdicts.nodes[4].why;
 }
 
-TEST(Verdicts, AFleetThatIsSlowAsAWholeIsSeen) {
+TEST(Verdicts, AUniformlySlowFleetIsBad) {
   const Machine machine = load_machine("h100-sxm");
   const Verdicts verdicts = verdicts_on(fleet_of(machine, 6, 1.6), machine, {});
   EXPECT_EQ(verdicts.fleet->median.health, Health::bad);
@@ -201,11 +201,11 @@ TEST(Verdicts, HealthyNodesWithAnotherNcclAreNotAReference) {
 }
 
 // Pairs a-b, a-c and b-c over the network; every pair with c is slow.
-TEST(Verdicts, AHostThatIsSlowWithAllOthersIsNamed) {
+TEST(Verdicts, AHostThatIsSlowInEveryPairIsNamed) {
   const Machine machine = load_machine("dgx-h100-x2");
   const auto pair = [&](const std::string& first, const std::string& other, double rate) {
-    const Machine as_is = rate == 1.0 ? machine : with_network_rates(machine, rate);
-    return NodeLog{.name = first + "+" + other, .hosts = {first, other}, .rows = rows_of(as_is)};
+    const Machine pair_machine = rate == 1.0 ? machine : with_network_rates(machine, rate);
+    return NodeLog{.name = first + "+" + other, .hosts = {first, other}, .rows = rows_of(pair_machine)};
   };
   const Verdicts verdicts = verdicts_on({pair("a", "b", 1.0), pair("a", "c", 0.4), pair("b", "c", 0.4)}, machine, {});
   EXPECT_EQ(verdicts.nodes[0].health, Health::healthy);

@@ -15,7 +15,7 @@ constexpr std::int64_t alignment = 256;
 
 Panel packed(Address at, const Panel& like, DType dtype) { return {at, like.rows, like.columns, like.columns, dtype}; }
 
-std::int64_t room_for(const MoveCall::Part& part, DType wire) {
+std::int64_t padded_bytes(const MoveCall::Part& part, DType wire) {
   return groups_of(part.from.rows * part.from.columns * bytes_of(wire), alignment) * alignment;
 }
 
@@ -26,7 +26,7 @@ Bounce::Bounce() : down_(new_stream(0)), up_(new_stream(0)) {}
 void Bounce::run(cudaStream_t stream, const MoveCall& call, int ctas, const std::function<void*(std::size_t)>& room) {
   std::int64_t needed = 0;
   for (const MoveCall::Part& part : call.parts) {
-    needed += moves_bytes(part, call.wire) ? 0 : 2 * room_for(part, call.wire);
+    needed += moves_bytes(part, call.wire) ? 0 : 2 * padded_bytes(part, call.wire);
   }
   auto next = needed == 0 ? Address{0} : reinterpret_cast<Address>(room(static_cast<std::size_t>(needed)));
   MoveCall pack{.wire = call.wire};
@@ -36,12 +36,12 @@ void Bounce::run(cudaStream_t stream, const MoveCall& call, int ctas, const std:
     if (moves_bytes(part, call.wire)) {
       continue;
     }
-    const auto bytes = static_cast<Address>(room_for(part, call.wire));
-    const MoveCall::Part through{packed(next, part.from, call.wire), packed(next + bytes, part.from, call.wire)};
+    const auto bytes = static_cast<Address>(padded_bytes(part, call.wire));
+    const MoveCall::Part staging{packed(next, part.from, call.wire), packed(next + bytes, part.from, call.wire)};
     next += 2 * bytes;
-    pack.parts.push_back({part.from, through.from});
-    unpack.parts.push_back({through.to, part.to});
-    part = through;
+    pack.parts.push_back({part.from, staging.from});
+    unpack.parts.push_back({staging.to, part.to});
+    part = staging;
   }
   if (!pack.parts.empty()) {
     launch_move(stream, pack, ctas, nullptr);
@@ -81,10 +81,10 @@ void Bounce::bounce(const std::vector<MoveCall::Part>& parts, cudaStream_t strea
 void Bounce::bounce(const Rows& rows) {
   for (std::int64_t byte = 0; byte < rows.bytes; byte += chunk_bytes) {
     const std::int64_t bytes = std::min(chunk_bytes, rows.bytes - byte);
-    const std::int64_t tall = chunk_bytes / bytes;
-    for (std::int64_t row = 0; row < rows.rows; row += tall) {
+    const std::int64_t height = chunk_bytes / bytes;
+    for (std::int64_t row = 0; row < rows.rows; row += height) {
       chunk({rows.from + static_cast<Address>(row * rows.from_pitch + byte),
-             rows.to + static_cast<Address>(row * rows.to_pitch + byte), std::min(tall, rows.rows - row), bytes,
+             rows.to + static_cast<Address>(row * rows.to_pitch + byte), std::min(height, rows.rows - row), bytes,
              std::max(rows.from_pitch, bytes), std::max(rows.to_pitch, bytes)});
     }
   }
@@ -93,19 +93,19 @@ void Bounce::bounce(const Rows& rows) {
 void Bounce::chunk(const Rows& rows) {
   const Slot& slot = slots_[chunks_ % slots_.size()];
   const auto width = static_cast<std::size_t>(rows.bytes);
-  const auto tall = static_cast<std::size_t>(rows.rows);
+  const auto height = static_cast<std::size_t>(rows.rows);
   if (chunks_ >= slots_.size()) {
     require(cudaStreamWaitEvent(down_.get(), slot.emptied.get(), 0), "cudaStreamWaitEvent");
   }
   require(
       cudaMemcpy2DAsync(slot.bytes.get(), width,
                         reinterpret_cast<const void*>(rows.from),  // NOLINT(*-no-int-to-ptr): device memory
-                        static_cast<std::size_t>(rows.from_pitch), width, tall, cudaMemcpyDeviceToHost, down_.get()),
+                        static_cast<std::size_t>(rows.from_pitch), width, height, cudaMemcpyDeviceToHost, down_.get()),
       "cudaMemcpy2DAsync");
   require(cudaEventRecord(slot.filled.get(), down_.get()), "cudaEventRecord");
   require(cudaStreamWaitEvent(up_.get(), slot.filled.get(), 0), "cudaStreamWaitEvent");
   require(cudaMemcpy2DAsync(reinterpret_cast<void*>(rows.to),  // NOLINT(*-no-int-to-ptr): device memory
-                            static_cast<std::size_t>(rows.to_pitch), slot.bytes.get(), width, width, tall,
+                            static_cast<std::size_t>(rows.to_pitch), slot.bytes.get(), width, width, height,
                             cudaMemcpyHostToDevice, up_.get()),
           "cudaMemcpy2DAsync");
   require(cudaEventRecord(slot.emptied.get(), up_.get()), "cudaEventRecord");

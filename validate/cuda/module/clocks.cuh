@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Reads a number in pinned memory that the host may be writing.
+/// Reads a number in pinned memory that the host may write at the same time.
 __device__ inline int read_of_host(const volatile int* at) {
 #ifdef __CUDACC__
   return *at;
@@ -17,7 +17,7 @@ __device__ inline int read_of_host(const volatile int* at) {
 #endif
 }
 
-/// Writes a number that the host may be reading.
+/// Writes a number that the host may read at the same time.
 __device__ inline void write_for_host(volatile int* at, int value) {
 #ifdef __CUDACC__
   *at = value;

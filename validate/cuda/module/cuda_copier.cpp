@@ -24,7 +24,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int max_repetitions = 100;
-constexpr std::size_t streams_of_a_gpu = 2;
+constexpr std::size_t streams_per_gpu = 2;
 
 Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
 
@@ -59,7 +59,7 @@ struct Lane {
 struct Side {
   int multiprocessors = 0;
   std::vector<int> processors;
-  std::array<Lane, streams_of_a_gpu> lanes;
+  std::array<Lane, streams_per_gpu> lanes;
   OwnedMemory count = new_device_memory(sizeof(unsigned long long));
   OwnedMemory memory;
   PinnedMemory host_memory;
@@ -67,8 +67,8 @@ struct Side {
   Room host_room;  // addresses as the GPU sees them
 };
 
-/// Returns the state for the elements of a source. It differs for each end, so that a copy from the wrong end is
-/// noticed.
+/// Returns the hash state that fills the source of an end. It differs for each end, so that a copy from the wrong end
+/// is detected.
 std::uint64_t hash_state(int end, int issuer) {
   const auto number = static_cast<std::uint64_t>(2 * (end == host_end ? issuer : end) + (end == host_end ? 1 : 0));
   return 0x636f7079U + (number << 32U);
@@ -110,7 +110,7 @@ class CudaCopier final : public Copier {
   void issue_once(const TimedCopy& copy, cudaStream_t stream);
   void poison_target(const TimedCopy& copy);
   void require_arrived(const TimedCopy& copy);
-  /// Throws Stuck if the streams do not finish. All waits are in this function, because none may last for ever.
+  /// Throws Stuck if the streams do not finish. All waits are in this function, because none may last forever.
   void finish(std::span<const cudaStream_t> streams);
   void finish(const std::vector<Lane*>& lanes);
 
@@ -133,14 +133,15 @@ class CudaCopier final : public Copier {
   Bytes largest_copy_{};
 };
 
-/// Enables access if possible. A pair that a library of this process has already enabled is enabled too.
+/// Enables access of `gpu` to `other`, and returns whether the access is possible. Another library of this process may
+/// have enabled it before.
 bool enabled(int gpu, int other) {
   if (gpu == other) {
     return true;
   }
-  int can = 0;
-  require(cudaDeviceCanAccessPeer(&can, gpu, other), "cudaDeviceCanAccessPeer");
-  if (can == 0) {
+  int can_access = 0;
+  require(cudaDeviceCanAccessPeer(&can_access, gpu, other), "cudaDeviceCanAccessPeer");
+  if (can_access == 0) {
     return false;
   }
   const Current current(gpu);
@@ -178,8 +179,8 @@ CudaCopier::CudaCopier(int gpus, Duration patience)
   }
 }
 
-/// Memory and streams that copies which never end may still use. Freeing them would wait for these copies, so they are
-/// left until the process ends.
+/// Memory and streams that unfinished copies may still use. Freeing them would wait for these copies, so they live
+/// until the process ends.
 struct Abandoned {
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<PinnedMemory> pinned;
@@ -198,17 +199,17 @@ CudaCopier::~CudaCopier() {
 void CudaCopier::make_room(Bytes bytes) {
   require(bytes.count > 0 && bytes.count % 512 == 0, "copies are of a multiple of 512 bytes");
   largest_copy_ = bytes;
-  const auto half = static_cast<std::size_t>(bytes.count);
+  const auto capacity = static_cast<std::size_t>(bytes.count);
   for (int gpu = 0; gpu < gpus(); ++gpu) {
     const Current current(gpu);
     Side& this_side = side(gpu);
-    this_side.memory = new_device_memory(2 * half);
+    this_side.memory = new_device_memory(2 * capacity);
     const OnProcessors near(this_side.processors);
-    this_side.host_memory = new_pinned_memory(2 * half);
-    void* seen = nullptr;
-    require(cudaHostGetDevicePointer(&seen, this_side.host_memory.get(), 0), "cudaHostGetDevicePointer");
-    this_side.room = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + half)};
-    this_side.host_room = {address_of(seen), address_of(seen) + half};
+    this_side.host_memory = new_pinned_memory(2 * capacity);
+    void* device_pointer = nullptr;
+    require(cudaHostGetDevicePointer(&device_pointer, this_side.host_memory.get(), 0), "cudaHostGetDevicePointer");
+    this_side.room = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + capacity)};
+    this_side.host_room = {address_of(device_pointer), address_of(device_pointer) + capacity};
     cudaStream_t stream = this_side.lanes.front().stream.get();
     launch_tags(stream, tags_at(this_side.room.source, bytes, hash_state(gpu, gpu)));
     launch_tags(stream, tags_at(this_side.host_room.source, bytes, hash_state(host_end, gpu)));
@@ -221,10 +222,10 @@ void CudaCopier::require_possible(const TimedCopy& copy) const {
   require(is_end(copy.from) && is_end(copy.to) && copy.issuer >= 0 && copy.issuer < gpus(), "a copy joins two ends");
   require(copy.from == copy.issuer || copy.to == copy.issuer, "a copy is issued by one of its ends");
   require(copy.bytes.count > 0 && copy.bytes.count % 512 == 0 && copy.bytes <= largest_copy_,
-          "a copy is of a multiple of 512 bytes that there is room for");
+          "a copy has a multiple of 512 bytes, at most as many as make_room() allocated");
   require(copy.repetitions > 0 && copy.repetitions <= max_repetitions, "a copy is repeated 1 to 100 times");
   const int other = copy.from == copy.issuer ? copy.to : copy.from;
-  require(other == host_end || reaches(copy.issuer, other), "a GPU copies where it reaches");
+  require(other == host_end || reaches(copy.issuer, other), "a GPU can access the other end of its copies");
 }
 
 std::vector<Lane*> CudaCopier::lanes_of(std::span<const TimedCopy> copies) {
@@ -233,7 +234,7 @@ std::vector<Lane*> CudaCopier::lanes_of(std::span<const TimedCopy> copies) {
   for (const TimedCopy& copy : copies) {
     require_possible(copy);
     const std::size_t number = used[place(copy.issuer)]++;
-    require(number < streams_of_a_gpu, "a GPU has streams for two copies at once");
+    require(number < streams_per_gpu, "a GPU has streams for two simultaneous copies");
     lanes.push_back(&side(copy.issuer).lanes[number]);
   }
   return lanes;
@@ -265,12 +266,12 @@ void CudaCopier::issue(const TimedCopy& copy, cudaStream_t stream) {
 }
 
 void CudaCopier::finish(std::span<const cudaStream_t> streams) {
-  const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience_);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience_);
   for (cudaStream_t stream : streams) {
     for (cudaError_t status = cudaErrorNotReady; status == cudaErrorNotReady;) {
       status = cudaStreamQuery(stream);
       require(status == cudaErrorNotReady ? cudaSuccess : status, "a copy");
-      if (status == cudaErrorNotReady && std::chrono::steady_clock::now() > latest) {
+      if (status == cudaErrorNotReady && std::chrono::steady_clock::now() > deadline) {
         is_stuck_ = true;
         throw Stuck(
             fmt::format("copies did not finish within {:g} s; look for errors of the GPUs (Xid) in the kernel's log",
@@ -349,9 +350,9 @@ std::vector<Duration> CudaCopier::time(std::span<const TimedCopy> copies) {
     for (std::size_t i = 0; i < copies.size(); ++i) {
       const Current current(copies[i].issuer);
       cudaStream_t stream = lanes[i]->stream.get();
-      void* seen = nullptr;
-      require(cudaHostGetDevicePointer(&seen, flags_.get(), 0), "cudaHostGetDevicePointer");
-      launch_gate(stream, static_cast<GateFlags*>(seen));
+      void* device_pointer = nullptr;
+      require(cudaHostGetDevicePointer(&device_pointer, flags_.get(), 0), "cudaHostGetDevicePointer");
+      launch_gate(stream, static_cast<GateFlags*>(device_pointer));
       require(cudaEventRecord(lanes[i]->begin.get(), stream), "cudaEventRecord");
       issue(copies[i], stream);
       require(cudaEventRecord(lanes[i]->end.get(), stream), "cudaEventRecord");

@@ -8,8 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Makes a copier of the first `gpus` GPUs. GPUs that can access each other's memory are then allowed to, in the whole
-/// process.
+/// Makes a copier of the first `gpus` GPUs. Enables peer access between all GPUs that support it, in the whole process.
 std::unique_ptr<Copier> make_cuda_copier(int gpus, Duration patience);
 
 }  // namespace commfuse::validate

@@ -28,8 +28,8 @@ int attribute(cudaDeviceAttr which, int device) {
 std::string uuid_in_words(const cudaUUID_t& uuid) {
   std::string text = "GPU";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
-    const bool apart = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    text += fmt::format("{}{:02x}", apart ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+    const bool needs_dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", needs_dash ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
   }
   return text;
 }
@@ -72,19 +72,19 @@ CudaDriver::~CudaDriver() {
 }
 
 DeviceFacts CudaDriver::facts() const {
-  cudaDeviceProp about{};
-  require(cudaGetDeviceProperties(&about, device_), "cudaGetDeviceProperties");
+  cudaDeviceProp properties{};
+  require(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties");
   int driver = 0;
   int runtime = 0;
   require(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   require(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   constexpr int kilo = 1000;  // clock rates are in kHz
-  return {.name = about.name,
-          .uuid = uuid_in_words(about.uuid),
-          .multiprocessors = about.multiProcessorCount,
-          .capability = about.major * 10 + about.minor,
-          .memory = {static_cast<std::int64_t>(about.totalGlobalMem)},
-          .level2 = {about.l2CacheSize},
+  return {.name = properties.name,
+          .uuid = uuid_in_words(properties.uuid),
+          .multiprocessors = properties.multiProcessorCount,
+          .capability = properties.major * 10 + properties.minor,
+          .memory = {static_cast<std::int64_t>(properties.totalGlobalMem)},
+          .level2 = {properties.l2CacheSize},
           .clock_mhz = attribute(cudaDevAttrClockRate, device_) / kilo,
           .memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, device_) / kilo,
           .driver = cuda_version_in_words(driver),
@@ -123,33 +123,33 @@ StreamId CudaDriver::make_stream(bool urgent) {
   return keep(new_stream(priority_of(urgent)), std::nullopt);
 }
 
-Partition CudaDriver::set_apart(int multiprocessors) {
+Partition CudaDriver::make_partition(int multiprocessors) {
   require_open("a partition");
-  const std::size_t made = partitions_.add(multiprocessors);
-  return {static_cast<std::int32_t>(made), partitions_.multiprocessors(made)};
+  const std::size_t id = partitions_.add(multiprocessors);
+  return {static_cast<std::int32_t>(id), partitions_.multiprocessors(id)};
 }
 
-void CudaDriver::give_back(const Partition& partition) {
+void CudaDriver::end_partition(const Partition& partition) {
   require_open("giving a partition back");
-  const auto which = static_cast<std::size_t>(partition.id);
-  require(partitions_.contains(which), "a partition is given back that is not set apart");
+  const auto id = static_cast<std::size_t>(partition.id);
+  require(partitions_.contains(id), "a partition is ended that does not exist");
   for (Stream& stream : streams_) {
-    if (stream.partition == which && stream.handle != nullptr) {
+    if (stream.partition == id && stream.handle != nullptr) {
       require(cudaStreamSynchronize(stream.handle.get()), "cudaStreamSynchronize");
       stream = {};  // its id is never used again
     }
   }
-  partitions_.give_back(which);
+  partitions_.give_back(id);
 }
 
 StreamId CudaDriver::make_stream_on(const Partition& partition, bool urgent) {
   require_open("a stream");
-  const auto which = static_cast<std::size_t>(partition.id);
-  return keep(partitions_.new_stream(which, priority_of(urgent)), which);
+  const auto id = static_cast<std::size_t>(partition.id);
+  return keep(partitions_.new_stream(id, priority_of(urgent)), id);
 }
 
-StreamId CudaDriver::keep(OwnedStream made, std::optional<std::size_t> partition) {
-  streams_.push_back({.handle = std::move(made),
+StreamId CudaDriver::keep(OwnedStream handle, std::optional<std::size_t> partition) {
+  streams_.push_back({.handle = std::move(handle),
                       .partition = partition,
                       .workspace = new_device_memory(LibraryProducts::workspace_bytes),
                       .note = new_device_memory(note_bytes)});
@@ -208,7 +208,7 @@ void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
     launch_exact_attention(on.handle.get(), call);
     return;
   }
-  require(call.functions == Functions::real, "fast attention is of real functions");
+  require(call.functions == Functions::real, "fast attention computes real functions only");
   if (call.kernel == AttentionKernel::cublaslt || !attend_fused(on, call)) {
     attention_.cublaslt = true;
     launch_fast_attention(
@@ -219,7 +219,7 @@ void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
 
 bool CudaDriver::attend_fused(Stream& on, const AttentionCall& call) {
   const std::vector<AttentionPiece> pieces = pieces_of(call, true);
-  const std::string why = fused_attention_.refused(pieces, [this] { require_open("a kernel of cuDNN's"); });
+  const std::string why = fused_attention_.refused(pieces, [this] { require_open("a cuDNN kernel"); });
   if (why.empty()) {
     fused_attention_.run(on.handle.get(), pieces, [&](std::size_t bytes) { return room(on, bytes); });
     attention_.cudnn = fused_attention_.version();
@@ -235,7 +235,7 @@ namespace {
 
 void copy_plainly(cudaStream_t stream, const MoveCall& call) {
   for (const MoveCall::Part& part : call.parts) {
-    require(moves_bytes(part, call.wire), "a plain copy moves bytes as they are");
+    require(moves_bytes(part, call.wire), "a plain copy does not convert bytes");
     const auto pitch = [](const Panel& panel) {
       return static_cast<std::size_t>((panel.rows == 1 ? panel.columns : panel.stride) * bytes_of(panel.dtype));
     };
@@ -269,9 +269,9 @@ void CudaDriver::move(StreamId stream_id, const MoveCall& call) {
 void CudaDriver::spin(StreamId stream, Duration time) { launch_spin(stream_of(stream), time); }
 
 void CudaDriver::gate(StreamId stream) {
-  void* seen = nullptr;
-  require(cudaHostGetDevicePointer(&seen, flags_.get(), 0), "cudaHostGetDevicePointer");
-  launch_gate(stream_of(stream), static_cast<GateFlags*>(seen));
+  void* device_pointer = nullptr;
+  require(cudaHostGetDevicePointer(&device_pointer, flags_.get(), 0), "cudaHostGetDevicePointer");
+  launch_gate(stream_of(stream), static_cast<GateFlags*>(device_pointer));
 }
 
 void CudaDriver::fill_tags(StreamId stream, const TagCall& call) { launch_tags(stream_of(stream), call); }
@@ -302,7 +302,7 @@ void CudaDriver::open_gate() {
 bool CudaDriver::gate_held() { return std::atomic_ref(flags().opened_alone).load() == 0; }
 
 bool CudaDriver::finish(Duration patience) {
-  const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   for (const Stream& stream : streams_) {
     while (stream.handle != nullptr) {
       const cudaError_t status = cudaStreamQuery(stream.handle.get());
@@ -310,9 +310,9 @@ bool CudaDriver::finish(Duration patience) {
         break;
       }
       if (status != cudaErrorNotReady) {
-        require(status, "what a stream was given");
+        require(status, "work of a stream");
       }
-      if (std::chrono::steady_clock::now() > latest) {
+      if (std::chrono::steady_clock::now() > deadline) {
         return false;
       }
       std::this_thread::yield();
@@ -328,22 +328,22 @@ Duration CudaDriver::elapsed(EventId from, EventId to) {
 }
 
 void CudaDriver::begin_capture(StreamId origin) {
-  require(!capturing_, "a capture goes on already");
+  require(!capturing_, "a capture is already in progress");
   require(cudaStreamBeginCapture(stream_of(origin), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   capturing_ = true;
   origin_ = origin;
 }
 
 GraphId CudaDriver::end_capture() {
-  require(capturing_, "no capture goes on");
+  require(capturing_, "no capture is in progress");
   capturing_ = false;
   cudaGraph_t captured = nullptr;
   require(cudaStreamEndCapture(stream_of(origin_), &captured), "cudaStreamEndCapture");
   const Owned<cudaGraph_t, cudaGraphDestroy> graph(captured);
-  cudaGraphExec_t made = nullptr;
-  require(cudaGraphInstantiate(&made, graph.get(), 0), "cudaGraphInstantiate");
-  graphs_.emplace_back(made);
-  require(cudaGraphUpload(made, stream_of(origin_)), "cudaGraphUpload");
+  cudaGraphExec_t executable = nullptr;
+  require(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  graphs_.emplace_back(executable);
+  require(cudaGraphUpload(executable, stream_of(origin_)), "cudaGraphUpload");
   return static_cast<GraphId>(graphs_.size() - 1);
 }
 
@@ -391,19 +391,19 @@ const CudaDriver::Event& CudaDriver::event(EventId id) const {
 void CudaDriver::require_open(const char* what) const {
   if (gate_closed_ || capturing_) {
     throw std::runtime_error(
-        fmt::format("{} is requested {}; run once without first", what,
+        fmt::format("{} is requested {}; run once outside of it first", what,
                     capturing_ ? "during a capture, which allows nothing of that kind" : "under a closed gate"));
   }
 }
 
-void* CudaDriver::room(Stream& of, std::size_t bytes) {
-  if (of.room_bytes < bytes) {
-    require_open("room for attention or a link");
-    of.room.reset();  // freeing waits for the device
-    of.room = new_device_memory(bytes);
-    of.room_bytes = bytes;
+void* CudaDriver::room(Stream& owner, std::size_t bytes) {
+  if (owner.room_bytes < bytes) {
+    require_open("memory for attention or a link");
+    owner.room.reset();  // freeing waits for the device
+    owner.room = new_device_memory(bytes);
+    owner.room_bytes = bytes;
   }
-  return of.room.get();
+  return owner.room.get();
 }
 
 GateFlags& CudaDriver::flags() const {

@@ -41,8 +41,8 @@ class CudaDriver final : public Driver, public NcclDevice {
 
   StreamId make_stream(bool urgent) override;
   EventId make_event(bool timed) override;
-  Partition set_apart(int multiprocessors) override;
-  void give_back(const Partition& partition) override;
+  Partition make_partition(int multiprocessors) override;
+  void end_partition(const Partition& partition) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
 
   void record(EventId event, StreamId stream) override;
@@ -85,7 +85,7 @@ class CudaDriver final : public Driver, public NcclDevice {
  private:
   /// Resources of one stream. All except the handle are device memory that kernels of other streams do not use.
   struct Stream {
-    OwnedStream handle;                    // none: it was destroyed with its partition
+    OwnedStream handle;                    // null once it was destroyed with its partition
     std::optional<std::size_t> partition;  // partition of the stream
     OwnedMemory workspace;                 // workspace of cuBLASLt
     OwnedMemory note;                      // start of a paced move, and counts
@@ -96,10 +96,10 @@ class CudaDriver final : public Driver, public NcclDevice {
   /// A captured record is an edge of the graph; for its time, a timed event is recorded as an additional node.
   struct Event {
     OwnedEvent order;
-    OwnedEvent time;  // none: no time is requested
+    OwnedEvent time;  // null if the event is not timed
   };
 
-  StreamId keep(OwnedStream made, std::optional<std::size_t> partition);
+  StreamId keep(OwnedStream handle, std::optional<std::size_t> partition);
   [[nodiscard]] const Stream& stream(StreamId id) const;
   [[nodiscard]] Stream& stream(StreamId id);
   [[nodiscard]] const Event& event(EventId id) const;
@@ -108,7 +108,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   /// Returns whether cuDNN computed the attention. Throws if cuDNN is required and cannot compute it.
   bool attend_fused(Stream& on, const AttentionCall& call);
   /// Returns device memory of the stream, at least `bytes`.
-  void* room(Stream& of, std::size_t bytes);
+  void* room(Stream& owner, std::size_t bytes);
   [[nodiscard]] GateFlags& flags() const;
 
   int device_ = 0;

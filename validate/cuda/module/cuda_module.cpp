@@ -21,9 +21,9 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Sets variables that the driver reads before it creates a context. Lanes need separate hardware queues, and an
-/// environment for Megatron has only one. Kernels that are loaded on first use would wait for a gate that waits for
-/// them.
+/// Sets variables that the driver reads before it creates a context. Lanes need separate hardware queues, but an
+/// environment for Megatron has only one. Kernels are loaded at the start, because loading one behind a closed gate
+/// would block the host, which could then not open the gate.
 void prepare_environment() {
   // NOLINTBEGIN(concurrency-mt-unsafe): before threads
   constexpr long queues = 32;
@@ -91,8 +91,9 @@ class Module final : public CudaModule {
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {
       throw std::runtime_error("no NVIDIA driver is installed; install it, or run on a machine with a GPU");
     }
-    throw std::runtime_error("the driver supports CUDA " + cuda_version_in_words(version) + ", this build is of " +
-                             cuda_version_in_words(CUDART_VERSION) + "; install a newer driver");
+    throw std::runtime_error("the driver supports CUDA " + cuda_version_in_words(version) +
+                             ", but this build needs CUDA " + cuda_version_in_words(CUDART_VERSION) +
+                             "; install a newer driver");
   }
 
   std::string id_ = build_id_in_words();

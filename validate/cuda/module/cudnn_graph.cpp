@@ -166,7 +166,7 @@ std::vector<CudnnDescriptor> CudnnGraph::engines(cudnnBackendHeurMode_t mode) co
   std::vector<cudnnBackendDescriptor_t> handles = handles_of(configurations);
   library_.require(library_.get_attribute(heuristic.handle(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, handles.data()),
-                   "asking for engines");
+                   "requesting engines");
   while (std::cmp_greater(configurations.size(), count)) {
     configurations.pop_back();
   }

@@ -45,7 +45,7 @@ class CudnnLibrary {
   int version_ = 0;
 };
 
-/// A descriptor of cuDNN. Descriptors that it refers to must outlive it.
+/// A descriptor of cuDNN. The descriptors to which it refers must outlive it.
 class CudnnDescriptor {
  public:
   CudnnDescriptor(const CudnnLibrary& library, cudnnBackendDescriptorType_t type);

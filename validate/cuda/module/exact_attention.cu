@@ -26,35 +26,35 @@ struct Query {
   std::int64_t row, q, k, v, out, first_key, keys;
 };
 
-__device__ Query query_of(const ExactAttention& of) {
-  const std::int64_t heads = of.out_columns / of.head;
-  const std::int64_t kv_heads = (of.qkv - of.out_columns) / 2 / of.head;
+__device__ Query query_of(const ExactAttention& args) {
+  const std::int64_t heads = args.out_columns / args.head;
+  const std::int64_t kv_heads = (args.qkv - args.out_columns) / 2 / args.head;
   const std::int64_t block = blockIdx.y / heads;
   const std::int64_t head = blockIdx.y % heads;
-  const std::int64_t row = of.first_row + blockIdx.x;
+  const std::int64_t row = args.first_row + blockIdx.x;
   Query query{};
   query.row = blockIdx.x;
-  query.q = block * of.qkv + head * of.head;
-  query.k = block * of.qkv + of.out_columns + head / (heads / kv_heads) * of.head;
-  query.v = query.k + kv_heads * of.head;
-  query.out = block * of.out_columns + head * of.head;
-  query.first_key = row % of.batch;
-  const std::int64_t end = of.causal ? min(of.key_rows, row + 1) : of.key_rows;
-  query.keys = end > query.first_key ? groups_of(end - query.first_key, of.batch) : 0;
+  query.q = block * args.qkv + head * args.head;
+  query.k = block * args.qkv + args.out_columns + head / (heads / kv_heads) * args.head;
+  query.v = query.k + kv_heads * args.head;
+  query.out = block * args.out_columns + head * args.head;
+  query.first_key = row % args.batch;
+  const std::int64_t end = args.causal ? min(args.key_rows, row + 1) : args.key_rows;
+  query.keys = end > query.first_key ? groups_of(end - query.first_key, args.batch) : 0;
   return query;
 }
 
 /// Computes the products q k of the visible rows, scaled if a softmax follows.
 template <class In>
-__device__ void fill_scores(const ExactAttention& of, const Query& query, double* scores) {
+__device__ void fill_scores(const ExactAttention& args, const Query& query, double* scores) {
   for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
-    const std::int64_t key = query.first_key + j * of.batch;
+    const std::int64_t key = query.first_key + j * args.batch;
     double score = 0.0;
-    for (std::int64_t i = 0; i < of.head; ++i) {
-      score = __dadd_rn(score, __dmul_rn(static_cast<double>(load<In>(of.queries, query.row, query.q + i)),
-                                         static_cast<double>(load<In>(of.keys, key, query.k + i))));
+    for (std::int64_t i = 0; i < args.head; ++i) {
+      score = __dadd_rn(score, __dmul_rn(static_cast<double>(load<In>(args.queries, query.row, query.q + i)),
+                                         static_cast<double>(load<In>(args.keys, key, query.k + i))));
     }
-    scores[j] = of.real ? score / sqrt(static_cast<double>(of.head)) : score;
+    scores[j] = args.real ? score / sqrt(static_cast<double>(args.head)) : score;
   }
   __syncthreads();
 }
@@ -91,20 +91,20 @@ __device__ void fill_weights(const Query& query, double* weights) {
 
 /// In, Out: dtypes of queries and keys, and of the output.
 template <class In, class Out>
-__global__ void __launch_bounds__(threads) exact_attention(const __grid_constant__ ExactAttention of) {
+__global__ void __launch_bounds__(threads) exact_attention(const __grid_constant__ ExactAttention args) {
   double* const weights = dynamic_shared<double>();
-  const Query query = query_of(of);
-  fill_scores<In>(of, query, weights);
-  if (of.real && query.keys > 0) {
+  const Query query = query_of(args);
+  fill_scores<In>(args, query, weights);
+  if (args.real && query.keys > 0) {
     fill_weights(query, weights);
   }
-  for (std::int64_t i = threadIdx.x; i < of.head; i += threads) {
+  for (std::int64_t i = threadIdx.x; i < args.head; i += threads) {
     double sum = 0.0;
     for (std::int64_t j = 0; j < query.keys; ++j) {
-      const std::int64_t key = query.first_key + j * of.batch;
-      sum = __dadd_rn(sum, __dmul_rn(weights[j], static_cast<double>(load<In>(of.keys, key, query.v + i))));
+      const std::int64_t key = query.first_key + j * args.batch;
+      sum = __dadd_rn(sum, __dmul_rn(weights[j], static_cast<double>(load<In>(args.keys, key, query.v + i))));
     }
-    store<Out>(of.out, query.row, query.out + i, static_cast<float>(of.real ? sum : remainder(sum, 5.0)));
+    store<Out>(args.out, query.row, query.out + i, static_cast<float>(args.real ? sum : remainder(sum, 5.0)));
   }
 }
 
@@ -125,8 +125,8 @@ std::int64_t max_keys() {
   int bytes = 0;
   require(cudaGetDevice(&device), "cudaGetDevice");
   require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
-  constexpr int set_aside = 1024;  // bytes that the kernel and the system need
-  return (bytes - set_aside) / static_cast<std::int64_t>(sizeof(double));
+  constexpr int reserved = 1024;  // bytes that the kernel and the system need
+  return (bytes - reserved) / static_cast<std::int64_t>(sizeof(double));
 }
 
 }  // namespace
@@ -135,11 +135,12 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
   const AttentionLayout& layout = call.layout;
   const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
   require(keys <= max_keys(), "exact attention supports few keys; use fewer, or blocked GEMMs");
-  const auto room = static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
+  const auto shared_bytes =
+      static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
   for (const AttentionCall::Part& part : call.parts) {
     const std::int64_t blocks = part.queries.columns / layout.qkv;
     const std::int64_t heads = blocks * (layout.out / layout.head);
-    const ExactAttention of{
+    const ExactAttention args{
         view_of(part.queries), view_of(call.keys), view_of(part.out), part.queries.rows,
         call.keys.rows,        part.first_row,     layout.qkv,        layout.out,
         layout.head,           layout.batch,       layout.causal,     call.functions == Functions::real};
@@ -150,8 +151,9 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
             "exact attention supports fewer than 2^31 queries and at most 65,535 heads");
     const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
     const Kernel kernel = kernel_of(part.queries.dtype, call.keys.dtype, part.out.dtype);
-    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room), "cudaFuncSetAttribute");
-    launch("exact_attention", kernel, {grid, threads, stream, static_cast<std::size_t>(room)}, of);
+    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+            "cudaFuncSetAttribute");
+    launch("exact_attention", kernel, {grid, threads, stream, static_cast<std::size_t>(shared_bytes)}, args);
     require(cudaGetLastError(), "an attention kernel");
   }
 }

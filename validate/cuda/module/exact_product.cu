@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of the interpreter, with equal bits. A thread sums its elements over k in ascending order; products and
-// sums are rounded separately, by intrinsics that no compiler flag affects.
+// The GEMM of the interpreter, with equal bits. A thread sums its elements over k in ascending order; products and sums
+// are rounded separately, by intrinsics that no compiler flag affects.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -20,7 +20,7 @@ struct ExactProduct {
   bool transpose_a = false, transpose_b = false, accumulate = false;
 };
 
-/// Loads op(from) from row `row` and depth `k` on; zero outside.
+/// Loads a tile of an operand: rows (or columns, for b) from `first` on, depth from `k` on; zero outside.
 template <class Get>
 __device__ void fill_tile(float (&to)[depth][tile + 1], std::int64_t first, std::int64_t end, std::int64_t k,
                           std::int64_t all_k, bool along_k, const Get& get) {
@@ -33,7 +33,7 @@ __device__ void fill_tile(float (&to)[depth][tile + 1], std::int64_t first, std:
   }
 }
 
-/// Elements outside of k are skipped, not added as zeros.
+/// Adds the products of one tile to the sums. Elements beyond the depth are skipped, not added as zeros.
 __device__ void add_tile(float (&sums)[per_thread][per_thread], const float (&a)[depth][tile + 1],
                          const float (&b)[depth][tile + 1], int count) {
   const int x = static_cast<int>(threadIdx.x) % width;
@@ -55,29 +55,29 @@ __device__ void add_tile(float (&sums)[per_thread][per_thread], const float (&a)
 
 /// In, Out: dtypes of both factors, and of the output.
 template <class In, class Out>
-__global__ void __launch_bounds__(width* width) exact_product(const __grid_constant__ ExactProduct of) {
+__global__ void __launch_bounds__(width* width) exact_product(const __grid_constant__ ExactProduct args) {
   __shared__ float a[depth][tile + 1];
   __shared__ float b[depth][tile + 1];
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * tile;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile;
   float sums[per_thread][per_thread] = {};
-  for (std::int64_t k = 0; k < of.depth; k += depth) {
-    fill_tile(a, row, of.rows, k, of.depth, !of.transpose_a, [&](std::int64_t i, std::int64_t at) {
-      return of.transpose_a ? load<In>(of.a, at, i) : load<In>(of.a, i, at);
+  for (std::int64_t k = 0; k < args.depth; k += depth) {
+    fill_tile(a, row, args.rows, k, args.depth, !args.transpose_a, [&](std::int64_t i, std::int64_t at) {
+      return args.transpose_a ? load<In>(args.a, at, i) : load<In>(args.a, i, at);
     });
-    fill_tile(b, column, of.columns, k, of.depth, of.transpose_b, [&](std::int64_t j, std::int64_t at) {
-      return of.transpose_b ? load<In>(of.b, j, at) : load<In>(of.b, at, j);
+    fill_tile(b, column, args.columns, k, args.depth, args.transpose_b, [&](std::int64_t j, std::int64_t at) {
+      return args.transpose_b ? load<In>(args.b, j, at) : load<In>(args.b, at, j);
     });
     __syncthreads();
-    add_tile(sums, a, b, static_cast<int>(of.depth - k < depth ? of.depth - k : depth));
+    add_tile(sums, a, b, static_cast<int>(args.depth - k < depth ? args.depth - k : depth));
     __syncthreads();
   }
   for (int i = 0; i < per_thread; ++i) {
     for (int j = 0; j < per_thread; ++j) {
       const std::int64_t r = row + static_cast<int>(threadIdx.x) / width + i * width;
       const std::int64_t c = column + static_cast<int>(threadIdx.x) % width + j * width;
-      if (r < of.rows && c < of.columns) {
-        store<Out>(of.out, r, c, of.accumulate ? __fadd_rn(load<Out>(of.out, r, c), sums[i][j]) : sums[i][j]);
+      if (r < args.rows && c < args.columns) {
+        store<Out>(args.out, r, c, args.accumulate ? __fadd_rn(load<Out>(args.out, r, c), sums[i][j]) : sums[i][j]);
       }
     }
   }
@@ -97,25 +97,25 @@ Kernel kernel_of(const ProductCall& call) {
 }  // namespace
 
 void launch_exact_product(cudaStream_t stream, const ProductCall& call) {
-  const ExactProduct of{.a = view_of(call.a),
-                        .b = view_of(call.b),
-                        .out = view_of(call.out),
-                        .rows = call.out.rows,
-                        .columns = call.out.columns,
-                        .depth = call.transpose_a ? call.a.rows : call.a.columns,
-                        .transpose_a = call.transpose_a,
-                        .transpose_b = call.transpose_b,
-                        .accumulate = call.accumulate};
-  const std::int64_t tall = groups_of(of.rows, tile);
-  const std::int64_t wide = groups_of(of.columns, tile);
-  require(tall <= max_blocks_along_y && wide <= max_blocks_along_x,
-          "an exact product has at most 4 million rows, and 2^37 columns");
-  if (of.rows == 0 || of.columns == 0) {
+  const ExactProduct args{.a = view_of(call.a),
+                          .b = view_of(call.b),
+                          .out = view_of(call.out),
+                          .rows = call.out.rows,
+                          .columns = call.out.columns,
+                          .depth = call.transpose_a ? call.a.rows : call.a.columns,
+                          .transpose_a = call.transpose_a,
+                          .transpose_b = call.transpose_b,
+                          .accumulate = call.accumulate};
+  const std::int64_t blocks_down = groups_of(args.rows, tile);
+  const std::int64_t blocks_across = groups_of(args.columns, tile);
+  require(blocks_down <= max_blocks_along_y && blocks_across <= max_blocks_along_x,
+          "an exact GEMM has at most 4 million rows, and 2^37 columns");
+  if (args.rows == 0 || args.columns == 0) {
     return;
   }
-  const dim3 grid(static_cast<unsigned>(wide), static_cast<unsigned>(tall));
-  launch("exact_product", kernel_of(call), {grid, width * width, stream}, of);
-  require(cudaGetLastError(), "an exact product");
+  const dim3 grid(static_cast<unsigned>(blocks_across), static_cast<unsigned>(blocks_down));
+  launch("exact_product", kernel_of(call), {grid, width * width, stream}, args);
+  require(cudaGetLastError(), "an exact GEMM");
 }
 
 }  // namespace commfuse::validate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For every sequence, column block and kv head: scores = q k^T / sqrt(head), weights = softmax(scores), out = weights
 // v, with the query heads that share the kv head next to each other. Queries are processed in chunks, so that the
-// scores fit into their memory; the queries of a causal chunk see no more keys than the last of them.
+// scores fit into their memory; a causal chunk uses only the keys up to the position of its last query.
 #include "validate/cuda/module/fast_attention.h"
 
 #include <algorithm>
@@ -38,9 +38,9 @@ class FastAttention {
       : stream_(stream), products_(products), workspace_(workspace), room_(room), layout_(layout) {}
 
   void run(const Group& group) const {
-    const std::int64_t rows_at_once = chunk_rows(group);
-    for (std::int64_t first = 0; first < group.q.rows; first += rows_at_once) {
-      Chunk chunk{.first = first, .queries = std::min(rows_at_once, group.q.rows - first), .keys = group.k.rows};
+    const std::int64_t rows_per_chunk = chunk_rows(group);
+    for (std::int64_t first = 0; first < group.q.rows; first += rows_per_chunk) {
+      Chunk chunk{.first = first, .queries = std::min(rows_per_chunk, group.q.rows - first), .keys = group.k.rows};
       if (layout_.causal) {
         chunk.keys = std::min(chunk.keys, group.first_position + first + chunk.queries);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as two products of cuBLASLt with a softmax between them. Its time is realistic; its last bits differ from
-// the reference.
+// Attention as two cuBLASLt GEMMs with a softmax between them. Its time is realistic; its last bits differ from the
+// reference.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace commfuse::validate {
 
-/// Scores and weights of one chunk of queries go into memory that `room` returns for a number of bytes. This is at most
-/// attention_room, except for very long rows.
+/// `room` returns device memory of the requested number of bytes, for the scores and weights of one chunk of queries.
+/// The number is at most attention_room, except for very long rows.
 void launch_fast_attention(cudaStream_t stream, LibraryProducts& products, const Workspace& workspace,
                            const std::function<void*(std::size_t)>& room, const AttentionCall& call);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, activations and norms: the functions of arithmetic.cpp on the device. They use fp32 and double in the same
-// places and round once. The order of every sum is that of the reference, except in norms of very wide rows.
+// places and round once. Every sum has the order of the reference, except in norms of very wide rows.
 #include <algorithm>
 
 #include "validate/cuda/module/failures.h"
@@ -38,14 +38,14 @@ struct Elementwise {
   Divisor block;  // columns of a block of the output, for functions of pairs
 };
 
-// The comparisons are written so that NaN fails all of them and stays.
+// The comparisons are written so that NaN fails all of them and is returned.
 __device__ double relu(double x) { return x < 0.0 ? 0.0 : x; }
 __device__ double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
 __device__ double silu(double x) { return x / (1.0 + exp(-x)); }
 __device__ double gelu(double x) { return 0.5 * x * erfc(-x / 1.4142135623730951); }
 
 template <Rule rule>
-__device__ float of_one(float x) {
+__device__ float apply(float x) {
   switch (rule) {
     case Rule::gelu: return static_cast<float>(gelu(x));
     case Rule::fast_gelu: return 0.5F * x * erfcf(-x * 0.70710678F);
@@ -57,7 +57,7 @@ __device__ float of_one(float x) {
 }
 
 template <Rule rule>
-__device__ float of_pair(float gate, float up) {
+__device__ float apply_pair(float gate, float up) {
   if constexpr (rule == Rule::fast_swiglu) {
     return gate / (1.0F + __expf(-gate)) * up;
   }
@@ -66,17 +66,17 @@ __device__ float of_pair(float gate, float up) {
 }
 
 template <class In>
-__device__ Eight pairs_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count, Eight& up) {
-  const View& from = of.inputs[0];
-  const std::uint32_t block = of.block.by();
+__device__ Eight pairs_at(const Elementwise& args, std::int64_t row, std::int64_t column, int count, Eight& up) {
+  const View& from = args.inputs[0];
+  const std::uint32_t block = args.block.by();
   // Column c of the output is column c % block of block c / block, and the input has twice as many.
   const auto gate_at = [&](std::int64_t of_out) {
-    return of_out + static_cast<std::int64_t>(of.block.quotient(static_cast<std::uint32_t>(of_out))) * block;
+    return of_out + static_cast<std::int64_t>(args.block.quotient(static_cast<std::uint32_t>(of_out))) * block;
   };
   if (block % Eight::size == 0) {
     const std::int64_t gate = gate_at(column);
-    up = load_eight<In>(from, row, gate + block, count, of.aligned);
-    return load_eight<In>(from, row, gate, count, of.aligned);
+    up = load_eight<In>(from, row, gate + block, count, args.aligned);
+    return load_eight<In>(from, row, gate, count, args.aligned);
   }
   Eight out{};
 #pragma unroll
@@ -89,13 +89,13 @@ __device__ Eight pairs_at(const Elementwise& of, std::int64_t row, std::int64_t 
 }
 
 template <class In, class Wire>
-__device__ Eight sum_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count) {
+__device__ Eight sum_at(const Elementwise& args, std::int64_t row, std::int64_t column, int count) {
   Eight sums{};
-  for (int term = 0; term < of.terms; ++term) {
-    const Eight next = load_eight<In>(of.inputs[term], row, column, count, of.aligned);
+  for (int term = 0; term < args.terms; ++term) {
+    const Eight next = load_eight<In>(args.inputs[term], row, column, count, args.aligned);
 #pragma unroll
     for (int i = 0; i < Eight::size; ++i) {
-      const float value = rounded(Wire::of(of.wire), next.value[i]);
+      const float value = rounded(Wire::of(args.wire), next.value[i]);
       sums.value[i] = term == 0 ? value : __fadd_rn(sums.value[i], value);
     }
   }
@@ -104,25 +104,25 @@ __device__ Eight sum_at(const Elementwise& of, std::int64_t row, std::int64_t co
 
 /// In, Out, Wire: dtype of all inputs, dtype of the output, and the dtype to which inputs are rounded first.
 template <Rule rule, class In, class Out, class Wire>
-__global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ Elementwise of) {
+__global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ Elementwise args) {
   constexpr bool pairs = rule == Rule::swiglu || rule == Rule::fast_swiglu || rule == Rule::integer_swiglu;
-  of.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
+  args.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
     Eight out{};
     if constexpr (pairs) {
       Eight up{};
-      out = pairs_at<In>(of, row, column, count, up);
+      out = pairs_at<In>(args, row, column, count, up);
 #pragma unroll
       for (int k = 0; k < Eight::size; ++k) {
-        out.value[k] = of_pair<rule>(out.value[k], up.value[k]);
+        out.value[k] = apply_pair<rule>(out.value[k], up.value[k]);
       }
     } else if constexpr (rule != Rule::zero) {
-      out = sum_at<In, Wire>(of, row, column, count);
+      out = sum_at<In, Wire>(args, row, column, count);
 #pragma unroll
       for (int k = 0; k < Eight::size; ++k) {
-        out.value[k] = of_one<rule>(out.value[k]);
+        out.value[k] = apply<rule>(out.value[k]);
       }
     }
-    store_eight<Out>(of.out, row, column, out, count, of.aligned);
+    store_eight<Out>(args.out, row, column, out, count, args.aligned);
   });
 }
 
@@ -137,71 +137,71 @@ struct Norm {
 /// fp32 in about one of ten million elements.
 constexpr int ascending_columns = 1024;
 
-/// Squares of fp32 are exact in double.
+/// Returns the sum of squares, in ascending order, in thread 0. Squares of fp32 are exact in double.
 template <class In>
-__device__ double ascending_squares(const Norm& of, std::int64_t row, float* room) {
-  for (std::int64_t column = threadIdx.x; column < of.columns; column += threads) {
-    room[column] = load<In>(of.in, row, column);
+__device__ double ascending_squares(const Norm& args, std::int64_t row, float* scratch) {
+  for (std::int64_t column = threadIdx.x; column < args.columns; column += threads) {
+    scratch[column] = load<In>(args.in, row, column);
   }
   __syncthreads();
   double squares = 0.0;
   if (threadIdx.x == 0) {
-    for (std::int64_t column = 0; column < of.columns; ++column) {
-      squares += static_cast<double>(room[column]) * static_cast<double>(room[column]);
+    for (std::int64_t column = 0; column < args.columns; ++column) {
+      squares += static_cast<double>(scratch[column]) * static_cast<double>(scratch[column]);
     }
   }
   return squares;
 }
 
-/// The result is in thread 0; the order is always the same.
+/// Returns the sum of squares, always in the same order, in thread 0. All threads take part.
 template <class Number, class In>
-__device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room) {
+__device__ Number shared_squares(const Norm& args, std::int64_t row, Number* scratch) {
   Number squares = 0;
-  for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < of.columns;
+  for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < args.columns;
        column += threads * Eight::size) {
-    const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
-    const Eight part = load_eight<In>(of.in, row, column, count, of.aligned);
+    const int count = static_cast<int>(min(args.columns - column, static_cast<std::int64_t>(Eight::size)));
+    const Eight part = load_eight<In>(args.in, row, column, count, args.aligned);
 #pragma unroll
     for (const float value : part.value) {
       squares += static_cast<Number>(value) * static_cast<Number>(value);
     }
   }
-  room[threadIdx.x] = squares;
+  scratch[threadIdx.x] = squares;
   for (unsigned half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) {
-      room[threadIdx.x] += room[threadIdx.x + half];
+      scratch[threadIdx.x] += scratch[threadIdx.x + half];
     }
   }
-  return threadIdx.x == 0 ? room[0] : Number{0};
+  return threadIdx.x == 0 ? scratch[0] : Number{0};
 }
 
 /// Number: type of the sum and the quotient.
 template <class Number, class In, class Out>
-__global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of) {
+__global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm args) {
   constexpr bool exact = sizeof(Number) == sizeof(double);
   __shared__ union {
     float narrow[ascending_columns];
     Number wide[threads];
-  } room;
+  } scratch;
   __shared__ Number divisor;
-  for (std::int64_t row = blockIdx.x; row < of.rows; row += gridDim.x) {
-    const Number squares = exact && of.columns <= ascending_columns
-                               ? static_cast<Number>(ascending_squares<In>(of, row, room.narrow))
-                               : shared_squares<Number, In>(of, row, room.wide);
+  for (std::int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
+    const Number squares = exact && args.columns <= ascending_columns
+                               ? static_cast<Number>(ascending_squares<In>(args, row, scratch.narrow))
+                               : shared_squares<Number, In>(args, row, scratch.wide);
     if (threadIdx.x == 0) {
-      divisor = sqrt(squares / static_cast<Number>(of.columns) + static_cast<Number>(norm_epsilon));
+      divisor = sqrt(squares / static_cast<Number>(args.columns) + static_cast<Number>(norm_epsilon));
     }
     __syncthreads();
-    for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < of.columns;
+    for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < args.columns;
          column += threads * Eight::size) {
-      const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
-      Eight part = load_eight<In>(of.in, row, column, count, of.aligned);
+      const int count = static_cast<int>(min(args.columns - column, static_cast<std::int64_t>(Eight::size)));
+      Eight part = load_eight<In>(args.in, row, column, count, args.aligned);
 #pragma unroll
       for (float& value : part.value) {
         value = static_cast<float>(static_cast<Number>(value) / divisor);
       }
-      store_eight<Out>(of.out, row, column, part, count, of.aligned);
+      store_eight<Out>(args.out, row, column, part, count, args.aligned);
     }
     __syncthreads();  // before the next row reuses the memory
   }
@@ -278,7 +278,7 @@ Kernel timed_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Functions for checks only need kernels for equal dtypes of input and output, which all programs have.
+/// Functions that are only checked, not timed, have kernels for equal dtypes of input and output, as in all programs.
 template <Rule rule>
 Kernel checked_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed || dtypes.in != dtypes.out || dtypes.wire != DType::fp32) {
@@ -339,9 +339,9 @@ void require_inputs(const FunctionCall& call) {
 
 void launch_norm(cudaStream_t stream, const FunctionCall& call) {
   const Panel& in = call.inputs.front();
-  const Norm of{view_of(in), view_of(call.out), all_aligned(call), call.out.rows, call.out.columns};
-  const auto blocks = static_cast<unsigned>(std::min(of.rows, max_blocks));
-  launch("norm", norm_kernel(call), {blocks, threads, stream}, of);
+  const Norm args{view_of(in), view_of(call.out), all_aligned(call), call.out.rows, call.out.columns};
+  const auto blocks = static_cast<unsigned>(std::min(args.rows, max_blocks));
+  launch("norm", norm_kernel(call), {blocks, threads, stream}, args);
   require(cudaGetLastError(), "a norm kernel");
 }
 
@@ -359,15 +359,15 @@ void launch_function(cudaStream_t stream, const FunctionCall& call) {
   constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1;
   require(call.out.rows <= largest && 2 * call.out.columns <= largest,
           "a function has fewer than 2^31 rows and 2^30 columns");
-  Elementwise of{.out = view_of(call.out),
-                 .terms = static_cast<int>(call.inputs.size()),
-                 .aligned = all_aligned(call),
-                 .wire = call.wire.value_or(DType::fp32),
-                 .tiles = tiles_of(call.out.rows, call.out.columns, threads),
-                 .block = Divisor(std::max<std::int64_t>(call.block, 1))};
-  std::transform(call.inputs.begin(), call.inputs.end(), of.inputs, view_of);
+  Elementwise args{.out = view_of(call.out),
+                   .terms = static_cast<int>(call.inputs.size()),
+                   .aligned = all_aligned(call),
+                   .wire = call.wire.value_or(DType::fp32),
+                   .tiles = tiles_of(call.out.rows, call.out.columns, threads),
+                   .block = Divisor(std::max<std::int64_t>(call.block, 1))};
+  std::transform(call.inputs.begin(), call.inputs.end(), args.inputs, view_of);
   launch("elementwise", kernel_of(rule_of(call), dtypes_of(call)),
-         {grid_of(of.tiles, threads, max_blocks), threads, stream}, of);
+         {grid_of(args.tiles, threads, max_blocks), threads, stream}, args);
   require(cudaGetLastError(), "a function kernel");
 }
 

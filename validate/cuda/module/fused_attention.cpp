@@ -20,7 +20,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A number that a kernel gets as an argument.
+/// A number that a kernel takes as an argument.
 union Value {
   float real;
   std::int32_t whole;
@@ -32,26 +32,26 @@ class Plan {
   Plan(const CudnnLibrary& library, cudnnHandle_t handle, const AttentionPieceShape& shape)
       : graph_(attention_graph(shape)) {
     try {
-      asked_.emplace(library, graph_, CudnnTarget{.handle = handle});
-      engines_ = asked_->engines();
+      cudnn_graph_.emplace(library, graph_, CudnnTarget{.handle = handle});
+      engines_ = cudnn_graph_->engines();
     } catch (const std::runtime_error& error) {
-      refused_ = error.what();
+      reason_ = error.what();
     }
     for (std::size_t i = 0; i < engines_.size() && !plan_; ++i) {
       try {
         make(library, handle, engines_[i]);
       } catch (const std::runtime_error& error) {  // the next engine may succeed
-        refused_ = error.what();
+        reason_ = error.what();
       }
     }
-    if (!plan_ && refused_.empty()) {
-      refused_ = "no cuDNN engine supports this shape";
+    if (!plan_ && reason_.empty()) {
+      reason_ = "no cuDNN engine supports this shape";
     }
     lay_out_arguments();
   }
 
   /// Returns an empty string if run() may be called.
-  [[nodiscard]] std::string refused() const { return plan_ ? "" : refused_; }
+  [[nodiscard]] std::string refused() const { return plan_ ? "" : reason_; }
 
   void run(const CudnnLibrary& library, cudnnHandle_t handle, const AttentionPiece& piece,
            const std::function<void*(std::size_t)>& room) {
@@ -92,16 +92,16 @@ class Plan {
     std::int64_t count = 0;
     library.require(library.get_attribute(plan.handle(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
                                           &count, &workspace_),
-                    "asking for a plan's workspace");
+                    "requesting the workspace size of a plan");
     plan_.emplace(std::move(plan));
   }
 
   AttentionGraph graph_;
-  std::optional<CudnnGraph> asked_;
+  std::optional<CudnnGraph> cudnn_graph_;
   std::vector<CudnnDescriptor> engines_;
   std::optional<CudnnDescriptor> plan_;
   std::int64_t workspace_ = 0;
-  std::string refused_;
+  std::string reason_;
   std::vector<Value> values_;
   std::vector<std::int64_t> ids_;
   std::vector<void*> places_;

@@ -24,8 +24,9 @@ class FusedAttention {
 
   /// Returns a text such as "9.19.0".
   [[nodiscard]] std::string version() const;
-  /// Returns why cuDNN does not accept these pieces, as the end of a sentence; empty: run() accepts them. Makes a plan
-  /// for a new shape, for which `require_open` must not throw, because kernels are compiled and loaded.
+  /// Returns why cuDNN does not accept these pieces, as the end of a sentence; empty if run() accepts them. Makes a
+  /// plan for every new shape, which compiles and loads kernels. Calls `require_open` before that, which throws if
+  /// kernels cannot be loaded now.
   [[nodiscard]] std::string refused(const std::vector<AttentionPiece>& pieces,
                                     const std::function<void()>& require_open);
   /// Requires that refused() returned an empty text for these pieces. `room` returns device memory of the stream.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The plugin lib/commfuse/libcommfuse_cuda.so. The only NVIDIA library that it links is the static runtime: NCCL,
-# CUPTI, cuBLASLt, cuDNN, libcuda and NVML are loaded at run time, so that it loads without them and reports what is
-# missing.
+# CUPTI, cuBLASLt, cuDNN, libcuda and NVML are loaded at run time, so that the plugin loads without them and reports
+# what is missing.
 file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cu")
 add_library(commfuse_cuda MODULE ${sources}
-  # Sources that it shares with the program, compiled again, because the code of a module must be position-independent.
+  # Sources that the plugin shares with the program, compiled again, because its code must be position-independent.
   cuda/attention_graph.cpp cuda/attention_pieces.cpp cuda/nccl_features.cpp
   "${PROJECT_SOURCE_DIR}/model/check.cpp" "${PROJECT_SOURCE_DIR}/model/units.cpp"
   "${PROJECT_BINARY_DIR}/model/build_info.cpp")
@@ -32,24 +32,24 @@ if(COMMFUSE_CUPTI_INCLUDE_DIR)
   target_compile_definitions(commfuse_cuda PRIVATE COMMFUSE_WITH_CUPTI)
   target_include_directories(commfuse_cuda SYSTEM PRIVATE "${COMMFUSE_CUPTI_INCLUDE_DIR}")
 else()
-  message(STATUS "CUDA plugin: without traces, no cupti.h was found")
+  message(STATUS "CUDA plugin: without traces, because no cupti.h was found")
 endif()
 if(COMMFUSE_FOUND_NCCL VERSION_GREATER_EQUAL 2.18)
   target_compile_definitions(commfuse_cuda PRIVATE COMMFUSE_WITH_NCCL)
   target_include_directories(commfuse_cuda SYSTEM PRIVATE "${COMMFUSE_NCCL_INCLUDE_DIR}")
 else()
-  file(GLOB of_nccl "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/nccl_*.cpp")
-  set_source_files_properties(${of_nccl} PROPERTIES HEADER_FILE_ONLY ON)
-  message(STATUS "CUDA plugin: without NCCL, no nccl.h of 2.18 or later was found")
+  file(GLOB nccl_sources "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/nccl_*.cpp")
+  set_source_files_properties(${nccl_sources} PROPERTIES HEADER_FILE_ONLY ON)
+  message(STATUS "CUDA plugin: without NCCL, because no nccl.h of 2.18 or later was found")
 endif()
 
 if(COMMFUSE_FOUND_CUDNN VERSION_GREATER_EQUAL 9.8)
   target_compile_definitions(commfuse_cuda PRIVATE COMMFUSE_WITH_CUDNN)
   target_include_directories(commfuse_cuda SYSTEM PRIVATE "${COMMFUSE_CUDNN_INCLUDE_DIR}")
 else()
-  file(GLOB of_cudnn "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/cudnn_*.cpp")
-  set_source_files_properties(${of_cudnn} PROPERTIES HEADER_FILE_ONLY ON)
-  message(STATUS "CUDA plugin: without fused attention, for there are no headers of cuDNN from 9.8 on")
+  file(GLOB cudnn_sources "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/cudnn_*.cpp")
+  set_source_files_properties(${cudnn_sources} PROPERTIES HEADER_FILE_ONLY ON)
+  message(STATUS "CUDA plugin: without fused attention, because no headers of cuDNN 9.8 or later were found")
 endif()
 
 add_dependencies(commfuse-validate commfuse_cuda)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move data between virtual ranks with a given number of CTAs. With a stated pace, a move takes as long as
-// on the link.
+// Kernels that move data between virtual ranks with a given number of CTAs. With a pace, a move takes at least as long
+// as on a link of that pace.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned threads = 512;
 /// Loads in flight per thread: 512 threads with 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
-constexpr unsigned at_once = 4;
+constexpr unsigned loads_in_flight = 4;
 constexpr std::size_t max_pieces = 32;  // pieces of a launch, which passes their table as an argument
 
 /// A rectangle of units of memory, or of elements that change their dtype.
@@ -44,22 +44,23 @@ struct Batch {
 template <class Unit>
 __device__ void copy_units(const Piece& piece) {
   const std::uint32_t width = 1U << piece.bits;
-  const std::uint32_t tall = threads >> piece.bits;
-  const std::uint32_t step = gridDim.x * tall;
+  const std::uint32_t height = threads >> piece.bits;
+  const std::uint32_t step = gridDim.x * height;
   const auto at = [](const View& view, std::uint32_t row) {
     return view.at + static_cast<Address>(std::int64_t{row} * view.stride);
   };
-  for (std::uint32_t row = blockIdx.x * tall + (threadIdx.x >> piece.bits); row < piece.rows; row += at_once * step) {
+  for (std::uint32_t row = blockIdx.x * height + (threadIdx.x >> piece.bits); row < piece.rows;
+       row += loads_in_flight * step) {
     for (std::uint32_t column = threadIdx.x & (width - 1U); column < piece.columns; column += width) {
-      Unit loaded[at_once];
+      Unit loaded[loads_in_flight];
 #pragma unroll
-      for (unsigned i = 0; i < at_once; ++i) {
+      for (unsigned i = 0; i < loads_in_flight; ++i) {
         if (row + i * step < piece.rows) {
           loaded[i] = reinterpret_cast<const Unit*>(at(piece.from, row + i * step))[column];
         }
       }
 #pragma unroll
-      for (unsigned i = 0; i < at_once; ++i) {
+      for (unsigned i = 0; i < loads_in_flight; ++i) {
         if (row + i * step < piece.rows) {
           reinterpret_cast<Unit*>(at(piece.to, row + i * step))[column] = loaded[i];
         }
@@ -132,8 +133,8 @@ Piece bytes_piece(Address from, Address to, std::int64_t rows, std::int64_t byte
                   std::int64_t to_stride) {
   const auto addresses = static_cast<std::int64_t>((from | to) % 16);
   const std::int16_t unit = unit_of(rows == 1 ? addresses | bytes : addresses | bytes | from_stride | to_stride);
-  constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1;
-  require(rows <= largest && bytes / unit <= largest,
+  constexpr std::int64_t max_rows = (std::int64_t{1} << 31) - 1;
+  require(rows <= max_rows && bytes / unit <= max_rows,
           "a move has fewer than 2^31 rows and fewer than 2^31 units per row");
   Piece piece{.from = {from, from_stride},
               .to = {to, to_stride},
@@ -176,8 +177,8 @@ void add_changed(std::vector<Piece>& pieces, const Panel& from, const Panel& to)
     return;
   }
   const std::int64_t rows = elements / row;
-  const auto part = [&](const Panel& panel, std::int64_t first, std::int64_t tall, std::int64_t columns) {
-    return Panel{panel.at + static_cast<Address>(first * bytes_of(panel.dtype)), tall, columns, columns, panel.dtype};
+  const auto part = [&](const Panel& panel, std::int64_t first, std::int64_t height, std::int64_t columns) {
+    return Panel{panel.at + static_cast<Address>(first * bytes_of(panel.dtype)), height, columns, columns, panel.dtype};
   };
   pieces.push_back(changed_piece(part(from, 0, rows, row), part(to, 0, rows, row)));
   if (const std::int64_t rest = elements - rows * row; rest > 0) {
@@ -249,7 +250,7 @@ bool moves_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtyp
 
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock) {
   require(ctas > 0 && ctas <= max_blocks_along_y,
-          "a move has 1 to 65535 CTAs");  // 32-bit row counters run past the last row
+          "a move has 1 to 65535 CTAs");  // more could overflow the 32-bit row counters, which run past the last row
   const std::vector<Piece> pieces = pieces_of(call);
   const std::int64_t hold = hold_of(call);
   const std::size_t launches = std::max<std::size_t>((pieces.size() + max_pieces - 1) / max_pieces, 1);

@@ -13,15 +13,15 @@ void require_nccl(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm,
   if (status == ncclSuccess) {
     return;
   }
-  const char* more = nccl.get_last_error(comm);
-  const std::string detail = more == nullptr || *more == '\0' ? "" : fmt::format(" ({})", more);
+  const char* last_error = nccl.get_last_error(comm);
+  const std::string detail = last_error == nullptr || *last_error == '\0' ? "" : fmt::format(" ({})", last_error);
   throw std::runtime_error(fmt::format("{} failed: {}{}", call, nccl.get_error_string(status), detail));
 }
 
 void settle(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call, Duration patience) {
-  const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   while (status == ncclInProgress) {
-    if (std::chrono::steady_clock::now() > latest) {
+    if (std::chrono::steady_clock::now() > deadline) {
       throw std::runtime_error(
           fmt::format("{} did not end within {:.3g} s; check that all ranks are running", call, to_seconds(patience)));
     }

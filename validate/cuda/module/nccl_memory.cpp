@@ -43,7 +43,7 @@ NcclMemory::InWindow NcclMemory::in_window(ncclComm_t comm, const void* at, std:
       return {known->handle, static_cast<std::size_t>(begin - first)};
     }
   }
-  throw std::runtime_error("what is put into another rank's memory has no window of its communicator");
+  throw std::runtime_error("the target of a put into another rank's memory is in no window of its communicator");
 }
 
 void NcclMemory::deregister() {
@@ -107,11 +107,11 @@ void NcclMemory::deregister(const Block& block) const {
 
 #else
 
-void* NcclMemory::allocate(std::size_t /*bytes*/) { throw std::runtime_error("this NCCL registers no memory"); }
+void* NcclMemory::allocate(std::size_t /*bytes*/) { throw std::runtime_error("this NCCL cannot register memory"); }
 void NcclMemory::release(void* /*at*/) {}
 void NcclMemory::join(ncclComm_t /*comm*/) {}
 NcclMemory::InWindow NcclMemory::in_window(ncclComm_t /*comm*/, const void* /*at*/, std::size_t /*bytes*/) const {
-  throw std::runtime_error("this NCCL registers no memory");
+  throw std::runtime_error("this NCCL cannot register memory");
 }
 void NcclMemory::deregister() {}
 void NcclMemory::forget(ncclComm_t /*comm*/) {}

@@ -13,10 +13,11 @@
 
 namespace commfuse::validate {
 
-/// All members of the communicators allocate and release blocks of equal sizes in the same order.
+/// Memory that is registered with communicators. All of their members must allocate and release blocks of equal sizes
+/// in the same order.
 class NcclMemory final : public MemorySource {
  public:
-  /// With `symmetric`, registers windows, which puts and collectives by copy engines need, instead of buffers.
+  /// With `symmetric`, registers windows instead of buffers; puts, and collectives by copy engines, need windows.
   NcclMemory(std::shared_ptr<NcclCalls> calls, bool symmetric) : calls_(std::move(calls)), symmetric_(symmetric) {}
 
   /// Registers present and later allocations with a communicator. All members of the communicator call it.

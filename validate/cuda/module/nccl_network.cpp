@@ -22,7 +22,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// At the end, other ranks may have gone already.
+/// Time limit for ending a communicator; the processes of other ranks may already have ended.
 constexpr Duration longest_farewell = std::chrono::seconds(10);
 
 ncclDataType_t type_of(DType dtype) {
@@ -61,7 +61,8 @@ std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   }();
   std::vector<std::string> notes;
   if (first.least_p2p_channels != options.least_p2p_channels) {
-    notes.emplace_back("NCCL takes its P2P channels from the first network of a process; start another process");
+    notes.emplace_back(
+        "NCCL keeps the number of P2P channels of the first network of a process; start another process to change it");
   }
   return notes;
 }
@@ -90,10 +91,11 @@ class WithoutNvls {
 std::vector<std::string> notes_on_environment(const NetworkOptions& options) {
   std::vector<std::string> notes;
   if (!options.nvls && std::getenv("NCCL_ALGO") != nullptr) {
-    notes.emplace_back("NCCL_ALGO is set, so it decides about NVLS");
+    notes.emplace_back("NCCL_ALGO is set and decides whether NVLS is used; unset it, so that --nvls off takes effect");
   }
   if (std::getenv("NCCL_COMM_BLOCKING") != nullptr) {
-    notes.emplace_back("NCCL_COMM_BLOCKING is set and overrides ours: NCCL may hang, and traces may lack its kernels");
+    notes.emplace_back(
+        "NCCL_COMM_BLOCKING is set and overrides our setting: NCCL may hang, and traces may lack its kernels");
   }
   return notes;
 }
@@ -101,7 +103,7 @@ std::vector<std::string> notes_on_environment(const NetworkOptions& options) {
 // NOLINTEND(concurrency-mt-unsafe)
 
 enum class Blocking : std::uint8_t {
-  no,  ///< Calls return at once and are polled, so that making communicators can time out.
+  no,  ///< Calls return immediately and are polled, so that making communicators can time out.
   /// Groups launch in the calling thread, whose label CUPTI records; otherwise NCCL launches in a thread of its own.
   yes,
 };
@@ -163,8 +165,8 @@ class NcclNetwork final : public Network {
   [[nodiscard]] ncclComm_t comm(std::size_t communicator);
   /// Forgets communicators that were aborted because a call took longer than its patience.
   void drop_aborted();
-  /// Ends the communicator, together with the other ranks if they are present, else without them.
-  void end(std::size_t which, Duration patience);
+  /// Ends the communicator together with the other ranks; if that fails or takes longer than `patience`, aborts it.
+  void end(std::size_t index, Duration patience);
 
   const NcclLibrary& nccl_;
   NcclDevice& device_;
@@ -173,11 +175,11 @@ class NcclNetwork final : public Network {
   NcclVersions versions_;
   std::vector<std::string> notes_;
   std::shared_ptr<NcclCalls> calls_;
-  /// The parent of all ranks, which does not block, then its children, which block. NCCL may still write to a
-  /// communicator's place after we gave up, so places do not move. Null: aborted.
+  /// The parent, which has all ranks and does not block, then its children, which block. NCCL may still write to the
+  /// address of a communicator after we gave up, so the addresses do not change. A null communicator was aborted.
   std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
-  /// Required by puts, because NCCL raises no signal of a communicator before its first window. Null: none.
+  /// Required by puts, because NCCL raises no signal of a communicator before its first window. Null without puts.
   void* first_window_ = nullptr;
 };
 
@@ -193,8 +195,8 @@ NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const Netw
     throw std::runtime_error(sentence);
   }
   notes_ = notes_on(options, versions_);
-  for (const std::vector<std::string>& more : {set_process_variables(options), notes_on_environment(options)}) {
-    notes_.insert(notes_.end(), more.begin(), more.end());
+  for (const std::vector<std::string>& extra_notes : {set_process_variables(options), notes_on_environment(options)}) {
+    notes_.insert(notes_.end(), extra_notes.begin(), extra_notes.end());
   }
   try {
     connect(key);
@@ -261,8 +263,8 @@ NcclNetwork::~NcclNetwork() {
   }
 }
 
-void NcclNetwork::end(std::size_t which, Duration patience) {
-  ncclComm_t last = *communicators_[which];
+void NcclNetwork::end(std::size_t index, Duration patience) {
+  ncclComm_t last = *communicators_[index];
   if (last == nullptr) {
     return;
   }
@@ -311,7 +313,8 @@ void NcclNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
 
 void NcclNetwork::collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                              const Panel& out) {
-  require(in.contiguous() && out.contiguous() && in.dtype == out.dtype, "a collective is of contiguous equal dtypes");
+  require(in.contiguous() && out.contiguous() && in.dtype == out.dtype,
+          "a collective has contiguous operands of one dtype");
   cudaStream_t on = device_.stream_of(stream);
   ncclComm_t lane = comm(communicator);
   const ncclDataType_t type = type_of(in.dtype);
@@ -340,7 +343,7 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
   const auto ranks = static_cast<std::size_t>(members);
   const auto bytes = static_cast<std::size_t>(in.bytes().count) / ranks;
   require(bytes * ranks == static_cast<std::size_t>(in.bytes().count) && in.bytes() == out.bytes(),
-          "an all-to-all is in equal parts");
+          "an all-to-all has equal parts");
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
   if (has(versions_, NcclFeature::all_to_all)) {
     calls_->run(lane, "ncclAlltoAll",
@@ -366,15 +369,15 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
 // Versions before 2.31 support one signal and one context per communicator: the first of each.
 
 void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
-  require(data.data.contiguous(), "what is put lies together");
+  require(data.data.contiguous(), "a put needs contiguous data");
   cudaStream_t on = device_.stream_of(stream);
   ncclComm_t lane = comm(communicator);
   const auto bytes = static_cast<std::size_t>(data.data.bytes().count);
   // NOLINTNEXTLINE(*-no-int-to-ptr): device memory
-  const NcclMemory::InWindow place = memory_->in_window(lane, reinterpret_cast<const void*>(to), bytes);
+  const NcclMemory::InWindow target_place = memory_->in_window(lane, reinterpret_cast<const void*>(to), bytes);
   calls_->run(lane, "ncclPutSignal", [&] {
-    return nccl_.put_signal(source(data.data), bytes, ncclUint8, data.peer, static_cast<ncclWindow_t>(place.window),
-                            place.offset, 0, 0, 0, lane, on);
+    return nccl_.put_signal(source(data.data), bytes, ncclUint8, data.peer,
+                            static_cast<ncclWindow_t>(target_place.window), target_place.offset, 0, 0, 0, lane, on);
   });
 }
 
@@ -405,8 +408,8 @@ void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, const
 
 std::optional<std::string> NcclNetwork::failure() {
   drop_aborted();
-  for (const std::unique_ptr<ncclComm_t>& place : communicators_) {
-    ncclComm_t comm = *place;
+  for (const std::unique_ptr<ncclComm_t>& comm_place : communicators_) {
+    ncclComm_t comm = *comm_place;
     ncclResult_t status = ncclSuccess;
     if (comm == nullptr) {
       continue;
@@ -441,14 +444,14 @@ ncclComm_t NcclNetwork::comm(std::size_t communicator) {
 }
 
 void NcclNetwork::drop_aborted() {
-  for (ncclComm_t gone : calls_->aborted()) {
-    for (const std::unique_ptr<ncclComm_t>& place : communicators_) {
-      if (*place == gone) {
-        *place = nullptr;
+  for (ncclComm_t aborted_comm : calls_->aborted()) {
+    for (const std::unique_ptr<ncclComm_t>& comm_place : communicators_) {
+      if (*comm_place == aborted_comm) {
+        *comm_place = nullptr;
       }
     }
     if (memory_ != nullptr) {
-      memory_->forget(gone);
+      memory_->forget(aborted_comm);
     }
   }
   calls_->forget_aborted();

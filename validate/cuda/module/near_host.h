@@ -14,29 +14,29 @@
 
 namespace commfuse::validate {
 
-/// Returns the numbers in "0-2,8"; none if the text is not such a list.
+/// Returns the numbers of a list such as "0-2,8"; empty if the text is not a list.
 inline std::vector<int> processors_in(std::string_view list) {
   constexpr int last_processor = CPU_SETSIZE - 1;
   std::vector<int> processors;
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (at != end) {
+  const char* next = list.data();
+  const char* const end = next + list.size();
+  while (next != end) {
     int first = 0;
-    const auto read = std::from_chars(at, end, first);
+    const auto read_first = std::from_chars(next, end, first);
     int last = first;
-    at = read.ptr;
-    const bool is_range = read.ec == std::errc{} && at != end && *at == '-';
-    const auto read_last = is_range ? std::from_chars(at + 1, end, last) : read;
-    at = read_last.ptr;
-    const bool is_wrong = read.ec != std::errc{} || read_last.ec != std::errc{} || first < 0 || last < first ||
-                          last > last_processor || (at != end && *at != ',');
+    next = read_first.ptr;
+    const bool is_range = read_first.ec == std::errc{} && next != end && *next == '-';
+    const auto read_last = is_range ? std::from_chars(next + 1, end, last) : read_first;
+    next = read_last.ptr;
+    const bool is_wrong = read_first.ec != std::errc{} || read_last.ec != std::errc{} || first < 0 || last < first ||
+                          last > last_processor || (next != end && *next != ',');
     if (is_wrong) {
       return {};
     }
     for (int processor = first; processor <= last; ++processor) {
       processors.push_back(processor);
     }
-    at += at != end ? 1 : 0;
+    next += next != end ? 1 : 0;
   }
   return processors;
 }
@@ -53,8 +53,8 @@ inline std::vector<int> processors_near(std::string bus_address, const std::stri
   return processors_in(list);
 }
 
-/// Restricts the calling thread to these processors during the object's lifetime. Does nothing if there are none, or if
-/// the process may use none of them.
+/// Restricts the calling thread to some processors during the object's lifetime. Does nothing if the list is empty, or
+/// if the process may use none of them.
 class OnProcessors {
  public:
   explicit OnProcessors(const std::vector<int>& processors) {

@@ -104,8 +104,8 @@ __device__ inline void store(const View& to, std::int64_t row, std::int64_t colu
   }
 }
 
-/// Eight neighbours in a row, which one thread handles together, by accesses of 16 bytes (8 in fp8) if rows are aligned
-/// to them.
+/// Eight neighbouring elements of a row, which one thread handles together, by accesses of 16 bytes (8 in fp8) if rows
+/// are aligned to that size.
 struct Eight {
   static constexpr int size = 8;
   float value[size];
@@ -175,7 +175,7 @@ __device__ inline void store_aligned(const View& to, std::int64_t row, std::int6
   *reinterpret_cast<uint4*>(reinterpret_cast<std::uint16_t*>(to.at) + at) = {words[0], words[1], words[2], words[3]};
 }
 
-/// Loads `count` elements from `column` on; the others are zero.
+/// Loads `count` elements from `column` on; the remaining ones are zero.
 template <class Dtype = AnyDtype>
 __device__ inline Eight load_eight(const View& from, std::int64_t row, std::int64_t column, int count, bool aligned) {
   if (aligned && count == Eight::size) {
@@ -205,8 +205,8 @@ __device__ inline void store_eight(const View& to, std::int64_t row, std::int64_
 }
 
 /// Division of a rectangle of eights among the threads of a grid. Neighbouring threads have neighbouring eights of a
-/// row, whose number is a power of two, and the rows of a block follow each other. So no thread divides to compute its
-/// place.
+/// row, a power of two of them, and the rows of a block follow each other. So threads compute their places without
+/// divisions.
 struct Tiles {
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;  ///< Elements; the last eight of a row may hold fewer.
@@ -224,8 +224,8 @@ struct Tiles {
   __device__ void for_each(const Blocks& blocks, unsigned threads, const Visit& visit) const {
     const std::uint32_t x = threadIdx.x & ((1U << bits) - 1U);
     const std::uint32_t y = threadIdx.x >> bits;
-    const std::uint32_t tall = threads >> bits;
-    for (std::uint32_t row = blocks.index.y * tall + y; row < rows; row += blocks.count.y * tall) {
+    const std::uint32_t height = threads >> bits;
+    for (std::uint32_t row = blocks.index.y * height + y; row < rows; row += blocks.count.y * height) {
       for (std::uint32_t eight = (blocks.index.x << bits) + x; eight < across; eight += blocks.count.x << bits) {
         const std::uint32_t column = eight * Eight::size;
         const std::uint32_t rest = columns - column;
@@ -257,11 +257,11 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
 
 /// Returns a grid with an eight for every thread, but with no more than `max_blocks` blocks.
 inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t max_blocks) {
-  const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
-  const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);
-  const std::int64_t x = wide < max_blocks ? wide : max_blocks;
-  const std::int64_t left = max_blocks / x < max_blocks_along_y ? max_blocks / x : max_blocks_along_y;
-  return {static_cast<unsigned>(x), static_cast<unsigned>(tall < left ? tall : left), 1};
+  const std::int64_t width = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
+  const std::int64_t height = groups_of(tiles.rows, threads >> tiles.bits);
+  const std::int64_t x = width < max_blocks ? width : max_blocks;
+  const std::int64_t max_height = max_blocks / x < max_blocks_along_y ? max_blocks / x : max_blocks_along_y;
+  return {static_cast<unsigned>(x), static_cast<unsigned>(height < max_height ? height : max_height), 1};
 }
 
 }  // namespace commfuse::validate

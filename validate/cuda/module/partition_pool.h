@@ -14,9 +14,10 @@
 
 namespace commfuse::validate {
 
-/// `Contexts` stands for the driver and defines the types Resource and Context. whole() returns the resource of the
-/// whole device, count() the number of multiprocessors of a resource. split() returns the part taken and the rest, or
-/// nullopt if there are too few multiprocessors. create() makes a context; destroy() ends it and does not throw.
+/// `Contexts` is the interface to the driver and defines the types Resource and Context. whole() returns the resource
+/// of the whole device, count() the number of multiprocessors of a resource. split() returns the part taken and the
+/// rest, or nullopt if there are too few multiprocessors. create() makes a context; destroy() ends it and does not
+/// throw.
 template <class Contexts>
 class PartitionPool {
  public:
@@ -51,20 +52,20 @@ class PartitionPool {
         return parts_.size() - 1;
       }
     }
-    throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left to set apart", multiprocessors));
+    throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left for a partition", multiprocessors));
   }
 
   /// Ends the partition's context and frees its multiprocessors. Requires that nothing uses the context.
-  void give_back(std::size_t which) {
-    const Part part = this->part(which);
-    parts_[which].reset();
+  void give_back(std::size_t id) {
+    const Part part = this->part(id);
+    parts_[id].reset();
     contexts_.destroy(part.context);
     left_.push_back(part.resource);
   }
 
-  [[nodiscard]] bool contains(std::size_t which) const { return which < parts_.size() && parts_[which].has_value(); }
-  [[nodiscard]] int multiprocessors(std::size_t which) const { return contexts_.count(part(which).resource); }
-  [[nodiscard]] Context context(std::size_t which) const { return part(which).context; }
+  [[nodiscard]] bool contains(std::size_t id) const { return id < parts_.size() && parts_[id].has_value(); }
+  [[nodiscard]] int multiprocessors(std::size_t id) const { return contexts_.count(part(id).resource); }
+  [[nodiscard]] Context context(std::size_t id) const { return part(id).context; }
 
  private:
   struct Part {
@@ -72,11 +73,11 @@ class PartitionPool {
     Context context;
   };
 
-  [[nodiscard]] const Part& part(std::size_t which) const {
-    if (!contains(which)) {
-      throw std::runtime_error("a partition is used that was not set apart, or was given back");
+  [[nodiscard]] const Part& part(std::size_t id) const {
+    if (!contains(id)) {
+      throw std::runtime_error("a partition is used that was not made, or was given back");
     }
-    return *parts_[which];
+    return *parts_[id];
   }
 
   Contexts contexts_;

@@ -78,13 +78,13 @@ CUgreenCtx GreenContexts::create(CUdevResource resource) const {
 void GreenContexts::destroy(CUgreenCtx context) const noexcept {
   try {
     static_cast<void>(entry<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy")(context));
-  } catch (const std::exception&) {  // the driver has gone, with all its contexts
+  } catch (const std::exception&) {  // the driver has shut down, with all its contexts
   }
 }
 
-OwnedStream Partitions::new_stream(std::size_t which, int priority) const {
+OwnedStream Partitions::new_stream(std::size_t id, int priority) const {
   CUstream stream = nullptr;
-  require_driver(entry<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(&stream, pool_.context(which),
+  require_driver(entry<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(&stream, pool_.context(id),
                                                                                     CU_STREAM_NON_BLOCKING, priority),
                  "cuGreenCtxStreamCreate");
   return OwnedStream(stream);

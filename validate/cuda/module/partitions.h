@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors set apart by green contexts. Green contexts belong to the driver's interface, with which nothing is
-// linked: its functions are looked up on first use.
+// Multiprocessors reserved by green contexts. Green contexts belong to the driver's interface, which is not linked: its
+// functions are looked up on first use.
 #pragma once
 
 #include <cuda.h>
@@ -37,15 +37,15 @@ class Partitions {
  public:
   explicit Partitions(int device) : pool_(GreenContexts(device)) {}
 
-  /// Sets apart at least `multiprocessors` of those that are left; devices provide them in groups. Throws
-  /// std::runtime_error if too few are left, or if CUDA is older than 12.5.
+  /// Reserves at least `multiprocessors` free ones; devices provide them in groups. Throws std::runtime_error if too
+  /// few are free, or if CUDA is older than 12.5.
   std::size_t add(int multiprocessors) { return pool_.add(multiprocessors); }
   /// Requires that the partition's streams are destroyed.
-  void give_back(std::size_t which) { pool_.give_back(which); }
-  [[nodiscard]] int multiprocessors(std::size_t which) const { return pool_.multiprocessors(which); }
-  [[nodiscard]] bool contains(std::size_t which) const { return pool_.contains(which); }
+  void give_back(std::size_t id) { pool_.give_back(id); }
+  [[nodiscard]] int multiprocessors(std::size_t id) const { return pool_.multiprocessors(id); }
+  [[nodiscard]] bool contains(std::size_t id) const { return pool_.contains(id); }
   /// Returns a stream whose kernels run only in the partition, which outlives it.
-  [[nodiscard]] OwnedStream new_stream(std::size_t which, int priority) const;
+  [[nodiscard]] OwnedStream new_stream(std::size_t id, int priority) const;
 
  private:
   PartitionPool<GreenContexts> pool_;

@@ -71,7 +71,7 @@ class CudaPeers final : public Peers {
     std::memcpy(&handle, key.data(), sizeof handle);
     void* at = nullptr;
     require(cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess),
-            "cudaIpcOpenMemHandle, which needs GPUs that reach each other (nvidia-smi topo -p2p r),");
+            "cudaIpcOpenMemHandle, which needs GPUs that can access each other (nvidia-smi topo -p2p r),");
     return reinterpret_cast<Address>(at);  // NOLINT(*-reinterpret-cast)
   }
 
@@ -95,7 +95,7 @@ class CudaPeers final : public Peers {
 
   void copy(StreamId stream, const Panel& from, const Panel& to) override {
     require(from.rows == to.rows && from.columns == to.columns && from.dtype == to.dtype,
-            "a copy to a peer is of equal panels");
+            "a copy to a peer has equal panels on both sides");
     cudaStream_t on = device_.stream_of(stream);
     if (from.contiguous() && to.contiguous()) {
       require(cudaMemcpyAsync(pointer_to(to.at), pointer_to(from.at), static_cast<std::size_t>(from.bytes().count),

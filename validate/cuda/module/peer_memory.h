@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error if the driver lacks stream memory operations. The device outlives it.
+/// Throws std::runtime_error if the driver lacks stream memory operations. `device` outlives the result.
 std::unique_ptr<Peers> make_peers(NcclDevice& device);
 
 }  // namespace commfuse::validate

@@ -30,7 +30,7 @@ std::int64_t alignment_of(Address at) {
   return static_cast<std::int64_t>(lowest_bit == 0 ? largest : std::min(lowest_bit, largest));
 }
 
-/// The sum over k may have parts that are added in fp32. Other schemes round parts to the dtype of the output.
+/// The sum over k may consist of parts that are added in fp32. Other schemes round parts to the dtype of the output.
 constexpr std::uint32_t allowed_reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 /// Calls of cuBLASLt; all throw if they fail.
@@ -49,12 +49,12 @@ class Calls {
                      "cublasLtMatrixLayoutSetAttribute");
   }
   template <class Value>
-  void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t attribute, Value value) const {
-    library_.require(library_.matmul_preference_set_attribute(wish, attribute, &value, sizeof value),
+  void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, Value value) const {
+    library_.require(library_.matmul_preference_set_attribute(preference, attribute, &value, sizeof value),
                      "cublasLtMatmulPreferenceSetAttribute");
   }
 
-  /// A row-major matrix is a column-major one with exchanged extents.
+  /// Describes a row-major matrix to cuBLASLt as a column-major matrix with exchanged extents.
   void describe(cublasLtMatrixLayout_t layout, DType dtype, std::array<std::int64_t, 2> rows_and_columns,
                 std::int64_t stride, std::int64_t count, std::int64_t step) const {
     library_.require(library_.matrix_layout_init_internal(layout, sizeof *layout, type_of(dtype),
@@ -98,9 +98,9 @@ void LibraryProducts::require_handle() {
 
 LibraryProducts::Key LibraryProducts::key_of(const ProductBatch& batch) {
   const ProductCall& call = batch.call;
-  require(call.a.dtype == call.b.dtype, "the factors of a product have one dtype");
+  require(call.a.dtype == call.b.dtype, "both factors of a GEMM have the same dtype");
   const std::int64_t depth = call.transpose_a ? call.a.rows : call.a.columns;
-  require(depth == (call.transpose_b ? call.b.columns : call.b.rows), "a product contracts equal extents");
+  require(depth == (call.transpose_b ? call.b.columns : call.b.rows), "a GEMM contracts equal extents");
   return {.rows = call.out.rows,
           .columns = call.out.columns,
           .depth = depth,
@@ -124,7 +124,7 @@ LibraryProducts::Key LibraryProducts::key_of(const ProductBatch& batch) {
 }
 
 std::string LibraryProducts::in_words(const Key& key) {
-  return fmt::format("a product of {} x {} x {} in {}", key.rows, key.columns, key.depth, name_of(key.in));
+  return fmt::format("a GEMM of {} x {} x {} in {}", key.rows, key.columns, key.depth, name_of(key.in));
 }
 
 LibraryProducts::Plan LibraryProducts::described(const Key& key) const {
@@ -148,25 +148,27 @@ LibraryProducts::Plan LibraryProducts::described(const Key& key) const {
 
 cublasLtMatmulAlgo_t LibraryProducts::chosen(const Key& key, Plan& plan) const {
   const Calls calls(library_);
-  cublasLtMatmulPreferenceOpaque_t wish{};
-  library_.require(library_.matmul_preference_init_internal(&wish, sizeof wish), "cublasLtMatmulPreferenceInit");
-  calls.set(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
-  calls.set(&wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, allowed_reductions);
-  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(key.alignment_b));
-  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key.alignment_a));
-  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key.alignment_out));
-  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key.alignment_out));
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  library_.require(library_.matmul_preference_init_internal(&preference, sizeof preference),
+                   "cublasLtMatmulPreferenceInit");
+  calls.set(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
+  calls.set(&preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, allowed_reductions);
+  calls.set(&preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(key.alignment_b));
+  calls.set(&preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key.alignment_a));
+  calls.set(&preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key.alignment_out));
+  calls.set(&preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key.alignment_out));
   std::array<cublasLtMatmulHeuristicResult_t, 16> results{};
   int count = 0;
-  library_.require(library_.matmul_algo_get_heuristic(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out, &plan.out,
-                                                      &wish, static_cast<int>(results.size()), results.data(), &count),
-                   "cublasLtMatmulAlgoGetHeuristic");
+  library_.require(
+      library_.matmul_algo_get_heuristic(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out, &plan.out, &preference,
+                                         static_cast<int>(results.size()), results.data(), &count),
+      "cublasLtMatmulAlgoGetHeuristic");
   for (const cublasLtMatmulHeuristicResult_t& result : std::span(results).first(static_cast<std::size_t>(count))) {
     if (result.state == CUBLAS_STATUS_SUCCESS && calls.has_allowed_reduction(result.algo)) {
       return result.algo;
     }
   }
-  throw std::runtime_error(fmt::format("cuBLASLt has no algorithm that repeats its bits for {}", in_words(key)));
+  throw std::runtime_error(fmt::format("cuBLASLt has no algorithm with repeatable bits for {}", in_words(key)));
 }
 
 LibraryProducts::Plan LibraryProducts::plan_of(const Key& key) const {
@@ -185,7 +187,7 @@ LibraryProducts::Plan LibraryProducts::plan_of(const Key& key) const {
                                                            &plan.out, &plan.algorithm, &result);
   if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > workspace_bytes) {
     throw std::runtime_error(
-        fmt::format("cuBLASLt does not run {} by its algorithm of {} rows", in_words(key), key.algorithm_rows));
+        fmt::format("cuBLASLt cannot run {} with its algorithm for {} rows", in_words(key), key.algorithm_rows));
   }
   return plan;
 }
@@ -201,11 +203,11 @@ void LibraryProducts::run(cudaStream_t stream, const Workspace& workspace, const
     entry = plans_.emplace(key, plan_of(key)).first;
   }
   Plan& plan = entry->second;
-  const float factor = batch.scale;
-  const float before = key.accumulate ? 1.0F : 0.0F;
+  const float alpha = batch.scale;
+  const float beta = key.accumulate ? 1.0F : 0.0F;
   void* out = pointer_to(batch.call.out.at);
-  library_.require(library_.matmul(handle_.get(), &plan.what, &factor, pointer_to(batch.call.b.at), &plan.b,
-                                   pointer_to(batch.call.a.at), &plan.a, &before, out, &plan.out, out, &plan.out,
+  library_.require(library_.matmul(handle_.get(), &plan.what, &alpha, pointer_to(batch.call.b.at), &plan.b,
+                                   pointer_to(batch.call.a.at), &plan.a, &beta, out, &plan.out, out, &plan.out,
                                    &plan.algorithm, workspace.at, workspace.bytes, stream),
                    "cublasLtMatmul");
 }

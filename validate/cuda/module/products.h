@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by cuBLASLt: fast, and with equal bits every time.
+// GEMMs by cuBLASLt: fast, and with equal bits every time.
 #pragma once
 
 #include <cublasLt.h>
@@ -16,8 +16,8 @@
 
 namespace commfuse::validate {
 
-/// Several products of one shape at once, for the heads of an attention. A step is the number of elements from one
-/// product's operand to the next.
+/// Several GEMMs of one shape in one call, for the heads of an attention. A step is the number of elements from an
+/// operand of one GEMM to that of the next.
 struct ProductBatch {
   ProductCall call;
   int count = 1;
@@ -42,11 +42,13 @@ class LibraryProducts {
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
 
   LibraryProducts() : library_(CublasLtLibrary::instance()) {}
-  /// Throws std::runtime_error if cuBLASLt is absent, or lacks this product or its algorithm for that number of rows.
+  /// Throws std::runtime_error if cuBLASLt is absent, does not support this GEMM, or cannot run it with the algorithm
+  /// for `algorithm_rows`.
   void run(cudaStream_t stream, const Workspace& workspace, const ProductBatch& batch);
 
  private:
-  /// Everything on which a choice depends. cuBLASLt is column-major: its first operand is our second, transposed.
+  /// Everything on which the choice of an algorithm depends. cuBLASLt is column-major: its first operand is our second,
+  /// transposed.
   struct Key {
     std::int64_t rows, columns, depth;
     std::int64_t stride_a, stride_b, stride_out;
@@ -73,7 +75,7 @@ class LibraryProducts {
   [[nodiscard]] Plan described(const Key& key) const;
   [[nodiscard]] cublasLtMatmulAlgo_t chosen(const Key& key, Plan& plan) const;
   [[nodiscard]] Plan plan_of(const Key& key) const;
-  /// Makes the handle at the first product, because a driver also opens without cuBLASLt.
+  /// Makes the handle at the first GEMM, because a driver also opens without cuBLASLt.
   void require_handle();
 
   const CublasLtLibrary& library_;

@@ -42,7 +42,7 @@ class SharedLibrary {
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
   /// Returns the name or the path that was loaded.
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// Returns why it is not loaded, where it was searched for, and the remedy, in one line; empty if it is loaded.
+  /// Returns why the library is not loaded, where it was searched for, and the remedy, in one line; empty if loaded.
   [[nodiscard]] const std::string& absence() const { return absence_; }
 
   /// Sets `function` to null if the library lacks it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax between the two products of fast attention, in fp32. A block of threads handles one row of scores: it
-// reads them once, keeps them in registers, and writes weights; every exp() is computed once. Rows that are too long
-// for that are read twice.
+// The softmax between the two GEMMs of fast attention, in fp32. A block of threads handles one row of scores: it reads
+// the scores once, keeps them in registers, and writes weights; every exp() is computed once. Rows that do not fit into
+// registers are read twice.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned max_threads = 256;
 constexpr unsigned warp = 32;
 /// Largest number of eights of scores that one thread keeps: rows of up to 8,192 keys are read only once.
-constexpr int max_kept = 4;
+constexpr int max_kept_eights = 4;
 
 struct Largest {
   static constexpr float none = -INFINITY;
@@ -24,7 +24,7 @@ struct Sum {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-/// Combines the values of all threads, for all threads, always in the same order.
+/// Returns, in every thread, the combination of the values of all threads, always in the same order.
 template <class Combine>
 __device__ float over_block(float value, const Combine& combine) {
   __shared__ float warps[max_threads / warp];
@@ -80,7 +80,7 @@ __device__ float largest_of(const Eight& part) {
   return largest;
 }
 
-/// Largest score and sum of a row. A row that sees no key has neither, and its weights are zeros.
+/// Largest score, and sum of the exponentials, of a row. A row that sees no key has neither, and its weights are zeros.
 struct Scale {
   float largest, total;
 };
@@ -106,7 +106,7 @@ __device__ void divide(Eight& part, float by) {
   }
 }
 
-/// Thread t has the keys 8 t to 8 t + 7 of every stretch of eight keys per thread.
+/// Every step covers eight keys per thread, of which thread t has the keys 8 t to 8 t + 7.
 template <class Out, int kept>
 __device__ void keep_row(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
@@ -140,16 +140,16 @@ template <class Out>
 __device__ void read_row_twice(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
   const std::uint32_t first = threadIdx.x * Eight::size;
-  float mine = Largest::none;
+  float own_largest = Largest::none;
   float sum = 0.0F;
   for (std::uint32_t key = first; key < row.seen; key += step) {
     Eight part = row.scores_at(key);
-    const float larger = fmaxf(mine, largest_of(part));
-    sum = sum * (mine == larger ? 1.0F : __expf(mine - larger)) + exponentials(part, larger);
-    mine = larger;
+    const float larger = fmaxf(own_largest, largest_of(part));
+    sum = sum * (own_largest == larger ? 1.0F : __expf(own_largest - larger)) + exponentials(part, larger);
+    own_largest = larger;
   }
-  const float largest = over_block(mine, Largest{});
-  const float total = over_block(sum == 0.0F ? 0.0F : sum * __expf(mine - largest), Sum{});
+  const float largest = over_block(own_largest, Largest{});
+  const float total = over_block(sum == 0.0F ? 0.0F : sum * __expf(own_largest - largest), Sum{});
   const Scale scale = scale_of(row, largest, total);
   for (std::uint32_t key = first; key < row.room; key += step) {
     Eight part = row.scores_at(key);
@@ -161,14 +161,14 @@ __device__ void read_row_twice(const Row& row) {
 
 /// kept: number of eights that a thread keeps; 0: it keeps none.
 template <class Out, int kept>
-__global__ void __launch_bounds__(max_threads) softmax(SoftmaxCall of, bool aligned) {
-  const std::int64_t position = of.first_position + blockIdx.x;
-  const std::int64_t seen = of.causal ? min(of.keys, position + 1) : of.keys;
-  const Row row{.scores = {reinterpret_cast<Address>(of.scores), of.stride, DType::fp32},
-                .weights = {reinterpret_cast<Address>(of.weights), of.stride, of.dtype},
-                .number = blockIdx.y * of.queries + blockIdx.x,
+__global__ void __launch_bounds__(max_threads) softmax(SoftmaxCall call, bool aligned) {
+  const std::int64_t position = call.first_position + blockIdx.x;
+  const std::int64_t seen = call.causal ? min(call.keys, position + 1) : call.keys;
+  const Row row{.scores = {reinterpret_cast<Address>(call.scores), call.stride, DType::fp32},
+                .weights = {reinterpret_cast<Address>(call.weights), call.stride, call.dtype},
+                .number = blockIdx.y * call.queries + blockIdx.x,
                 .seen = static_cast<std::uint32_t>(seen > 0 ? seen : 0),
-                .room = static_cast<std::uint32_t>(of.stride),
+                .room = static_cast<std::uint32_t>(call.stride),
                 .aligned = aligned};
   if constexpr (kept > 0) {
     keep_row<Out, kept>(row);
@@ -185,7 +185,7 @@ Kernel kernel_for(std::int64_t eights) {
     case 1: return softmax<Out, 1>;
     case 2: return softmax<Out, 2>;
     case 3:
-    case 4: return softmax<Out, max_kept>;
+    case 4: return softmax<Out, max_kept_eights>;
     default: return softmax<Out, 0>;
   }
 }

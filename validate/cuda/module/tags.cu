@@ -26,14 +26,15 @@ struct EightBits {
   unsigned bits[Eight::size];
 };
 
-/// Returns elements of the tensor's Random from number `at` on, in the bits of the dtype, as data.cpp computes them.
+/// Returns eight elements of the tensor from (row, column) of the panel on, in the bits of the dtype, as data.cpp
+/// computes them.
 template <class Dtype>
-__device__ EightBits tags_at(const Tags& of, std::int64_t row, std::int64_t column) {
-  const std::int64_t at = (of.first_row + row) * of.tensor_columns + of.first_column + column;
+__device__ EightBits tags_at(const Tags& tags, std::int64_t row, std::int64_t column) {
+  const std::int64_t at = (tags.first_row + row) * tags.tensor_columns + tags.first_column + column;
   EightBits out;
 #pragma unroll
   for (unsigned i = 0; i < Eight::size; ++i) {
-    std::uint64_t z = of.state + (static_cast<std::uint64_t>(at) + i + 1U) * 0x9e3779b97f4a7c15U;
+    std::uint64_t z = tags.state + (static_cast<std::uint64_t>(at) + i + 1U) * 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     z ^= z >> 31U;
@@ -51,7 +52,7 @@ constexpr bool is_wide = Dtype::value == DType::fp32;
 template <class Dtype>
 using Word = std::conditional_t<is_wide<Dtype>, std::uint32_t, std::uint16_t>;
 
-/// Place of an element.
+/// Returns the address of an element.
 template <class Dtype>
 __device__ Word<Dtype>* place_of(const View& view, std::int64_t row, std::int64_t column) {
   return reinterpret_cast<Word<Dtype>*>(view.at) + row * view.stride + column;
@@ -103,19 +104,19 @@ __device__ unsigned wrong_bits(const Word<Dtype>* from, const EightBits& expecte
 }
 
 template <class Dtype>
-__global__ void __launch_bounds__(threads) fill_tags(const __grid_constant__ Tags of) {
-  of.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
-    put_bits<Dtype>(place_of<Dtype>(of.panel, row, column), tags_at<Dtype>(of, row, column), count, of.aligned);
+__global__ void __launch_bounds__(threads) fill_tags(const __grid_constant__ Tags tags) {
+  tags.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
+    put_bits<Dtype>(place_of<Dtype>(tags.panel, row, column), tags_at<Dtype>(tags, row, column), count, tags.aligned);
   });
 }
 
 template <class Dtype>
 __global__ void __launch_bounds__(threads)
-    count_wrong_tags(const __grid_constant__ Tags of, unsigned long long* count) {
+    count_wrong_tags(const __grid_constant__ Tags tags, unsigned long long* count) {
   unsigned long long wrong = 0;
-  of.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int elements) {
-    wrong += wrong_bits<Dtype>(place_of<Dtype>(of.panel, row, column), tags_at<Dtype>(of, row, column), elements,
-                               of.aligned);
+  tags.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int elements) {
+    wrong += wrong_bits<Dtype>(place_of<Dtype>(tags.panel, row, column), tags_at<Dtype>(tags, row, column), elements,
+                               tags.aligned);
   });
   if (wrong != 0) {
     atomicAdd(count, wrong);
@@ -143,9 +144,9 @@ void launch_tags(cudaStream_t stream, const TagCall& call) {
   if (is_empty(call)) {
     return;
   }
-  const Tags of = tags_of(call);
+  const Tags tags = tags_of(call);
   const auto kernel = with_known(call.panel.dtype, [](auto dtype) -> FillKernel { return fill_tags<decltype(dtype)>; });
-  launch("fill_tags", kernel, {grid_of(of.tiles, threads, max_blocks), threads, stream}, of);
+  launch("fill_tags", kernel, {grid_of(tags.tiles, threads, max_blocks), threads, stream}, tags);
   require(cudaGetLastError(), "a tag kernel");
 }
 
@@ -153,10 +154,10 @@ void launch_count_of_wrong_tags(cudaStream_t stream, const TagCall& call, unsign
   if (is_empty(call)) {
     return;
   }
-  const Tags of = tags_of(call);
+  const Tags tags = tags_of(call);
   const auto kernel =
       with_known(call.panel.dtype, [](auto dtype) -> CountKernel { return count_wrong_tags<decltype(dtype)>; });
-  launch("count_wrong_tags", kernel, {grid_of(of.tiles, threads, max_blocks), threads, stream}, of, count);
+  launch("count_wrong_tags", kernel, {grid_of(tags.tiles, threads, max_blocks), threads, stream}, tags, count);
   require(cudaGetLastError(), "a count of tags");
 }
 

@@ -37,7 +37,7 @@ void require_cupti(CUptiResult status, const char* call) {
     return;
   }
   if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-    throw std::runtime_error("another profiler traces this process already; run without it to trace");
+    throw std::runtime_error("another profiler already traces this process; run without that profiler");
   }
   const char* text = nullptr;
   static_cast<void>(cupti().get_result_string(status, &text));
@@ -54,7 +54,7 @@ std::uint64_t CUPTIAPI host_time() {
 constexpr std::array kinds{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME,
                            CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                            CUPTI_ACTIVITY_KIND_MEMCPY};
-constexpr CUpti_ExternalCorrelationKind ours = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+constexpr CUpti_ExternalCorrelationKind label_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 constexpr std::size_t buffer_bytes = std::size_t{8} << 20U;
 
 const char* name_of_copy(std::uint8_t kind) {
@@ -83,7 +83,8 @@ class CuptiTracer final : public Tracer {
   void label(std::uint64_t id) override {
     pop();
     label_ = id;
-    require_cupti(cupti().activity_push_external_correlation_id(ours, id), "cuptiActivityPushExternalCorrelationId");
+    require_cupti(cupti().activity_push_external_correlation_id(label_kind, id),
+                  "cuptiActivityPushExternalCorrelationId");
     pushed_ = true;
   }
 
@@ -96,7 +97,7 @@ class CuptiTracer final : public Tracer {
   void pop() {
     if (pushed_) {
       std::uint64_t last = 0;
-      static_cast<void>(cupti().activity_pop_external_correlation_id(ours, &last));
+      static_cast<void>(cupti().activity_pop_external_correlation_id(label_kind, &last));
       pushed_ = false;
     }
   }
@@ -140,7 +141,7 @@ void CUPTIAPI take_callback(void* tracer, CUpti_CallbackDomain domain, CUpti_Cal
 
 CuptiTracer::CuptiTracer() {
   if (current != nullptr) {
-    throw std::runtime_error("a trace goes on already");
+    throw std::runtime_error("a trace is already in progress");
   }
   require_cupti(cupti().subscribe(&subscriber_, take_callback, this), "cuptiSubscribe");
   current = this;
@@ -195,11 +196,11 @@ void CuptiTracer::take(std::uint8_t* buffer, std::size_t bytes) {
   }
 }
 
-// NOLINTBEGIN(*-reinterpret-cast): the kind says which record it is.
+// NOLINTBEGIN(*-reinterpret-cast): the kind states the type of the record
 void CuptiTracer::take(const CUpti_Activity& record) {
   if (record.kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
     const auto& link = reinterpret_cast<const CUpti_ActivityExternalCorrelation&>(record);
-    if (link.externalKind == ours) {
+    if (link.externalKind == label_kind) {
       labels_[link.correlationId] = link.externalId;
     }
   } else if (record.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
@@ -251,7 +252,8 @@ std::unique_ptr<Tracer> make_tracer() { return std::make_unique<CuptiTracer>(); 
 #else
 
 std::unique_ptr<Tracer> make_tracer() {
-  throw std::runtime_error("this build has no CUPTI, which traces; install the CUDA Toolkit with it and build again");
+  throw std::runtime_error(
+      "this build has no CUPTI, which traces need; install the CUDA Toolkit with CUPTI, and build again");
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Place of a panel's elements.
+/// Address, stride and dtype of a panel's elements.
 struct View {
   Address at = 0;
   std::int64_t stride = 0;

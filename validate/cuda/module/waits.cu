@@ -8,16 +8,15 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A gate opens on its own after this time. Otherwise a host that waits for the device behind the gate would never open
-/// it.
+/// A gate opens on its own after this time, because a host that waits for work behind the gate would never open it.
 constexpr std::int64_t watchdog_ns = 2'000'000'000;
 
 __global__ void spin(std::int64_t nanoseconds) { wait_until(device_time() + nanoseconds); }
 
 __global__ void gate(volatile GateFlags* flags) {
-  const std::int64_t latest = device_time() + watchdog_ns;
+  const std::int64_t deadline = device_time() + watchdog_ns;
   while (read_of_host(&flags->open) == 0) {
-    if (device_time() > latest) {
+    if (device_time() > deadline) {
       write_for_host(&flags->opened_alone, 1);
       break;
     }

@@ -50,7 +50,7 @@ void Watchdog::guard() {
       watching_ = false;
       rescuing_ = true;
       lock.unlock();
-      rescue_();  // end() waits, so nobody changes it during the call
+      rescue_();  // end() waits, so no other thread changes rescue_ during the call
       lock.lock();
       rescuing_ = false;
       rescued_.notify_one();
