@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
-  const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .alike = 100ms, .per_slowdown = 0.08};
+  const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .equal_gpus = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
   const auto at = [](double probability) {
     return 0.1 + 0.08 * (slowest_of(64, 0.02, Probability{probability}) - 1.0);
@@ -36,7 +36,7 @@ TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
 }
 
 TEST(StepTail, IsThatOfTheSlowestGroupWhereOnlyKernelsVary) {
-  StepSpread spread{.groups = 1, .alike = 100ms};
+  StepSpread spread{.groups = 1, .equal_gpus = 100ms};
   spread.add({.runs = 100, .excess = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + 2.32635 * 1e-4, 1e-8);
@@ -47,7 +47,7 @@ TEST(StepTail, IsThatOfTheSlowestGroupWhereOnlyKernelsVary) {
 }
 
 TEST(StepTail, WithoutJitterIsTheStep) {
-  const StepTail tail = tail_of({.gpus = 8, .alike = 100ms, .per_slowdown = 0.1});
+  const StepTail tail = tail_of({.gpus = 8, .equal_gpus = 100ms, .per_slowdown = 0.1});
   EXPECT_EQ(tail.mean, 100ms);
   EXPECT_EQ(tail.p99, 100ms);
 }
@@ -102,7 +102,7 @@ class DirectStep {
       const auto still = [&](double slowdown) {
         return slowed_down(program(site), costs_[site], {.kernels = slowdown});
       };
-      spread.alike += runs * makespan(site, costs_[site]);
+      spread.equal_gpus += runs * makespan(site, costs_[site]);
       spread.per_slowdown += runs * to_seconds(makespan(site, still(1.1)) - makespan(site, costs_[site])) / 0.1;
       const double factor = slowest_of(8, rank_sigma, Probability{0.99});
       const Costs slowest = with_slow_rank(program(site), costs_[site], 0, factor);
