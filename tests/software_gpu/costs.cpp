@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stated time: each stream has a clock that only its work advances, and work that waits for an event continues at the
-// later of the two clocks. The duration of a schedule then follows from its order and its stated costs, at any speed of
-// the processor.
+// later of the two clocks. The duration of a schedule then follows from its order and its stated has_cost, at any speed
+// of the processor.
 #include <algorithm>
 #include <cmath>
 
@@ -20,10 +20,10 @@ std::int64_t& stated_now() {
 void wait_for_stated(std::int64_t time) { stated_now() = std::max(stated_now(), time); }
 
 void end_stated(const Work& work, std::int64_t begin) {
-  const bool costs = work.kind != WorkKind::other && work.name != gate_kernel;
-  if (time_is_stated() && costs) {
-    const auto of_product = static_cast<std::int64_t>(std::llround(work.flops / settings().flops_per_second * 1e9));
-    wait_for_stated(begin + std::max(settings().kernel_ns, of_product));
+  const bool has_cost = work.kind != WorkKind::other && work.name != gate_kernel;
+  if (time_is_stated() && has_cost) {
+    const auto gemm_ns = static_cast<std::int64_t>(std::llround(work.flops / settings().flops_per_second * 1e9));
+    wait_for_stated(begin + std::max(settings().kernel_ns, gemm_ns));
   }
 }
 

@@ -115,23 +115,23 @@ std::string uuid_in_machine(int number) {
 void launch(const void* kernel, const char* kernel_name, const KernelShape& shape, cudaStream_t stream,
             std::function<void()> body) {
   if (const cudaError_t status = refusal(kernel, shape, stream); status != cudaSuccess) {
-    said(status);
+    reported(status);
     return;
   }
-  said(enqueue(stream, {.kind = WorkKind::kernel,
-                        .name = kernel_name,
-                        .ctas = shape.grid.x * shape.grid.y * shape.grid.z,
-                        .run = [=, body = std::move(body)] {
-                          const double flops = flops_of(shape);
-                          if (computes(flops)) {
-                            set_kernel_here(kernel_name);
-                            run_kernel(kernel_name, shape, body, random_number());
-                            set_kernel_here(nullptr);
-                          } else {
-                            take_time(flops);
-                          }
-                          return cudaSuccess;
-                        }}));
+  reported(enqueue(stream, {.kind = WorkKind::kernel,
+                            .name = kernel_name,
+                            .ctas = shape.grid.x * shape.grid.y * shape.grid.z,
+                            .run = [=, body = std::move(body)] {
+                              const double flops = flops_of(shape);
+                              if (computes(flops)) {
+                                set_running_kernel(kernel_name);
+                                run_kernel(kernel_name, shape, body, random_number());
+                                set_running_kernel(nullptr);
+                              } else {
+                                take_time(flops);
+                              }
+                              return cudaSuccess;
+                            }}));
 }
 
 }  // namespace software_gpu
@@ -146,7 +146,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   static void* const management = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   static_cast<void>(management);
   *count = static_cast<int>(visible_devices().size());
-  return said(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
+  return reported(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
 
 cudaError_t cudaGetDevice(int* device) {
@@ -156,7 +156,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaSetDevice(int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   current = device;
   return cudaSuccess;
@@ -164,7 +164,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   *about = {};
   std::strncpy(about->name, name, sizeof about->name - 1);
@@ -179,7 +179,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   switch (which) {
     case cudaDevAttrClockRate:
@@ -188,7 +188,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = max_shared_bytes; return cudaSuccess;
     case cudaDevAttrCanFlushRemoteWrites: *value = 1; return cudaSuccess;
   }
-  return said(cudaErrorInvalidValue);
+  return reported(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -199,11 +199,11 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaDeviceSynchronize() {
   if (forbidden_by_capture()) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   Device& state = software_gpu::device(current);
   state.wait_until_idle(-1);
-  return said(state.error());
+  return reported(state.error());
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -249,7 +249,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > max_shared_bytes) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(attributes_mutex());
   shared_limits()[function] = static_cast<std::size_t>(value);
@@ -414,7 +414,7 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void
   *function = nullptr;
   const auto function_entry = functions.find(symbol);
   if (flags != cudaEnableDefault) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   *status = function_entry == functions.end()        ? cudaDriverEntryPointSymbolNotFound
             : function_entry->second.first > version ? cudaDriverEntryPointVersionNotSufficent

@@ -189,17 +189,17 @@ extern "C" {
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* at) {
   if (const cudaError_t status = wait_to_allocate("cudaIpcGetMemHandle"); status != cudaSuccess) {
-    return said(status);
+    return reported(status);
   }
   std::optional<Pages> pages = pages_of(at, current_device());
   if (!pages) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(mutex_here());
   if (pages->ledger == nullptr) {
     const int file = ::memfd_create("software GPU", MFD_CLOEXEC);
     if (file < 0 || !move_into_file(*pages, file)) {
-      return said(cudaErrorMapBufferObjectFailed);
+      return reported(cudaErrorMapBufferObjectFailed);
     }
     files()[pages->ledger] = file;
     set_ledger(at, pages->ledger);
@@ -214,10 +214,10 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
   Name name;
   std::memcpy(static_cast<void*>(&name), handle.reserved, sizeof name);
   if (flags != cudaIpcMemLazyEnablePeerAccess || name.is_one != mark) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   if (name.owner == ::getpid()) {  // CUDA's "invalid device context"
-    return said(cudaErrorDeviceUninitialized);
+    return reported(cudaErrorDeviceUninitialized);
   }
   const std::lock_guard lock(mutex_here());
   if (const auto known = opened().find(name); known != opened().end()) {
@@ -228,14 +228,14 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
   Ledger* ledger = nullptr;
   void* mapped = map_shared(name, &ledger);
   if (mapped == nullptr || ledger->freed != 0) {
-    return said(cudaErrorMapBufferObjectFailed);
+    return reported(cudaErrorMapBufferObjectFailed);
   }
   const auto place = std::ranges::find_if(ledger->openers, [](std::atomic<pid_t>& opener) {
     pid_t nobody = 0;
     return opener.compare_exchange_strong(nobody, ::getpid());
   });
   if (place == ledger->openers.end()) {
-    return said(cudaErrorTooManyPeers);
+    return reported(cudaErrorTooManyPeers);
   }
   add_opened(mapped, name.pages.block_bytes, current_device(), ledger);
   opened()[name] = {mapped, 1};
@@ -247,7 +247,7 @@ cudaError_t cudaIpcCloseMemHandle(void* at) {
   const std::lock_guard lock(mutex_here());
   const auto known = std::ranges::find_if(opened(), [&](const auto& opening) { return opening.second.at == at; });
   if (known == opened().end()) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   if (--known->second.count > 0) {
     return cudaSuccess;

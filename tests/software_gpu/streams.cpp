@@ -123,7 +123,7 @@ void keep(const void* handle) {
   kept.push_back(handle);
 }
 
-cudaError_t said(cudaError_t status) {
+cudaError_t reported(cudaError_t status) {
   if (status != cudaSuccess && status != cudaErrorNotReady) {
     last_error = status;
   }
@@ -389,7 +389,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   int greatest = 0;
   static_cast<void>(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   if (flags != cudaStreamNonBlocking || priority > least || priority < greatest) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   *stream = new_stream(current_device(), priority, nullptr);
   return cudaSuccess;
@@ -397,7 +397,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!streams().remove(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   const std::lock_guard lock(stream->mutex);
   stream->alive = false;
@@ -407,13 +407,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (!is_alive(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (is_captured(stream)) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   if (const cudaError_t error = device(stream->device).error(); error != cudaSuccess) {
-    return said(error);
+    return reported(error);
   }
   constexpr std::chrono::milliseconds pause{1};  // callers poll, and streams need the processor
   std::unique_lock lock(stream->mutex);
@@ -423,22 +423,22 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream == nullptr) {  // the default stream never gets work
-    return said(forbidden_by_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
+    return reported(forbidden_by_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
   }
   if (!is_alive(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (is_captured(stream)) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   std::unique_lock lock(stream->mutex);
   stream->changed.wait(lock, [&] { return stream->works == 0; });
-  return said(device(stream->device).error());
+  return reported(device(stream->device).error());
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if ((flags & ~cudaEventDisableTiming) != 0) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   *event = kept(new CUevent_st);
   (*event)->device = current_device();
@@ -448,24 +448,24 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return said(events().remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+  return reported(events().remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
   if (!is_alive(from) || !is_alive(to) || !from->timed || !to->timed || from->device != to->device) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   std::array<std::shared_ptr<Record>, 2> records;
   for (std::size_t i = 0; i < 2; ++i) {
     cudaEvent_t event = i == 0 ? from : to;
     const std::lock_guard lock(event->mutex);
     if (event->capture != nullptr) {
-      return said(cudaErrorCapturedEvent);
+      return reported(cudaErrorCapturedEvent);
     }
     records[i] = event->record;
   }
   if (records[0] == nullptr || records[1] == nullptr) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (!records[0]->done() || !records[1]->done()) {
     return cudaErrorNotReady;

@@ -46,7 +46,7 @@ TEST(OneSided, APushDoesNotWaitForItsReceiver) {
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
-TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
+TEST(OneSided, APullFreesItsSenderImmediatelyAndHoldsTheReceiversLane) {
   const Simulated late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 0}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 7 * us}));
@@ -55,7 +55,7 @@ TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
-TEST(OneSided, ARendezvousHoldsBoth) {
+TEST(OneSided, ARendezvousHoldsBothLanes) {
   const Simulated simulated(OneWay(Protocol::rendezvous, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(simulated.span(0, 2), (Span{5 * us, 7 * us}));
   EXPECT_EQ(simulated.span(1, 3), (Span{5 * us, 7 * us}));

@@ -162,7 +162,7 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
 
-/// Returns a script with all its sizes, and additional flags.
+/// Returns a command line with all sizes that a model needs, and additional flags.
 std::string small(const std::string& flags) {
   return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
          "--max-position-embeddings 1024 --vocab-size 1024 " +
@@ -218,7 +218,7 @@ TEST(Megatron, RanksThatDoNotDivideHeadsOrExpertsAreRefused) {
             "does");
 }
 
-TEST(Megatron, WritesNoWordThatIsNotASetting) {
+TEST(Megatron, RefusesValuesThatAreNotSettings) {
   EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
             "a.sh:1: --recompute-granularity is wrong: unknown recomputation 'full\\x0ahardware: /tmp/evil.yaml'; "
             "known choices: "
@@ -226,7 +226,7 @@ TEST(Megatron, WritesNoWordThatIsNotASetting) {
   EXPECT_EQ(read_megatron(small("--recompute-granularity full"), "a.sh", "a").step.recompute, "full");
 }
 
-TEST(Megatron, CircularVariablesEnd) {
+TEST(Megatron, CircularVariablesAreNotExpanded) {
   EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
             "a.sh:1: --hidden-size is '$A', whose value this file does not give; write the value there");
 }
@@ -310,7 +310,7 @@ TEST(Megatron, ASwitchHasNoValue) {
   EXPECT_EQ(notes("--overlap-grad-reduce --multi-latent-attention 0").size(), 1U);
 }
 
-TEST(Megatron, FlagsSetWhenAndInWhichDtypeGradientsAreReduced) {
+TEST(Megatron, FlagsSetTheTimeAndDtypeOfGradientReduction) {
   const auto with = [](const std::string& flags) {
     return read_megatron(
                "torchrun --nproc-per-node 2 x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
@@ -362,7 +362,7 @@ TEST(Megatron, AMisspeltFlagNamesTheIntendedOne) {
             "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; write it so");
 }
 
-TEST(ShellWords, VariablesOfVariablesAreReplacedHoweverManyThereAre) {
+TEST(ShellWords, ExpandsManyAndDeeplyNestedVariables) {
   std::string many;
   for (int i = 0; i < 100'000; ++i) {
     many += "$A";
@@ -418,7 +418,7 @@ TEST(Megatron, FlagsAppendedToAVariableAreRead) {
   EXPECT_TRUE(has_line(import, "micro_batch: 2"));
 }
 
-TEST(Megatron, ValuesOfBranchesAndOfSeveralLaunchesAreNamed) {
+TEST(Megatron, ReportsValuesOfBranchesAndOfSeveralLaunches) {
   const auto notes = [](const std::string& text) { return read_megatron(text, "a.sh", "a").notes; };
   const std::string flags = small("--nproc-per-node 1 --tensor-model-parallel-size $TP $PREC");
   EXPECT_EQ(notes("if $BIG; then\n TP=8\n PREC=\"--fp8-format hybrid\"\n X=1\nelse\n TP=1\n PREC='--bf16'\n X=2\nfi\n" +

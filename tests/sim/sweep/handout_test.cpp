@@ -38,7 +38,7 @@ class Handout : public testing::Test {
     return points;
   }
 
-  /// Runs points on `processes` processes; `digest` is indexed by process.
+  /// Simulates all points on `processes` processes and returns what each threw; `digest` returns a process's digest.
   std::vector<std::string> simulate(
       int processes, const TakePoint& take, const std::atomic<bool>* stop,
       const std::function<std::string(int)>& digest = [](int) { return "d"; }, int threads = 1) {
