@@ -202,7 +202,7 @@ class RandomProgram {
     add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
   }
 
-  /// Makes the ranks at one coordinate send, and the ranks `shift` further receive, ranks_per_node by a separate op.
+  /// Makes the ranks at one coordinate send, and the ranks `shift` further receive, each by a separate op.
   void add_pair() {
     const int along = axis();
     if (extent(along) < 2) {

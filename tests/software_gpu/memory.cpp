@@ -130,7 +130,7 @@ class Memory {
   }
 
   /// Describes an address that a kernel may not touch; false if it is outside this memory. The calling thread is about
-  /// to end the process, so this gives rounded_up if another thread holds the list.
+  /// to end the process, so this gives up if another thread holds the list.
   [[nodiscard]] bool describe(const void* at, std::array<char, 160>& words) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that access each other's memory, copies between them, and their places on the bus. A kernel that touches memory
-// of an inaccessible GPU is not detected, because all of it is memory of this process.
+// GPUs that access each other's memory, copies between them, and their addresses on the bus. A kernel that touches
+// memory of an inaccessible GPU is not detected, because all device memory is memory of this process.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -25,11 +25,11 @@ std::set<std::pair<int, int>>& enabled_peers() {
   return pairs;
 }
 
-int devices_here() {
+int visible_devices() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
-bool is_device(int device) { return device >= 0 && device < devices_here(); }
+bool is_device(int device) { return device >= 0 && device < visible_devices(); }
 
 /// Returns the number of GPUs below one switch: only these may access each other. 0: all.
 int neighbours() {
@@ -52,11 +52,11 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 
 extern "C" {
 
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
   if (!is_device(device) || !is_device(peer)) {
     return reported(cudaErrorInvalidDevice);
   }
-  *can = may_reach(device, peer) ? 1 : 0;
+  *can_access = may_reach(device, peer) ? 1 : 0;
   return cudaSuccess;
 }
 
@@ -83,14 +83,14 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   if (device_of(stream) < 0) {
     return reported(cudaErrorInvalidResourceHandle);
   }
-  const auto are_there = [=] {
+  const auto are_in_stated_memory = [=] {
     return is_device_memory(to, bytes, to_device) && is_device_memory(from, bytes, from_device);
   };
-  if (!are_there()) {
+  if (!are_in_stated_memory()) {
     return reported(cudaErrorInvalidValue);
   }
   return reported(enqueue(stream, {.kind = WorkKind::copy, .name = "a copy between GPUs", .run = [=] {
-                                     if (!are_there()) {
+                                     if (!are_in_stated_memory()) {
                                        return cudaErrorIllegalAddress;
                                      }
                                      std::memmove(to, from, bytes);

@@ -33,7 +33,7 @@ namespace {
 constexpr const char* name = "software GPU (a program on a processor; times are not a GPU's)";
 constexpr int clock_khz = 1'000'000;
 constexpr int max_shared_bytes = 227 * 1024;
-constexpr std::size_t shared_bytes_without_asking = 48 * 1024;
+constexpr std::size_t default_shared_bytes = 48 * 1024;
 constexpr unsigned max_threads = 1024;
 constexpr unsigned max_blocks = 65535;  // blocks along y and z
 
@@ -78,13 +78,13 @@ std::map<const void*, std::size_t>& shared_limits() {
 std::size_t shared_limit(const void* kernel) {
   const std::lock_guard lock(attributes_mutex());
   const auto raised = shared_limits().find(kernel);
-  return raised == shared_limits().end() ? shared_bytes_without_asking : raised->second;
+  return raised == shared_limits().end() ? default_shared_bytes : raised->second;
 }
 
-/// Returns an estimate, because the work of the kernel's threads is not known.
+/// Returns an estimate of a kernel's FLOPs, because the work of its threads is not known.
 double flops_of(const KernelShape& shape) {
-  constexpr double of_thread = 64.0;
-  return of_thread * shape.grid.x * shape.grid.y * shape.grid.z * shape.block.x * shape.block.y * shape.block.z;
+  constexpr double flops_per_thread = 64.0;
+  return flops_per_thread * shape.grid.x * shape.grid.y * shape.grid.z * shape.block.x * shape.block.y * shape.block.z;
 }
 
 cudaError_t refusal(const void* kernel, const KernelShape& shape, cudaStream_t stream) {
@@ -141,8 +141,8 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  // It is loaded before a program requests NVIDIA's library, by a run path that the program lacks; the program then
-  // gets this library by its name.
+  // The double of NVIDIA's management library is loaded here, by a run path that the program lacks. A program that
+  // requests NVIDIA's library later gets this double, because it has the same name.
   static void* const management = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   static_cast<void>(management);
   *count = static_cast<int>(visible_devices().size());
@@ -172,7 +172,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   about->totalGlobalMem = settings().memory;
   about->major = 9;
   about->multiProcessorCount = settings().multiprocessors;
-  // a program overwrites the cache before every timed run, so a small one saves the processor's time
+  // A program overwrites the cache before every timed run, so a small cache saves the processor's time.
   about->l2CacheSize = 1 << 20;
   return cudaSuccess;
 }
@@ -287,14 +287,14 @@ void require_none_left() {
 }
 
 CUdevResource resource_of(const std::vector<unsigned>& members) {
-  CUdevResource made{.type = CU_DEV_RESOURCE_TYPE_SM};
+  CUdevResource resource{.type = CU_DEV_RESOURCE_TYPE_SM};
   for (const unsigned member : members) {
-    made.members[member / 64] |= std::uint64_t{1} << member % 64;
+    resource.members[member / 64] |= std::uint64_t{1} << member % 64;
   }
-  made.sm = {.smCount = count_of(made.members),
-             .minSmPartitionSize = multiprocessors_in_group,
-             .smCoscheduledAlignment = multiprocessors_in_group};
-  return made;
+  resource.sm = {.smCount = count_of(resource.members),
+                 .minSmPartitionSize = multiprocessors_in_group,
+                 .smCoscheduledAlignment = multiprocessors_in_group};
+  return resource;
 }
 
 std::vector<unsigned> members_of(const CUdevResource& resource) {

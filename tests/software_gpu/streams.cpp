@@ -59,7 +59,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 }  // namespace
 
 const Settings& settings() {
-  static const Settings read{
+  static const Settings values{
       .seed = number_in("SOFTWARE_GPU_SEED", 1),
       .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), max_devices)),
       .memory = number_in("SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
@@ -71,7 +71,7 @@ const Settings& settings() {
       .kernel_ns = static_cast<std::int64_t>(number_in("SOFTWARE_GPU_KERNEL_NS", 0)),
       .flops_per_second =
           static_cast<double>(std::max<std::uint64_t>(number_in("SOFTWARE_GPU_FLOPS", 10'000'000'000'000), 1))};
-  return read;
+  return values;
 }
 
 std::uint64_t random_number() {
@@ -203,9 +203,9 @@ bool Device::wait_until_idle(int patience_ms) {
   while (patience_ms >= 0 && !idle()) {
     const std::int64_t ended = ended_;
     const std::uint64_t before = beats();
-    const auto moves_on = [&] { return idle() || ended_ != ended || beats() != before; };
+    const auto has_progress = [&] { return idle() || ended_ != ended || beats() != before; };
     changed_.wait_for(lock, std::chrono::milliseconds(patience_ms), [&] { return idle() || ended_ != ended; });
-    if (!moves_on()) {
+    if (!has_progress()) {
       return false;
     }
   }
@@ -229,7 +229,7 @@ std::mutex& watcher_mutex() {
   static auto& mutex = *new std::mutex;
   return mutex;
 }
-std::shared_ptr<Watcher>& watcher_here() {
+std::shared_ptr<Watcher>& current_watcher() {
   static auto& watcher_in_use = *new std::shared_ptr<Watcher>;
   return watcher_in_use;
 }
@@ -238,12 +238,12 @@ std::shared_ptr<Watcher>& watcher_here() {
 
 void set_watcher(std::shared_ptr<Watcher> watcher) {
   const std::lock_guard lock(watcher_mutex());
-  watcher_here() = std::move(watcher);
+  current_watcher() = std::move(watcher);
 }
 
 std::shared_ptr<Watcher> watcher() {
   const std::lock_guard lock(watcher_mutex());
-  return watcher_here();
+  return current_watcher();
 }
 
 cudaError_t run_watched(const Work& work) {
@@ -262,7 +262,7 @@ cudaError_t run_watched(const Work& work) {
 
 namespace {
 
-/// Body of a stream's thread, until the stream is destroyed and empty.
+/// Runs the work of a stream on the stream's thread until the stream is destroyed and empty.
 void serve(cudaStream_t stream) {
   Device& on = device(stream->device);
   for (;;) {
@@ -317,8 +317,8 @@ void push(cudaStream_t stream, Work work) {
 
 namespace {
 
-/// Waits for its place in the line, which it took when it was issued.
-void stand_in_line(Work& work) {
+/// Makes work wait for its place in the line, which it takes when it is issued.
+void order_in_line(Work& work) {
   if (work.line == nullptr) {
     return;
   }
@@ -371,7 +371,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
       return cudaSuccess;
     }
   }
-  stand_in_line(work);
+  order_in_line(work);
   push(stream, std::move(work));
   return cudaSuccess;
 }

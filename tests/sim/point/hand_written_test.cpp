@@ -321,7 +321,7 @@ TEST(Fit, CustomWorkCannotBeCombined) {
   EXPECT_EQ(message(grid_with(), false), "no mistake found");
   EXPECT_EQ(
       message(grid_with(), true),
-      "own.yaml computes none of the built-in scopes, so no strategy can be compared replaced it; remove the strategy");
+      "own.yaml computes none of the built-in scopes, so no strategy can be compared with it; remove the strategy");
   EXPECT_EQ(message(grid_with("scope", "mlp"), false),
             "own.yaml computes none of the built-in scopes, but --scope requests mlp; remove it");
   files.push_back(written(generated(Scope::mlp, 2)));

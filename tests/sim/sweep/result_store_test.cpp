@@ -368,7 +368,7 @@ TEST(ResultStore, RefusesResultsOfAnotherSweep) {
 TEST(ResultStore, RefusesASecondWriter) {
   const OwnFolder folder;
   StoreWriter first("a.sqlite", identity());
-  const std::string sentence = "a.sqlite is in use by another process; wait until it magic, or choose another folder";
+  const std::string sentence = "a.sqlite is in use by another process; wait until it ends, or choose another folder";
   EXPECT_EQ(refusal_of_writer<DatabaseError>("a.sqlite"), sentence);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events, gates, graphs, traces, library GEMMs and NCCL on a GPU.
+// Tests streams, events, gates, graphs, traces, library GEMMs and NCCL on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using test::some_values;
 
 class CudaDevice : public test::OnDevice {
  protected:
-  /// Copies everything.
+  /// Returns a move that does not round.
   static MoveCall copy_of(const Panel& from, const Panel& to) { return {.parts = {{from, to}}, .wire = from.dtype}; }
 };
 
@@ -33,7 +33,7 @@ TEST_F(CudaDevice, DescribesItself) {
   EXPECT_EQ(facts.nccl.empty(), !module().has_nccl());
 }
 
-TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnother) {
+TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnotherStream) {
   const StreamId other = driver().make_stream(true);
   const EventId forked = driver().make_event(false);
   const Matrix<float> values = some_values(8, 8, DType::fp32, 1);
@@ -103,21 +103,21 @@ TEST_F(CudaDevice, AGraphOfTwoStreamsRunsTheIssuedWork) {
 }
 
 TEST_F(CudaDevice, LibraryGemmsOfIntegersAreExact) {
-  for (unsigned how = 0; how < 8; ++how) {
-    ProductCall call{.transpose_a = (how & 1U) != 0,
-                     .transpose_b = (how & 2U) != 0,
-                     .accumulate = (how & 4U) != 0,
+  for (unsigned variant = 0; variant < 8; ++variant) {
+    ProductCall call{.transpose_a = (variant & 1U) != 0,
+                     .transpose_b = (variant & 2U) != 0,
+                     .accumulate = (variant & 4U) != 0,
                      .products = Products::blocked,
-                     .multiprocessors = how % 2 == 0 ? 0 : 16};
-    const Matrix<float> a = some_values(64, 32, DType::bf16, 4 + how, true);
-    const Matrix<float> b = some_values(32, 48, DType::bf16, 40 + how, true);
-    const Matrix<float> before = some_values(64, 48, DType::fp32, 400 + how, true);
+                     .multiprocessors = variant % 2 == 0 ? 0 : 16};
+    const Matrix<float> a = some_values(64, 32, DType::bf16, 4 + variant, true);
+    const Matrix<float> b = some_values(32, 48, DType::bf16, 40 + variant, true);
+    const Matrix<float> before = some_values(64, 48, DType::fp32, 400 + variant, true);
     call.a = put(call.transpose_a ? transposed(a) : a, DType::bf16, 8);
     call.b = put(call.transpose_b ? transposed(b) : b, DType::bf16);
     call.out = put(before, DType::fp32, 8);
     driver().product(stream(), call);
     const std::array terms{before, product(a, b)};
-    EXPECT_EQ(get(call.out), call.accumulate ? sum(terms) : product(a, b)) << how;
+    EXPECT_EQ(get(call.out), call.accumulate ? sum(terms) : product(a, b)) << variant;
     EXPECT_TRUE(is_untouched_beside(call.out));
   }
 }
@@ -141,7 +141,7 @@ TEST_F(CudaDevice, AWholeGemmByTheAlgorithmOfItsShardsHasTheirBits) {
   EXPECT_EQ(get(whole), get(cut));
 }
 
-TEST_F(CudaDevice, ReservedMultiprocessorsDoTheSame) {
+TEST_F(CudaDevice, AGemmOnReservedMultiprocessorsHasTheSameResult) {
   Partition partition;
   try {
     partition = driver().set_apart(16);
@@ -149,15 +149,15 @@ TEST_F(CudaDevice, ReservedMultiprocessorsDoTheSame) {
     GTEST_SKIP() << error.what();  // CUDA or its driver is too old
   }
   EXPECT_GE(partition.multiprocessors, 16);
-  const StreamId apart = driver().make_stream_on(partition, false);
+  const StreamId reserved = driver().make_stream_on(partition, false);
   const Matrix<float> a = some_values(64, 32, DType::bf16, 50, true);
   const Matrix<float> b = some_values(32, 48, DType::bf16, 51, true);
   const Panel out = room(64, 48, DType::fp32);
-  driver().product(apart, {.a = put(a, DType::bf16),
-                           .b = put(b, DType::bf16),
-                           .out = out,
-                           .products = Products::blocked,
-                           .multiprocessors = partition.multiprocessors});
+  driver().product(reserved, {.a = put(a, DType::bf16),
+                              .b = put(b, DType::bf16),
+                              .out = out,
+                              .products = Products::blocked,
+                              .multiprocessors = partition.multiprocessors});
   EXPECT_EQ(get(out), product(a, b));
 }
 
@@ -198,7 +198,7 @@ TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   ASSERT_TRUE(driver().finish(patience));
   const std::vector<DeviceSpan> spans = driver().end_trace();
   ASSERT_EQ(spans.size(), 3U);
-  EXPECT_EQ(spans[0].label, 5U) << "that of its capture";
+  EXPECT_EQ(spans[0].label, 5U) << "the label of its capture";
   EXPECT_EQ(spans[1].label, 7U);
   EXPECT_EQ(spans[1].name, "copy down");
   EXPECT_TRUE(spans[1].by_copy_engine);

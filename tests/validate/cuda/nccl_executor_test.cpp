@@ -44,7 +44,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
     threads.emplace_back([&, rank] {
       FakeNetwork network(cluster, rank, ranks, {.puts = way != Way::messages});
       if (way == Way::puts_without_waits) {
-        network.leave_waits_out();
+        network.omit_waits();
       }
       Communicators communicators(network);
       Device device(cluster.device(rank));

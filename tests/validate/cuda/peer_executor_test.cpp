@@ -47,7 +47,7 @@ void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work
     threads.emplace_back([&, rank] {
       try {
         FakePeers peers(machine, cluster, rank);
-        peers.leave_out(left_out);
+        peers.omit_waits(left_out);
         PeerWindows windows(peers, rank, ranks, [&](const MemoryKey& mine) { return machine.exchange(rank, mine); });
         Device device(cluster.device(rank));
         work(rank, device, windows);

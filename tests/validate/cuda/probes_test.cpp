@@ -52,7 +52,7 @@ TEST(Probes, EveryStageIsRequestedByName) {
 
 TEST(Probes, ReportsADeviceWithoutPartitions) {
   FakeCluster cluster;
-  cluster.device(0).set_nothing_apart();
+  cluster.device(0).refuse_partitions();
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {});
   ASSERT_EQ(rows.size(), 2U);
@@ -77,7 +77,7 @@ TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
     FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws if that happens
-    cluster.device(0).find_cudnn();
+    cluster.device(0).add_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
     options.connect = [&](const NetworkOptions& network) {
@@ -104,7 +104,7 @@ std::vector<ProbeRow> ask_fused(FakeDriver& driver) {
 
 TEST(Probes, FusedAttentionIsComparedWithOurs) {
   FakeCluster cluster;
-  cluster.device(0).find_cudnn();
+  cluster.device(0).add_cudnn();
   const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 12U);  // all queries and a quarter of them, causal and not: two times and a difference
   for (std::size_t i = 0; i < rows.size(); i += 3) {
@@ -118,7 +118,7 @@ TEST(Probes, FusedAttentionIsComparedWithOurs) {
 
 TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
   FakeCluster cluster;
-  cluster.device(0).find_cudnn(true);
+  cluster.device(0).add_cudnn(true);
   const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 12U);
   for (std::size_t i = 0; i < rows.size(); i += 6) {
