@@ -51,9 +51,9 @@ ranks() {
 }
 
 validate check --executor cuda-virtual --scope gemm_rs --ranks 2 --strategy serial,sliced
-for flags in '--issue gated' '--issue stream --view all-ranks' '--issue graph --spans' '--link bounce' '--partition 8'; do
+for args in '--issue gated' '--issue stream --view all-ranks' '--issue graph --spans' '--link bounce' '--partition 8'; do
   # shellcheck disable=SC2086  # words
-  validate run --executor cuda-virtual --ranks 2 --strategy serial,commfuse --out run.json $flags "${point[@]}"
+  validate run --executor cuda-virtual --ranks 2 --strategy serial,commfuse --out run.json $args "${point[@]}"
 done
 validate compare --executor cuda-virtual --ranks 2 --strategy serial "${point[@]}"
 validate probe --quick --stage launch --out probes.csv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stated time: each stream has a clock that only its work advances, and work that waits for an event continues at the
-// later of the two clocks. The duration of a schedule then follows from its order and its stated costs, at any speed
-// of the processor.
+// later of the two clocks. The duration of a schedule then follows from its order and its stated costs, at any speed of
+// the processor.
 #include <algorithm>
 #include <cmath>
 

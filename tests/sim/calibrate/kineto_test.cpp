@@ -151,7 +151,7 @@ TEST(Kineto, SkipsAGemmWithAnImpossibleTime) {
     const Profile profile = read_kineto("a.json");
     const bool meets_others = std::string(time) == "1e300";
     EXPECT_EQ(profile.skipped.count("GEMMs with times outside 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
-    EXPECT_EQ(profile.products.size(), meets_others ? 0U : 1U) << time;  // The other GEMMs run beside the collective.
+    EXPECT_EQ(profile.products.size(), meets_others ? 0U : 1U) << time;  // The other GEMMs run during the collective.
   }
 }
 

@@ -259,8 +259,7 @@ TEST_F(HandWrittenTest, AnyHandWrittenScheduleIsPricedOrRefused) {
   EXPECT_GT(refused, 50);
 }
 
-// --- agreement with settings
-// -----------------------------------------------------------------------------------------
+// --- agreement with settings ----------------------------------------------------------------------------------------
 
 Grid grid_with(std::string_view key = "", const std::string& value = "") {
   Grid grid;
