@@ -115,11 +115,11 @@ TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
   expect_all_near(simultaneous_times(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
 }
 
-/// Interference at run time is never worse than interference that is assumed wherever it is possible.
+// Interference at run time is never worse than interference that is assumed wherever it is possible.
 TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Program made = generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {});
-  const auto program = std::make_shared<const Program>(made);
+  const auto program =
+      std::make_shared<const Program>(generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {}));
   const Sizes sizes = bind_sizes(
       *program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"), {.seq = 32768}));
   const std::vector<Meetings> meetings = meetings_of(*program, Order(*program, 0));

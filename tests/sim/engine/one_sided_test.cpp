@@ -98,13 +98,13 @@ TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
   EXPECT_EQ(simulated.span(2, 3), (Span{0, 4 * us}));
 }
 
-TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
+TEST(OneSided, ACreditDelaysAPushByTheLatencyOfTheCredit) {
   // Rank 1 works for 5 us, then gives rank 0 a credit, which takes 1 us; only then does rank 0 push, which takes 2 us.
   Hand hand(2);
   const OpId work = hand.work(1);
   hand.builder.credit({.shift = -1, .receives = false, .waits = {work}});
-  const OpId taken = hand.builder.credit({.shift = -1, .sends = false});
-  hand.builder.exchange({.send = hand.slot(0), .protocol = Protocol::push, .waits = {taken}});
+  const OpId credit_received = hand.builder.credit({.shift = -1, .sends = false});
+  hand.builder.exchange({.send = hand.slot(0), .protocol = Protocol::push, .waits = {credit_received}});
   hand.builder.exchange({.receive = hand.slot(1), .protocol = Protocol::push});
   Program program = std::move(hand.builder).build();
   const std::int32_t on[] = {1, 1, 0, 0, 1};

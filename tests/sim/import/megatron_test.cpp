@@ -311,7 +311,7 @@ TEST(Megatron, ASwitchHasNoValue) {
 }
 
 TEST(Megatron, FlagsSetTheTimeAndDtypeOfGradientReduction) {
-  const auto with = [](const std::string& flags) {
+  const auto step_with = [](const std::string& flags) {
     return read_megatron(
                "torchrun --nproc-per-node 2 x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
                "--seq-length 1024 " +
@@ -319,34 +319,34 @@ TEST(Megatron, FlagsSetTheTimeAndDtypeOfGradientReduction) {
                "a.sh", "a")
         .step;
   };
-  EXPECT_FALSE(with("--bf16").overlap_gradients);
-  EXPECT_TRUE(with("--bf16 --overlap-grad-reduce").overlap_gradients);
-  EXPECT_TRUE(with("--bf16 --use-torch-fsdp2").overlap_gradients);
-  EXPECT_EQ(with("--bf16").gradient_dtype, "fp32");
-  EXPECT_EQ(with("--bf16 --grad-reduce-in-bf16").gradient_dtype, "bf16");
-  EXPECT_EQ(with("--fp16").gradient_dtype, "fp16");
-  EXPECT_EQ(with("--fp16 --accumulate-allreduce-grads-in-fp32").gradient_dtype, "fp32");
-  EXPECT_EQ(with("--bf16").framework, "megatron-lm");
-  EXPECT_EQ(with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
+  EXPECT_FALSE(step_with("--bf16").overlap_gradients);
+  EXPECT_TRUE(step_with("--bf16 --overlap-grad-reduce").overlap_gradients);
+  EXPECT_TRUE(step_with("--bf16 --use-torch-fsdp2").overlap_gradients);
+  EXPECT_EQ(step_with("--bf16").gradient_dtype, "fp32");
+  EXPECT_EQ(step_with("--bf16 --grad-reduce-in-bf16").gradient_dtype, "bf16");
+  EXPECT_EQ(step_with("--fp16").gradient_dtype, "fp16");
+  EXPECT_EQ(step_with("--fp16 --accumulate-allreduce-grads-in-fp32").gradient_dtype, "fp32");
+  EXPECT_EQ(step_with("--bf16").framework, "megatron-lm");
+  EXPECT_EQ(step_with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
 }
 
 TEST(Megatron, FlagsSetDropoutAndTheKindOfAttention) {
   const auto import_with = [](const std::string& flags) {
     return read_megatron(small("--nproc-per-node 1 " + flags), "a.sh", "a");
   };
-  const auto with = [&](const std::string& flags) { return import_with(flags).step; };
+  const auto step_with = [&](const std::string& flags) { return import_with(flags).step; };
   const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 ";
-  EXPECT_TRUE(with("").dropout);  // 0.1 is Megatron-LM's default
-  EXPECT_FALSE(with(none).dropout);
-  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // Dropout of scores is inside the fused kernel.
-  EXPECT_TRUE(with("--hidden-dropout 0 --attention-backend unfused").dropout);
-  EXPECT_FALSE(with(none + "--attention-backend unfused").dropout);
-  EXPECT_TRUE(with("").fused_attention);
-  EXPECT_TRUE(with("--attention-backend flash").fused_attention);
-  EXPECT_FALSE(with("--attention-backend local").fused_attention);
-  EXPECT_FALSE(with("--transformer-impl local").fused_attention);
-  EXPECT_TRUE(with("--transformer-impl local --use-flash-attn").fused_attention);
-  EXPECT_TRUE(with("--transformer-impl transformer_engine").fused_attention);
+  EXPECT_TRUE(step_with("").dropout);  // 0.1 is Megatron-LM's default
+  EXPECT_FALSE(step_with(none).dropout);
+  EXPECT_FALSE(step_with("--hidden-dropout 0").dropout);  // Dropout of scores is inside the fused kernel.
+  EXPECT_TRUE(step_with("--hidden-dropout 0 --attention-backend unfused").dropout);
+  EXPECT_FALSE(step_with(none + "--attention-backend unfused").dropout);
+  EXPECT_TRUE(step_with("").fused_attention);
+  EXPECT_TRUE(step_with("--attention-backend flash").fused_attention);
+  EXPECT_FALSE(step_with("--attention-backend local").fused_attention);
+  EXPECT_FALSE(step_with("--transformer-impl local").fused_attention);
+  EXPECT_TRUE(step_with("--transformer-impl local --use-flash-attn").fused_attention);
+  EXPECT_TRUE(step_with("--transformer-impl transformer_engine").fused_attention);
   EXPECT_EQ(import_with("--hidden-dropout $DROP").notes,
             std::vector<std::string>{"--hidden-dropout '$DROP' is not a number: its default of 0.1 is assumed"});
 }

@@ -91,15 +91,15 @@ TEST_F(Torchtitan, ConflictingSpellingsOfOneKeyAreRefused) {
 }
 
 TEST_F(Torchtitan, PipelineSchedulesAreImported) {
-  const auto with = [&](const std::string& schedule) {
+  const auto imported_with = [&](const std::string& schedule) {
     return read(model + no_recompute + "[parallelism]\npipeline_parallel_degree = 4\n" + schedule, "8");
   };
-  EXPECT_TRUE(has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
+  EXPECT_TRUE(has_line(imported_with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
   // 80 layers, 5 per stage: 16 stages, 4 on each of 4 ranks.
-  EXPECT_TRUE(
-      has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
-               "  interleave: 4"));
-  const Imported v = with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
+  EXPECT_TRUE(has_line(
+      imported_with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
+      "  interleave: 4"));
+  const Imported v = imported_with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
   EXPECT_TRUE(has_line(v, "  schedule: zero_bubble"));
   ASSERT_EQ(v.notes.size(), 1U);
   EXPECT_EQ(

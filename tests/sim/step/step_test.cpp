@@ -152,17 +152,17 @@ TEST_F(StepTest, ZeroBubbleExposesCollectivesThatOverlappedWeightGradients) {
 }
 
 TEST_F(StepTest, RecomputationRaisesHfuAndLowersMfu) {
-  const StepPrediction kept = predict(small, {.global_batch = 2});
-  const StepPrediction again = predict(small, {.global_batch = 2, .recompute = Recompute::full});
-  EXPECT_LT(again.mfu, kept.mfu);
-  EXPECT_GT(again.hfu, again.mfu * 1.25);
-  EXPECT_LT(again.memory.activations, kept.memory.activations);
+  const StepPrediction without_recomputation = predict(small, {.global_batch = 2});
+  const StepPrediction recomputed = predict(small, {.global_batch = 2, .recompute = Recompute::full});
+  EXPECT_LT(recomputed.mfu, without_recomputation.mfu);
+  EXPECT_GT(recomputed.hfu, recomputed.mfu * 1.25);
+  EXPECT_LT(recomputed.memory.activations, without_recomputation.memory.activations);
 }
 
-TEST_F(StepTest, SelectiveRecomputationOnlyRemakesScoresThatWouldBeKept) {
+TEST_F(StepTest, SelectiveRecomputationAppliesOnlyToStoredScores) {
   TrainingPlan plan{.global_batch = 2, .recompute = Recompute::selective};
   const StepPrediction fused = predict(small, plan);
-  EXPECT_EQ(fused.hfu, fused.mfu);  // A fused core keeps no scores, whatever the setting.
+  EXPECT_EQ(fused.hfu, fused.mfu);  // A fused core stores no scores, whatever the setting.
   plan.fused_attention = false;
   const StepPrediction unfused = predict(small, plan);
   EXPECT_GT(unfused.hfu, unfused.mfu);

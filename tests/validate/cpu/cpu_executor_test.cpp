@@ -89,9 +89,9 @@ TEST_P(ThreadsOnEveryRankCount, EveryScheduleGivesTheInterpretersBitsUnderChaos)
 }
 
 /// An executor on threads whose memory is read back with one bit flipped.
-class OffByABit final : public Executor {
+class FlippedBitExecutor final : public Executor {
  public:
-  OffByABit(Lowered lowered, Sizes sizes) : threads_(std::move(lowered), std::move(sizes), {}) {}
+  FlippedBitExecutor(Lowered lowered, Sizes sizes) : threads_(std::move(lowered), std::move(sizes), {}) {}
   [[nodiscard]] std::string_view name() const override { return "off by a bit"; }
   [[nodiscard]] const Program& program() const override { return threads_.program(); }
   [[nodiscard]] const Sizes& sizes() const override { return threads_.sizes(); }
@@ -107,12 +107,12 @@ class OffByABit final : public Executor {
   CpuExecutor threads_;
 };
 
-TEST(Verify, AnExecutorThatIsOffByOneBitFailsEveryBitwiseLevel) {
+TEST(Verify, AnExecutorWithAFlippedBitFailsEveryBitwiseLevel) {
   const auto program = shared(program_named("ag_gemm", "commfuse", 2));
-  const MakeExecutor off = [](Lowered lowered, Sizes sizes) {
-    return std::make_unique<OffByABit>(std::move(lowered), std::move(sizes));
+  const MakeExecutor with_flipped_bits = [](Lowered lowered, Sizes sizes) {
+    return std::make_unique<FlippedBitExecutor>(std::move(lowered), std::move(sizes));
   };
-  const Verdict verdict = verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = off});
+  const Verdict verdict = verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = with_flipped_bits});
   EXPECT_FALSE(verdict.moved->ok());
   EXPECT_FALSE(verdict.same_order->ok());
   EXPECT_FALSE(verdict.bitwise->ok());
