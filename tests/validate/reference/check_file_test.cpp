@@ -60,7 +60,7 @@ ops:
 ScheduleFile file_of(const std::string& text) { return {"own.yaml", parse_program(text, "own.yaml")}; }
 
 /// Returns the text with the first `from` replaced.
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
+std::string with(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
@@ -84,7 +84,7 @@ TEST(CheckFile, AScheduleOverItsOwnDimensionsIsRight) {
 }
 
 TEST(CheckFile, AWrongScheduleFailsItsProofAndIsNotRun) {
-  const CheckResult result = check_point(point_of(file_of(replaced(std::string{own_schedule}, ", waits: [2]", "")), 1));
+  const CheckResult result = check_point(point_of(file_of(with(std::string{own_schedule}, ", waits: [2]", "")), 1));
   EXPECT_FALSE(result.ok());
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.verdict.integers.elements, 0);
@@ -102,11 +102,10 @@ TEST(CheckFile, RowsNameFileAndProgram) {
 
 TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
   // y, at most 2, times heads of 2 x 4 is contracted with 6 elements per block of 40: 240 x 8 is beyond bf16's 256.
-  std::string text = replaced(std::string{own_schedule}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
-  text =
-      replaced(text, "  g: {gelu: y}\n",
-               "  u: {rows: parts*2, columns: more*40}\n  z: {product: [y, u]}\n  t: {rows: more*40, columns: size*1}\n"
-               "  s: {product: [z, t]}\n  g: {gelu: y}\n");
+  std::string text = with(std::string{own_schedule}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
+  text = with(text, "  g: {gelu: y}\n",
+              "  u: {rows: parts*2, columns: more*40}\n  z: {product: [y, u]}\n  t: {rows: more*40, columns: size*1}\n"
+              "  s: {product: [z, t]}\n  g: {gelu: y}\n");
   const ScheduleFile file = file_of(text);
   std::vector<Sizes> plain = checked_sizes(file.program);
   EXPECT_FALSE(integers_stay_exact(file.program, plain[1], 1));
@@ -120,32 +119,31 @@ TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
   const std::string text{own_schedule};
   EXPECT_EQ(refusal(text), "");
   EXPECT_EQ(
-      refusal(replaced(text, "final: [{here: g, tensor: g, row: tp}]", "final: []")),
+      refusal(with(text, "final: [{here: g, tensor: g, row: tp}]", "final: []")),
       "own.yaml: it has no final contents, so there is nothing to compare; say under 'final' what every rank ends "
       "with");
-  EXPECT_EQ(refusal(replaced(text, "x: {rows: rows*2, columns: wide*3}\n  v",
-                             "x: {rows: rows*2, columns: wide*3, dtype: "
-                             "fp8}\n  v")),
+  EXPECT_EQ(refusal(with(text, "x: {rows: rows*2, columns: wide*3}\n  v",
+                         "x: {rows: rows*2, columns: wide*3, dtype: "
+                         "fp8}\n  v")),
             "own.yaml: the reference does not store fp8; choose bf16, fp16 or fp32");
-  EXPECT_EQ(refusal(replaced(text, "out: y, waits: [2]", "out: y, wire: fp8, waits: [2]")), "");
-  EXPECT_EQ(refusal(replaced(text, "out: y, waits: [2]", "out: y, wire: fp16, waits: [2]")),
+  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp8, waits: [2]")), "");
+  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp16, waits: [2]")),
             "own.yaml: it rounds to bf16 and fp16, and no error bound is derived for both; choose one beside fp32");
-  EXPECT_EQ(refusal(replaced(text, "  x: {rows: rows*2, columns: wide*3}",
-                             "  x: {rows: rows*2, columns: wide*3, dtype: fp32}")),
-            "own.yaml: tensor x is fp32, but buffer x begins with it in bf16; give both one dtype");
-  EXPECT_EQ(refusal(replaced(text, "out: y, waits: [2]", "out: y, wire: fp32, waits: [2]")), "");
   EXPECT_EQ(
-      refusal(replaced(text, "in: [q, q], out: a", "in: [\"q[0]\", q], out: \"a[0]\"")),
+      refusal(with(text, "  x: {rows: rows*2, columns: wide*3}", "  x: {rows: rows*2, columns: wide*3, dtype: fp32}")),
+      "own.yaml: tensor x is fp32, but buffer x begins with it in bf16; give both one dtype");
+  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp32, waits: [2]")), "");
+  EXPECT_EQ(
+      refusal(with(text, "in: [q, q], out: a", "in: [\"q[0]\", q], out: \"a[0]\"")),
       "own.yaml: op 1 (attention) attends with some of its rows, and the reference only with all; give it the same "
       "rows twice");
-  EXPECT_EQ(refusal(replaced(text, "  - attention: {", "  - norm: {rows: rows*1, columns: size*1}\n  - attention: {")),
-            "");
-  EXPECT_EQ(refusal(replaced(text, "size, causal: true}\n  - gemm", "size, causal: false}\n  - gemm")),
+  EXPECT_EQ(refusal(with(text, "  - attention: {", "  - norm: {rows: rows*1, columns: size*1}\n  - attention: {")), "");
+  EXPECT_EQ(refusal(with(text, "size, causal: true}\n  - gemm", "size, causal: false}\n  - gemm")),
             "own.yaml: tensor a is attention, which 'unfused' does not name; add it there");
-  EXPECT_EQ(refusal(test::everywhere(replaced(text, ", heads: 2", ""), "heads*", "packed*")),
+  EXPECT_EQ(refusal(test::everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
             "own.yaml: one dimension stands for two sizes of its attention; give q, k and v, the output, the head and "
             "the batch dimensions of their own");
-  EXPECT_EQ(refusal(test::everywhere(replaced(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
+  EXPECT_EQ(refusal(test::everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
             "own.yaml: it has 65 ranks, and the reference ");
   EXPECT_EQ(refusal(test::everywhere(test::everywhere(text, "wide: 3", "wide: 3000000"), "wide*3", "wide*3000000")),
             "own.yaml: its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
@@ -154,9 +152,9 @@ TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
 TEST(CheckFile, SumsThatNeverStayExactAreRefused) {
   std::string text =
       test::everywhere(test::everywhere(std::string{own_schedule}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
-  text = replaced(text, "  g: {gelu: y}\n",
-                  "  u: {rows: packed*2, columns: wide*300}\n  z: {product: [q, u]}\n"
-                  "  s: {product: [z, v]}\n  g: {gelu: y}\n");
+  text = with(text, "  g: {gelu: y}\n",
+              "  u: {rows: packed*2, columns: wide*300}\n  z: {product: [q, u]}\n"
+              "  s: {product: [z, v]}\n  g: {gelu: y}\n");
   EXPECT_EQ(
       refusal(text),
       "own.yaml: the sums of its products grow beyond the integers that its dtype counts; choose fp32, or cut the "
