@@ -245,7 +245,7 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
 
 cudaError_t cudaIpcCloseMemHandle(void* at) {
   const std::lock_guard lock(sharing_mutex());
-  const auto opening = std::ranges::find_if(opened(), [&](const auto& opening) { return opening.second.at == at; });
+  const auto opening = std::ranges::find_if(opened(), [&](const auto& entry) { return entry.second.at == at; });
   if (opening == opened().end()) {
     return reported(cudaErrorInvalidValue);
   }
