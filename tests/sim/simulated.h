@@ -28,7 +28,7 @@ struct OpCosts {
 /// Costs of ops on one rank's shard. Parts of a shard, several shards, and adds of more than two operands cost in
 /// proportion.
 struct ShardCosts {
-  Duration gemm{};
+  Duration shard_gemm{};
   Duration transfer{};
   Duration crossing{};  // A transfer along the first of two axes.
   Duration add{};       // Two operands are read and one is written.
@@ -78,7 +78,7 @@ inline Costs costs_of(const Program& program, const ShardCosts& costs) {
   struct Priced {
     const Program& program;
     const ShardCosts& costs;
-    Duration operator()(const GemmShape& gemm) const { return costs.gemm * gemm.m.blocks; }
+    Duration operator()(const GemmShape& gemm) const { return costs.shard_gemm * gemm.m.blocks; }
     Duration operator()(const ElementwiseShape& add) const {
       return costs.add * (add.inputs + 1) / 3 * add.rows.blocks;
     }

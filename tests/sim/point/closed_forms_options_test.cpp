@@ -31,10 +31,11 @@ void for_all_ranks_and_transfers(std::int32_t from, Check check) {
 }
 
 Duration gathered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
-  return Simulated(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.gemm = c, .transfer = p}).makespan();
+  return Simulated(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.shard_gemm = c, .transfer = p})
+      .makespan();
 }
 Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
-  return Simulated(one_site_of(SiteKind::gemm_rs, ranks, options), ShardCosts{.gemm = c, .transfer = p, .add = a})
+  return Simulated(one_site_of(SiteKind::gemm_rs, ranks, options), ShardCosts{.shard_gemm = c, .transfer = p, .add = a})
       .makespan();
 }
 
@@ -126,7 +127,7 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
           e = std::max(e, arrival) + c;
         }
         const Simulated simulated(one_site_of(SiteKind::ag_gemm, nodes * inner, {.inner = inner}),
-                                  ShardCosts{.gemm = c, .transfer = p, .crossing = crossing});
+                                  ShardCosts{.shard_gemm = c, .transfer = p, .crossing = crossing});
         EXPECT_EQ(simulated.makespan(), e);
         if (p <= c && crossing <= inner * c) {
           EXPECT_EQ(e, nodes * inner * c);
@@ -272,7 +273,7 @@ TEST(ClosedForms, FuseRsInNestedRingsPaysItsAddsAndHidesTheSlowTransfers) {
       const Duration longest_hidden = inner * c + (inner - 2) * a;
       for (const Duration crossing : {Duration{10us}, longest_hidden, longest_hidden + 5us}) {
         const Simulated simulated(one_site_of(SiteKind::gemm_rs, nodes * inner, {.inner = inner}),
-                                  ShardCosts{.gemm = c, .transfer = p, .crossing = crossing, .add = a});
+                                  ShardCosts{.shard_gemm = c, .transfer = p, .crossing = crossing, .add = a});
         const Duration adds = (nodes * (inner - 1) - (nodes - 1)) * a + (nodes - 1) * (4 * a / 3);
         const Duration late = std::max(Duration{}, crossing - longest_hidden);
         EXPECT_EQ(simulated.makespan(), nodes * inner * c + adds + (nodes - 1) * late);
