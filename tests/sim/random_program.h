@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small random programs that run to completion, and random costs, on which all evaluators must agree. The ops are
-// meaningless as arithmetic and would not pass check_program(); but they match and do not deadlock.
+// meaningless as arithmetic and would not pass check_program(), but their exchanges match and nothing deadlocks.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class RandomProgram {
         builder_("random", random_mesh(random)),
         lanes_(random_lanes(random)),
         uniform_(one_in(random, 2)) {}
-  /// Every rank runs every op.
+  /// Makes a uniform program: every rank runs every op.
   RandomProgram(std::mt19937_64& random, Mesh mesh)
       : random_(random), builder_("random", std::move(mesh)), lanes_(random_lanes(random)), uniform_(true) {}
 
@@ -55,8 +55,8 @@ class RandomProgram {
   static Mesh random_mesh(std::mt19937_64& random) {
     if (one_in(random, 3)) {
       const auto nodes = static_cast<std::int32_t>(1 + below(random, 3));
-      const auto each = static_cast<std::int32_t>(1 + below(random, nodes == 3 ? 2 : 4));
-      return Mesh{{{"node", nodes}, {"tp", each}}};
+      const auto ranks_per_node = static_cast<std::int32_t>(1 + below(random, nodes == 3 ? 2 : 4));
+      return Mesh{{{"node", nodes}, {"tp", ranks_per_node}}};
     }
     return Mesh{{{"tp", static_cast<std::int32_t>(1 + below(random, 8))}}};
   }
@@ -98,9 +98,9 @@ class RandomProgram {
     return op;
   }
 
-  /// Sometimes limits an op to some groups: whole groups along `axis` must take part or not, so the predicate is on
-  /// another axis.
-  void maybe_only_some_groups(OpId op, int axis) {
+  /// Sometimes limits an op to some groups. All ranks of a group along `axis` must take part or none, so the predicate
+  /// is on the other axis.
+  void maybe_limit_groups(OpId op, int axis) {
     if (!uniform_ && builder_.mesh().axes.size() == 2 && one_in(random_, 3)) {
       builder_.only_where(op, predicate(1 - axis));
     }
@@ -129,7 +129,7 @@ class RandomProgram {
                                              .receive = operand,
                                              .protocol = protocol(),
                                              .waits = waits()}));
-    maybe_only_some_groups(op, along);
+    maybe_limit_groups(op, along);
   }
 
   Protocol protocol() {
@@ -145,7 +145,7 @@ class RandomProgram {
                       .shift = static_cast<std::int32_t>(below(random_, extent(along))),
                       .waits = waits()};
     if (one_in(random_, 2)) {
-      maybe_only_some_groups(count(builder_.credit(credit)), along);
+      maybe_limit_groups(count(builder_.credit(credit)), along);
       return;
     }
     credit.receives = false;
@@ -165,17 +165,17 @@ class RandomProgram {
                                                .in = operand,
                                                .out = operand,
                                                .waits = waits()}));
-    maybe_only_some_groups(op, along);
+    maybe_limit_groups(op, along);
   }
 
-  /// Sometimes adds an op that computes between two halves.
+  /// Sometimes adds compute ops between two halves.
   void maybe_compute() {
     while (one_in(random_, 3)) {
       add_compute();
     }
   }
 
-  /// Adds one half of a transfer by `shift`, for ranks where `where` holds.
+  /// One half of a transfer by `shift`, on the ranks where `where` holds.
   struct HalfSpec {
     bool sends = true;
     Lane lane;
@@ -196,7 +196,7 @@ class RandomProgram {
     builder_.only_where(op, half.where);
   }
 
-  /// Makes every rank send by one op and receive by another.
+  /// Makes every rank send by one op and receive by another op.
   void add_shift() {
     const int along = axis();
     add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
@@ -251,7 +251,7 @@ class RandomProgram {
   std::int64_t added_ = 0;
 };
 
-inline bool runs_to_its_end(const Program& program) {
+inline bool runs_to_completion(const Program& program) {
   const Matching matching = match(program);
   Findings findings;
   if (matching.problems.empty()) {
@@ -266,7 +266,7 @@ inline bool runs_to_its_end(const Program& program) {
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();
-    if (runs_to_its_end(program)) {
+    if (runs_to_completion(program)) {
       return program;
     }
   }
@@ -276,15 +276,15 @@ inline Program random_program(std::mt19937_64& random) {
 inline Program random_program(std::mt19937_64& random, const Mesh& mesh) {
   for (;;) {
     Program program = RandomProgram(random, mesh).build();
-    if (runs_to_its_end(program)) {
+    if (runs_to_completion(program)) {
       return program;
     }
   }
 }
 
-/// Returns durations and issue costs, often 0 or equal so that events fall together; in every other program they differ
-/// by rank, and repeat after `rows` ranks.
-inline Costs random_costs(const Program& program, std::mt19937_64& random, Rank rows) {
+/// Returns durations and issue costs, often 0 or equal so that events coincide. In about half of the programs they
+/// differ by rank and repeat after `period` ranks.
+inline Costs random_costs(const Program& program, std::mt19937_64& random, Rank period) {
   const std::array<std::int64_t, 3> bounds{3, 20, 1'000'000};
   const std::int64_t bound = bounds[static_cast<std::size_t>(below(random, 3))];
   const bool issues = one_in(random, 2);
@@ -295,7 +295,7 @@ inline Costs random_costs(const Program& program, std::mt19937_64& random, Rank 
     costs.issue.push_back(issues ? duration() / 2 : Duration{0});
   }
   if (one_in(random, 2)) {
-    const std::size_t instances = program.ops.size() * static_cast<std::size_t>(rows);
+    const std::size_t instances = program.ops.size() * static_cast<std::size_t>(period);
     for (std::size_t i = 0; i < instances; ++i) {
       costs.by_rank.push_back(one_in(random, 2) ? costs.duration[i % program.ops.size()] : duration());
     }
@@ -313,8 +313,9 @@ struct RandomFold {
 };
 inline RandomFold random_fold(std::mt19937_64& random) {
   const auto nodes = static_cast<std::int32_t>(2 + below(random, 4));
-  const auto each = static_cast<std::int32_t>(1 + below(random, 4));
-  return {one_in(random, 2) ? Mesh{{{"tp", nodes * each}}} : Mesh{{{"node", nodes}, {"tp", each}}}, each};
+  const auto ranks_per_node = static_cast<std::int32_t>(1 + below(random, 4));
+  return {one_in(random, 2) ? Mesh{{{"tp", nodes * ranks_per_node}}} : Mesh{{{"node", nodes}, {"tp", ranks_per_node}}},
+          ranks_per_node};
 }
 
 }  // namespace commfuse::test

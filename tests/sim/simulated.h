@@ -20,14 +20,15 @@ struct OpCosts {
   Duration collective{};
   Duration elementwise{};
   Duration issue{};
-  Duration compute{};                  // Unsliced.
-  std::optional<Duration> gradient{};  // A GEMM with a transposed first factor, for a weight's gradient; null: as gemm.
+  Duration compute{};                  // All compute of the unsliced schedule.
+  std::optional<Duration> gradient{};  // The GEMM of a weight's gradient (transposed first factor). Null: same as gemm.
   std::optional<Duration> copy{};      // Null: same as elementwise.
 };
 
-/// Costs of ops on one rank's shard; parts of a shard, several shards and adds of more than two cost in proportion.
+/// Costs of ops on one rank's shard. Parts of a shard, several shards, and adds of more than two operands cost in
+/// proportion.
 struct ShardCosts {
-  Duration product{};
+  Duration shard_gemm{};
   Duration transfer{};
   Duration crossing{};  // A transfer along the first of two axes.
   Duration add{};       // Two operands are read and one is written.
@@ -77,7 +78,7 @@ inline Costs costs_of(const Program& program, const ShardCosts& costs) {
   struct Priced {
     const Program& program;
     const ShardCosts& costs;
-    Duration operator()(const GemmShape& gemm) const { return costs.product * gemm.m.blocks; }
+    Duration operator()(const GemmShape& gemm) const { return costs.shard_gemm * gemm.m.blocks; }
     Duration operator()(const ElementwiseShape& add) const {
       return costs.add * (add.inputs + 1) / 3 * add.rows.blocks;
     }
@@ -121,7 +122,7 @@ struct Simulated {
 
   [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
   [[nodiscard]] Breakdown breakdown() const { return analyse(*program, costs, recorder).critical; }
-  /// Returns start and end of one op on one rank, in picoseconds.
+  /// Returns start and end of one op on one rank, in picoseconds; {-1, -1} if the rank does not run it.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> span(Rank rank, std::int32_t op) const {
     for (const OpSpan& span : recorder.timeline()) {
       if (span.rank == rank && span.op == OpId{op}) {

@@ -21,8 +21,8 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// SimGrid's network without its additions for TCP: no window, no headers, no acknowledgements on the way back, and no
-/// bias against slow links.
+/// Returns settings for SimGrid's network without its additions for TCP: no window, no headers, no acknowledgements in
+/// the reverse direction, and no bias against slow links.
 std::vector<std::string> settings() {
   return {"simgrid",
           "--cfg=network/model:CM02",
@@ -64,8 +64,8 @@ class SimGridRun {
   std::vector<double> ends() {
     engine_.run();
     std::vector<double> times;
-    for (const std::vector<Ending>& of_rank : endings_) {
-      for (const Ending& ending : of_rank) {
+    for (const std::vector<Ending>& rank_endings : endings_) {
+      for (const Ending& ending : rank_endings) {
         times.push_back(ending.time);
       }
     }
@@ -73,7 +73,7 @@ class SimGridRun {
   }
 
  private:
-  /// End of an op; open once it has ended.
+  /// End of an op. `open` can be acquired once the op has ended.
   struct Ending {
     s4u::SemaphorePtr open = s4u::Semaphore::create(0);
     double time = -1.0;
@@ -151,7 +151,7 @@ class SimGridRun {
     if (command.source >= 0) {
       s4u::Mailbox* mailbox = mailbox_of(command.lane, command.source, rank);
       mailbox->get<void>();  // both ends are posted
-      mailbox->get<void>();  // all bytes are there
+      mailbox->get<void>();  // all bytes have arrived
     }
     if (sender) {
       sender->join();
@@ -196,12 +196,12 @@ class SimGridRun {
 
 void write_all(int file, const std::vector<double>& values) {
   const auto* bytes = reinterpret_cast<const char*>(values.data());
-  std::size_t left = values.size() * sizeof(double);
-  while (left > 0) {
-    const ssize_t written = write(file, bytes, left);
-    check(written > 0, "the pipe takes the times");
+  std::size_t remaining = values.size() * sizeof(double);
+  while (remaining > 0) {
+    const ssize_t written = write(file, bytes, remaining);
+    check(written > 0, "the pipe accepts the times");
     bytes += written;
-    left -= static_cast<std::size_t>(written);
+    remaining -= static_cast<std::size_t>(written);
   }
 }
 
@@ -218,9 +218,9 @@ std::vector<double> read_all(int file) {
 
 }  // namespace
 
-/// SimGrid has one engine per process, and it runs once; so each run has a process of its own.
+/// SimGrid has one engine per process, which can run only once, so each run has its own process.
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid) {
-  std::fflush(nullptr);  // so that the child does not print it again
+  std::fflush(nullptr);  // so that the child does not print buffered output again
   int ends_of_pipe[2];
   check(pipe(ends_of_pipe) == 0, "pipe() succeeds");
   const pid_t child = fork();
@@ -234,7 +234,7 @@ std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, 
   std::vector<double> ends = read_all(ends_of_pipe[0]);
   close(ends_of_pipe[0]);
   int status = 0;
-  check(waitpid(child, &status, 0) == child && status == 0, "SimGrid runs to its end");
+  check(waitpid(child, &status, 0) == child && status == 0, "SimGrid runs to completion");
   return ends;
 }
 

@@ -14,8 +14,9 @@ namespace commfuse::test {
 /// and caps are those of the wiring; kernels take their costs and do not slow each other. SimGrid computes the shares
 /// of links over time.
 ///
-/// A transfer waits for both its ends, sleeps for its latency and then moves its bytes. SimGrid has latencies of its
-/// own, but shares a link by their inverse, as TCP does; without them its shares are max-min fair.
+/// A transfer waits for both its ends, sleeps for its latency and then moves its bytes. Links have no latency in
+/// SimGrid, because SimGrid shares a link in proportion to the inverse of latencies, as TCP does; without latencies its
+/// shares are max-min fair.
 ///
 /// Requires exchanges by rendezvous over wires of one stage, and no collectives.
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal flows in the dynamic engine and in SimGrid: every op has to end at the same time.
+// Runs equal flows in the dynamic engine and in SimGrid: every op must end at the same time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ using MakeProgram = std::shared_ptr<const Program> (*)(std::int32_t ranks, std::
 /// uplink of twice their rate. They end after at least 12 us.
 constexpr double largest_allowed = 3e-6;
 
-/// Returns eight GPUs per node on a switch, two for each NIC, with half of the uplinks that the NICs could fill.
+/// Returns eight GPUs per node on a switch, two for each NIC, with uplinks of half the total rate of the NICs.
 Machine rails(int nodes) {
   Machine machine{.name = "rails",
                   .link = link(361, 375),
@@ -52,10 +52,10 @@ Machine rails(int nodes) {
 
 Machine tree(int) { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/pcie-rtx-pro-6000.yaml"); }
 
-/// Varies a size between 0.4 and 1.6 of it, by lane or step.
+/// Scales a size by a factor from 0.4 to 1.6 that depends on the lane or step.
 std::int32_t varied(std::int32_t kilobytes, std::int32_t step) { return kilobytes * (2 + step * 5 % 7) / 5; }
 
-/// Returns a program in which every rank sends its shard to all others at once.
+/// Returns a program in which every rank sends its shard to all other ranks simultaneously.
 std::shared_ptr<const Program> direct(std::int32_t ranks, std::int32_t kilobytes) {
   FlowProgram program(ranks, kilobytes);
   for (std::int32_t shift = 1; shift < ranks; ++shift) {
@@ -81,7 +81,7 @@ std::shared_ptr<const Program> ring(std::int32_t ranks, std::int32_t kilobytes) 
   return std::move(program).build();
 }
 
-/// Returns two rings in opposite directions and one over every other rank, at once.
+/// Returns a program of three concurrent rings: two in opposite directions and one that skips every second rank.
 std::shared_ptr<const Program> uneven_rings(std::int32_t ranks, std::int32_t kilobytes) {
   FlowProgram program(ranks, 2 * kilobytes);
   for (std::int32_t step = 1; step < ranks; ++step) {
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(SimGrid, SameFlows,
                                          Case{"ring_on_8_gpus_of_a_tree", tree, 1, 8, ring},
                                          Case{"uneven_rings_on_4_gpus_of_a_tree", tree, 1, 4, uneven_rings},
                                          Case{"uneven_rings_on_8_gpus_of_a_tree", tree, 1, 8, uneven_rings}),
-                         [](const auto& of) { return std::string(of.param.name); });
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 /// Shows the difference that remains if the engine has nothing to round: 64 kB take 160 ns at 400 GB/s, 1.6 us at 40.
 TEST(SimGrid, WholePicosecondsLeaveNoDifference) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs whole commands on the software GPU, small enough for a build under a sanitizer: each must exit with code 0, and a
-# sanitizer's report makes it exit otherwise. Usage: commands.sh BUILD, for example commands.sh build/asan.
+# Runs whole commands on the software GPU, small enough for a build under a sanitizer. Each must exit with code 0; after
+# a sanitizer's report it exits with another code. Usage: commands.sh BUILD, for example commands.sh build/asan.
 set -euo pipefail
 build=$(realpath "$1")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -20,18 +20,18 @@ say() { printf '%s: exit code %d after %d s\n' "$1" "$2" "$3"; }
 
 # validate ARGUMENT...: one process with virtual ranks.
 validate() {
-  local begun=$SECONDS code=0
+  local start=$SECONDS code=0
   "$build/bin/commfuse-validate" "$@" >out 2>err || code=$?
-  say "$*" "$code" $((SECONDS - begun))
+  say "$*" "$code" $((SECONDS - start))
   if ((code != 0)); then
     cat out err >&2
     exit 1
   fi
 }
 
-# ranks COUNT ARGUMENT...: processes with a GPU each, which meet over TCP.
+# ranks COUNT ARGUMENT...: processes with one GPU each, which connect over TCP.
 ranks() {
-  local count=$1 begun=$SECONDS code=0 rank port
+  local count=$1 start=$SECONDS code=0 rank port
   shift
   port=$((20000 + RANDOM % 20000))
   local -a processes=()
@@ -43,7 +43,7 @@ ranks() {
   for process in "${processes[@]}"; do
     wait "$process" || code=$?
   done
-  say "$count processes, $*" "$code" $((SECONDS - begun))
+  say "$count processes, $*" "$code" $((SECONDS - start))
   if ((code != 0)); then
     cat out.* err.* >&2
     exit 1
@@ -51,9 +51,9 @@ ranks() {
 }
 
 validate check --executor cuda-virtual --scope gemm_rs --ranks 2 --strategy serial,sliced
-for how in '--issue gated' '--issue stream --view all-ranks' '--issue graph --spans' '--link bounce' '--partition 8'; do
+for args in '--issue gated' '--issue stream --view all-ranks' '--issue graph --spans' '--link bounce' '--partition 8'; do
   # shellcheck disable=SC2086  # words
-  validate run --executor cuda-virtual --ranks 2 --strategy serial,commfuse --out run.json $how "${point[@]}"
+  validate run --executor cuda-virtual --ranks 2 --strategy serial,commfuse --out run.json $args "${point[@]}"
 done
 validate compare --executor cuda-virtual --ranks 2 --strategy serial "${point[@]}"
 validate probe --quick --stage launch --out probes.csv

@@ -74,12 +74,12 @@ class Gate {
 };
 
 TEST(SoftwareGpuPeers, ReachEachOtherOnceEnabled) {
-  int can = -1;
-  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
-  EXPECT_EQ(can, 1);
-  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 1, 1), cudaSuccess);
-  EXPECT_EQ(can, 0);
-  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 3), cudaErrorInvalidDevice);
+  int can_access = -1;
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can_access, 0, 1), cudaSuccess);
+  EXPECT_EQ(can_access, 1);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can_access, 1, 1), cudaSuccess);
+  EXPECT_EQ(can_access, 0);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can_access, 0, 3), cudaErrorInvalidDevice);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);  // a device cannot be its own peer
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaSuccess);
@@ -206,7 +206,7 @@ TEST(SoftwareGpuNumbers, Bf16AndFp16MatchTheReference) {
   }
 }
 
-TEST(SoftwareGpuNumbers, AMultiplicationAndAShiftDivide) {
+TEST(SoftwareGpuNumbers, DivisorsDivideByMultiplicationAndShift) {
   constexpr std::uint32_t largest = (std::uint32_t{1} << 31) - 1;
   for (const std::uint32_t by : {1U, 2U, 3U, 7U, 28672U, 53248U, (1U << 30) + 1, largest - 1, largest}) {
     const commfuse::validate::Divisor divisor(by);
@@ -378,15 +378,15 @@ TEST_F(SoftwareGpuGraphs, RunTheCapturedWorkAtEveryLaunch) {
   add(origin_, [&] { value -= 1; });
   ASSERT_EQ(end(), cudaSuccess);
   EXPECT_EQ(value, 1);
-  cudaGraphExec_t made = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&made, graph_, 0), cudaSuccess);
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph_, 0), cudaSuccess);
   ASSERT_EQ(cudaGraphDestroy(graph_), cudaSuccess);
-  ASSERT_EQ(cudaGraphLaunch(made, origin_), cudaSuccess);
-  ASSERT_EQ(cudaGraphLaunch(made, other_), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(executable, origin_), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(executable, other_), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(value, ((1 + 2) * 3 - 1 + 2) * 3 - 1);
-  ASSERT_EQ(cudaGraphExecDestroy(made), cudaSuccess);
-  EXPECT_EQ(cudaGraphLaunch(made, origin_), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(executable, origin_), cudaErrorInvalidValue);
 }
 
 TEST_F(SoftwareGpuGraphs, RequireThatEveryStreamIsJoined) {
@@ -396,7 +396,7 @@ TEST_F(SoftwareGpuGraphs, RequireThatEveryStreamIsJoined) {
   EXPECT_EQ(graph_, nullptr);
 }
 
-TEST_F(SoftwareGpuGraphs, ANodeAfterTheLastRecordIsUnjoinedToo) {
+TEST_F(SoftwareGpuGraphs, ANodeAfterTheLastRecordIsUnjoined) {
   fork();
   ASSERT_EQ(cudaEventRecord(event_, other_), cudaSuccess);
   ASSERT_EQ(cudaEventRecordWithFlags(new_event(), other_, cudaEventRecordExternal), cudaSuccess);
@@ -500,19 +500,19 @@ class Gemm {
  public:
   Gemm() {
     EXPECT_EQ(cublasLtCreate(&handle_), CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(cublasLtMatmulDescInit_internal(&what_, sizeof what_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+    EXPECT_EQ(cublasLtMatmulDescInit_internal(&description_, sizeof description_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
               CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(cublasLtMatrixLayoutInit_internal(&layout_, sizeof layout_, CUDA_R_32F, 8, 8, 8), CUBLAS_STATUS_SUCCESS);
-    cublasLtMatmulPreferenceOpaque_t wish{};
-    EXPECT_EQ(cublasLtMatmulPreferenceInit_internal(&wish, sizeof wish), CUBLAS_STATUS_SUCCESS);
+    cublasLtMatmulPreferenceOpaque_t preference{};
+    EXPECT_EQ(cublasLtMatmulPreferenceInit_internal(&preference, sizeof preference), CUBLAS_STATUS_SUCCESS);
     const std::uint64_t bytes = workspace_bytes;
-    EXPECT_EQ(
-        cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
-        CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                                                   sizeof bytes),
+              CUBLAS_STATUS_SUCCESS);
     std::array<cublasLtMatmulHeuristicResult_t, 8> results{};
     int count = 0;
-    EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle_, &what_, &layout_, &layout_, &layout_, &layout_, &wish, 8,
-                                             results.data(), &count),
+    EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle_, &description_, &layout_, &layout_, &layout_, &layout_,
+                                             &preference, 8, results.data(), &count),
               CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(results[0].state, CUBLAS_STATUS_NOT_SUPPORTED) << "callers must check the state";
     algorithm_ = results[1].algo;
@@ -522,7 +522,7 @@ class Gemm {
   cublasStatus_t run(cudaStream_t stream, void* workspace, std::size_t bytes, std::size_t shift = 0) {
     const float alpha = 1.0F;
     const float zero = 0.0F;
-    return cublasLtMatmul(handle_, &what_, &alpha, a_ + shift, &layout_, b_, &layout_, &zero, d_, &layout_, d_,
+    return cublasLtMatmul(handle_, &description_, &alpha, a_ + shift, &layout_, b_, &layout_, &zero, d_, &layout_, d_,
                           &layout_, &algorithm_, workspace, bytes, stream);
   }
 
@@ -531,7 +531,7 @@ class Gemm {
 
  private:
   cublasLtHandle_t handle_ = nullptr;
-  cublasLtMatmulDescOpaque_t what_{};
+  cublasLtMatmulDescOpaque_t description_{};
   cublasLtMatrixLayoutOpaque_t layout_{};
   cublasLtMatmulAlgo_t algorithm_{};
   std::size_t needed_ = 0;
@@ -665,7 +665,7 @@ struct Window {
   unsigned char* at = nullptr;
   ncclWindow_t window = nullptr;
 
-  explicit Window(ncclComm_t of) : comm(of) {
+  explicit Window(ncclComm_t communicator) : comm(communicator) {
     void* memory = nullptr;
     EXPECT_EQ(ncclMemAlloc(&memory, 4096), ncclSuccess);
     at = static_cast<unsigned char*>(memory);

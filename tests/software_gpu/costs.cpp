@@ -20,10 +20,10 @@ std::int64_t& stated_now() {
 void wait_for_stated(std::int64_t time) { stated_now() = std::max(stated_now(), time); }
 
 void end_stated(const Work& work, std::int64_t begin) {
-  const bool costs = work.kind != WorkKind::other && work.name != gate_kernel;
-  if (time_is_stated() && costs) {
-    const auto of_product = static_cast<std::int64_t>(std::llround(work.flops / settings().flops_per_second * 1e9));
-    wait_for_stated(begin + std::max(settings().kernel_ns, of_product));
+  const bool has_cost = work.kind != WorkKind::other && work.name != gate_kernel;
+  if (time_is_stated() && has_cost) {
+    const auto gemm_ns = static_cast<std::int64_t>(std::llround(work.flops / settings().flops_per_second * 1e9));
+    wait_for_stated(begin + std::max(settings().kernel_ns, gemm_ns));
   }
 }
 

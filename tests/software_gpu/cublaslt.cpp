@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The double of cuBLASLt: libcublasLt.so.13. Its algorithms sum k in another order than the reference, and its
-// preferred algorithm depends on the shape; within one algorithm the bits of a row do not depend on the rows beside it.
-// It refuses whatever cuBLASLt refuses, and ends the process if two kernels share a workspace at a time.
+// preferred algorithm depends on the shape; within one algorithm the bits of a row do not depend on other rows. It
+// refuses whatever cuBLASLt refuses, and ends the process if two kernels use one workspace simultaneously.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -40,7 +40,7 @@ struct Layout {
   std::int32_t count = 1;
   std::int32_t type = CUDA_R_32F;
 };
-struct Wish {
+struct Preference {
   std::uint64_t magic = 0;
   std::uint64_t workspace = 0;
   std::uint32_t reductions = ~0U;
@@ -80,47 +80,47 @@ bool take(Value& to, const void* from, std::size_t size) {
 
 std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
 
-/// A described GEMM, with the check that its parts match each other.
-struct Product {
+/// A GEMM from its description and layouts; `fits` is true if they match each other.
+struct Gemm {
   Description what;
   Layout a, b, d;
   std::int64_t rows = 0, columns = 0, depth = 0;  // extents of op(a) op(b), by columns
   bool fits = false;
 };
 
-Product product_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                   cublasLtMatrixLayout_t d) {
-  Product made{.what = content_of<Description>(what),
-               .a = content_of<Layout>(a),
-               .b = content_of<Layout>(b),
-               .d = content_of<Layout>(d)};
-  const bool ta = made.what.transpose_a == CUBLAS_OP_T;
-  const bool tb = made.what.transpose_b == CUBLAS_OP_T;
-  made.rows = ta ? made.a.columns : made.a.rows;
-  made.depth = ta ? made.a.rows : made.a.columns;
-  made.columns = tb ? made.b.rows : made.b.columns;
-  const auto holds = [](const Layout& layout) {
+Gemm gemm_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t d) {
+  Gemm gemm{.what = content_of<Description>(what),
+            .a = content_of<Layout>(a),
+            .b = content_of<Layout>(b),
+            .d = content_of<Layout>(d)};
+  const bool ta = gemm.what.transpose_a == CUBLAS_OP_T;
+  const bool tb = gemm.what.transpose_b == CUBLAS_OP_T;
+  gemm.rows = ta ? gemm.a.columns : gemm.a.rows;
+  gemm.depth = ta ? gemm.a.rows : gemm.a.columns;
+  gemm.columns = tb ? gemm.b.rows : gemm.b.columns;
+  const auto is_valid = [](const Layout& layout) {
     return layout.rows > 0 && layout.columns > 0 && layout.stride >= layout.rows;
   };
-  made.fits = holds(made.a) && holds(made.b) && holds(made.d) && made.depth == (tb ? made.b.columns : made.b.rows) &&
-              made.d.rows == made.rows && made.d.columns == made.columns && made.a.type == made.b.type &&
-              made.a.count == made.b.count && made.a.count == made.d.count && made.a.count > 0;
-  return made;
+  gemm.fits = is_valid(gemm.a) && is_valid(gemm.b) && is_valid(gemm.d) &&
+              gemm.depth == (tb ? gemm.b.columns : gemm.b.rows) && gemm.d.rows == gemm.rows &&
+              gemm.d.columns == gemm.columns && gemm.a.type == gemm.b.type && gemm.a.count == gemm.b.count &&
+              gemm.a.count == gemm.d.count && gemm.a.count > 0;
+  return gemm;
 }
 
-std::size_t workspace_of(const Product& product, const Algorithm& algorithm) {
-  return algorithm.parts == 1 ? 0
-                              : static_cast<std::size_t>(product.rows * product.columns * product.a.count) *
-                                    algorithm.parts * sizeof(float);
+std::size_t workspace_of(const Gemm& gemm, const Algorithm& algorithm) {
+  return algorithm.parts == 1
+             ? 0
+             : static_cast<std::size_t>(gemm.rows * gemm.columns * gemm.a.count) * algorithm.parts * sizeof(float);
 }
 
 /// True if the strides and steps of all operands are aligned as the algorithm needs.
-bool strides_fit(const Product& product, const Algorithm& algorithm) {
+bool strides_fit(const Gemm& gemm, const Algorithm& algorithm) {
   const auto fits = [&](const Layout& layout) {
     return layout.stride * bytes_of(layout.type) % algorithm.alignment == 0 &&
            (layout.count == 1 || layout.step * bytes_of(layout.type) % algorithm.alignment == 0);
   };
-  return fits(product.a) && fits(product.b) && fits(product.d);
+  return fits(gemm.a) && fits(gemm.b) && fits(gemm.d);
 }
 
 float value_at(const void* from, std::int64_t at, std::int32_t type) {
@@ -178,28 +178,28 @@ struct Operands {
   float alpha = 1.0F, beta = 0.0F;
 };
 
-void multiply(const Product& product, const Algorithm& algorithm, const Operands& operands) {
-  for (std::int64_t i = 0; i < product.a.count; ++i) {
-    const std::vector<float> a = vectors_over_k(operands.a, product.a, i * product.a.step, product.rows, product.depth,
-                                                product.what.transpose_a == CUBLAS_OP_T);
-    const std::vector<float> b = vectors_over_k(operands.b, product.b, i * product.b.step, product.columns,
-                                                product.depth, product.what.transpose_b == CUBLAS_OP_N);
-    for (std::int64_t column = 0; column < product.columns; ++column) {
+void multiply(const Gemm& gemm, const Algorithm& algorithm, const Operands& operands) {
+  for (std::int64_t i = 0; i < gemm.a.count; ++i) {
+    const std::vector<float> a = vectors_over_k(operands.a, gemm.a, i * gemm.a.step, gemm.rows, gemm.depth,
+                                                gemm.what.transpose_a == CUBLAS_OP_T);
+    const std::vector<float> b = vectors_over_k(operands.b, gemm.b, i * gemm.b.step, gemm.columns, gemm.depth,
+                                                gemm.what.transpose_b == CUBLAS_OP_N);
+    for (std::int64_t column = 0; column < gemm.columns; ++column) {
       software_gpu::beat();
-      for (std::int64_t row = 0; row < product.rows; ++row) {
-        const std::int64_t at = i * product.d.step + column * product.d.stride + row;
-        const float sum = operands.alpha * dot(a.data() + row * product.depth, b.data() + column * product.depth,
-                                               product.depth, algorithm);
+      for (std::int64_t row = 0; row < gemm.rows; ++row) {
+        const std::int64_t at = i * gemm.d.step + column * gemm.d.stride + row;
+        const float sum =
+            operands.alpha * dot(a.data() + row * gemm.depth, b.data() + column * gemm.depth, gemm.depth, algorithm);
         // C is not read if beta is zero, because it may hold NaN.
-        store_at(operands.d, at, product.d.type,
-                 operands.beta == 0.0F ? sum : sum + operands.beta * value_at(operands.d, at, product.d.type));
+        store_at(operands.d, at, gemm.d.type,
+                 operands.beta == 0.0F ? sum : sum + operands.beta * value_at(operands.d, at, gemm.d.type));
       }
     }
   }
 }
 
 /// True if an operand lies in memory of the device.
-bool is_there(const void* at, const Layout& layout, int device) {
+bool is_on_device(const void* at, const Layout& layout, int device) {
   const std::int64_t elements = (layout.count - 1) * layout.step + (layout.columns - 1) * layout.stride + layout.rows;
   return software_gpu::is_device_memory(at, static_cast<std::size_t>(elements * bytes_of(layout.type)), device);
 }
@@ -210,7 +210,7 @@ class InUse {
   explicit InUse(void* at) : at_(at) {
     const std::lock_guard lock(mutex());
     if (at_ != nullptr && !workspaces().insert(at_).second) {
-      misuse("two kernels of cuBLASLt use one workspace at a time");
+      misuse("two kernels of cuBLASLt use one workspace at the same time");
     }
   }
   InUse(const InUse&) = delete;
@@ -232,11 +232,11 @@ class InUse {
   void* at_;
 };
 
-unsigned ctas_of(const Product& product) {
+unsigned ctas_of(const Gemm& gemm) {
   constexpr std::int64_t tile = 128;
-  const std::int64_t tiles = (product.rows + tile - 1) / tile * ((product.columns + tile - 1) / tile) * product.a.count;
+  const std::int64_t tiles = (gemm.rows + tile - 1) / tile * ((gemm.columns + tile - 1) / tile) * gemm.a.count;
   const std::int64_t largest =
-      product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::settings().multiprocessors;
+      gemm.what.multiprocessors > 0 ? gemm.what.multiprocessors : software_gpu::settings().multiprocessors;
   return static_cast<unsigned>(std::min(tiles, largest));
 }
 
@@ -319,18 +319,18 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t wish, std::size_t size) {
-  if (size != sizeof *wish) {
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, std::size_t size) {
+  if (size != sizeof *preference) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  put(wish, Wish{});
+  put(preference, Preference{});
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wish,
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     std::size_t size) {
-  auto content = content_of<Wish>(wish);
+  auto content = content_of<Preference>(preference);
   bool taken = false;
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: taken = take(content.workspace, value, size); break;
@@ -340,7 +340,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: taken = take(content.alignments[2], value, size); break;
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: taken = take(content.alignments[3], value, size); break;
   }
-  put(wish, content);
+  put(preference, content);
   return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -353,31 +353,28 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  const Product product = product_of(what, a, b, d);
-  const auto wish = content_of<Wish>(preference);
-  if (!product.fits) {
+  const Gemm gemm = gemm_of(what, a, b, d);
+  const auto limits = content_of<Preference>(preference);
+  if (!gemm.fits) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const std::uint32_t alignment = *std::ranges::min_element(wish.alignments);
+  const std::uint32_t alignment = *std::ranges::min_element(limits.alignments);
   const auto offer = [&](const Algorithm& algorithm, cublasStatus_t state) {
     const bool allowed =
-        algorithm.reduction == CUBLASLT_REDUCTION_SCHEME_NONE || (wish.reductions & algorithm.reduction) != 0;
-    if (*count == max_results || !allowed || algorithm.alignment > alignment || !strides_fit(product, algorithm) ||
-        workspace_of(product, algorithm) > wish.workspace) {
+        algorithm.reduction == CUBLASLT_REDUCTION_SCHEME_NONE || (limits.reductions & algorithm.reduction) != 0;
+    if (*count == max_results || !allowed || algorithm.alignment > alignment || !strides_fit(gemm, algorithm) ||
+        workspace_of(gemm, algorithm) > limits.workspace) {
       return;
     }
     cublasLtMatmulHeuristicResult_t& result = results[(*count)++];
-    result = {.algo = {},
-              .workspaceSize = workspace_of(product, algorithm),
-              .state = state,
-              .wavesCount = 1.0F,
-              .reserved = {}};
+    result = {
+        .algo = {}, .workspaceSize = workspace_of(gemm, algorithm), .state = state, .wavesCount = 1.0F, .reserved = {}};
     put(&result.algo, algorithm);
   };
   offer({.lanes = 8}, CUBLAS_STATUS_NOT_SUPPORTED);  // callers must check the state
   offer({.parts = 2, .lanes = 4, .reduction = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE}, CUBLAS_STATUS_SUCCESS);
   constexpr std::int64_t few_columns = 200;
-  if (product.columns < few_columns) {
+  if (gemm.columns < few_columns) {
     offer({.parts = 2, .lanes = 4, .alignment = 16, .reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
           CUBLAS_STATUS_SUCCESS);
   }
@@ -392,14 +389,14 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  const Product product = product_of(what, a, b, d);
+  const Gemm gemm = gemm_of(what, a, b, d);
   const auto chosen = content_of<Algorithm>(algorithm);
-  if (!product.fits) {
+  if (!gemm.fits) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   *result = {.algo = *algorithm,
-             .workspaceSize = workspace_of(product, chosen),
-             .state = strides_fit(product, chosen) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED,
+             .workspaceSize = workspace_of(gemm, chosen),
+             .state = strides_fit(gemm, chosen) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED,
              .wavesCount = 1.0F,
              .reserved = {}};
   return result->state;
@@ -425,32 +422,32 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  const Product product = product_of(what, a_layout, b_layout, d_layout);
+  const Gemm gemm = gemm_of(what, a_layout, b_layout, d_layout);
   const auto chosen = content_of<Algorithm>(algorithm);
   const int device = software_gpu::device_of(stream);
-  if (!product.fits || c != d || device < 0 || workspace_of(product, chosen) > workspace_bytes ||
+  if (!gemm.fits || c != d || device < 0 || workspace_of(gemm, chosen) > workspace_bytes ||
       !is_aligned(a, chosen.alignment) || !is_aligned(b, chosen.alignment) || !is_aligned(d, chosen.alignment) ||
-      !strides_fit(product, chosen)) {
+      !strides_fit(gemm, chosen)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   Operands operands{.a = a, .b = b, .d = d};
   std::memcpy(&operands.alpha, alpha, sizeof operands.alpha);
   std::memcpy(&operands.beta, beta, sizeof operands.beta);
   const double flops =
-      2.0 * static_cast<double>(product.rows * product.columns) * static_cast<double>(product.depth * product.a.count);
+      2.0 * static_cast<double>(gemm.rows * gemm.columns) * static_cast<double>(gemm.depth * gemm.a.count);
   const cudaError_t status =
       software_gpu::enqueue(stream, {.kind = software_gpu::WorkKind::kernel,
                                      .name = "gemm",
-                                     .ctas = ctas_of(product),
+                                     .ctas = ctas_of(gemm),
                                      .run =
                                          [=] {
-                                           if (!is_there(a, product.a, device) || !is_there(b, product.b, device) ||
-                                               !is_there(d, product.d, device)) {
+                                           if (!is_on_device(a, gemm.a, device) || !is_on_device(b, gemm.b, device) ||
+                                               !is_on_device(d, gemm.d, device)) {
                                              return cudaErrorIllegalAddress;
                                            }
                                            const InUse use(workspace);
                                            if (software_gpu::computes(flops)) {
-                                             multiply(product, chosen, operands);
+                                             multiply(gemm, chosen, operands);
                                            } else {
                                              software_gpu::take_time(flops);
                                            }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin that replaces the CUDA plugin: its GPUs are the recording devices of tests, which are as strict as real
 // ones. COMMFUSE_CUDA_PLUGIN names it. Small calls compute their values; large ones only take the time that
-// stated_costs.h gives. SOFTWARE_GPU_DEVICES (default 1) is the number of GPUs that one process sees.
+// stated_costs.h states. SOFTWARE_GPU_DEVICES (default 1) is the number of GPUs that one process sees.
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -19,10 +19,11 @@ namespace {
 /// Calls with more FLOPs or bytes than this compute nothing.
 constexpr double max_work = 4e6;
 
-/// Tests of one process load the plugin with several counts, and its GPUs last as long as the process.
-constexpr int max_devices = 8;
+/// The plugin has at least this many GPUs, because tests of one process load it with several numbers of visible GPUs,
+/// and its GPUs last as long as the process.
+constexpr int min_devices = 8;
 
-int devices_here() {
+int visible_devices() {
   const char* count = std::getenv("SOFTWARE_GPU_DEVICES");  // NOLINT(concurrency-mt-unsafe): nobody changes it
   return count == nullptr ? 1 : std::atoi(count);           // NOLINT(cert-err34-c): tests set it
 }
@@ -86,7 +87,7 @@ class LentDriver final : public Driver {
 class ModuleDouble final : public CudaModule {
  public:
   ModuleDouble()
-      : cluster_(FakeOptions{.devices = std::max(devices_here(), max_devices),
+      : cluster_(FakeOptions{.devices = std::max(visible_devices(), min_devices),
                              .max_work = max_work,
                              .stated_times = true,
                              .name = "NVIDIA H100 80GB HBM3, a double without hardware"}),
@@ -112,7 +113,7 @@ class ModuleDouble final : public CudaModule {
                                                  const NetworkOptions& options) const override {
     constexpr std::size_t max_communicators = 1000;  // communicators of a network
     if (&static_cast<LentDriver&>(driver).fake() != &cluster_.device(rank)) {
-      throw std::runtime_error("a rank of the double has the device of its own number");
+      throw std::runtime_error("in the double, rank N must use device N");
     }
     return std::make_unique<FakeNetwork>(cluster_, rank, ranks, options,
                                          max_communicators * static_cast<std::size_t>(key.front()));
@@ -129,31 +130,31 @@ class ModuleDouble final : public CudaModule {
 
 }  // namespace commfuse::validate::test
 
-/// The function that cuda_module_entry names; the caller owns the result. Threads that stand for processes share the
+/// The function that cuda_module_entry names; the caller owns the result. Threads that represent processes share the
 /// GPUs, so there is one module, which lives as long as the process.
 extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_5() {
   using commfuse::validate::test::ModuleDouble;
-  static ModuleDouble& the_one = *new ModuleDouble;
+  static ModuleDouble& process_module = *new ModuleDouble;
   class Lent final : public commfuse::validate::CudaModule {
    public:
-    [[nodiscard]] const char* build_id() const override { return the_one.build_id(); }
+    [[nodiscard]] const char* build_id() const override { return process_module.build_id(); }
     [[nodiscard]] int devices() const override { return visible_; }
     [[nodiscard]] std::unique_ptr<commfuse::validate::Driver> open(int device) const override {
-      return the_one.open(device);
+      return process_module.open(device);
     }
     [[nodiscard]] std::unique_ptr<commfuse::validate::Peers> peers(commfuse::validate::Driver& driver) const override {
-      return the_one.peers(driver);
+      return process_module.peers(driver);
     }
-    [[nodiscard]] std::string nccl_absence() const override { return the_one.nccl_absence(); }
-    [[nodiscard]] commfuse::validate::NetworkKey make_key() const override { return the_one.make_key(); }
+    [[nodiscard]] std::string nccl_absence() const override { return process_module.nccl_absence(); }
+    [[nodiscard]] commfuse::validate::NetworkKey make_key() const override { return process_module.make_key(); }
     [[nodiscard]] std::unique_ptr<commfuse::validate::Network> connect(
         commfuse::validate::Driver& driver, const commfuse::validate::NetworkKey& key, int rank, int ranks,
         const commfuse::validate::NetworkOptions& options) const override {
-      return the_one.connect(driver, key, rank, ranks, options);
+      return process_module.connect(driver, key, rank, ranks, options);
     }
 
    private:
-    int visible_ = commfuse::validate::test::devices_here();
+    int visible_ = commfuse::validate::test::visible_devices();
   };
   return new Lent;
 }

@@ -84,13 +84,13 @@ class Tracing final : public software_gpu::Watcher {
             .start = begin,
             .end = end,
             .graphNodeId = work.node,
-            // Copies inside a device are kernels, whichever call asks for them.
+            // Copies inside a device are kernels, whichever call requests them.
             .channelType = on_device ? CUPTI_CHANNEL_TYPE_COMPUTE : CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY}));
   }
 
-  void node_created(std::uint64_t node) override { tell(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, 0); }
+  void node_created(std::uint64_t node) override { notify(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, 0); }
   void node_cloned(std::uint64_t node, std::uint64_t original) override {
-    tell(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, node, original);
+    notify(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, node, original);
   }
 
   CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* userdata) {
@@ -176,7 +176,7 @@ class Tracing final : public software_gpu::Watcher {
     complete_(nullptr, 0, buffer, bytes, used);
   }
 
-  void tell(CUpti_CallbackId id, std::uint64_t node, std::uint64_t original) {
+  void notify(CUpti_CallbackId id, std::uint64_t node, std::uint64_t original) {
     CUpti_CallbackFunc callback = nullptr;
     void* userdata = nullptr;
     {
@@ -195,7 +195,7 @@ class Tracing final : public software_gpu::Watcher {
     callback(userdata, CUPTI_CB_DOMAIN_RESOURCE, id, &resource);
   }
 
-  /// Returns a copy of the name, which outlives its records.
+  /// Returns a copy of the name that outlives the records.
   const char* kept(const std::string& name) {
     const std::lock_guard lock(mutex_);
     return names_.insert(name).first->c_str();

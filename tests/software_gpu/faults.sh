@@ -33,7 +33,7 @@ check() {
   command -v git >/dev/null || exit 77
   for fault in $(names); do
     if patches "$fault" && ! git -C "$root" apply --check "$here/faults/$fault.patch"; then
-      echo "$fault: faults/$fault.patch does not apply; make it again where its lines went" >&2
+      echo "$fault: faults/$fault.patch does not apply; regenerate it for the current code" >&2
       bad=2
     fi
   done
@@ -58,7 +58,7 @@ compile() {
     object=$(sed -E 's/.* -o ([^ ]+) .*/\1/' <<<"$line")
     archive=$(commands_of "$target" | grep -F " $object" | grep -oE '[^ ]+\.a( |$)' | head -1 || true)
     if [[ $link != *" $object "* && ( -z $archive || $link != *" ${archive% } "* ) ]]; then
-      continue  # belongs to another target that this one only waits for
+      continue  # belongs to a target that is only a dependency of this one
     fi
     new=$work/objects/${target//\//_}_${source//\//_}_$((number += 1)).o
     line=${line//"-I$home "/"-I$tree "}
@@ -70,8 +70,8 @@ compile() {
   done < <(commands_of "$target" | grep -F -- " -c $home/$source")
 }
 
-# link TARGET OUTPUT MORE: links the target with the new objects in place of the old ones.
-link_anew() {
+# relink TARGET OUTPUT MORE: links the target with the new objects in place of the old ones.
+relink() {
   local target=$1 output=$2 more=$3 line old new
   line=$(commands_of "$target" | tail -1)
   line=$(sed -E 's/^: && //; s/ && :$//' <<<"$line")
@@ -94,7 +94,7 @@ make() {
   for source in "$@"; do
     compile "$source" "$target" >>"$work/objects/list"
   done
-  link_anew "$target" "$output" "$more"
+  relink "$target" "$output" "$more"
 }
 
 # run_test LOG PROGRAM FILTER: runs a test with the programs and the plugin in $work; sets outcome.
@@ -156,7 +156,7 @@ try() {
 }
 
 run() {
-  local bad=0 fault outcome begun
+  local bad=0 fault outcome start
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
@@ -177,9 +177,9 @@ run() {
   local -a faults=("$@")
   (($# > 0)) || mapfile -t faults < <(names)
   for fault in "${faults[@]}"; do
-    begun=$SECONDS
+    start=$SECONDS
     try "$fault"
-    printf '%-4s %-88s %-9s %d\n' "$fault" "$(field "$fault" Test | cut -d' ' -f2)" "$outcome" $((SECONDS - begun))
+    printf '%-4s %-88s %-9s %d\n' "$fault" "$(field "$fault" Test | cut -d' ' -f2)" "$outcome" $((SECONDS - start))
     [[ $outcome == fails || $outcome == hangs ]] || bad=1
   done
   exit "$bad"

@@ -78,7 +78,7 @@ class Fiber {
     switch_to(host_, context_);
   }
 
-  /// the fiber that runs on this thread of the host; null: none
+  /// Fiber that runs on this host thread; null: none.
   static thread_local Fiber* current;
 
   State state = State::returned;
@@ -114,20 +114,20 @@ class Fiber {
     static_cast<void>(leaves);
 #endif
   }
-  /// swapcontext() asks the kernel for the signal mask, which never changes here, so it only starts a stack: later
-  /// jumps take a tenth of its time. Sanitizers follow swapcontext() alone.
+  /// swapcontext() makes a system call for the signal mask, which never changes here, so it is used only to start a
+  /// stack: later jumps take a tenth of its time. Sanitizers support only swapcontext().
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static void jump(ucontext_t& to, ucontext_t& from, bool /*leaves*/) { ::swapcontext(&from, &to); }
 #else
   void jump(ucontext_t& to, ucontext_t& from, bool leaves) {
-    if (::_setjmp(leaves ? fiber_place_ : host_here_) != 0) {
+    if (::_setjmp(leaves ? fiber_place_ : host_place_) != 0) {
       return;
     }
     if (!leaves && !has_begun_) {
       has_begun_ = true;
       ::swapcontext(&from, &to);  // returns by _longjmp() only
     }
-    ::_longjmp(leaves ? host_here_ : fiber_place_, 1);
+    ::_longjmp(leaves ? host_place_ : fiber_place_, 1);
   }
 #endif
   void arrive() {
@@ -141,7 +141,7 @@ class Fiber {
   ucontext_t host_{};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   jmp_buf fiber_place_{};
-  jmp_buf host_here_{};
+  jmp_buf host_place_{};
   bool has_begun_ = false;
 #endif
   const std::function<void()>* body_ = nullptr;
@@ -157,10 +157,10 @@ class Fiber {
 
 thread_local Fiber* Fiber::current = nullptr;
 
-/// Puts the next thread of the fiber's block that has not begun on the fiber; returns false if all have.
+/// Assigns to the fiber the next thread of its block that has not begun; returns false if all have begun.
 bool begin_next_thread(Fiber& fiber);
 
-/// Threads that return without a barrier run one after the other without a switch.
+/// Runs threads of a block. Threads that return without a barrier run one after another without a switch.
 void Fiber::begin() {
   Fiber& self = *current;
   self.arrive();
@@ -172,7 +172,7 @@ void Fiber::begin() {
   }
 }
 
-/// Idle fibers of this thread of the host, which wait for a thread to run.
+/// Idle fibers of this host thread.
 class FiberPool {
  public:
   std::unique_ptr<Fiber> take() {
@@ -189,7 +189,7 @@ class FiberPool {
   std::vector<std::unique_ptr<Fiber>> free_;
 };
 
-/// SplitMix64, for a meaningless order.
+/// Shuffles with SplitMix64.
 class Shuffle {
  public:
   explicit Shuffle(std::uint64_t seed) : state_(seed) {}
@@ -215,10 +215,10 @@ class Shuffle {
 /// True if the kernel of this thread waits for the host, by the processor's clock.
 thread_local bool waits_for_host = false;
 
-bool is_stated_here() { return time_is_stated() && !waits_for_host; }
+bool uses_stated_clock() { return time_is_stated() && !waits_for_host; }
 
 std::int64_t now_ns() {
-  if (is_stated_here()) {
+  if (uses_stated_clock()) {
     return stated_now();
   }
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -235,20 +235,20 @@ class Block {
         shuffle_(shuffle),
         pool_(pool),
         shared_((shape.shared_bytes + sizeof(float4) - 1) / sizeof(float4)),
-        given_(std::size_t{shape.block.x} * shape.block.y * shape.block.z) {
-    not_begun_.reserve(given_.size());
-    for (unsigned i = 0; i < given_.size(); ++i) {
+        exchanged_(std::size_t{shape.block.x} * shape.block.y * shape.block.z) {
+    not_begun_.reserve(exchanged_.size());
+    for (unsigned i = 0; i < exchanged_.size(); ++i) {
       not_begun_.push_back(i);
     }
     shuffle_(not_begun_);
   }
 
-  /// Runs until all threads have returned, or until no thread can continue before some wake up. Returns whether all
-  /// have returned.
+  /// Runs until all threads have returned, or until no thread can continue before a sleeping one wakes up. Returns
+  /// whether all have returned.
   bool run(const std::function<void()>& body) {
     for (;;) {
-      if (std::exchange(some_may_go_on_, false)) {
-        go_on(body);
+      if (std::exchange(some_may_continue_, false)) {
+        continue_threads(body);
       }
       if (!not_begun_.empty()) {
         begin(body);
@@ -284,7 +284,7 @@ class Block {
   }
 
   [[nodiscard]] void* shared() { return shared_.data(); }
-  std::uint64_t& given(unsigned thread) { return given_[thread]; }
+  std::uint64_t& exchanged(unsigned thread) { return exchanged_[thread]; }
 
  private:
   [[nodiscard]] std::size_t count(State state) const {
@@ -317,7 +317,7 @@ class Block {
     keep(std::move(fiber));
   }
 
-  void go_on(const std::function<void()>& body) {
+  void continue_threads(const std::function<void()>& body) {
     const std::int64_t now = count(State::asleep) > 0 ? now_ns() : 0;
     std::vector<std::unique_ptr<Fiber>> former = std::exchange(live_, {});
     live_.reserve(former.size());
@@ -333,12 +333,12 @@ class Block {
     if (fiber->state == State::returned) {
       pool_.give_back(std::move(fiber));
     } else {
-      some_may_go_on_ = some_may_go_on_ || fiber->state == State::ready || fiber->state == State::asleep;
+      some_may_continue_ = some_may_continue_ || fiber->state == State::ready || fiber->state == State::asleep;
       live_.push_back(std::move(fiber));
     }
   }
 
-  /// Releases threads from a barrier that all have reached. Returns whether there were any.
+  /// Releases threads from a barrier that all of them have reached. Returns whether a thread can run.
   bool release() {
     if (count(State::ready) > 0) {
       return true;
@@ -346,18 +346,18 @@ class Block {
     if (count(State::at_block_barrier) == live_.size()) {
       shuffle_(live_);
       std::ranges::for_each(live_, [](const auto& fiber) { fiber->state = State::ready; });
-      some_may_go_on_ = true;
+      some_may_continue_ = true;
       return true;
     }
     bool released = false;
-    for (unsigned first = 0; first < given_.size(); first += warp) {
+    for (unsigned first = 0; first < exchanged_.size(); first += warp) {
       const auto in_warp = [&](const auto& fiber) { return fiber->thread / warp == first / warp; };
       const auto waits = [&](const auto& fiber) { return !in_warp(fiber) || fiber->state == State::at_warp_barrier; };
       if (std::ranges::any_of(live_, in_warp) && std::ranges::all_of(live_, waits)) {
         std::ranges::for_each(live_,
                               [&](const auto& fiber) { fiber->state = in_warp(fiber) ? State::ready : fiber->state; });
         released = true;
-        some_may_go_on_ = true;
+        some_may_continue_ = true;
       }
     }
     return released;
@@ -372,9 +372,9 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> live_;
   /// True if a thread of live_ does not wait for a barrier. It is stored because a search whenever a thread begins
   /// would take longer than the kernel.
-  bool some_may_go_on_ = false;
+  bool some_may_continue_ = false;
   std::vector<float4> shared_;
-  std::vector<std::uint64_t> given_;  // values of exchanges within a warp
+  std::vector<std::uint64_t> exchanged_;  // values of exchanges within a warp
 };
 
 bool begin_next_thread(Fiber& fiber) { return fiber.block->begin_next_thread(fiber); }
@@ -422,10 +422,10 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
     } else if (begun.empty()) {
       waits_for_host = false;
       return;
-    } else if (is_stated_here()) {
+    } else if (uses_stated_clock()) {
       wait_for_stated(wakes);
-    } else if (const std::int64_t left = wakes - now_ns(); left > 0) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min<std::int64_t>(left, 50'000)));
+    } else if (const std::int64_t remaining = wakes - now_ns(); remaining > 0) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min<std::int64_t>(remaining, 50'000)));
     }
   }
 }
@@ -443,11 +443,11 @@ void* dynamic_shared_memory() { return running().block->shared(); }
 std::uint64_t exchange_in_warp(std::uint64_t bits, int mask) {
   Fiber& fiber = running();
   const unsigned other = fiber.thread ^ static_cast<unsigned>(mask);
-  fiber.block->given(fiber.thread) = bits;
+  fiber.block->exchanged(fiber.thread) = bits;
   fiber.yield(State::at_warp_barrier);
-  const std::uint64_t got = fiber.block->given(other);
+  const std::uint64_t received = fiber.block->exchanged(other);
   fiber.yield(State::at_warp_barrier);
-  return got;
+  return received;
 }
 
 }  // namespace software_gpu

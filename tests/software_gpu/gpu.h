@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internals of the software GPU that its doubles of CUDA, cuBLASLt, NCCL and CUPTI share. Handles are never freed, so
-// that a use after their end is noticed.
+// that their use after destruction is detected.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,11 +24,12 @@ struct Settings {
   int devices = 1;           ///< SOFTWARE_GPU_DEVICES: number in the machine, before CUDA_VISIBLE_DEVICES
   std::size_t memory = 0;    ///< SOFTWARE_GPU_MEMORY: bytes of each device
   std::size_t queue = 1000;  ///< SOFTWARE_GPU_QUEUE: work items that a stream takes before its host waits
-  /// SOFTWARE_GPU_MULTIPROCESSORS: number of each device; fewer have smaller kernels
+  /// SOFTWARE_GPU_MULTIPROCESSORS: multiprocessors of each device; with fewer, kernels that fill a device have fewer
+  /// blocks
   int multiprocessors = max_multiprocessors;
-  /// SOFTWARE_GPU_PATIENCE_MS: longest time without progress of a device for which an allocation waits
+  /// SOFTWARE_GPU_PATIENCE_MS: how long an allocation waits for a device that makes no progress
   int patience_ms = 1500;
-  /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all compute
+  /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; a larger kernel only takes its time. 0: all compute
   double max_work = 0.0;
   /// SOFTWARE_GPU_KERNEL_NS: shortest time of a kernel by the stated clock; 0: the clock is the processor's
   std::int64_t kernel_ns = 0;
@@ -36,7 +37,7 @@ struct Settings {
 };
 const Settings& settings();
 
-/// Work that runs in sequence on any streams, like that of an NCCL communicator.
+/// Orders work items that must run in sequence, on any streams, such as those of an NCCL communicator.
 class Line {
  public:
   /// Takes a place at the end.
@@ -51,7 +52,7 @@ class Line {
   std::uint64_t next_ = 0;
   std::uint64_t first_ = 0;
   std::int64_t stated_ = 0;          // end of the last work
-  std::vector<std::uint64_t> left_;  // places left out of order
+  std::vector<std::uint64_t> left_;  // places that were left out of order
 };
 
 enum class WorkKind : std::uint8_t { kernel, copy, other };
@@ -62,7 +63,7 @@ struct Work {
   std::string name;
   unsigned ctas = 0;
   cudaMemcpyKind direction = cudaMemcpyDeviceToDevice;  // direction of a copy
-  /// Runs on a thread of the device. Any result but cudaSuccess is the device's error from then on.
+  /// Runs on a thread of the device. Any result other than cudaSuccess is the device's error from then on.
   std::function<cudaError_t()> run;
   std::shared_ptr<Line> line{};
   cudaEvent_t records = nullptr;  // in a graph: the event that it records
@@ -79,20 +80,20 @@ bool is_captured(cudaStream_t stream);
 int device_of(cudaStream_t stream);
 int current_device();
 std::string uuid_of(int device);
-/// Returns the UUID by the number of a GPU in the machine, whichever are visible.
+/// Returns the UUID of a GPU by its number in the machine, regardless of which GPUs are visible.
 std::string uuid_in_machine(int number);
 /// True if the range lies in one piece of memory allocated on this device.
 bool is_device_memory(const void* at, std::size_t bytes, int device);
 /// Sets the kernel that this thread runs; null: none.
-void set_kernel_here(const char* name);
-/// Waits for the device before an allocation; fails if the device makes no progress for longer than the patience, as
-/// behind a gate.
+void set_running_kernel(const char* name);
+/// Waits for the device before an allocation; fails if the device makes no progress for longer than the patience, for
+/// example behind a gate.
 cudaError_t wait_to_allocate(const char* call);
-/// Waits likewise for a library that may allocate during a capture.
+/// Does the same for a library that may allocate during a capture.
 cudaError_t wait_to_allocate_on(int device, const char* call);
-/// Returns a number from the seed that differs from call to call.
+/// Returns a random number that depends on the seed and differs from call to call.
 std::uint64_t random_number();
-/// Waits for a short time at some calls, by the seed.
+/// Waits for a short time in some calls, which depend on the seed.
 void dawdle();
 
 /// Keeps a handle forever, so that it does not count as a leak.
@@ -109,8 +110,8 @@ bool time_is_stated();
 std::int64_t& stated_now();
 /// Advances the stated clock to this time, if that is later.
 void wait_for_stated(std::int64_t time);
-/// Advances it to the end of a work item that began at `begin`: by its stated time, or to the time for which it waited,
-/// whichever is later.
+/// Advances the stated clock to the end of a work item that began at `begin`: by its stated time, or to the time for
+/// which it waited, whichever is later.
 void end_stated(const Work& work, std::int64_t begin);
 /// Name of the kernel that waits for the host, which takes no stated time.
 inline constexpr const char* gate_kernel = "gate";

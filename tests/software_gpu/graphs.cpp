@@ -72,7 +72,7 @@ bool forbidden_by_capture() {
 namespace {
 
 /// One launch of a graph, with a thread for every stream from which it was captured, so that nodes that wait for the
-/// host or for time do not delay others.
+/// host or for a time do not delay other nodes.
 class Launch {
  public:
   Launch(std::shared_ptr<const std::vector<Node>> nodes, std::map<std::size_t, std::shared_ptr<Record>> records,
@@ -173,14 +173,14 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external) {
   if (external) {
     return cudaErrorInvalidValue;  // not inside a capture
   }
-  auto made = std::make_shared<Record>();
+  auto record = std::make_shared<Record>();
   {
     const std::lock_guard lock(event->mutex);
-    event->record = made;
+    event->record = record;
     event->capture = nullptr;
   }
-  const cudaError_t status = enqueue(stream, {.name = "an event", .run = [made] {
-                                                made->complete();
+  const cudaError_t status = enqueue(stream, {.name = "an event", .run = [record] {
+                                                record->complete();
                                                 return cudaSuccess;
                                               }});
   return status;
@@ -188,7 +188,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external) {
 
 /// Makes `stream` wait for an event that was captured. Requires captures_mutex().
 cudaError_t join(cudaStream_t stream, const std::shared_ptr<Capture>& capture, const std::vector<std::size_t>& nodes) {
-  if (!capture->goes_on) {
+  if (!capture->is_running) {
     return cudaErrorCapturedEvent;
   }
   if (stream->capture != nullptr && stream->capture != capture) {
@@ -212,57 +212,57 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 
 extern "C" {
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return said(record(event, stream, false)); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return reported(record(event, stream, false)); }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  return said(flags > cudaEventRecordExternal ? cudaErrorInvalidValue : record(event, stream, flags != 0));
+  return reported(flags > cudaEventRecordExternal ? cudaErrorInvalidValue : record(event, stream, flags != 0));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (!is_alive(stream) || !is_alive(event)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (flags != 0) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   std::shared_ptr<Record> last;
   {
     const std::lock_guard lock(captures_mutex());
     const std::lock_guard inside(event->mutex);
     if (event->capture != nullptr) {
-      return said(join(stream, event->capture, event->nodes));
+      return reported(join(stream, event->capture, event->nodes));
     }
     if (event->record == nullptr) {
       return cudaSuccess;  // the event was never recorded
     }
     if (stream->capture != nullptr) {
-      return said(invalidate(*stream->capture, cudaErrorStreamCaptureIsolation));
+      return reported(invalidate(*stream->capture, cudaErrorStreamCaptureIsolation));
     }
     last = event->record;
   }
-  return said(enqueue(stream, {.name = "a wait", .run = [last] {
-                                 last->wait();
-                                 return cudaSuccess;
-                               }}));
+  return reported(enqueue(stream, {.name = "a wait", .run = [last] {
+                                     last->wait();
+                                     return cudaSuccess;
+                                   }}));
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   if (!is_alive(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   const std::lock_guard lock(captures_mutex());
   if (stream->capture != nullptr) {
-    return said(cudaErrorIllegalState);
+    return reported(cudaErrorIllegalState);
   }
-  auto made = std::make_shared<Capture>();
-  made->origin = stream;
-  made->thread = std::this_thread::get_id();
-  made->only_its_thread = mode == cudaStreamCaptureModeThreadLocal;
-  made->streams = {stream};
+  auto capture = std::make_shared<Capture>();
+  capture->origin = stream;
+  capture->thread = std::this_thread::get_id();
+  capture->only_its_thread = mode == cudaStreamCaptureModeThreadLocal;
+  capture->streams = {stream};
   if (mode != cudaStreamCaptureModeRelaxed) {
-    captures().push_back(made);
+    captures().push_back(capture);
   }
-  stream->capture = made;
+  stream->capture = capture;
   stream->chain = 0;
   stream->last.clear();
   return cudaSuccess;
@@ -271,18 +271,18 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = nullptr;
   if (!is_alive(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   const std::lock_guard lock(captures_mutex());
   const std::shared_ptr<Capture> capture = stream->capture;
   if (capture == nullptr) {
-    return said(cudaErrorIllegalState);
+    return reported(cudaErrorIllegalState);
   }
   if (capture->thread != std::this_thread::get_id()) {
-    return said(cudaErrorStreamCaptureWrongThread);
+    return reported(cudaErrorStreamCaptureWrongThread);
   }
   if (capture->origin != stream) {
-    return said(invalidate(*capture, cudaErrorStreamCaptureUnmatched));
+    return reported(invalidate(*capture, cudaErrorStreamCaptureUnmatched));
   }
   const std::vector<bool> joined = ancestors_of(capture->nodes, stream->last);
   const bool complete = std::ranges::all_of(joined, [](bool reached) { return reached; });
@@ -290,21 +290,21 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     captured->capture = nullptr;
     captured->last.clear();
   }
-  capture->goes_on = false;
+  capture->is_running = false;
   std::erase(captures(), capture);
   if (capture->invalid != cudaSuccess) {
-    return said(cudaErrorStreamCaptureInvalidated);
+    return reported(cudaErrorStreamCaptureInvalidated);
   }
   if (!complete) {
-    return said(cudaErrorStreamCaptureUnjoined);
+    return reported(cudaErrorStreamCaptureUnjoined);
   }
   *graph = kept(new CUgraph_st{.nodes = std::move(capture->nodes)});
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
   if (graph == nullptr || !graph->alive || flags != 0) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   std::vector<Node> nodes = graph->nodes;
   const std::shared_ptr<Watcher> watching = watcher();
@@ -314,25 +314,25 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsig
       watching->node_cloned(node.work.node, original);
     }
   }
-  *made = kept(new CUgraphExec_st{.device = current_device(),
-                                  .nodes = std::make_shared<const std::vector<Node>>(std::move(nodes)),
-                                  .launches = std::make_shared<Line>()});
+  *executable = kept(new CUgraphExec_st{.device = current_device(),
+                                        .nodes = std::make_shared<const std::vector<Node>>(std::move(nodes)),
+                                        .launches = std::make_shared<Line>()});
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream) {
   if (graph == nullptr || !graph->alive) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
-  return said(enqueue(stream, {.name = "an upload", .run = [] { return cudaSuccess; }}));
+  return reported(enqueue(stream, {.name = "an upload", .run = [] { return cudaSuccess; }}));
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   if (graph == nullptr || !graph->alive) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   if (!is_alive(stream) || is_captured(stream)) {
-    return said(is_alive(stream) ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidResourceHandle);
+    return reported(is_alive(stream) ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidResourceHandle);
   }
   std::map<std::size_t, std::shared_ptr<Record>> records;
   std::map<Line*, std::uint64_t> places;
@@ -349,12 +349,13 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
     }
   }
   auto launch = std::make_shared<Launch>(graph->nodes, std::move(records), std::move(places));
-  return said(enqueue(stream, {.name = "a graph", .run = [launch] { return launch->run(); }, .line = graph->launches}));
+  return reported(
+      enqueue(stream, {.name = "a graph", .run = [launch] { return launch->run(); }, .line = graph->launches}));
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   if (graph == nullptr || !std::exchange(graph->alive, false)) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   graph->nodes.clear();
   return cudaSuccess;
@@ -362,7 +363,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   if (graph == nullptr || !std::exchange(graph->alive, false)) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   graph->nodes = nullptr;  // running launches keep their own
   return cudaSuccess;

@@ -38,7 +38,7 @@ struct Capture {
   cudaStream_t origin = nullptr;
   std::thread::id thread;
   bool only_its_thread = false;
-  bool goes_on = true;
+  bool is_running = true;
   cudaError_t invalid = cudaSuccess;
   std::vector<Node> nodes;
   std::vector<cudaStream_t> streams;
@@ -49,7 +49,8 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Waits until the device is idle; false if no work ends within the given time. A negative time waits forever.
+  /// Waits until the device is idle; returns false if no work ends within this time. With a negative time it waits
+  /// forever.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 
@@ -88,7 +89,7 @@ struct CUevent_st {
   bool alive = true;
   std::mutex mutex;
   std::shared_ptr<software_gpu::Record> record;  // latest record; null: none
-  // Place where the last record was captured.
+  // Capture and nodes after which the latest record was captured.
   std::shared_ptr<software_gpu::Capture> capture;
   std::vector<std::size_t> nodes;
 };
@@ -109,7 +110,7 @@ namespace software_gpu {
 
 /// Guards all captures, and their streams.
 std::mutex& captures_mutex();
-/// True if a capture forbids the calling thread to wait or allocate; its capture is then invalid.
+/// Returns true if a capture forbids the calling thread to wait or allocate, and invalidates that capture.
 bool forbidden_by_capture();
 cudaStream_t new_stream(int device, int priority, CUgreenCtx context);
 bool is_alive(cudaStream_t stream);
@@ -121,6 +122,6 @@ cudaError_t run_watched(const Work& work);
 std::uint32_t new_correlation();
 std::uint64_t new_node();
 /// Sets the result of cudaGetLastError(), unless it is success or not ready.
-cudaError_t said(cudaError_t status);
+cudaError_t reported(cudaError_t status);
 
 }  // namespace software_gpu

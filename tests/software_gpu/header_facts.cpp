@@ -139,7 +139,7 @@ HeaderFacts flags_and_attributes() {
           VALUE(cudaEnableDefault)};
 }
 
-HeaderFacts of_memory() {
+HeaderFacts memory_functions() {
   return {SIGNATURE(cudaIpcGetMemHandle),
           SIGNATURE(cudaIpcOpenMemHandle),
           SIGNATURE(cudaIpcCloseMemHandle),
@@ -155,7 +155,7 @@ HeaderFacts of_memory() {
           SIGNATURE(cudaMemsetAsync)};
 }
 
-HeaderFacts of_devices() {
+HeaderFacts device_functions() {
   return {SIGNATURE(cudaGetDeviceCount),      SIGNATURE(cudaGetDevice),
           SIGNATURE(cudaSetDevice),           SIGNATURE(cudaGetDeviceProperties),
           SIGNATURE(cudaDeviceGetAttribute),  SIGNATURE(cudaDeviceGetStreamPriorityRange),
@@ -166,7 +166,7 @@ HeaderFacts of_devices() {
           SIGNATURE(cudaDeviceGetPCIBusId),   SIGNATURE(cudaFuncSetAttribute)};
 }
 
-HeaderFacts of_streams_and_graphs() {
+HeaderFacts stream_and_graph_functions() {
   return {SIGNATURE(cudaStreamCreateWithPriority),
           SIGNATURE(cudaStreamDestroy),
           SIGNATURE(cudaStreamQuery),
@@ -202,8 +202,8 @@ HeaderFacts driver_types() {
 }  // namespace
 
 HeaderFacts FACTS() {
-  return joined({driver_values(), status_codes(), flags_and_attributes(), of_memory(), of_devices(),
-                 of_streams_and_graphs(), driver_types()});
+  return joined({driver_values(), status_codes(), flags_and_attributes(), memory_functions(), device_functions(),
+                 stream_and_graph_functions(), driver_types()});
 }
 
 #elif defined(FACTS_OF_CUBLASLT)
@@ -243,7 +243,7 @@ HeaderFacts descriptions() {
           VALUE(CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)};
 }
 
-HeaderFacts of_handles_and_products() {
+HeaderFacts handle_and_gemm_functions() {
   return {SIGNATURE(cublasLtCreate),
           SIGNATURE(cublasLtDestroy),
           SIGNATURE(cublasLtGetVersion),
@@ -262,7 +262,7 @@ HeaderFacts of_handles_and_products() {
 
 }  // namespace
 
-HeaderFacts FACTS() { return joined({types_and_status_codes(), descriptions(), of_handles_and_products()}); }
+HeaderFacts FACTS() { return joined({types_and_status_codes(), descriptions(), handle_and_gemm_functions()}); }
 
 #elif defined(FACTS_OF_NCCL)
 
@@ -287,19 +287,19 @@ HeaderFacts values() {
           VALUE(NCCL_WIN_COLL_SYMMETRIC)};
 }
 
-HeaderFacts of_communicators() {
+HeaderFacts communicator_functions() {
   return {SIGNATURE(ncclGetVersion),     SIGNATURE(ncclGetUniqueId),  SIGNATURE(ncclCommInitRankConfig),
           SIGNATURE(ncclCommSplit),      SIGNATURE(ncclCommFinalize), SIGNATURE(ncclCommDestroy),
           SIGNATURE(ncclCommAbort),      SIGNATURE(ncclCommCount),    SIGNATURE(ncclCommGetAsyncError),
           SIGNATURE(ncclGetErrorString), SIGNATURE(ncclGetLastError)};
 }
 
-HeaderFacts of_transfers() {
+HeaderFacts transfer_functions() {
   return {SIGNATURE(ncclGroupStart), SIGNATURE(ncclGroupEnd),      SIGNATURE(ncclSend),      SIGNATURE(ncclRecv),
           SIGNATURE(ncclAllGather),  SIGNATURE(ncclReduceScatter), SIGNATURE(ncclAllReduce), SIGNATURE(ncclAlltoAll)};
 }
 
-HeaderFacts of_memory() {
+HeaderFacts memory_functions() {
   return {SIGNATURE(ncclMemAlloc),           SIGNATURE(ncclMemFree),
           SIGNATURE(ncclCommRegister),       SIGNATURE(ncclCommDeregister),
           SIGNATURE(ncclCommWindowRegister), SIGNATURE(ncclCommWindowDeregister)};
@@ -307,7 +307,7 @@ HeaderFacts of_memory() {
 
 }  // namespace
 
-HeaderFacts FACTS() { return joined({values(), of_communicators(), of_transfers(), of_memory()}); }
+HeaderFacts FACTS() { return joined({values(), communicator_functions(), transfer_functions(), memory_functions()}); }
 
 #elif defined(FACTS_OF_CUPTI)
 
@@ -342,7 +342,7 @@ HeaderFacts kinds() {
           VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)};
 }
 
-HeaderFacts of_subscribers_and_activities() {
+HeaderFacts subscriber_and_activity_functions() {
   return {SIGNATURE(cuptiSubscribe),
           SIGNATURE(cuptiUnsubscribe),
           SIGNATURE(cuptiEnableCallback),
@@ -360,7 +360,7 @@ HeaderFacts of_subscribers_and_activities() {
 
 }  // namespace
 
-HeaderFacts FACTS() { return joined({status_codes(), kinds(), of_subscribers_and_activities()}); }
+HeaderFacts FACTS() { return joined({status_codes(), kinds(), subscriber_and_activity_functions()}); }
 
 #elif defined(FACTS_OF_FP8)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of headers about the symbols that the plugin uses: our headers, and NVIDIA's if they are installed.
+// Facts about the symbols that the plugin uses, from our headers and, if they are installed, from NVIDIA's.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ HeaderFacts our_cublaslt();
 HeaderFacts our_nccl();
 HeaderFacts our_cupti();
 HeaderFacts our_fp8();
-// Defined if the header was found.
+// These are defined if NVIDIA's header was found.
 HeaderFacts their_runtime();
 HeaderFacts their_cublaslt();
 HeaderFacts their_nccl();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our headers agree with NVIDIA's, if NVIDIA's are found at build time.
+// Tests that our headers agree with NVIDIA's, if NVIDIA's are found at build time.
 #include "tests/software_gpu/header_facts.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(SoftwareGpuHeaders, MatchThoseOfCublasLt) {
 TEST(SoftwareGpuHeaders, MatchThatOfNccl) {
 #ifdef COMMFUSE_HAS_NCCL_HEADERS
   HeaderFacts theirs = their_nccl();
-  for (HeaderFact& fact : theirs) {  // their names contain the version that last changed them
+  for (HeaderFact& fact : theirs) {  // NVIDIA's type names contain the version that last changed the type
     if (const std::size_t at = fact.value.find("ncclConfig_v"); at != std::string::npos) {
       fact.value.replace(at, sizeof "ncclConfig_v22800" - 1, "ncclConfig_t");
     }

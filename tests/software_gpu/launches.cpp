@@ -73,7 +73,7 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   const std::lock_guard lock(mutex());
   if (!names().contains(host)) {
-    return software_gpu::said(cudaErrorInvalidValue);
+    return software_gpu::reported(cudaErrorInvalidValue);
   }
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
   return cudaSuccess;
@@ -86,7 +86,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
     const std::lock_guard lock(mutex());
     const auto entry = names().find(kernel);
     if (entry == names().end()) {
-      return software_gpu::said(cudaErrorInvalidValue);
+      return software_gpu::reported(cudaErrorInvalidValue);
     }
     name = entry->second.c_str();  // names in this map are never destroyed
   }

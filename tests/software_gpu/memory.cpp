@@ -25,21 +25,21 @@ namespace {
 
 constexpr std::uintptr_t page = 4096;
 constexpr std::uintptr_t alignment = 256;
-// bytes at either end, because pages inside large blocks should stay unused
+// Bytes filled with NaN at either end of a block; pages in the middle of large blocks stay unused.
 constexpr std::size_t max_poison = std::size_t{4} << 20U;
-constexpr int of_host = -1;
+constexpr int host_memory = -1;
 
-std::uintptr_t up(std::uintptr_t value, std::uintptr_t to) { return (value + to - 1) / to * to; }
+std::uintptr_t rounded_up(std::uintptr_t value, std::uintptr_t to) { return (value + to - 1) / to * to; }
 std::uintptr_t number_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
 struct Block {
   std::size_t bytes = 0;
-  int device = of_host;
+  int device = host_memory;
   bool freed = false;
   Ledger* ledger = nullptr;  // ledger of the memory that processes share
   bool opened = false;       // the memory belongs to another process
 
-  /// True if its owner has freed it, or if it was closed in this process.
+  /// True if its owner has freed it, or if this process has closed it.
   [[nodiscard]] bool is_gone() const { return freed || (ledger != nullptr && ledger->freed != 0); }
 };
 
@@ -47,12 +47,12 @@ class Memory {
  public:
   /// Returns null if there is not enough memory.
   void* allocate(std::size_t bytes, int device) {
-    const std::uintptr_t room = up(std::max<std::size_t>(bytes, 1), alignment);
+    const std::uintptr_t aligned_bytes = rounded_up(std::max<std::size_t>(bytes, 1), alignment);
     const std::lock_guard lock(mutex_);
-    if (device != of_host && used_[device] + room > settings().memory) {
+    if (device != host_memory && used_[device] + aligned_bytes > settings().memory) {
       return nullptr;
     }
-    const std::uintptr_t mapped = up(room, page) + page;
+    const std::uintptr_t mapped = rounded_up(aligned_bytes, page) + page;
     void* at = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
       return nullptr;
@@ -60,23 +60,23 @@ class Memory {
     auto* begin = static_cast<std::byte*>(at);
     std::byte* const end = begin + mapped - page;
     ::mprotect(end, page, PROT_NONE);
-    begin = end - room;
-    std::memset(begin, 0xff, std::min(room, max_poison));
-    std::memset(end - std::min(room, max_poison), 0xff, std::min(room, max_poison));
+    begin = end - aligned_bytes;
+    std::memset(begin, 0xff, std::min(aligned_bytes, max_poison));
+    std::memset(end - std::min(aligned_bytes, max_poison), 0xff, std::min(aligned_bytes, max_poison));
     blocks_[number_of(begin)] = {bytes, device, false};
-    used_[device] += room;
+    used_[device] += aligned_bytes;
     return begin;
   }
 
-  /// Ends the sharing of a block between two holds of the lock, because handles are given under a separate lock that is
-  /// taken first.
+  /// Ends the sharing of a block while the lock is not held, because handles are issued under a separate lock that must
+  /// be taken first.
   bool release(void* at, bool of_device) {
     Ledger* ledger = nullptr;
     {
       const std::lock_guard lock(mutex_);
       const auto block = blocks_.find(number_of(at));
       if (block == blocks_.end() || block->second.freed || block->second.opened ||
-          (block->second.device != of_host) != of_device) {
+          (block->second.device != host_memory) != of_device) {
         return false;
       }
       block->second.freed = true;
@@ -87,13 +87,13 @@ class Memory {
     }
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
-    const std::uintptr_t room = up(std::max<std::size_t>(block->second.bytes, 1), alignment);
-    used_[block->second.device] -= room;
-    take_pages(block->first, room);
+    const std::uintptr_t aligned_bytes = rounded_up(std::max<std::size_t>(block->second.bytes, 1), alignment);
+    used_[block->second.device] -= aligned_bytes;
+    take_pages(block->first, aligned_bytes);
     return true;
   }
 
-  /// Returns the whole pages of a block that begins there and belongs to this device.
+  /// Returns the pages of the block that begins at this address; nothing if it does not belong to this device.
   std::optional<Pages> pages_of(const void* at, int device) {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
@@ -101,7 +101,8 @@ class Memory {
       return std::nullopt;
     }
     const std::uintptr_t first = block->first / page * page;
-    const std::uintptr_t end = up(block->first + up(std::max<std::size_t>(block->second.bytes, 1), alignment), page);
+    const std::uintptr_t end =
+        rounded_up(block->first + rounded_up(std::max<std::size_t>(block->second.bytes, 1), alignment), page);
     return Pages{.first = reinterpret_cast<std::byte*>(first),  // NOLINT(*-no-int-to-ptr): host pages
                  .bytes = end - first,
                  .offset = block->first - first,
@@ -116,7 +117,7 @@ class Memory {
     const std::lock_guard lock(mutex_);
     blocks_[number_of(at)] = {.bytes = bytes, .device = device, .freed = false, .ledger = ledger, .opened = true};
   }
-  /// Returns null if it is not open here.
+  /// Closes memory of another process; returns null if it is not open in this process.
   Ledger* close(const void* at) {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
@@ -124,7 +125,7 @@ class Memory {
       return nullptr;
     }
     block->second.freed = true;
-    take_pages(block->first, up(std::max<std::size_t>(block->second.bytes, 1), alignment));
+    take_pages(block->first, rounded_up(std::max<std::size_t>(block->second.bytes, 1), alignment));
     return block->second.ledger;
   }
 
@@ -142,10 +143,10 @@ class Memory {
     --after;
     const std::uintptr_t offset = number_of(at) - after->first;
     const std::size_t bytes = after->second.bytes;
-    if (offset > up(std::max<std::size_t>(bytes, 1), alignment) + page) {
+    if (offset > rounded_up(std::max<std::size_t>(bytes, 1), alignment) + page) {
       return false;
     }
-    const char* const where = after->second.device == of_host ? "of pinned memory" : "of device memory";
+    const char* const where = after->second.device == host_memory ? "of pinned memory" : "of device memory";
     if (after->second.freed) {
       std::snprintf(words.data(), words.size(), "byte %zu of a block of %zu bytes %s that was freed", offset, bytes,
                     where);
@@ -166,16 +167,16 @@ class Memory {
   [[nodiscard]] bool is_of_a_device(const void* at) {
     const std::lock_guard lock(mutex_);
     const Block* block = find(at);
-    return block != nullptr && block->device != of_host;
+    return block != nullptr && block->device != host_memory;
   }
 
  private:
   /// The addresses stay reserved, so that a later use is detected.
-  static void take_pages(std::uintptr_t block, std::uintptr_t room) {
+  static void take_pages(std::uintptr_t block, std::uintptr_t aligned_bytes) {
     const std::uintptr_t first = block / page * page;
     auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr): host pages
-    ::mmap(pages, up(block + room, page) - first, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-           -1, 0);
+    ::mmap(pages, rounded_up(block + aligned_bytes, page) - first, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   }
 
   const Block* find(const void* at) {
@@ -199,7 +200,7 @@ Memory& memory() {
   return process_memory;
 }
 
-thread_local const char* kernel_here = nullptr;
+thread_local const char* running_kernel = nullptr;
 
 struct sigaction& action_before() {
   static struct sigaction before {};
@@ -207,12 +208,12 @@ struct sigaction& action_before() {
 }
 
 /// Reports only faults of kernels in memory of these doubles; the previous handler gets every other fault.
-void tell_fault(int signal, siginfo_t* about, void* context) {
+void report_fault(int signal, siginfo_t* about, void* context) {
   std::array<char, 160> words{};
-  if (kernel_here != nullptr && memory().describe(about->si_addr, words)) {
+  if (running_kernel != nullptr && memory().describe(about->si_addr, words)) {
     std::array<char, 320> sentence{};
     const int length = std::snprintf(sentence.data(), sentence.size(), "software GPU: the kernel '%s' touches %s\n",
-                                     kernel_here, words.data());
+                                     running_kernel, words.data());
     static_cast<void>(!::write(STDERR_FILENO, sentence.data(), static_cast<std::size_t>(std::max(length, 0))));
     std::abort();
   }
@@ -227,7 +228,7 @@ void tell_fault(int signal, siginfo_t* about, void* context) {
 void listen_for_faults() {
   static const bool listening = [] {
     struct sigaction action {};
-    action.sa_sigaction = tell_fault;
+    action.sa_sigaction = report_fault;
     action.sa_flags = SA_SIGINFO;
     ::sigemptyset(&action.sa_mask);
     return ::sigaction(SIGSEGV, &action, &action_before()) == 0;
@@ -248,13 +249,13 @@ struct Copy {
 };
 
 /// True if a side is in the kind of memory that the copy states, as far as that is known.
-bool is_there(const Side& side, const Copy& copy, int device) {
+bool is_in_stated_memory(const Side& side, const Copy& copy, int device) {
   const std::size_t bytes = copy.height == 0 ? 0 : (copy.height - 1) * side.pitch + copy.width;
   return side.on_device ? memory().contains(side.at, bytes, device) : !memory().is_of_a_device(side.at);
 }
 
 cudaError_t copy(const Copy& what, int device) {
-  if (!is_there(what.to, what, device) || !is_there(what.from, what, device)) {
+  if (!is_in_stated_memory(what.to, what, device) || !is_in_stated_memory(what.from, what, device)) {
     return cudaErrorIllegalAddress;
   }
   for (std::size_t row = 0; row < what.height; ++row) {
@@ -284,8 +285,8 @@ class Hold {
 };
 
 Hold& hold() {
-  static auto& of_process = *new Hold;
-  return of_process;
+  static auto& process_hold = *new Hold;
+  return process_hold;
 }
 
 cudaError_t enqueue_copy(const Copy& what, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -296,7 +297,7 @@ cudaError_t enqueue_copy(const Copy& what, cudaMemcpyKind kind, cudaStream_t str
   if (what.width > what.to.pitch || what.width > what.from.pitch) {
     return cudaErrorInvalidPitchValue;
   }
-  if (!is_there(what.to, what, device) || !is_there(what.from, what, device)) {
+  if (!is_in_stated_memory(what.to, what, device) || !is_in_stated_memory(what.from, what, device)) {
     return cudaErrorInvalidValue;
   }
   return enqueue(stream, {.kind = WorkKind::copy, .name = "a copy", .direction = kind, .run = [what, device] {
@@ -326,9 +327,9 @@ void add_opened(const void* at, std::size_t bytes, int device, Ledger* ledger) {
 }
 Ledger* close_opened(const void* at) { return memory().close(at); }
 
-void set_kernel_here(const char* name) {
+void set_running_kernel(const char* name) {
   listen_for_faults();
-  kernel_here = name;
+  running_kernel = name;
 }
 
 bool is_device_memory(const void* at, std::size_t bytes, int device) { return memory().contains(at, bytes, device); }
@@ -345,7 +346,7 @@ cudaError_t wait_to_allocate_on(int device, const char* call) {
   if (state.wait_until_idle(settings().patience_ms)) {
     return cudaSuccess;
   }
-  std::fprintf(stderr, "software GPU: %s waits for a device that stands still, as it does behind a gate\n", call);
+  std::fprintf(stderr, "software GPU: %s waits for a device that makes no progress, for example behind a gate\n", call);
   return cudaErrorMemoryAllocation;
 }
 
@@ -359,10 +360,10 @@ void software_gpu_hold_copies(int close) { hold().set(close != 0); }
 
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
   if (const cudaError_t status = wait_to_allocate("cudaMalloc"); status != cudaSuccess) {
-    return said(status);
+    return reported(status);
   }
   *at = memory().allocate(bytes, current_device());
-  return said(*at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+  return reported(*at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
 cudaError_t cudaFree(void* at) {
@@ -370,20 +371,20 @@ cudaError_t cudaFree(void* at) {
     return cudaSuccess;
   }
   if (const cudaError_t status = wait_to_allocate("cudaFree"); status != cudaSuccess) {
-    return said(status);
+    return reported(status);
   }
-  return said(memory().release(at, true) ? cudaSuccess : cudaErrorInvalidValue);
+  return reported(memory().release(at, true) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned flags) {
   if ((flags & ~cudaHostAllocMapped) != 0) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   if (const cudaError_t status = wait_to_allocate("cudaHostAlloc"); status != cudaSuccess) {
-    return said(status);
+    return reported(status);
   }
-  *at = memory().allocate(bytes, of_host);
-  return said(*at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+  *at = memory().allocate(bytes, host_memory);
+  return reported(*at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
 cudaError_t cudaFreeHost(void* at) {
@@ -391,14 +392,14 @@ cudaError_t cudaFreeHost(void* at) {
     return cudaSuccess;
   }
   if (const cudaError_t status = wait_to_allocate("cudaFreeHost"); status != cudaSuccess) {
-    return said(status);
+    return reported(status);
   }
-  return said(memory().release(at, false) ? cudaSuccess : cudaErrorInvalidValue);
+  return reported(memory().release(at, false) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
-  if (flags != 0 || !memory().contains(host, 1, of_host)) {
-    return said(cudaErrorInvalidValue);
+  if (flags != 0 || !memory().contains(host, 1, host_memory)) {
+    return reported(cudaErrorInvalidValue);
   }
   *device = host;
   return cudaSuccess;
@@ -406,17 +407,17 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) 
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (!is_kind(kind)) {
-    return said(cudaErrorInvalidMemcpyDirection);
+    return reported(cudaErrorInvalidMemcpyDirection);
   }
   if (forbidden_by_capture()) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   const int device = current_device();
   if (const cudaError_t error = software_gpu::device(device).error(); error != cudaSuccess) {
-    return said(error);
+    return reported(error);
   }
   const cudaError_t status = copy(copy_of(to, bytes, from, bytes, bytes, 1, kind), device);
-  return said(status == cudaSuccess ? status : cudaErrorInvalidValue);
+  return reported(status == cudaSuccess ? status : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -426,26 +427,26 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   if (!is_kind(kind)) {
-    return said(cudaErrorInvalidMemcpyDirection);
+    return reported(cudaErrorInvalidMemcpyDirection);
   }
-  return said(enqueue_copy(copy_of(to, to_pitch, from, from_pitch, width, height, kind), kind, stream));
+  return reported(enqueue_copy(copy_of(to, to_pitch, from, from_pitch, width, height, kind), kind, stream));
 }
 
 cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t stream) {
   const int device = device_of(stream);
   if (device < 0) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (!memory().contains(at, bytes, device)) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
-  return said(enqueue(stream, {.name = "a fill", .run = [=] {
-                                 if (!memory().contains(at, bytes, device)) {
-                                   return cudaErrorIllegalAddress;
-                                 }
-                                 std::memset(at, value, bytes);
-                                 return cudaSuccess;
-                               }}));
+  return reported(enqueue(stream, {.name = "a fill", .run = [=] {
+                                     if (!memory().contains(at, bytes, device)) {
+                                       return cudaErrorIllegalAddress;
+                                     }
+                                     std::memset(at, value, bytes);
+                                     return cudaSuccess;
+                                   }}));
 }
 
 }  // extern "C"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the process with an error where a real GPU would crash, hang or give no error at all.
+// Ends the process with an error where a real GPU would crash, hang or report no error at all.
 #pragma once
 
 #include <cstdio>

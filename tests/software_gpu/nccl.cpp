@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it reports, by default 2.30.7; a call of a
 // function that this version lacks ends the process. Groups of non-blocking communicators are issued by another thread;
-// the first message between two ranks connects them, which takes both ranks and an idle device; operations of a
+// the first message between two ranks connects them, which needs both ranks and an idle device; operations of a
 // communicator run in the order of issue, and so do those of all communicators of a device before 2.26 or without
 // NCCL_LAUNCH_ORDER_IMPLICIT=1.
 #include <nccl.h>
@@ -73,7 +73,8 @@ ncclResult_t refuse(ncclComm* comm, ncclResult_t why, std::string sentence) {
   return why;
 }
 
-/// Waits as ncclCommEnsureReady() does. Requires the mutex.
+/// Returns the communicator's state, as ncclCommEnsureReady() does; refuses a call while another one is in progress.
+/// Requires the mutex.
 ncclResult_t ready(ncclComm* comm) {
   if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {
     software_gpu::misuse("NCCL is called on a communicator that is gone");
@@ -121,18 +122,18 @@ ncclResult_t run(Lock& lock, ncclComm& comm, Work work) {
 }
 
 ncclComm* new_communicator(const ncclConfig_t& config) {
-  auto* made = new ncclComm;
-  made->device = software_gpu::current_device();
-  made->blocks = config.blocking != 0;
-  communicators().insert(made);
-  return made;
+  auto* created = new ncclComm;
+  created->device = software_gpu::current_device();
+  created->blocks = config.blocking != 0;
+  communicators().insert(created);
+  return created;
 }
 
 bool is_valid(const ncclConfig_t* config) {
   return config != nullptr && config->size == sizeof *config && config->magic == 0xcafebeef;
 }
 
-/// Requires a separate GPU for each rank, except in the latest versions.
+/// Requires a separate GPU for each rank.
 ncclResult_t introduce(ncclComm& comm) {
   const std::string mine = software_gpu::uuid_of(comm.device);
   Bytes bytes(mine.size());
@@ -215,7 +216,7 @@ ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
   return ncclSuccess;
 }
 
-/// Returns the line in which all communicators of a device wait.
+/// Returns the line that orders the work of all communicators of a device.
 std::shared_ptr<software_gpu::Line> line_of_device(int device) {
   static auto& lines = *new std::map<int, std::shared_ptr<software_gpu::Line>>;
   const Lock lock(mutex());
@@ -229,28 +230,29 @@ std::shared_ptr<software_gpu::Line> line_of_device(int device) {
 std::shared_ptr<software_gpu::Line> line_of(const ncclComm& comm, cudaStream_t stream) {
   constexpr int first_with_implicit_order = 22600;
   constexpr int first_with_ordered_graphs = 23000;
-  const bool beside = version() >= first_with_implicit_order && variable("NCCL_LAUNCH_ORDER_IMPLICIT") == "1";
+  const bool may_overlap = version() >= first_with_implicit_order && variable("NCCL_LAUNCH_ORDER_IMPLICIT") == "1";
   const bool ordered = software_gpu::is_captured(stream) && version() >= first_with_ordered_graphs;
-  return beside && !ordered ? comm.line : line_of_device(comm.device);
+  return may_overlap && !ordered ? comm.line : line_of_device(comm.device);
 }
 
 /// True if the memory that an operation reads and writes is on the device.
-bool is_there(const Operation& operation, int members) {
+bool is_on_device(const Operation& operation, int members) {
   const std::size_t bytes = operation.count * software_gpu::size_of(operation.type);
   const std::size_t whole = bytes * static_cast<std::size_t>(members);
-  const auto holds = [&](const void* at, std::size_t size) {
+  const auto is_valid_memory = [&](const void* at, std::size_t size) {
     return size == 0 || software_gpu::is_device_memory(at, size, operation.comm->device);
   };
   switch (operation.kind) {
-    case Operation::Kind::send: return holds(operation.from, bytes);
-    case Operation::Kind::receive: return holds(operation.to, bytes);
+    case Operation::Kind::send: return is_valid_memory(operation.from, bytes);
+    case Operation::Kind::receive: return is_valid_memory(operation.to, bytes);
     case Operation::Kind::collective: break;
   }
   switch (operation.collective) {
-    case Collective::all_gather: return holds(operation.from, bytes) && holds(operation.to, whole);
-    case Collective::reduce_scatter: return holds(operation.from, whole) && holds(operation.to, bytes);
-    case Collective::all_reduce: return holds(operation.from, bytes) && holds(operation.to, bytes);
-    case Collective::all_to_all: return holds(operation.from, whole) && holds(operation.to, whole);
+    case Collective::all_gather: return is_valid_memory(operation.from, bytes) && is_valid_memory(operation.to, whole);
+    case Collective::reduce_scatter:
+      return is_valid_memory(operation.from, whole) && is_valid_memory(operation.to, bytes);
+    case Collective::all_reduce: return is_valid_memory(operation.from, bytes) && is_valid_memory(operation.to, bytes);
+    case Collective::all_to_all: return is_valid_memory(operation.from, whole) && is_valid_memory(operation.to, whole);
   }
   return false;
 }
@@ -258,7 +260,7 @@ bool is_there(const Operation& operation, int members) {
 /// Runs operations when a stream reaches them.
 cudaError_t carry_out(ncclComm& comm, const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) {
-    if (!comm.aborted && !is_there(operation, software_gpu::ranks_of(comm))) {
+    if (!comm.aborted && !is_on_device(operation, software_gpu::ranks_of(comm))) {
       return cudaErrorIllegalAddress;
     }
   }
@@ -301,7 +303,7 @@ ncclResult_t refusal(const std::vector<Operation>& operations) {
     if (operation.comm != first.comm || operation.stream != first.stream ||
         (operation.kind == Operation::Kind::collective && operations.size() > 1)) {
       return refuse(first.comm, ncclInvalidUsage,
-                    "the double takes groups of messages of one communicator on one stream");
+                    "the double accepts only groups of messages of one communicator on one stream");
     }
     if (operation.kind != Operation::Kind::collective &&
         (operation.peer < 0 || operation.peer >= software_gpu::ranks_of(*operation.comm))) {
@@ -359,7 +361,7 @@ ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
     return status;
   }
   if (!software_gpu::is_device_memory(at, bytes, comm->device)) {
-    return refuse(comm, ncclInvalidArgument, "a registration is not of memory of the device");
+    return refuse(comm, ncclInvalidArgument, "registered memory is not memory of the device");
   }
   constexpr std::uintptr_t page = 4096;
   if (window && (reinterpret_cast<std::uintptr_t>(at) % page != 0 || bytes % page != 0)) {
@@ -383,7 +385,7 @@ ncclResult_t withdraw(ncclComm* comm, void* handle) {
   }
   const auto entry = std::ranges::find(comm->registered, handle, &ncclComm::Registered::at);
   if (entry == comm->registered.end()) {
-    return refuse(comm, ncclInvalidArgument, "a registration ends that is none");
+    return refuse(comm, ncclInvalidArgument, "the handle is not a registration");
   }
   comm->registered.erase(entry);
   return ncclSuccess;
@@ -398,8 +400,8 @@ const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std:
   return window == comm.registered.end() ? nullptr : &*window;
 }
 
-/// Returns the errors that NCCL finds in all one-sided calls. Requires the mutex. From 2.30 on, signals of a
-/// communicator without a window are refused; before that version, the first signal involves all ranks.
+/// Returns the error that NCCL reports for any one-sided call with such arguments. Requires the mutex. From 2.30 on,
+/// signals of a communicator without a window are refused; before that version, the first signal involves all ranks.
 ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context, cudaStream_t stream) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
@@ -411,12 +413,13 @@ ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context
     return refuse(comm, ncclInvalidUsage, "a signal is used before a symmetric window is registered");
   }
   if (depth > 0 || software_gpu::is_captured(stream) || software_gpu::device_of(stream) != comm->device) {
-    return refuse(comm, ncclInvalidUsage, "the double takes signals outside of groups and captures, on its device");
+    return refuse(comm, ncclInvalidUsage,
+                  "the double accepts signals only outside of groups and captures, on its device");
   }
   return ncclSuccess;
 }
 
-/// Gives the stream a copy, or a wait, that takes no multiprocessor.
+/// Adds to the stream a copy, or a wait, that uses no multiprocessor.
 template <class Work>
 ncclResult_t issue_one_sided(Lock& lock, ncclComm& comm, cudaStream_t stream, const char* name, Work work) {
   const bool is_first = !std::exchange(comm.has_puts, true);
@@ -444,7 +447,7 @@ ncclResult_t issue_one_sided(Lock& lock, ncclComm& comm, cudaStream_t stream, co
   });
 }
 
-/// Passes what other ranks put to the communicator to which it belongs.
+/// Passes puts of other ranks to the communicators to which they belong.
 void listen(software_gpu::Mesh& mesh) {
   mesh.listen([&mesh](int peer, std::uint64_t id, const Bytes& bytes) {
     const Lock lock(mutex());
@@ -480,28 +483,28 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
     return ncclInvalidArgument;
   }
   Lock lock(mutex());
-  ncclComm* made = new_communicator(*config);
-  *comm = made;
-  made->rank = rank;
+  ncclComm* created = new_communicator(*config);
+  *comm = created;
+  created->rank = rank;
   for (int i = 0; i < ranks; ++i) {
-    made->members.push_back(i);
+    created->members.push_back(i);
   }
   id.internal[NCCL_UNIQUE_ID_BYTES - 1] = '\0';
   const std::string token = id.internal;
-  return run(lock, *made, [made, token, rank, ranks] {
-    const auto mesh = std::make_shared<software_gpu::Mesh>(token, rank, ranks, made->aborted);
+  return run(lock, *created, [created, token, rank, ranks] {
+    const auto mesh = std::make_shared<software_gpu::Mesh>(token, rank, ranks, created->aborted);
     listen(*mesh);
     {
       const Lock inside(mutex());
-      made->mesh = mesh;
+      created->mesh = mesh;
     }
-    return introduce(*made);
+    return introduce(*created);
   });
 }
 
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* created, ncclConfig_t* config) {
   Lock lock(mutex());
-  *made = nullptr;
+  *created = nullptr;
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
   }
@@ -517,7 +520,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
   const Member mine{.color = color, .key = key, .rank = comm->rank};
   return run(lock, *comm, [=] {
     const ncclResult_t status = split(*comm, *child, mine, comm->id, number);
-    *made = child;
+    *created = child;
     return status;
   });
 }
@@ -544,8 +547,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
   }
-  software_gpu::check(comm->finalized, "a communicator is destroyed that was not finalized");
-  software_gpu::check(comm->registered.empty(), "a communicator is destroyed with memory registered");
+  software_gpu::check(comm->finalized, "a communicator is destroyed before it is finalized");
+  software_gpu::check(comm->registered.empty(), "a communicator is destroyed while memory is registered with it");
   software_gpu::check(comm->mesh->left_over(comm->id) == 0,
                       "a communicator is destroyed with messages that nobody received");
   software_gpu::check(comm->raised == comm->awaited, "a communicator is destroyed with signals that nobody waited for");
@@ -703,15 +706,17 @@ ncclResult_t ncclPutSignal(const void* from, std::size_t count, ncclDataType_t t
     return status;
   }
   const std::size_t bytes = count * software_gpu::size_of(type);
-  const auto theirs = std::ranges::find(comm->registered, static_cast<void*>(window), &ncclComm::Registered::at);
-  if (flags != 0 || theirs == comm->registered.end() || !theirs->is_window || offset + bytes > theirs->bytes) {
+  const auto peer_window = std::ranges::find(comm->registered, static_cast<void*>(window), &ncclComm::Registered::at);
+  if (flags != 0 || peer_window == comm->registered.end() || !peer_window->is_window ||
+      offset + bytes > peer_window->bytes) {
     return refuse(comm, ncclInvalidArgument, "a put goes beyond the window of its peer");
   }
   if (window_of(*comm, from, bytes) == nullptr) {
-    return refuse(comm, ncclInvalidArgument, "what is put lies in no symmetric window");
+    return refuse(comm, ncclInvalidArgument, "the source of a put is not in a symmetric window");
   }
-  return issue_one_sided(lock, *comm, stream, "ncclPutSignal",
-                         [=, number = theirs->number] { software_gpu::put(*comm, peer, number, offset, from, bytes); });
+  return issue_one_sided(lock, *comm, stream, "ncclPutSignal", [=, number = peer_window->number] {
+    software_gpu::put(*comm, peer, number, offset, from, bytes);
+  });
 }
 
 ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
@@ -737,7 +742,7 @@ ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t* signals, ncclComm_t
     return status;
   }
   if (signals->opCnt <= 0) {
-    return refuse(comm, ncclInvalidArgument, "no signal is waited for");
+    return refuse(comm, ncclInvalidArgument, "ncclWaitSignal waits for no signal");
   }
   const std::uint64_t until = comm->awaited[peer] += static_cast<std::uint64_t>(signals->opCnt);
   return issue_one_sided(lock, *comm, stream, "ncclWaitSignal",

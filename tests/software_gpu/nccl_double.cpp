@@ -37,7 +37,7 @@ NcclDouble& facts() {
   return double_facts;
 }
 
-// facts().mutex guards all of this.
+// facts().mutex guards these variables.
 std::condition_variable changed;
 std::vector<std::unique_ptr<ncclComm>> communicators;
 std::map<void*, std::size_t> blocks;
@@ -57,7 +57,7 @@ ncclResult_t misuse(const std::string& what) {
   return ncclInvalidUsage;
 }
 
-/// Waits as ncclCommEnsureReady() does.
+/// Returns the communicator's state, as ncclCommEnsureReady() does; a call while another one is in progress is misuse.
 ncclResult_t ready(const ncclComm* comm, const std::string& call) {
   if (comm == nullptr || !comm->alive) {
     return misuse(call + " on a communicator that is gone");
@@ -74,10 +74,10 @@ void join(Lock& lock, ncclComm& comm) {
   }
 }
 
-/// Runs `work` later, in another thread; until then the communicator is in progress. With `hangs` it stays so until it
-/// is aborted.
+/// Runs `work` later, in another thread; until then the communicator is in progress. If `hangs` is true, it stays in
+/// progress until it is aborted.
 template <class Work>
-ncclResult_t later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
+ncclResult_t run_later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   join(lock, comm);
   comm.state = ncclInProgress;
   comm.worker = std::thread([&comm, hangs, work] {
@@ -97,7 +97,7 @@ ncclResult_t later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
 
 /// Runs `work` on this thread.
 template <class Work>
-ncclResult_t now(Lock& lock, ncclComm& comm, bool hangs, Work work) {
+ncclResult_t run_now(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   if (hangs) {
     changed.wait(lock, [&] { return comm.aborted; });
     return ncclInternalError;
@@ -108,14 +108,14 @@ ncclResult_t now(Lock& lock, ncclComm& comm, bool hangs, Work work) {
 
 ncclComm* new_comm(ncclComm* parent, int ranks, const ncclConfig_t& config) {
   communicators.push_back(std::make_unique<ncclComm>());
-  ncclComm* made = communicators.back().get();
-  made->id = static_cast<int>(communicators.size()) - 1;
-  made->ranks = ranks;
-  made->parent = parent;
-  made->blocks = config.blocking != 0;
+  ncclComm* created = communicators.back().get();
+  created->id = static_cast<int>(communicators.size()) - 1;
+  created->ranks = ranks;
+  created->parent = parent;
+  created->blocks = config.blocking != 0;
   facts().communicators.push_back(
-      {.id = made->id, .is_child = parent != nullptr, .blocks = made->blocks, .shares = config.splitShare == 1});
-  return made;
+      {.id = created->id, .is_child = parent != nullptr, .blocks = created->blocks, .shares = config.splitShare == 1});
+  return created;
 }
 
 ncclResult_t launch(std::vector<Operation> operations) {
@@ -125,12 +125,12 @@ ncclResult_t launch(std::vector<Operation> operations) {
   Lock lock(facts().mutex);
   ncclComm& comm = *operations.front().comm;
   const auto record = [&comm, operations = std::move(operations)] {
-    commfuse::validate::test::NcclDoubleLaunch made{
+    commfuse::validate::test::NcclDoubleLaunch created{
         .communicator = comm.id, .thread = std::this_thread::get_id(), .operations = {}};
-    std::ranges::transform(operations, std::back_inserter(made.operations), &Operation::name);
-    facts().launches.push_back(std::move(made));
+    std::ranges::transform(operations, std::back_inserter(created.operations), &Operation::name);
+    facts().launches.push_back(std::move(created));
   };
-  return comm.blocks ? now(lock, comm, facts().hangs_in_group, record) : later(lock, comm, false, record);
+  return comm.blocks ? run_now(lock, comm, facts().hangs_in_group, record) : run_later(lock, comm, false, record);
 }
 
 ncclResult_t operation(ncclComm* comm, const std::string& name) {
@@ -140,7 +140,7 @@ ncclResult_t operation(ncclComm* comm, const std::string& name) {
       return status;
     }
     if (!group.empty() && group.front().comm->blocks != comm->blocks) {
-      return misuse("communicators that block and that do not in one group");
+      return misuse("a group with blocking and non-blocking communicators");
     }
   }
   group.push_back({comm, name});
@@ -156,7 +156,7 @@ ncclResult_t operation(ncclComm* comm, const std::string& name) {
   const auto record = [comm, bytes, window] {
     facts().registrations.push_back({.communicator = comm->id, .bytes = bytes, .window = window});
   };
-  return comm->blocks ? now(lock, *comm, facts().hangs_in_register, record) : later(lock, *comm, false, record);
+  return comm->blocks ? run_now(lock, *comm, facts().hangs_in_register, record) : run_later(lock, *comm, false, record);
 }
 
 }  // namespace
@@ -171,9 +171,9 @@ ncclResult_t ncclGetVersion(int* version) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  static int made = 0;
+  static int created = 0;
   *id = {};
-  id->internal[0] = static_cast<char>(++made);
+  id->internal[0] = static_cast<char>(++created);
   return ncclSuccess;
 }
 
@@ -182,19 +182,20 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId /*
   Lock lock(facts().mutex);
   *comm = new_comm(nullptr, ranks, *config);
   const auto nothing = [] {};
-  return (*comm)->blocks ? now(lock, **comm, facts().hangs_in_init, nothing)
-                         : later(lock, **comm, facts().hangs_in_init, nothing);
+  return (*comm)->blocks ? run_now(lock, **comm, facts().hangs_in_init, nothing)
+                         : run_later(lock, **comm, facts().hangs_in_init, nothing);
 }
 
-ncclResult_t ncclCommSplit(ncclComm_t comm, int /*color*/, int /*key*/, ncclComm_t* made, ncclConfig_t* config) {
+ncclResult_t ncclCommSplit(ncclComm_t comm, int /*color*/, int /*key*/, ncclComm_t* created, ncclConfig_t* config) {
   Lock lock(facts().mutex);
   if (const ncclResult_t status = ready(comm, "ncclCommSplit"); status != ncclSuccess) {
     return status;
   }
-  *made = nullptr;
+  *created = nullptr;
   // The job belongs to the parent, so the parent decides whether the call blocks; the configuration is the child's.
-  const auto work = [comm, made, config = *config] { *made = new_comm(comm, comm->ranks, config); };
-  return comm->blocks ? now(lock, *comm, facts().hangs_in_init, work) : later(lock, *comm, facts().hangs_in_init, work);
+  const auto work = [comm, created, config = *config] { *created = new_comm(comm, comm->ranks, config); };
+  return comm->blocks ? run_now(lock, *comm, facts().hangs_in_init, work)
+                      : run_later(lock, *comm, facts().hangs_in_init, work);
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
@@ -203,8 +204,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     return status;
   }
   const auto work = [comm] { comm->finalized = true; };
-  return comm->blocks ? now(lock, *comm, facts().hangs_in_finalize, work)
-                      : later(lock, *comm, facts().hangs_in_finalize, work);
+  return comm->blocks ? run_now(lock, *comm, facts().hangs_in_finalize, work)
+                      : run_later(lock, *comm, facts().hangs_in_finalize, work);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -321,22 +322,22 @@ ncclResult_t ncclAlltoAll(const void*, void*, size_t, ncclDataType_t, ncclComm_t
 #endif
 
 #if NCCL_DOUBLE_VERSION >= 22902
-// header_facts_test.cpp compares these types with NVIDIA's header if that has them; the header of this version does
-// not.
+// header_facts_test.cpp compares these types with NVIDIA's header if that has them; the header that this double is
+// compiled with may lack them.
 ncclResult_t ncclPutSignal(const void*, size_t count, ncclDataType_t, int peer, ncclWindow_t window, size_t offset,
                            int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
   return signal != 0 || context != 0 || flags != 0 || window == nullptr
-             ? misuse("a signal, context or flag that no version before 2.31 knows")
+             ? misuse("a signal, context or flag that no version before 2.31 supports")
              : operation(comm, fmt::format("put {} bytes to {} at {}", count, peer, offset));
 }
 ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
   return signal != 0 || context != 0 || flags != 0
-             ? misuse("a signal, context or flag that no version before 2.31 knows")
+             ? misuse("a signal, context or flag that no version before 2.31 supports")
              : operation(comm, fmt::format("signal {}", peer));
 }
 ncclResult_t ncclWaitSignal(int count, commfuse::validate::NcclSignals* signals, ncclComm_t comm, cudaStream_t) {
   return count != 1 || signals->sigIdx != 0 || signals->ctx != 0
-             ? misuse("a wait for a signal that no version before 2.31 knows")
+             ? misuse("a wait for a signal that no version before 2.31 supports")
              : operation(comm, fmt::format("wait for {} of {}", signals->opCnt, signals->peer));
 }
 #endif

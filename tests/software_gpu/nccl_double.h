@@ -12,7 +12,7 @@
 
 namespace commfuse::validate::test {
 
-/// A group, or a call outside one, as it arrived at the device.
+/// A group, or a call outside of a group, as it arrived at the device.
 struct NcclDoubleLaunch {
   int communicator = 0;
   std::thread::id thread;
@@ -53,7 +53,7 @@ struct NcclDouble {
   std::vector<std::string> misuses;
 };
 
-/// Name of a function of the double, whose type follows.
+/// Name of the function of the double that returns its state, and the function's type.
 inline constexpr auto nccl_double_entry = "commfuse_nccl_double";
 using NcclDoubleEntry = NcclDouble& (*)();
 

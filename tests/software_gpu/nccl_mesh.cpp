@@ -24,7 +24,7 @@ struct Frame {
   std::uint64_t bytes = 0;
 };
 
-/// Returns a name that belongs to no file and ends with its sockets.
+/// Returns the address of a rank's socket. Its name belongs to no file and disappears with the sockets that use it.
 std::pair<sockaddr_un, socklen_t> address_of(const std::string& token, int rank) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -50,17 +50,17 @@ bool write_all(int socket, const void* from, std::size_t bytes) {
 bool read_all(int socket, void* to, std::size_t bytes) {
   auto* next = static_cast<std::byte*>(to);
   while (bytes > 0) {
-    const ssize_t got = ::recv(socket, next, bytes, 0);
-    if (got <= 0) {
+    const ssize_t received = ::recv(socket, next, bytes, 0);
+    if (received <= 0) {
       return false;
     }
-    next += got;
-    bytes -= static_cast<std::size_t>(got);
+    next += received;
+    bytes -= static_cast<std::size_t>(received);
   }
   return true;
 }
 
-/// A socket that is closed unless it has been taken.
+/// A socket that is closed unless take() has been called.
 class Socket {
  public:
   explicit Socket(int socket) : socket_(socket) {}
@@ -81,10 +81,10 @@ class Socket {
 int connected_to(const std::string& token, int peer, int rank, const std::atomic<bool>& aborted) {
   const auto [address, size] = address_of(token, peer);
   while (!aborted) {
-    Socket made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
-        write_all(made.get(), &rank, sizeof rank)) {
-      return made.take();
+    Socket connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+        write_all(connection.get(), &rank, sizeof rank)) {
+      return connection.take();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
   }
@@ -114,7 +114,7 @@ Mesh::Mesh(const std::string& token, int rank, int ranks, const std::atomic<bool
   }
 }
 
-/// Connects to ranks before this one, and accepts those after it.
+/// Connects to the ranks before this one, and accepts connections from the ranks after it.
 void Mesh::connect(const std::string& token, const std::atomic<bool>& aborted) {
   const Socket listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto [address, size] = address_of(token, rank_);
@@ -132,12 +132,12 @@ void Mesh::connect(const std::string& token, const std::atomic<bool>& aborted) {
     if (::poll(&waits, 1, poll_ms) != 1) {
       continue;
     }
-    Socket made(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    Socket connection(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
     int peer = -1;
-    if (!read_all(made.get(), &peer, sizeof peer) || peer <= rank_ || peer >= ranks()) {
+    if (!read_all(connection.get(), &peer, sizeof peer) || peer <= rank_ || peer >= ranks()) {
       continue;
     }
-    peers_[static_cast<std::size_t>(peer)]->socket = made.take();
+    peers_[static_cast<std::size_t>(peer)]->socket = connection.take();
     --missing;
   }
 }
@@ -160,7 +160,7 @@ void Mesh::send(int peer, Tag tag, const Bytes& bytes) {
   Peer& to = *peers_.at(static_cast<std::size_t>(peer));
   const Frame frame{tag, bytes.size()};
   const std::lock_guard lock(to.writing);
-  // Data for a rank that has ended are lost.
+  // Data for a rank that has ended is lost.
   static_cast<void>(write_all(to.socket, &frame, sizeof frame) && write_all(to.socket, bytes.data(), bytes.size()));
 }
 
@@ -183,7 +183,7 @@ void Mesh::listen(Listener listener) {
 void Mesh::deliver(int peer, Tag tag, Bytes bytes) {
   if (tag.purpose == Purpose::put) {
     const std::lock_guard listening(listening_);
-    check(listener_ != nullptr, "a rank puts before the network is made");
+    check(listener_ != nullptr, "a put arrives before the network is set up");
     listener_(peer, tag.communicator, bytes);
     return;
   }

@@ -43,7 +43,7 @@ struct Aborted {};
 
 class Mesh {
  public:
-  /// Returns when all ranks have arrived. Throws Aborted once `aborted`.
+  /// Returns when all ranks have arrived. Throws Aborted when `aborted` becomes true.
   Mesh(const std::string& token, int rank, int ranks, const std::atomic<bool>& aborted);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
@@ -54,7 +54,8 @@ class Mesh {
 
   /// Sends without waiting for the receiver.
   void send(int peer, Tag tag, const Bytes& bytes);
-  /// Waits, forever if the peer has ended, because NCCL does not notice that either. Throws Aborted once `aborted`.
+  /// Waits for a message, forever if the peer has ended, because NCCL does not detect that either. Throws Aborted when
+  /// `aborted` becomes true.
   Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
   /// Returns the number of messages of a communicator that have arrived but were not received.
   [[nodiscard]] std::size_t left_over(std::uint64_t communicator);

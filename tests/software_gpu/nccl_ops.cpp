@@ -26,7 +26,7 @@ void put(void* to, const Bytes& bytes) { std::ranges::copy(bytes, static_cast<st
 /// Sent by a receiver when it is ready, and by members of a collective before they begin.
 struct Header {
   std::uint64_t count = 0;
-  std::int32_t what = 0;
+  std::int32_t collective = 0;
   std::int32_t type = 0;
   friend bool operator==(const Header&, const Header&) = default;
 };
@@ -47,7 +47,7 @@ Bytes receive(ncclComm& comm, int member, Purpose purpose) {
   return comm.mesh->receive(peer_of(comm, member), {comm.id, purpose}, comm.aborted);
 }
 
-/// All receives are ready before any send waits for its receiver, as in a kernel that works on all of them.
+/// Announces all receives before any send waits for its receiver, as a kernel does that works on all messages.
 void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) {
     if (operation.kind == Operation::Kind::receive) {
@@ -59,10 +59,10 @@ void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
     if (operation.kind != Operation::Kind::send) {
       continue;
     }
-    const Header asked = header_in(receive(comm, operation.peer, Purpose::ready));
+    const Header expected = header_in(receive(comm, operation.peer, Purpose::ready));
     const std::size_t bytes = operation.count * size_of(operation.type);
-    check(asked.count == bytes, fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes,
-                                            operation.peer, asked.count));
+    check(expected.count == bytes, fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes,
+                                               operation.peer, expected.count));
     send(comm, operation.peer, Purpose::message, bytes_at(operation.from, bytes));
   }
   for (const Operation& operation : operations) {
@@ -94,7 +94,7 @@ void add(Bytes& sums, const std::byte* more, ncclDataType_t type) {
       add_elements<float>(
           sums, more, [](float x) { return x; }, [](float x) { return x; });
       return;
-    case ncclUint8: misuse("a sum of bytes is asked of NCCL");
+    case ncclUint8: misuse("NCCL is called to sum bytes");
   }
 }
 
@@ -120,7 +120,8 @@ class Ring {
     }
   }
 
-  /// `begins` holds the first element of every rank's part. The sum of a part starts at the rank after its owner.
+  /// `begins` holds the byte at which every rank's part begins, and the end of the last part. The sum of a part starts
+  /// at the rank after its owner.
   Bytes reduce(const std::byte* from, const std::vector<std::size_t>& begins, ncclDataType_t type) {
     const auto mine = [&](int part) {
       const auto i = static_cast<std::size_t>(part);
@@ -184,10 +185,10 @@ const char* name_of(std::int32_t collective) {
 void run_collective(ncclComm& comm, const Operation& operation) {
   Ring ring(comm);
   const Header mine{
-      .count = operation.count, .what = static_cast<std::int32_t>(operation.collective), .type = operation.type};
+      .count = operation.count, .collective = static_cast<std::int32_t>(operation.collective), .type = operation.type};
   const Header before = header_in(ring.pass(bytes_at(&mine, sizeof mine)));
   check(mine == before, fmt::format("rank {} runs {} of {} elements where the rank before runs {} of {}", comm.rank,
-                                    name_of(mine.what), mine.count, name_of(before.what), before.count));
+                                    name_of(mine.collective), mine.count, name_of(before.collective), before.count));
   const std::size_t size = size_of(operation.type);
   const auto* from = static_cast<const std::byte*>(operation.from);
   switch (operation.collective) {

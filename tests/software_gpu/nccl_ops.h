@@ -12,7 +12,7 @@
 #include "tests/software_gpu/gpu.h"
 #include "tests/software_gpu/nccl_mesh.h"
 
-/// Never freed, so that a use after its end is detected.
+/// Never freed, so that its use after destruction is detected.
 struct ncclComm {
   std::shared_ptr<software_gpu::Mesh> mesh;  // null: not connected yet
   std::uint64_t id = 0;
@@ -79,10 +79,10 @@ std::size_t size_of(ncclDataType_t type);
 /// kinds.
 void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 
-/// Writes into another rank's window, whatever that rank does, and raises its signal. With no bytes it only raises the
-/// signal.
+/// Writes into another rank's window, regardless of what that rank does, and raises its signal. With no bytes it only
+/// raises the signal.
 void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes);
-/// Does the receiving side's part of put(). Requires the mutex of the communicators.
+/// Applies a put() on the receiving rank. Requires the mutex of the communicators.
 void take_put(ncclComm& comm, int member, const Bytes& bytes);
 /// Waits until a rank has raised this many signals. Returns early once the communicator is aborted.
 void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count);

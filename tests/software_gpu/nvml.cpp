@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The double of NVIDIA's management library: libnvidia-ml.so.1. It reports all GPUs of the machine, regardless of
-// CUDA_VISIBLE_DEVICES, and fails every call before it is started. Its values are fixed, because a program has neither
-// heat nor links.
+// CUDA_VISIBLE_DEVICES, and every call before nvmlInit_v2() fails. Its values are fixed, because a program has neither
+// temperatures nor links.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -31,7 +31,7 @@ constexpr unsigned clock_mhz = 1000;
 constexpr unsigned milliwatts = 42'000;
 constexpr unsigned celsius = 20;
 
-/// Percentages: the GPUs compute while their program runs, and nothing measures them.
+/// Percentages. They are always 0, because nothing measures the GPUs.
 struct Utilization {
   unsigned gpu = 0;
   unsigned memory = 0;
@@ -45,11 +45,11 @@ std::atomic<int>& started() {
 
 const std::array<nvmlDevice_st, max_devices>& devices() {
   static const std::array<nvmlDevice_st, max_devices> numbered = [] {
-    std::array<nvmlDevice_st, max_devices> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i].number = static_cast<int>(i);
+    std::array<nvmlDevice_st, max_devices> handles{};
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      handles[i].number = static_cast<int>(i);
     }
-    return made;
+    return handles;
   }();
   return numbered;
 }
@@ -66,7 +66,7 @@ std::string uuid_in_words(int number) {
   return text;
 }
 
-/// Writes a value of a device, if the library is started.
+/// Writes a value of a device if the library has been initialised.
 template <class Value>
 int answer(Handle device, Value* to, Value value) {
   if (started() <= 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that access each other's memory, copies between them, and their places on the bus. A kernel that touches memory
-// of an inaccessible GPU is not detected, because all of it is memory of this process.
+// GPUs that access each other's memory, copies between them, and their addresses on the bus. A kernel that touches
+// memory of an inaccessible GPU is not detected, because all device memory is memory of this process.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -25,11 +25,11 @@ std::set<std::pair<int, int>>& enabled_peers() {
   return pairs;
 }
 
-int devices_here() {
+int visible_devices() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
-bool is_device(int device) { return device >= 0 && device < devices_here(); }
+bool is_device(int device) { return device >= 0 && device < visible_devices(); }
 
 /// Returns the number of GPUs below one switch: only these may access each other. 0: all.
 int neighbours() {
@@ -52,60 +52,60 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 
 extern "C" {
 
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
   if (!is_device(device) || !is_device(peer)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
-  *can = may_reach(device, peer) ? 1 : 0;
+  *can_access = may_reach(device, peer) ? 1 : 0;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (flags != 0) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   const int device = current_device();
   if (!is_device(peer) || device == peer) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   if (!may_reach(device, peer)) {
-    return said(cudaErrorPeerAccessUnsupported);
+    return reported(cudaErrorPeerAccessUnsupported);
   }
   const std::lock_guard lock(peers_mutex());
-  return said(enabled_peers().insert({device, peer}).second ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled);
+  return reported(enabled_peers().insert({device, peer}).second ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream) {
   if (!is_device(to_device) || !is_device(from_device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   if (device_of(stream) < 0) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
-  const auto are_there = [=] {
+  const auto are_in_stated_memory = [=] {
     return is_device_memory(to, bytes, to_device) && is_device_memory(from, bytes, from_device);
   };
-  if (!are_there()) {
-    return said(cudaErrorInvalidValue);
+  if (!are_in_stated_memory()) {
+    return reported(cudaErrorInvalidValue);
   }
-  return said(enqueue(stream, {.kind = WorkKind::copy, .name = "a copy between GPUs", .run = [=] {
-                                 if (!are_there()) {
-                                   return cudaErrorIllegalAddress;
-                                 }
-                                 std::memmove(to, from, bytes);
-                                 return cudaSuccess;
-                               }}));
+  return reported(enqueue(stream, {.kind = WorkKind::copy, .name = "a copy between GPUs", .run = [=] {
+                                     if (!are_in_stated_memory()) {
+                                       return cudaErrorIllegalAddress;
+                                     }
+                                     std::memmove(to, from, bytes);
+                                     return cudaSuccess;
+                                   }}));
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   std::array<char, 32> address{};  // an address outside the domains of any machine
   const int needed = std::snprintf(address.data(), address.size(), "FFFF:%02X:00.0", device & 0xff);
   if (text == nullptr || length <= needed) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   std::memcpy(text, address.data(), static_cast<std::size_t>(needed) + 1);
   return cudaSuccess;

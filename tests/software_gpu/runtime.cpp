@@ -33,7 +33,7 @@ namespace {
 constexpr const char* name = "software GPU (a program on a processor; times are not a GPU's)";
 constexpr int clock_khz = 1'000'000;
 constexpr int max_shared_bytes = 227 * 1024;
-constexpr std::size_t shared_bytes_without_asking = 48 * 1024;
+constexpr std::size_t default_shared_bytes = 48 * 1024;
 constexpr unsigned max_threads = 1024;
 constexpr unsigned max_blocks = 65535;  // blocks along y and z
 
@@ -78,13 +78,13 @@ std::map<const void*, std::size_t>& shared_limits() {
 std::size_t shared_limit(const void* kernel) {
   const std::lock_guard lock(attributes_mutex());
   const auto raised = shared_limits().find(kernel);
-  return raised == shared_limits().end() ? shared_bytes_without_asking : raised->second;
+  return raised == shared_limits().end() ? default_shared_bytes : raised->second;
 }
 
-/// Returns an estimate, because the work of the kernel's threads is not known.
+/// Returns an estimate of a kernel's FLOPs, because the work of its threads is not known.
 double flops_of(const KernelShape& shape) {
-  constexpr double of_thread = 64.0;
-  return of_thread * shape.grid.x * shape.grid.y * shape.grid.z * shape.block.x * shape.block.y * shape.block.z;
+  constexpr double flops_per_thread = 64.0;
+  return flops_per_thread * shape.grid.x * shape.grid.y * shape.grid.z * shape.block.x * shape.block.y * shape.block.z;
 }
 
 cudaError_t refusal(const void* kernel, const KernelShape& shape, cudaStream_t stream) {
@@ -115,23 +115,23 @@ std::string uuid_in_machine(int number) {
 void launch(const void* kernel, const char* kernel_name, const KernelShape& shape, cudaStream_t stream,
             std::function<void()> body) {
   if (const cudaError_t status = refusal(kernel, shape, stream); status != cudaSuccess) {
-    said(status);
+    reported(status);
     return;
   }
-  said(enqueue(stream, {.kind = WorkKind::kernel,
-                        .name = kernel_name,
-                        .ctas = shape.grid.x * shape.grid.y * shape.grid.z,
-                        .run = [=, body = std::move(body)] {
-                          const double flops = flops_of(shape);
-                          if (computes(flops)) {
-                            set_kernel_here(kernel_name);
-                            run_kernel(kernel_name, shape, body, random_number());
-                            set_kernel_here(nullptr);
-                          } else {
-                            take_time(flops);
-                          }
-                          return cudaSuccess;
-                        }}));
+  reported(enqueue(stream, {.kind = WorkKind::kernel,
+                            .name = kernel_name,
+                            .ctas = shape.grid.x * shape.grid.y * shape.grid.z,
+                            .run = [=, body = std::move(body)] {
+                              const double flops = flops_of(shape);
+                              if (computes(flops)) {
+                                set_running_kernel(kernel_name);
+                                run_kernel(kernel_name, shape, body, random_number());
+                                set_running_kernel(nullptr);
+                              } else {
+                                take_time(flops);
+                              }
+                              return cudaSuccess;
+                            }}));
 }
 
 }  // namespace software_gpu
@@ -141,12 +141,12 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  // It is loaded before a program requests NVIDIA's library, by a run path that the program lacks; the program then
-  // gets this library by its name.
+  // The double of NVIDIA's management library is loaded here, by a run path that the program lacks. A program that
+  // requests NVIDIA's library later gets this double, because it has the same name.
   static void* const management = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   static_cast<void>(management);
   *count = static_cast<int>(visible_devices().size());
-  return said(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
+  return reported(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
 
 cudaError_t cudaGetDevice(int* device) {
@@ -156,7 +156,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaSetDevice(int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   current = device;
   return cudaSuccess;
@@ -164,7 +164,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   *about = {};
   std::strncpy(about->name, name, sizeof about->name - 1);
@@ -172,14 +172,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   about->totalGlobalMem = settings().memory;
   about->major = 9;
   about->multiProcessorCount = settings().multiprocessors;
-  // a program overwrites the cache before every timed run, so a small one saves the processor's time
+  // A program overwrites the cache before every timed run, so a small cache saves the processor's time.
   about->l2CacheSize = 1 << 20;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   if (!is_device(device)) {
-    return said(cudaErrorInvalidDevice);
+    return reported(cudaErrorInvalidDevice);
   }
   switch (which) {
     case cudaDevAttrClockRate:
@@ -188,7 +188,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = max_shared_bytes; return cudaSuccess;
     case cudaDevAttrCanFlushRemoteWrites: *value = 1; return cudaSuccess;
   }
-  return said(cudaErrorInvalidValue);
+  return reported(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -199,11 +199,11 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaDeviceSynchronize() {
   if (forbidden_by_capture()) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   Device& state = software_gpu::device(current);
   state.wait_until_idle(-1);
-  return said(state.error());
+  return reported(state.error());
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -249,7 +249,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > max_shared_bytes) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(attributes_mutex());
   shared_limits()[function] = static_cast<std::size_t>(value);
@@ -287,14 +287,14 @@ void require_none_left() {
 }
 
 CUdevResource resource_of(const std::vector<unsigned>& members) {
-  CUdevResource made{.type = CU_DEV_RESOURCE_TYPE_SM};
+  CUdevResource resource{.type = CU_DEV_RESOURCE_TYPE_SM};
   for (const unsigned member : members) {
-    made.members[member / 64] |= std::uint64_t{1} << member % 64;
+    resource.members[member / 64] |= std::uint64_t{1} << member % 64;
   }
-  made.sm = {.smCount = count_of(made.members),
-             .minSmPartitionSize = multiprocessors_in_group,
-             .smCoscheduledAlignment = multiprocessors_in_group};
-  return made;
+  resource.sm = {.smCount = count_of(resource.members),
+                 .minSmPartitionSize = multiprocessors_in_group,
+                 .smCoscheduledAlignment = multiprocessors_in_group};
+  return resource;
 }
 
 std::vector<unsigned> members_of(const CUdevResource& resource) {
@@ -414,7 +414,7 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void
   *function = nullptr;
   const auto function_entry = functions.find(symbol);
   if (flags != cudaEnableDefault) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   *status = function_entry == functions.end()        ? cudaDriverEntryPointSymbolNotFound
             : function_entry->second.first > version ? cudaDriverEntryPointVersionNotSufficent

@@ -23,11 +23,11 @@ namespace software_gpu {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::uint64_t mark = 0x736f667477617265;
+constexpr std::uint64_t magic = 0x736f667477617265;
 
 /// Contents of a handle.
 struct Name {
-  std::uint64_t is_one = 0;  ///< The mark.
+  std::uint64_t magic_number = 0;
   pid_t owner = 0;
   int file = -1;  ///< Number of the file in the owner's process.
   Pages pages;
@@ -39,7 +39,7 @@ struct Name {
 static_assert(sizeof(Name) <= sizeof(cudaIpcMemHandle_t));
 static_assert(sizeof(Ledger) <= page);
 
-std::mutex& mutex_here() {
+std::mutex& sharing_mutex() {
   static auto& mutex = *new std::mutex;
   return mutex;
 }
@@ -67,7 +67,7 @@ bool is_alive(pid_t process) {
   return state != std::string::npos && state + 2 < words.size() && words[state + 2] != 'Z' && words[state + 2] != 'X';
 }
 
-/// Moves the pages of a block into a file, at their present addresses.
+/// Moves the pages of a block into a file; their addresses stay the same.
 bool move_into_file(Pages& pages, int file) {
   if (::ftruncate(file, static_cast<off_t>(pages.bytes + page)) != 0) {
     return false;
@@ -95,14 +95,14 @@ void* map_shared(const Name& name, Ledger** ledger) {
     return nullptr;
   }
   const std::size_t bytes = name.pages.bytes;
-  void* room = ::mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  void* at = ::mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
-  void* behind = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes));
+  void* reserved_range = ::mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = ::mmap(reserved_range, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  void* ledger_page = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes));
   ::close(file);
-  if (room == MAP_FAILED || at == MAP_FAILED || behind == MAP_FAILED) {
+  if (reserved_range == MAP_FAILED || at == MAP_FAILED || ledger_page == MAP_FAILED) {
     return nullptr;
   }
-  *ledger = static_cast<Ledger*>(behind);
+  *ledger = static_cast<Ledger*>(ledger_page);
   return static_cast<std::byte*>(at) + name.pages.offset;
 }
 
@@ -121,7 +121,7 @@ CUresult refusal(CUstream stream, unsigned long long at) {
                                                                                         : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult given(cudaError_t status) { return status == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+CUresult driver_result(cudaError_t status) { return status == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 
 bool is_reached(unsigned long long at, unsigned value) { return static_cast<int>(flag_at(at).load() - value) >= 0; }
 
@@ -130,11 +130,11 @@ bool is_reached(unsigned long long at, unsigned value) { return static_cast<int>
 void end_sharing(Ledger& ledger) {
   for (const std::atomic<pid_t>& opener : ledger.openers) {
     if (const pid_t process = opener; process != 0 && is_alive(process)) {
-      misuse("memory is freed that process " + std::to_string(process) + " has open; it closes it first");
+      misuse("memory is freed that process " + std::to_string(process) + " has open; close it there first");
     }
   }
   ledger.freed = 1;
-  const std::lock_guard lock(mutex_here());
+  const std::lock_guard lock(sharing_mutex());
   if (const auto file = files().find(&ledger); file != files().end()) {
     ::close(file->second);
     files().erase(file);
@@ -145,8 +145,8 @@ CUresult write_value(CUstream stream, unsigned long long at, unsigned value, uns
   if (flags != CU_STREAM_WRITE_VALUE_DEFAULT) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (const CUresult no = refusal(stream, at); no != CUDA_SUCCESS) {
-    return no;
+  if (const CUresult status = refusal(stream, at); status != CUDA_SUCCESS) {
+    return status;
   }
   const auto write = [at, value, device = device_of(stream)] {
     const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr): device memory
@@ -156,15 +156,15 @@ CUresult write_value(CUstream stream, unsigned long long at, unsigned value, uns
     flag_at(at).store(value);
     return cudaSuccess;
   };
-  return given(enqueue(stream, {.name = "a flag", .run = write}));
+  return driver_result(enqueue(stream, {.name = "a flag", .run = write}));
 }
 
 CUresult wait_value(CUstream stream, unsigned long long at, unsigned value, unsigned flags) {
   if ((flags & ~unsigned{CU_STREAM_WAIT_VALUE_FLUSH}) != CU_STREAM_WAIT_VALUE_GEQ) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (const CUresult no = refusal(stream, at); no != CUDA_SUCCESS) {
-    return no;
+  if (const CUresult status = refusal(stream, at); status != CUDA_SUCCESS) {
+    return status;
   }
   const auto wait = [at, value, device = device_of(stream)] {
     constexpr std::chrono::microseconds pause{50};
@@ -178,7 +178,7 @@ CUresult wait_value(CUstream stream, unsigned long long at, unsigned value, unsi
       }
     }
   };
-  return given(enqueue(stream, {.name = "a wait for a flag", .run = wait}));
+  return driver_result(enqueue(stream, {.name = "a wait for a flag", .run = wait}));
 }
 
 }  // namespace software_gpu
@@ -189,22 +189,22 @@ extern "C" {
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* at) {
   if (const cudaError_t status = wait_to_allocate("cudaIpcGetMemHandle"); status != cudaSuccess) {
-    return said(status);
+    return reported(status);
   }
   std::optional<Pages> pages = pages_of(at, current_device());
   if (!pages) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
-  const std::lock_guard lock(mutex_here());
+  const std::lock_guard lock(sharing_mutex());
   if (pages->ledger == nullptr) {
     const int file = ::memfd_create("software GPU", MFD_CLOEXEC);
     if (file < 0 || !move_into_file(*pages, file)) {
-      return said(cudaErrorMapBufferObjectFailed);
+      return reported(cudaErrorMapBufferObjectFailed);
     }
     files()[pages->ledger] = file;
     set_ledger(at, pages->ledger);
   }
-  const Name name{.is_one = mark, .owner = ::getpid(), .file = files()[pages->ledger], .pages = *pages};
+  const Name name{.magic_number = magic, .owner = ::getpid(), .file = files()[pages->ledger], .pages = *pages};
   *handle = {};
   std::memcpy(handle->reserved, &name, sizeof name);
   return cudaSuccess;
@@ -213,29 +213,29 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* at) {
 cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned flags) {
   Name name;
   std::memcpy(static_cast<void*>(&name), handle.reserved, sizeof name);
-  if (flags != cudaIpcMemLazyEnablePeerAccess || name.is_one != mark) {
-    return said(cudaErrorInvalidValue);
+  if (flags != cudaIpcMemLazyEnablePeerAccess || name.magic_number != magic) {
+    return reported(cudaErrorInvalidValue);
   }
   if (name.owner == ::getpid()) {  // CUDA's "invalid device context"
-    return said(cudaErrorDeviceUninitialized);
+    return reported(cudaErrorDeviceUninitialized);
   }
-  const std::lock_guard lock(mutex_here());
-  if (const auto known = opened().find(name); known != opened().end()) {
-    ++known->second.count;
-    *at = known->second.at;
+  const std::lock_guard lock(sharing_mutex());
+  if (const auto opening = opened().find(name); opening != opened().end()) {
+    ++opening->second.count;
+    *at = opening->second.at;
     return cudaSuccess;
   }
   Ledger* ledger = nullptr;
   void* mapped = map_shared(name, &ledger);
   if (mapped == nullptr || ledger->freed != 0) {
-    return said(cudaErrorMapBufferObjectFailed);
+    return reported(cudaErrorMapBufferObjectFailed);
   }
   const auto place = std::ranges::find_if(ledger->openers, [](std::atomic<pid_t>& opener) {
     pid_t nobody = 0;
     return opener.compare_exchange_strong(nobody, ::getpid());
   });
   if (place == ledger->openers.end()) {
-    return said(cudaErrorTooManyPeers);
+    return reported(cudaErrorTooManyPeers);
   }
   add_opened(mapped, name.pages.block_bytes, current_device(), ledger);
   opened()[name] = {mapped, 1};
@@ -244,15 +244,15 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
 }
 
 cudaError_t cudaIpcCloseMemHandle(void* at) {
-  const std::lock_guard lock(mutex_here());
-  const auto known = std::ranges::find_if(opened(), [&](const auto& opening) { return opening.second.at == at; });
-  if (known == opened().end()) {
-    return said(cudaErrorInvalidValue);
+  const std::lock_guard lock(sharing_mutex());
+  const auto opening = std::ranges::find_if(opened(), [&](const auto& entry) { return entry.second.at == at; });
+  if (opening == opened().end()) {
+    return reported(cudaErrorInvalidValue);
   }
-  if (--known->second.count > 0) {
+  if (--opening->second.count > 0) {
     return cudaSuccess;
   }
-  opened().erase(known);
+  opened().erase(opening);
   Ledger* ledger = close_opened(at);
   for (std::atomic<pid_t>& opener : ledger->openers) {
     if (pid_t mine = ::getpid(); opener.compare_exchange_strong(mine, 0)) {

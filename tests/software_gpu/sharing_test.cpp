@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contracts of the doubles for memory that processes share and for stream memory operations. The other process is this
-// same program, which runs one of the disabled tests below with a handle.
+// Contracts of the doubles for memory that processes share and for stream memory operations. The other process runs
+// this same program: one of the disabled tests below, with a handle.
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -41,13 +41,13 @@ CUresult wait_for_flag(cudaStream_t stream, const unsigned* flag, unsigned value
       stream, reinterpret_cast<CUdeviceptr>(flag), value, CU_STREAM_WAIT_VALUE_GEQ | CU_STREAM_WAIT_VALUE_FLUSH);
 }
 
-cudaStream_t a_stream() {
+cudaStream_t new_stream() {
   cudaStream_t stream = nullptr;
   EXPECT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0), cudaSuccess);
   return stream;
 }
 
-unsigned* numbers(unsigned value) {
+unsigned* allocated_numbers(unsigned value) {
   void* at = nullptr;
   EXPECT_EQ(cudaMalloc(&at, count * sizeof(unsigned)), cudaSuccess);
   const std::vector<unsigned> values(count, value);
@@ -94,7 +94,7 @@ bool passes(const std::string& test, const cudaIpcMemHandle_t& handle) {
   return passed;
 }
 
-cudaIpcMemHandle_t handle_given() {
+cudaIpcMemHandle_t handle_from_environment() {
   const std::string text = std::getenv("SHARED_HANDLE");  // NOLINT(concurrency-mt-unsafe): nobody changes it
   cudaIpcMemHandle_t handle{};
   for (std::size_t i = 0; i < sizeof handle.reserved; ++i) {
@@ -103,21 +103,24 @@ cudaIpcMemHandle_t handle_given() {
   return handle;
 }
 
-cudaError_t open_given(void** at) { return cudaIpcOpenMemHandle(at, handle_given(), cudaIpcMemLazyEnablePeerAccess); }
+cudaError_t open_handle_from_environment(void** at) {
+  return cudaIpcOpenMemHandle(at, handle_from_environment(), cudaIpcMemLazyEnablePeerAccess);
+}
 
 TEST(OtherProcess, DISABLED_AddsOne) {
   void* at = nullptr;
-  ASSERT_EQ(open_given(&at), cudaSuccess);
+  ASSERT_EQ(open_handle_from_environment(&at), cudaSuccess);
   void* again = nullptr;
-  EXPECT_EQ(open_given(&again), cudaSuccess);  // the second opening is counted and has the same address
+  EXPECT_EQ(open_handle_from_environment(&again),
+            cudaSuccess);  // the second opening is counted and has the same address
   EXPECT_EQ(again, at);
   EXPECT_EQ(cudaIpcCloseMemHandle(again), cudaSuccess);
   EXPECT_EQ(values_at(at), std::vector<unsigned>(count, 7));
-  cudaStream_t stream = a_stream();
-  unsigned* eights = numbers(8);  // copies between two devices, as a copy engine does
+  cudaStream_t stream = new_stream();
+  unsigned* eights = allocated_numbers(8);  // copies between two devices, as a copy engine does
   EXPECT_EQ(cudaMemcpyAsync(at, eights, count * sizeof(unsigned), cudaMemcpyDeviceToDevice, stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EXPECT_EQ(cudaFree(at), cudaErrorInvalidValue) << "it is another's";
+  EXPECT_EQ(cudaFree(at), cudaErrorInvalidValue) << "the memory belongs to another process";
   EXPECT_EQ(cudaIpcCloseMemHandle(at), cudaSuccess);
   EXPECT_EQ(cudaIpcCloseMemHandle(at), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(at, eights, sizeof(unsigned), cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
@@ -125,13 +128,13 @@ TEST(OtherProcess, DISABLED_AddsOne) {
 
 TEST(OtherProcess, DISABLED_FindsNothing) {
   void* at = nullptr;
-  EXPECT_EQ(open_given(&at), cudaErrorMapBufferObjectFailed);
+  EXPECT_EQ(open_handle_from_environment(&at), cudaErrorMapBufferObjectFailed);
 }
 
 TEST(OtherProcess, DISABLED_SetsAFlag) {
   void* at = nullptr;
-  ASSERT_EQ(open_given(&at), cudaSuccess);
-  cudaStream_t stream = a_stream();
+  ASSERT_EQ(open_handle_from_environment(&at), cudaSuccess);
+  cudaStream_t stream = new_stream();
   EXPECT_EQ(write_flag(stream, static_cast<unsigned*>(at), 8), CUDA_SUCCESS);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(cudaIpcCloseMemHandle(at), cudaSuccess);
@@ -139,7 +142,7 @@ TEST(OtherProcess, DISABLED_SetsAFlag) {
 
 TEST(OtherProcess, DISABLED_KeepsItOpen) {
   void* at = nullptr;
-  ASSERT_EQ(open_given(&at), cudaSuccess);
+  ASSERT_EQ(open_handle_from_environment(&at), cudaSuccess);
   for (int i = 0; i < 300; ++i) {  // waits until the reader has ended
     std::printf("it is open\n");
     std::fflush(stdout);
@@ -148,14 +151,14 @@ TEST(OtherProcess, DISABLED_KeepsItOpen) {
 }
 
 TEST(SoftwareGpuSharing, AProcessReadsWhatAnotherWrites) {
-  unsigned* owned = numbers(7);
+  unsigned* owned = allocated_numbers(7);
   ASSERT_TRUE(passes("AddsOne", handle_of(owned)));
   EXPECT_EQ(values_at(owned), std::vector<unsigned>(count, 8));
   EXPECT_EQ(cudaFree(owned), cudaSuccess);  // the other process has closed it
 }
 
 TEST(SoftwareGpuSharing, AHandleIsOpenedInOtherProcessesWhileItsMemoryExists) {
-  unsigned* owned = numbers(7);
+  unsigned* owned = allocated_numbers(7);
   const cudaIpcMemHandle_t handle = handle_of(owned);
   void* at = nullptr;
   EXPECT_EQ(cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess), cudaErrorDeviceUninitialized);
@@ -170,7 +173,7 @@ TEST(SoftwareGpuSharing, AHandleIsOpenedInOtherProcessesWhileItsMemoryExists) {
 }
 
 void free_memory_that_another_has_open() {
-  unsigned* owned = numbers(7);
+  unsigned* owned = allocated_numbers(7);
   const Pipe other = started("KeepsItOpen", handle_of(owned));
   std::array<char, 256> line{};
   while (std::strstr(line.data(), "it is open") == nullptr &&
@@ -185,48 +188,48 @@ TEST(SoftwareGpuSharing, DoesNotFreeMemoryThatAnotherProcessHasOpen) {
 }
 
 TEST(SoftwareGpuSharing, AFlagBlocksOnlyItsOwnStream) {
-  unsigned* flag = numbers(7);
-  cudaStream_t waits = a_stream();
-  cudaStream_t beside = a_stream();
-  ASSERT_EQ(wait_for_flag(waits, flag, 8), CUDA_SUCCESS);
-  ASSERT_EQ(cudaMemsetAsync(flag + 1, 0xff, sizeof(unsigned), waits), cudaSuccess);
-  ASSERT_EQ(cudaMemsetAsync(flag + 2, 0xff, sizeof(unsigned), beside), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(beside), cudaSuccess);
-  EXPECT_EQ(cudaStreamQuery(waits), cudaErrorNotReady);
+  unsigned* flag = allocated_numbers(7);
+  cudaStream_t waiting_stream = new_stream();
+  cudaStream_t other_stream = new_stream();
+  ASSERT_EQ(wait_for_flag(waiting_stream, flag, 8), CUDA_SUCCESS);
+  ASSERT_EQ(cudaMemsetAsync(flag + 1, 0xff, sizeof(unsigned), waiting_stream), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(flag + 2, 0xff, sizeof(unsigned), other_stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(other_stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(waiting_stream), cudaErrorNotReady);
   EXPECT_EQ(values_at(flag)[1], 7U);
   EXPECT_EQ(values_at(flag)[2], ~0U);
-  ASSERT_EQ(write_flag(beside, flag, 9), CUDA_SUCCESS);  // the flag is outside of the memory
-  EXPECT_EQ(cudaStreamSynchronize(waits), cudaSuccess);
+  ASSERT_EQ(write_flag(other_stream, flag, 9), CUDA_SUCCESS);  // any value from 8 on releases the wait
+  EXPECT_EQ(cudaStreamSynchronize(waiting_stream), cudaSuccess);
   EXPECT_EQ(values_at(flag)[1], ~0U);
 }
 
 TEST(SoftwareGpuSharing, AnotherProcessUnblocksAStream) {
-  unsigned* flag = numbers(7);
-  cudaStream_t waits = a_stream();
+  unsigned* flag = allocated_numbers(7);
+  cudaStream_t waiting_stream = new_stream();
   const cudaIpcMemHandle_t handle = handle_of(flag);
-  ASSERT_EQ(wait_for_flag(waits, flag, 8), CUDA_SUCCESS);
+  ASSERT_EQ(wait_for_flag(waiting_stream, flag, 8), CUDA_SUCCESS);
   EXPECT_TRUE(passes("SetsAFlag", handle));
-  EXPECT_EQ(cudaStreamSynchronize(waits), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(waiting_stream), cudaSuccess);
 }
 
 TEST(SoftwareGpuSharing, FlagsWrapAround) {
-  unsigned* flag = numbers(~0U);
-  cudaStream_t stream = a_stream();
-  cudaStream_t beside = a_stream();
+  unsigned* flag = allocated_numbers(~0U);
+  cudaStream_t stream = new_stream();
+  cudaStream_t other_stream = new_stream();
   ASSERT_EQ(wait_for_flag(stream, flag, ~0U - 1), CUDA_SUCCESS);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   ASSERT_EQ(wait_for_flag(stream, flag, 1), CUDA_SUCCESS);
   EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
-  ASSERT_EQ(write_flag(beside, flag, 1), CUDA_SUCCESS);
+  ASSERT_EQ(write_flag(other_stream, flag, 1), CUDA_SUCCESS);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
 TEST(SoftwareGpuSharing, FlagsAreInDeviceMemoryAtMultiplesOfFour) {
-  unsigned* flag = numbers(7);
-  cudaStream_t stream = a_stream();
+  unsigned* flag = allocated_numbers(7);
+  cudaStream_t stream = new_stream();
   const auto inside = reinterpret_cast<const unsigned*>(reinterpret_cast<std::uintptr_t>(flag) + 2);
-  const unsigned of_host = 7;
-  for (const unsigned* wrong : {inside, &of_host, static_cast<const unsigned*>(flag) + count}) {
+  const unsigned host_flag = 7;
+  for (const unsigned* wrong : {inside, &host_flag, static_cast<const unsigned*>(flag) + count}) {
     EXPECT_EQ(wait_for_flag(stream, wrong, 7), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(write_flag(stream, wrong, 7), CUDA_ERROR_INVALID_VALUE);
   }

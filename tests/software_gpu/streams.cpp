@@ -59,7 +59,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 }  // namespace
 
 const Settings& settings() {
-  static const Settings read{
+  static const Settings values{
       .seed = number_in("SOFTWARE_GPU_SEED", 1),
       .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), max_devices)),
       .memory = number_in("SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
@@ -71,7 +71,7 @@ const Settings& settings() {
       .kernel_ns = static_cast<std::int64_t>(number_in("SOFTWARE_GPU_KERNEL_NS", 0)),
       .flops_per_second =
           static_cast<double>(std::max<std::uint64_t>(number_in("SOFTWARE_GPU_FLOPS", 10'000'000'000'000), 1))};
-  return read;
+  return values;
 }
 
 std::uint64_t random_number() {
@@ -123,7 +123,7 @@ void keep(const void* handle) {
   kept.push_back(handle);
 }
 
-cudaError_t said(cudaError_t status) {
+cudaError_t reported(cudaError_t status) {
   if (status != cudaSuccess && status != cudaErrorNotReady) {
     last_error = status;
   }
@@ -203,9 +203,9 @@ bool Device::wait_until_idle(int patience_ms) {
   while (patience_ms >= 0 && !idle()) {
     const std::int64_t ended = ended_;
     const std::uint64_t before = beats();
-    const auto moves_on = [&] { return idle() || ended_ != ended || beats() != before; };
+    const auto has_progress = [&] { return idle() || ended_ != ended || beats() != before; };
     changed_.wait_for(lock, std::chrono::milliseconds(patience_ms), [&] { return idle() || ended_ != ended; });
-    if (!moves_on()) {
+    if (!has_progress()) {
       return false;
     }
   }
@@ -229,7 +229,7 @@ std::mutex& watcher_mutex() {
   static auto& mutex = *new std::mutex;
   return mutex;
 }
-std::shared_ptr<Watcher>& watcher_here() {
+std::shared_ptr<Watcher>& current_watcher() {
   static auto& watcher_in_use = *new std::shared_ptr<Watcher>;
   return watcher_in_use;
 }
@@ -238,12 +238,12 @@ std::shared_ptr<Watcher>& watcher_here() {
 
 void set_watcher(std::shared_ptr<Watcher> watcher) {
   const std::lock_guard lock(watcher_mutex());
-  watcher_here() = std::move(watcher);
+  current_watcher() = std::move(watcher);
 }
 
 std::shared_ptr<Watcher> watcher() {
   const std::lock_guard lock(watcher_mutex());
-  return watcher_here();
+  return current_watcher();
 }
 
 cudaError_t run_watched(const Work& work) {
@@ -262,7 +262,7 @@ cudaError_t run_watched(const Work& work) {
 
 namespace {
 
-/// Body of a stream's thread, until the stream is destroyed and empty.
+/// Runs the work of a stream on the stream's thread until the stream is destroyed and empty.
 void serve(cudaStream_t stream) {
   Device& on = device(stream->device);
   for (;;) {
@@ -317,8 +317,8 @@ void push(cudaStream_t stream, Work work) {
 
 namespace {
 
-/// Waits for its place in the line, which it took when it was issued.
-void stand_in_line(Work& work) {
+/// Makes work wait for its place in the line, which it takes when it is issued.
+void order_in_line(Work& work) {
   if (work.line == nullptr) {
     return;
   }
@@ -371,7 +371,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
       return cudaSuccess;
     }
   }
-  stand_in_line(work);
+  order_in_line(work);
   push(stream, std::move(work));
   return cudaSuccess;
 }
@@ -389,7 +389,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   int greatest = 0;
   static_cast<void>(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   if (flags != cudaStreamNonBlocking || priority > least || priority < greatest) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   *stream = new_stream(current_device(), priority, nullptr);
   return cudaSuccess;
@@ -397,7 +397,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!streams().remove(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   const std::lock_guard lock(stream->mutex);
   stream->alive = false;
@@ -407,13 +407,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (!is_alive(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (is_captured(stream)) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   if (const cudaError_t error = device(stream->device).error(); error != cudaSuccess) {
-    return said(error);
+    return reported(error);
   }
   constexpr std::chrono::milliseconds pause{1};  // callers poll, and streams need the processor
   std::unique_lock lock(stream->mutex);
@@ -423,22 +423,22 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream == nullptr) {  // the default stream never gets work
-    return said(forbidden_by_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
+    return reported(forbidden_by_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
   }
   if (!is_alive(stream)) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (is_captured(stream)) {
-    return said(cudaErrorStreamCaptureUnsupported);
+    return reported(cudaErrorStreamCaptureUnsupported);
   }
   std::unique_lock lock(stream->mutex);
   stream->changed.wait(lock, [&] { return stream->works == 0; });
-  return said(device(stream->device).error());
+  return reported(device(stream->device).error());
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if ((flags & ~cudaEventDisableTiming) != 0) {
-    return said(cudaErrorInvalidValue);
+    return reported(cudaErrorInvalidValue);
   }
   *event = kept(new CUevent_st);
   (*event)->device = current_device();
@@ -448,24 +448,24 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return said(events().remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+  return reported(events().remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
   if (!is_alive(from) || !is_alive(to) || !from->timed || !to->timed || from->device != to->device) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   std::array<std::shared_ptr<Record>, 2> records;
   for (std::size_t i = 0; i < 2; ++i) {
     cudaEvent_t event = i == 0 ? from : to;
     const std::lock_guard lock(event->mutex);
     if (event->capture != nullptr) {
-      return said(cudaErrorCapturedEvent);
+      return reported(cudaErrorCapturedEvent);
     }
     records[i] = event->record;
   }
   if (records[0] == nullptr || records[1] == nullptr) {
-    return said(cudaErrorInvalidResourceHandle);
+    return reported(cudaErrorInvalidResourceHandle);
   }
   if (!records[0]->done() || !records[1]->done()) {
     return cudaErrorNotReady;

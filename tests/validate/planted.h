@@ -21,7 +21,7 @@
 
 namespace commfuse::validate::test {
 
-/// Kinds of findings with which the program can still be lowered.
+/// True if the program can be lowered in spite of its findings.
 inline bool can_run(const CheckReport& report) {
   const FindingKind kind = report.findings.front().kind;
   return kind == FindingKind::deadlock || kind == FindingKind::hazard || kind == FindingKind::contents;
@@ -37,11 +37,11 @@ inline bool holds_its_final_contents(const Executor& executor, std::span<const M
       }
       const Area area = area_of(program, executor.sizes(), content, rank);
       const Matrix<float> whole = rows_of(expected[position(content.tensor)], area.row, area.rows);
-      const Matrix<float> held =
+      const Matrix<float> actual =
           executor.fetch(rank, rectangle_of(program, content.here, program.mesh.coordinates(rank)));
-      for (std::int64_t row = 0; row < held.rows(); ++row) {
-        if (!std::ranges::equal(held.row(row), whole.row(row).subspan(static_cast<std::size_t>(area.column),
-                                                                      static_cast<std::size_t>(area.columns)))) {
+      for (std::int64_t row = 0; row < actual.rows(); ++row) {
+        if (!std::ranges::equal(actual.row(row), whole.row(row).subspan(static_cast<std::size_t>(area.column),
+                                                                        static_cast<std::size_t>(area.columns)))) {
           return false;
         }
       }
@@ -96,17 +96,17 @@ inline void plant_in(const Program& program, const IsCaught& is_caught, std::uin
   }
 }
 
-/// All mistakes that are wrong in every order are caught; of those that are wrong in some orders, at least half are
-/// caught under the tried seeds. More than `least` mistakes of each kind were planted.
+/// Expects that all mistakes that are wrong in every order are caught and, of those that are wrong in some orders, at
+/// least half, and that more than `least` mistakes of each kind were planted.
 inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
-  const auto of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
+  const auto count_of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
   for (const auto kind : {Planted::wrong_peer, Planted::lost_sum}) {
-    EXPECT_GT(of(kind).planted, least);
-    EXPECT_EQ(of(kind).caught, of(kind).planted);
+    EXPECT_GT(count_of(kind).planted, least);
+    EXPECT_EQ(count_of(kind).caught, count_of(kind).planted);
   }
   for (const auto kind : {Planted::missing_dependency, Planted::early_overwrite}) {
-    EXPECT_GT(of(kind).planted, least);
-    EXPECT_GE(2 * of(kind).caught, of(kind).planted);
+    EXPECT_GT(count_of(kind).planted, least);
+    EXPECT_GE(2 * count_of(kind).caught, count_of(kind).planted);
   }
 }
 

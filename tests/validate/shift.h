@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest program that moves data, written by hand, whole or without one of its halves.
+// A handwritten program that moves data between neighbours, with both halves of the exchange or only one.
 #pragma once
 
 #include <cstdint>

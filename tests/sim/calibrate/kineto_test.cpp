@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// A trace with a GEMM alone, one beside a collective and one split in two; the collective three times; and an unused
-/// event.
+/// A trace with four GEMMs (alone, concurrent with a collective, split into two kernels, without sizes), four
+/// collectives and an unused event.
 const std::string trace = R"({
   "schemaVersion": 1,
   "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}],
@@ -57,50 +57,50 @@ const std::string trace = R"({
   "traceName": "a.json"
 })";
 
-void expect_that_trace(const Profile& read) {
-  ASSERT_EQ(read.products.size(), 2U);
-  EXPECT_EQ(read.products[0].size.m, 4096);
-  EXPECT_EQ(read.products[0].size.n, 1024);
-  EXPECT_EQ(read.products[0].size.k, 8192);
-  EXPECT_EQ(read.products[0].size.dtype, DType::bf16);
-  EXPECT_EQ(read.products[0].time, Duration{100'500'000});
-  EXPECT_EQ(read.products[1].size.m, 128);
-  EXPECT_EQ(read.products[1].size.dtype, DType::fp16);
-  EXPECT_EQ(read.products[1].time, microseconds(25));  // both of its kernels
-  ASSERT_EQ(read.collectives.size(), 2U);
-  EXPECT_EQ(read.collectives[0].op, "all_gather");
-  EXPECT_EQ(read.collectives[0].ranks, 4);
-  EXPECT_EQ(read.collectives[0].bytes, 8'388'608);  // Counts all bytes received, as nccl-tests does.
-  EXPECT_EQ(read.collectives[0].time_us, 70.0);  // The shorter one is used, because the other waited for another rank.
-  EXPECT_EQ(read.collectives[1].op, "reduce_scatter");
-  EXPECT_EQ(read.collectives[1].bytes, 8'388'608);
-  EXPECT_EQ(read.skipped,
+void expect_profile_of_trace(const Profile& profile) {
+  ASSERT_EQ(profile.products.size(), 2U);
+  EXPECT_EQ(profile.products[0].size.m, 4096);
+  EXPECT_EQ(profile.products[0].size.n, 1024);
+  EXPECT_EQ(profile.products[0].size.k, 8192);
+  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);
+  EXPECT_EQ(profile.products[0].time, Duration{100'500'000});
+  EXPECT_EQ(profile.products[1].size.m, 128);
+  EXPECT_EQ(profile.products[1].size.dtype, DType::fp16);
+  EXPECT_EQ(profile.products[1].time, microseconds(25));  // sum of its two kernels
+  ASSERT_EQ(profile.collectives.size(), 2U);
+  EXPECT_EQ(profile.collectives[0].op, "all_gather");
+  EXPECT_EQ(profile.collectives[0].ranks, 4);
+  EXPECT_EQ(profile.collectives[0].bytes, 8'388'608);  // Counts all bytes received, as nccl-tests does.
+  EXPECT_EQ(profile.collectives[0].time_us, 70.0);     // The longer all-gather waited for another rank.
+  EXPECT_EQ(profile.collectives[1].op, "reduce_scatter");
+  EXPECT_EQ(profile.collectives[1].bytes, 8'388'608);
+  EXPECT_EQ(profile.skipped,
             (std::map<std::string, std::size_t>{{"broadcast, which the model has not", 1},
                                                 {"GEMMs concurrent with communication, which slows them", 1},
                                                 {"GEMMs without sizes: profile with record_shapes=True", 1}}));
 }
 
-TEST(Kineto, GemmsAndCollectivesHaveTheSizesBesideThem) {
+TEST(Kineto, ReadsSizesOfGemmsAndCollectives) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace;
   EXPECT_TRUE(is_kineto_trace("a.json"));
-  expect_that_trace(read_kineto("a.json"));
+  expect_profile_of_trace(read_kineto("a.json"));
 }
 
 TEST(Kineto, SkipsAByteOrderMark) {
   const OwnFolder folder;
   std::ofstream("a.json") << "\xef\xbb\xbf" << trace;
   EXPECT_TRUE(is_kineto_trace("a.json"));
-  expect_that_trace(read_kineto("a.json"));
+  expect_profile_of_trace(read_kineto("a.json"));
 }
 
-TEST(Kineto, ABareListOfItsEventsIsReadToo) {
+TEST(Kineto, ReadsABareListOfEvents) {
   const OwnFolder folder;
   const std::size_t list = trace.find('[', trace.find("traceEvents"));
   const std::string events = trace.substr(list, trace.rfind(']') + 1 - list);
   std::ofstream("a.json") << " \n" << events;
   EXPECT_TRUE(is_kineto_trace("a.json"));
-  expect_that_trace(read_kineto("a.json"));
+  expect_profile_of_trace(read_kineto("a.json"));
   std::ofstream("cut.json") << events.substr(0, events.size() - 10);
   EXPECT_THROW(read_kineto("cut.json"), ConfigError);
   for (const char* other : {"[]", "[1, 2]", "[{\"name\": \"ph\"}]", "[", ""}) {
@@ -115,10 +115,10 @@ TEST(Kineto, ReadsGzippedTraces) {
   gzwrite(file, trace.data(), static_cast<unsigned>(trace.size()));
   gzclose(file);
   EXPECT_TRUE(is_kineto_trace("a.json.gz"));
-  expect_that_trace(read_kineto("a.json.gz"));
+  expect_profile_of_trace(read_kineto("a.json.gz"));
 }
 
-TEST(Kineto, CalibrateReadsItBesideTables) {
+TEST(Kineto, CalibrateReadsTraces) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace;
   const Observations seen = read_observations({"a.json"}, std::nullopt);
@@ -136,9 +136,9 @@ TEST(Kineto, IgnoresASizeThatIsNotAWholeNumber) {
     std::string other = trace;
     other.replace(other.find("4096, 8192"), 4, size);
     std::ofstream("a.json") << other;
-    const Profile read = read_kineto("a.json");
-    EXPECT_EQ(read.skipped.count("GEMMs whose sizes are not two matrices"), 1U) << size;
-    EXPECT_EQ(read.products.size(), 1U) << size;
+    const Profile profile = read_kineto("a.json");
+    EXPECT_EQ(profile.skipped.count("GEMMs whose sizes are not two matrices"), 1U) << size;
+    EXPECT_EQ(profile.products.size(), 1U) << size;
   }
 }
 
@@ -148,14 +148,14 @@ TEST(Kineto, SkipsAGemmWithAnImpossibleTime) {
     std::string other = trace;
     other.replace(other.find("\"dur\": 100.5"), 12, std::string("\"dur\": ") + time);
     std::ofstream("a.json") << other;
-    const Profile read = read_kineto("a.json");
+    const Profile profile = read_kineto("a.json");
     const bool meets_others = std::string(time) == "1e300";
-    EXPECT_EQ(read.skipped.count("GEMMs with times outside 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
-    EXPECT_EQ(read.products.size(), meets_others ? 0U : 1U) << time;  // The other GEMMs run beside the collective.
+    EXPECT_EQ(profile.skipped.count("GEMMs with times outside 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
+    EXPECT_EQ(profile.products.size(), meets_others ? 0U : 1U) << time;  // The other GEMMs run during the collective.
   }
 }
 
-TEST(Kineto, AGemmWithoutRowsOrWithTooManyIsSkipped) {
+TEST(Kineto, SkipsAGemmWithAnImpossibleSize) {
   const OwnFolder folder;
   for (const char* size : {"0", "-1", "9223372036854775807"}) {
     std::string other = trace;
@@ -165,7 +165,7 @@ TEST(Kineto, AGemmWithoutRowsOrWithTooManyIsSkipped) {
   }
 }
 
-TEST(Kineto, OneEventOfManyMegabytesIsRefusedBeforeItIsUnpacked) {
+TEST(Kineto, RefusesAHugeEventBeforeUnpackingIt) {
   const OwnFolder folder;
   gzFile file = gzopen("bomb.json.gz", "wb1");
   const std::string letters(1 << 20, 'a');

@@ -57,26 +57,26 @@ std::string launched(int correlation, int at, int begin, int end, int name, int 
 
 const std::string mm = "'aten::mm, op_id = 12, sizes = [[4096, 8192], [8192, 1024]]'";
 
-TEST(Nsight, RangesOfEmitNvtxGiveGemmsTheirSizes) {
+TEST(Nsight, ReadsSizesOfGemmsFromEmitNvtxRanges) {
   const OwnFolder folder;
   write("a.sqlite",
         range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
             fmt::format("INSERT INTO NVTX_EVENTS VALUES (130000, 150000, 59, NULL, NULL, {}, 4, 0);", thread) +
             launched(2, 140, 500, 530, 1) + range(0, 1000, "'training step'"));
   EXPECT_TRUE(is_sqlite("a.sqlite"));
-  const Profile read = read_nsight_database("a.sqlite");
-  ASSERT_EQ(read.products.size(), 2U);
-  EXPECT_EQ(read.products[0].size.m, 4096);
-  EXPECT_EQ(read.products[0].size.n, 1024);
-  EXPECT_EQ(read.products[0].size.k, 8192);
-  EXPECT_EQ(read.products[0].size.dtype, DType::bf16);  // nvjet_tst
-  EXPECT_EQ(read.products[0].time, microseconds(100));
-  EXPECT_EQ(read.products[1].size.m, 64);
-  EXPECT_EQ(read.products[1].time, microseconds(30));
-  EXPECT_EQ(read.skipped, Skipped{});
+  const Profile profile = read_nsight_database("a.sqlite");
+  ASSERT_EQ(profile.products.size(), 2U);
+  EXPECT_EQ(profile.products[0].size.m, 4096);
+  EXPECT_EQ(profile.products[0].size.n, 1024);
+  EXPECT_EQ(profile.products[0].size.k, 8192);
+  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);  // nvjet_tst
+  EXPECT_EQ(profile.products[0].time, microseconds(100));
+  EXPECT_EQ(profile.products[1].size.m, 64);
+  EXPECT_EQ(profile.products[1].time, microseconds(30));
+  EXPECT_EQ(profile.skipped, Skipped{});
 }
 
-TEST(Nsight, KernelsWithoutSizesAreNamedWithTheirShareOfTheTime) {
+TEST(Nsight, ReportsTheTimeShareOfKernelsWithoutSizes) {
   const OwnFolder folder;
   write("a.sqlite", launched(1, 10, 100, 160, 1) + launched(2, 20, 200, 230, 5) + launched(3, 30, 300, 310, 6));
   EXPECT_EQ(
@@ -92,17 +92,18 @@ TEST(Nsight, KernelsWithoutSizesAreNamedWithTheirShareOfTheTime) {
                 1}}));
 }
 
-TEST(Nsight, NamesWhateverSlowsOrHidesAGemm) {
+TEST(Nsight, ReportsWhyGemmsAreSkipped) {
   const OwnFolder folder;
   write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + launched(2, 130, 450, 600, 5) +
-                        range(200, 220, mm) + launched(3, 210, 700, 800, 7) +  // Triton names no type.
+                        range(200, 220, mm) +
+                        launched(3, 210, 700, 800, 7) +  // Names of Triton's kernels do not state a type.
                         range(300, 320, mm) + launched(4, 310, 900, 950, 1, 8));
-  const Profile read = read_nsight_database("a.sqlite");
-  EXPECT_TRUE(read.products.empty());
-  EXPECT_EQ(read.skipped.count("GEMMs concurrent with communication, which slows them"), 1U);
-  EXPECT_EQ(read.skipped.count("GEMMs whose type neither their shapes nor the name of their kernel tells"), 1U);
-  EXPECT_EQ(read.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
-  EXPECT_EQ(read.skipped.count("GEMMs without a kernel"), 1U);
+  const Profile profile = read_nsight_database("a.sqlite");
+  EXPECT_TRUE(profile.products.empty());
+  EXPECT_EQ(profile.skipped.count("GEMMs concurrent with communication, which slows them"), 1U);
+  EXPECT_EQ(profile.skipped.count("GEMMs whose type neither their shapes nor the name of their kernel tells"), 1U);
+  EXPECT_EQ(profile.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
+  EXPECT_EQ(profile.skipped.count("GEMMs without a kernel"), 1U);
 }
 
 /// Returns the message of a failed read.
@@ -124,12 +125,12 @@ TEST(Nsight, SeparatesCorrelationsOfTwoProcesses) {
   }
   other.replace(other.find("16777216"), 8, "33554432");
   write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + other);
-  const Profile read = read_nsight_database("a.sqlite");
-  ASSERT_EQ(read.products.size(), 1U);
-  EXPECT_EQ(read.products[0].time, microseconds(100));
+  const Profile profile = read_nsight_database("a.sqlite");
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].time, microseconds(100));
 }
 
-TEST(Nsight, AKernelWithoutAProcessBelongsToThatOfItsCorrelation) {
+TEST(Nsight, AKernelWithoutAProcessIsMatchedByCorrelation) {
   const OwnFolder folder;
   const auto write_with_launch = [](const std::string& path, int correlation) {
     write(path, range(100, 120, mm) + launched(1, 110, 400, 500, 1) +

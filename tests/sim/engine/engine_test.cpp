@@ -61,8 +61,8 @@ TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
 }
 
 TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
-  // Three ranks form a ring; only rank 1 is late, by 5. Rank 0 sends to 1 and receives from 2: its receive half runs at
-  // once, but its send half waits for rank 1, so its lane is occupied until 7 and the second exchange ends at 9.
+  // Three ranks form a ring; only rank 1 is late, by 5. Rank 0 sends to 1 and receives from 2: its receive half runs
+  // immediately, but its send half waits for rank 1, so its lane is occupied until 7 and the second exchange ends at 9.
   Hand hand(3);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1, {late});
@@ -83,7 +83,7 @@ TEST(Engine, ASendToTheOwnRankIsAnExchangeToo) {
   EXPECT_EQ(simulated.span(0, 0), (Span{0, 2 * us}));
 }
 
-TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
+TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsSimultaneously) {
   Hand hand(4);
   const OpId late = hand.work(0);
   hand.builder.collective(
@@ -97,9 +97,10 @@ TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
 }
 
 TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
-  // FuseAG on three ranks, with GEMMs of 10 and transfers of 4; only the link 0 -> 1 takes 25. Rank 1 has shard 0 at
-  // 25; rank 2 gets it from rank 1 at 29, and every second exchange waits for a lane that the slow half holds:
-  //   rank 0   GEMMs 0-10, 10-20 (shard 2, arrived 4), 50-60 (shard 1: sent on by rank 2 in the second exchange)
+  // FuseAG on three ranks, with GEMMs of 10 and transfers of 4; only the link 0 -> 1 takes 25.
+  // First exchange: 0 sends at 0-25, 1 and 2 send at 0-4; the lanes of 0 and 1 are held until 25, the lane of 2 until
+  // 4. Second exchange: 1 -> 2 and 2 -> 0 at 25-29, 0 -> 1 at 25-50. So the last GEMMs of ranks 0, 1 and 2 start at
+  // 50, 50 and 29.
   const Program program = one_site("commfuse", SiteKind::ag_gemm, 3);
   const auto shared = std::make_shared<const Program>(program);
   Costs costs = costs_of(program, {.gemm = 10us, .exchange = 4us});
@@ -111,8 +112,7 @@ TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
   }
   Recorder recorder;
   Engine{}.run(plan_of(lower(shared)), costs, recorder);
-  // First exchange: 0 sends 0-25, 1 and 2 send 0-4; lanes of 0 and 1 are held until 25, the lane of 2 until 4.
-  // Second: 1 -> 2 at 25-29, 2 -> 0 at 25-29, 0 -> 1 at 25-50. The last GEMMs start at 29, 50, 29.
+
   EXPECT_EQ(recorder.summary(0).last_end.time_since_epoch(), Duration{60us});
   EXPECT_EQ(recorder.summary(1).last_end.time_since_epoch(), Duration{60us});
   EXPECT_EQ(recorder.summary(2).last_end.time_since_epoch(), Duration{39us});

@@ -92,9 +92,9 @@ TEST(Faults, ASlowRankDelaysOnlyItselfIfNoRankWaitsForItsWork) {
 
 TEST(Faults, ASlowRankDelaysARingAsTheRecurrencePredicts) {
   // In each step a rank computes for 10 us, then passes its result on for 4 us; step s+1 computes when the result of
-  // step s has arrived. Both halves of an exchange end together, so a delay reaches both neighbours at once. If rank 0
-  // computes for 10 + d in each step, rank r ends step s at 14 s + d n, where n = max(0, s - max(0, distance - 1)) is
-  // the number of rank 0's delays that have reached rank r.
+  // step s has arrived. An exchange ends when both its halves have ended, so a delay reaches both neighbours in the
+  // same step. If rank 0 computes for 10 + d in each step, rank r ends step s at 14 s + d n, where
+  // n = max(0, s - max(0, distance - 1)) is the number of rank 0's delays that have reached rank r.
   constexpr std::int32_t ranks = 6;
   constexpr int steps = 4;
   Hand hand(ranks);
@@ -132,7 +132,7 @@ TEST(Faults, ATransferResumesWhereItStoppedWhenItsLinkComesUpAgain) {
   EXPECT_EQ(faulty.spans()[4], (Span{0, 4 * us}));
 }
 
-/// Runs a ring of three ranks that each pass on a message and work, with and without shared links.
+/// Expects that these faults make hour-long ops on three ranks too long for exact times, with and without shared links.
 void expect_too_long(const Faults& faults) {
   const Program program = relay(3, 1);
   const OpCosts hour_long{.exchange = 1h, .elementwise = 1h};
@@ -233,7 +233,7 @@ TEST(Faults, ALinkThatStaysDownEndsTheRunWithAMessage) {
             "which it comes up");
 }
 
-TEST(Faults, ALinkThatStaysDownEndsAPlainRunWithTheRightOpNamed) {
+TEST(Faults, APlainRunNamesTheOpThatTheBrokenLinkStops) {
   // Rank 2 has received its message and sends to rank 0, which never reaches its second exchange.
   const auto program = std::make_shared<const Program>(relay(3, 2));
   Recorder recorder;

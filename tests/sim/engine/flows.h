@@ -31,7 +31,7 @@ class FlowProgram {
         buffer_(builder_.buffer("b", BufferRole::scratch, {builder_.dimension("kilobytes", largest), largest},
                                 {builder_.dimension("columns", 1), 1}, DType::fp32)) {}
 
-  /// Makes every rank send to the rank `shift` further.
+  /// Makes every rank send to the rank whose number is `shift` higher.
   OpId from_all(std::uint16_t lane, std::int32_t shift, std::int32_t kilobytes) {
     return builder_.exchange(half(lane, shift, kilobytes, kilobytes));
   }

@@ -39,8 +39,9 @@ Timeline simulate(const std::shared_ptr<const Program>& program, const Machine& 
   return recorder.timeline();
 }
 
-/// Returns the time of every exchange of a rank that sends one message to each distance, all at once.
-std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const std::vector<std::int32_t>& shifts) {
+/// Returns the times of exchanges that run simultaneously: every rank sends one block over each of these distances.
+std::vector<Duration> simultaneous_times(const Machine& on, std::int32_t ranks,
+                                         const std::vector<std::int32_t>& shifts) {
   Hand hand(ranks);
   std::uint16_t lane = 0;
   for (const std::int32_t shift : shifts) {
@@ -58,7 +59,7 @@ std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const s
   return times;
 }
 
-/// Returns latency plus the bytes at `rate`.
+/// Returns the time of a block: latency plus its bytes at `rate`, in bytes per second.
 Duration at_rate(PeerParameters peer, double rate) {
   peer.rate.value.value = rate;
   return p2p_time(peer, block);
@@ -74,23 +75,24 @@ TEST(FluidMachine, ATransferAloneTakesExactlyItsPrice) {
   for (const char* file :
        {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
     const Machine on = machine(file);
-    EXPECT_EQ(all_at_once(on, 2, {1}), std::vector<Duration>(2, p2p_time(peer_between(on, 0, 1), block))) << file;
+    EXPECT_EQ(simultaneous_times(on, 2, {1}), std::vector<Duration>(2, p2p_time(peer_between(on, 0, 1), block)))
+        << file;
   }
 }
 
 TEST(FluidMachine, SevenTransfersShareThePortOfASwitch) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const double rate = h100.link.peer.rate.value.value;
-  expect_all_near(all_at_once(h100, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(h100.link.peer, rate / 7));
+  expect_all_near(simultaneous_times(h100, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(h100.link.peer, rate / 7));
 }
 
-TEST(FluidMachine, OnAMeshFourTransfersAreFreeAndSevenShareTheSum) {
+TEST(FluidMachine, FourTransfersOfAMeshAreNotSlowedAndSevenShareItsTotal) {
   const Machine mesh = mesh_of_wires();
-  expect_all_near(all_at_once(mesh, 8, {1, 2, 3, 4}), at_rate(mesh.link.peer, 28e9));
-  expect_all_near(all_at_once(mesh, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(mesh.link.peer, 137e9 / 7));
+  expect_all_near(simultaneous_times(mesh, 8, {1, 2, 3, 4}), at_rate(mesh.link.peer, 28e9));
+  expect_all_near(simultaneous_times(mesh, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(mesh.link.peer, 137e9 / 7));
 }
 
-TEST(FluidMachine, ALoneTransferIsNotSlowedByLanesThatSeldomMeet) {
+TEST(FluidMachine, TransfersThatNeverOverlapDoNotSlowEachOther) {
   // The second lane sends after the first has finished; static sharing would halve the rates of both.
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   Hand hand(2);
@@ -110,14 +112,14 @@ TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
   // direction.
   const Machine tree = machine("hardware/pcie-rtx-pro-6000.yaml");
   const PeerParameters& far = peer_between(tree, 0, 4);
-  expect_all_near(all_at_once(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
+  expect_all_near(simultaneous_times(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
 }
 
-/// Interference at run time is never worse than interference that is assumed wherever it is possible.
+// Interference at run time is never worse than interference that is assumed wherever it is possible.
 TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Program made = generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {});
-  const auto program = std::make_shared<const Program>(made);
+  const auto program =
+      std::make_shared<const Program>(generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {}));
   const Sizes sizes = bind_sizes(
       *program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"), {.seq = 32768}));
   const std::vector<Meetings> meetings = meetings_of(*program, Order(*program, 0));

@@ -20,15 +20,15 @@ using Span = std::pair<std::int64_t, std::int64_t>;
 constexpr std::int64_t us = 1'000'000;
 constexpr Lane second_comm{LaneKind::comm, 1};
 
-/// Wiring in which every exchange with wires uses only the link of its sender, of capacity 1; alone a transfer draws
-/// `cap`.
-struct PortsOf {
+/// Options of ports(): a wiring in which every exchange uses only its sender's link, of `capacity`; a lone transfer
+/// uses `cap` of it.
+struct PortOptions {
   double cap = 1.0;
   Duration latency{};
   double capacity = 1.0;
   std::uint32_t stages = 1;
 };
-std::shared_ptr<const Wiring> ports(const Program& program, const PortsOf& how) {
+std::shared_ptr<const Wiring> ports(const Program& program, const PortOptions& options) {
   Wiring wiring;
   wiring.ranks = static_cast<std::size_t>(program.mesh.ranks());
   for (const Op& op : program.ops) {
@@ -36,22 +36,23 @@ std::shared_ptr<const Wiring> ports(const Program& program, const PortsOf& how) 
     wiring.move_of_op.push_back(exchange != nullptr && exchange->sends && exchange->shift != 0 ? 0 : -1);
   }
   for (std::size_t rank = 0; rank < wiring.ranks; ++rank) {
-    wiring.paths.push_back({how.latency, static_cast<std::uint32_t>(wiring.stages.size()), how.stages});
-    for (std::uint32_t stage = 1; stage <= how.stages; ++stage) {
-      wiring.stages.push_back(
-          {how.cap, static_cast<double>(stage) / how.stages, static_cast<std::uint32_t>(wiring.links.size()), 1});
+    wiring.paths.push_back({options.latency, static_cast<std::uint32_t>(wiring.stages.size()), options.stages});
+    for (std::uint32_t stage = 1; stage <= options.stages; ++stage) {
+      wiring.stages.push_back({options.cap, static_cast<double>(stage) / options.stages,
+                               static_cast<std::uint32_t>(wiring.links.size()), 1});
       wiring.links.push_back(static_cast<std::int32_t>(rank));
     }
   }
-  wiring.capacity.assign(wiring.ranks, how.capacity);
+  wiring.capacity.assign(wiring.ranks, options.capacity);
   return std::make_shared<const Wiring>(std::move(wiring));
 }
 
-Fluid fluid_of(const Program& program, Costs costs, const PortsOf& how = {}) {
-  return {.costs = std::move(costs), .speeds = {}, .wiring = ports(program, how)};
+Fluid fluid_of(const Program& program, Costs costs, const PortOptions& options = {}) {
+  return {.costs = std::move(costs), .speeds = {}, .wiring = ports(program, options)};
 }
 
-Costs each(std::vector<Duration> durations) {
+/// Returns costs with these durations, one per op, and no host costs.
+Costs op_costs(std::vector<Duration> durations) {
   Costs costs{.duration = std::move(durations)};
   costs.issue.resize(costs.duration.size());
   return costs;
@@ -78,25 +79,26 @@ std::shared_ptr<const Program> built(Hand hand) {
   return std::make_shared<const Program>(std::move(hand.builder).build());
 }
 
-OpId pass_on_beside(Hand& hand, const std::vector<OpId>& waits = {}) {
+OpId pass_on_second_lane(Hand& hand, const std::vector<OpId>& waits = {}) {
   return hand.builder.exchange({.lane = second_comm, .send = hand.slot(2), .receive = hand.slot(3), .waits = waits});
 }
 
 TEST(FluidRun, TwoTransfersOnOneLinkTakeTwiceAsLong) {
   Hand hand(2);
   hand.pass_on(0, 1);
-  pass_on_beside(hand);
+  pass_on_second_lane(hand);
   const auto program = built(std::move(hand));
-  EXPECT_EQ(spans_of(simulate(program, fluid_of(*program, each({10us, 10us})))), std::vector<Span>(4, {0, 20 * us}));
+  EXPECT_EQ(spans_of(simulate(program, fluid_of(*program, op_costs({10us, 10us})))),
+            std::vector<Span>(4, {0, 20 * us}));
 }
 
 TEST(FluidRun, LatencyIsNotShared) {
   // 2 of latency, then 8 of work at half the rate.
   Hand hand(2);
   hand.pass_on(0, 1);
-  pass_on_beside(hand);
+  pass_on_second_lane(hand);
   const auto program = built(std::move(hand));
-  const Fluid fluid = fluid_of(*program, each({10us, 10us}), {.latency = 2us});
+  const Fluid fluid = fluid_of(*program, op_costs({10us, 10us}), {.latency = 2us});
   EXPECT_EQ(spans_of(simulate(program, fluid)), std::vector<Span>(4, {0, 18 * us}));
 }
 
@@ -106,9 +108,9 @@ TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
   Hand hand(2);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1);
-  pass_on_beside(hand, {late});
+  pass_on_second_lane(hand, {late});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(simulate(program, fluid_of(*program, each({4us, 10us, 10us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, fluid_of(*program, op_costs({4us, 10us, 10us}))));
   EXPECT_EQ(spans, (std::vector<Span>{
                        {0, 4 * us}, {0, 16 * us}, {4 * us, 20 * us}, {0, 4 * us}, {0, 16 * us}, {4 * us, 20 * us}}));
 }
@@ -116,43 +118,43 @@ TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
 TEST(FluidRun, TransfersThatTogetherFitTheLinkDoNotDisturbEachOther) {
   Hand hand(2);
   hand.pass_on(0, 1);
-  pass_on_beside(hand);
+  pass_on_second_lane(hand);
   const auto program = built(std::move(hand));
-  const Fluid fluid = fluid_of(*program, each({10us, 7us}), {.cap = 0.5});
+  const Fluid fluid = fluid_of(*program, op_costs({10us, 7us}), {.cap = 0.5});
   EXPECT_EQ(spans_of(simulate(program, fluid)),
             (std::vector<Span>{{0, 10 * us}, {0, 7 * us}, {0, 10 * us}, {0, 7 * us}}));
 }
 
 TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
-  // Three lanes: all have 1/3 until the shortest, of 3, ends at 9. The others then have 1/2 each, so 3 left of 6 take
-  // 6; the last 3 of 9 are alone.
+  // Each of the three lanes has 1/3 until the shortest transfer, of 3, ends at 9. The other two then have 1/2 each, so
+  // the 3 left of the 6 take 6; the last 3 of the 9 run alone.
   Hand hand(2);
   hand.pass_on(0, 1);
-  pass_on_beside(hand);
+  pass_on_second_lane(hand);
   hand.builder.exchange({.lane = {LaneKind::comm, 2}, .send = hand.slot(2), .receive = hand.slot(3)});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(simulate(program, fluid_of(*program, each({3us, 6us, 9us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, fluid_of(*program, op_costs({3us, 6us, 9us}))));
   EXPECT_EQ(spans,
             (std::vector<Span>{{0, 9 * us}, {0, 15 * us}, {0, 18 * us}, {0, 9 * us}, {0, 15 * us}, {0, 18 * us}}));
 }
 
 TEST(FluidRun, StagesFollowEachOther) {
-  // Two hops over one link follow each other: alone they take their usual time, beside another transfer they have half
-  // the speed.
+  // Two hops over one link follow each other: alone they take their usual time; while another transfer runs they have
+  // half the speed.
   Hand alone(2);
   alone.pass_on(0, 1);
   const auto one_transfer = built(std::move(alone));
-  const PortsOf hops{.latency = 1us, .stages = 2};
-  EXPECT_EQ(spans_of(simulate(one_transfer, fluid_of(*one_transfer, each({7us}), hops))),
+  const PortOptions hops{.latency = 1us, .stages = 2};
+  EXPECT_EQ(spans_of(simulate(one_transfer, fluid_of(*one_transfer, op_costs({7us}), hops))),
             std::vector<Span>(2, {0, 7 * us}));
   Hand both(2);
   both.pass_on(0, 1);
-  pass_on_beside(both);
+  pass_on_second_lane(both);
   const auto two = built(std::move(both));
-  EXPECT_EQ(spans_of(simulate(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
+  EXPECT_EQ(spans_of(simulate(two, fluid_of(*two, op_costs({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
 }
 
-TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
+TEST(FluidRun, ASlowedTransferLeavesItsShareToOneOnAnotherLink) {
   // Rank 0 sends to ranks 1, 2 and 3: A over a link of 1/2, B over that link and one of 1, C over the link of 1. A and
   // B want 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4, ends at 8; then B has
   // 1/2, so C, which has 4 left, falls to 1/2 and ends at 16. B, of 20, has 16 left at 8 and ends at 24.
@@ -167,7 +169,7 @@ TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
                    {.cap = 0.5, .first_link = 1, .links = 2},
                    {.cap = 1.0, .first_link = 3, .links = 1},
                    {.cap = 1.0, .first_link = 4, .links = 1}};
-  Costs costs = each({4us, 20us, 10us});
+  Costs costs = op_costs({4us, 20us, 10us});
   for (std::uint32_t move = 0; move < 3; ++move) {
     wiring.paths.push_back({.first_stage = move, .stages = 1});
     wiring.paths.insert(wiring.paths.end(), 3, {.first_stage = 3, .stages = 1});
@@ -181,7 +183,8 @@ TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
             (std::vector<Span>{{0, 8 * us}, {0, 24 * us}, {0, 16 * us}}));
 }
 
-/// Returns kernels that run at half their speed beside exchanges, and at a fifth beside collectives.
+/// Returns costs in which kernels run at half their speed during exchanges, at a fifth during collectives, and at a
+/// tenth during both.
 Fluid slowing(const Program& program, Costs costs) {
   Fluid fluid = fluid_of(program, std::move(costs));
   fluid.speeds = {std::vector<double>{}, std::vector<double>(program.ops.size(), 0.5),
@@ -190,12 +193,12 @@ Fluid slowing(const Program& program, Costs costs) {
 }
 
 TEST(FluidRun, AKernelIsSlowWhileAnExchangeHoldsSms) {
-  // The kernel does 2 until 4, so 8 are left.
+  // By 4 us the kernel has done 2 us of its work, so 8 us are left.
   Hand hand(2);
   hand.work(0);
   hand.pass_on(2, 3);
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 4us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, op_costs({10us, 4us}))));
   EXPECT_EQ(spans, (std::vector<Span>{{0, 12 * us}, {0, 4 * us}, {0, 12 * us}, {0, 4 * us}}));
 }
 
@@ -204,7 +207,7 @@ TEST(FluidRun, ACopyEngineTakesNoSms) {
   hand.work(0);
   hand.builder.exchange({.lane = {LaneKind::copy, 0}, .send = hand.slot(2), .receive = hand.slot(3)});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 4us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, op_costs({10us, 4us}))));
   EXPECT_EQ(spans, (std::vector<Span>{{0, 10 * us}, {0, 4 * us}, {0, 10 * us}, {0, 4 * us}}));
 }
 
@@ -219,19 +222,20 @@ TEST(FluidRun, AnExchangeThatWaitsForItsPeerHoldsSmsToo) {
   program.ops[0].where = {Relation::equal, 0, 1};
   program.ops[1].where = {Relation::equal, 0, 0};
   const auto shared = std::make_shared<const Program>(std::move(program));
-  const std::vector<Span> spans = spans_of(simulate(shared, slowing(*shared, each({6us, 10us, 4us}))));
+  const std::vector<Span> spans = spans_of(simulate(shared, slowing(*shared, op_costs({6us, 10us, 4us}))));
   EXPECT_EQ(spans, (std::vector<Span>{{0, 15 * us}, {6 * us, 10 * us}, {0, 6 * us}, {6 * us, 10 * us}}));
 }
 
-TEST(FluidRun, ACollectiveSlowsMoreAndBothMost) {
-  // Exchange until 4, collective until 20: 4 x 0.1, then 16 x 0.2 are done; 6.4 are left.
+TEST(FluidRun, CollectivesSlowKernelsMoreAndBothTogetherMost) {
+  // The exchange runs until 4 us, the collective until 20 us. By then 4 x 0.1 + 16 x 0.2 us of work are done; 6.4 us
+  // are left.
   Hand hand(2);
   hand.work(0);
   hand.pass_on(2, 3);
   hand.builder.collective(
       {.lane = second_comm, .kind = CollectiveKind::all_reduce, .in = hand.slot(1), .out = hand.slot(1)});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 4us, 20us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, op_costs({10us, 4us, 20us}))));
   EXPECT_EQ(spans[0], (Span{0, 26'400'000}));
   EXPECT_EQ(spans[2], (Span{0, 20 * us}));
 }
@@ -241,13 +245,13 @@ TEST(FluidRun, FreeCommunicationSlowsNothing) {
   hand.work(0);
   hand.pass_on(2, 3);
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 0us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, op_costs({10us, 0us}))));
   EXPECT_EQ(spans[0], (Span{0, 10 * us}));
   EXPECT_EQ(spans[1], (Span{0, 0}));
 }
 
 /// Returns random latencies, some below the durations and some above, in one or several stages.
-PortsOf random_ports(std::mt19937_64& random) {
+PortOptions random_ports(std::mt19937_64& random) {
   return {.latency = Duration{below(random, 30)}, .stages = static_cast<std::uint32_t>(1 + below(random, 3))};
 }
 
@@ -257,7 +261,7 @@ TEST(FluidRun, WithoutSharingEqualsThePlainRunToThePicosecond) {
   Recorder plain(Recorder::Keep::timeline);
   for (int i = 0; i < 3'000; ++i) {
     const auto program = std::make_shared<const Program>(random_program(random));
-    PortsOf wide = random_ports(random);
+    PortOptions wide = random_ports(random);
     wide.capacity = 8.0;
     const Fluid fluid = fluid_of(*program, random_costs(*program, random), wide);
     engine.run(plan_of(lower(program)), fluid.costs, plain);
@@ -266,9 +270,9 @@ TEST(FluidRun, WithoutSharingEqualsThePlainRunToThePicosecond) {
 }
 
 Fluid random_fluid(const Program& program, std::mt19937_64& random) {
-  PortsOf how = random_ports(random);
-  how.cap = 0.7;
-  Fluid fluid = fluid_of(program, random_costs(program, random), how);
+  PortOptions options = random_ports(random);
+  options.cap = 0.7;
+  Fluid fluid = fluid_of(program, random_costs(program, random), options);
   Wiring wiring = *fluid.wiring;  // Every stage also uses some of three links that all ranks share.
   const auto ranks = static_cast<std::int32_t>(wiring.ranks);
   for (const double capacity : {0.7, 1.1, 1.9}) {
@@ -308,7 +312,7 @@ TEST(FluidRun, ShufflingSimultaneousEventsChangesNothing) {
   }
 }
 
-TEST(FluidRun, NoOpIsFasterThanItIsAlone) {
+TEST(FluidRun, SharingNeverMakesAnOpFaster) {
   std::mt19937_64 random(13);
   int slower = 0;
   Engine engine;

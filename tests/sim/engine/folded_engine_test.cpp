@@ -51,11 +51,13 @@ class RandomWires {
       : random_(random), program_(program), each_(each), nodes_(program.mesh.ranks() / each) {
     wiring_.ranks = static_cast<std::size_t>(program.mesh.ranks());
     for (std::int64_t i = 2 + below(random, 8); i > 0; --i) {
-      const bool of_all = one_in(random, 4);
-      kinds_.push_back({static_cast<std::int32_t>(wiring_.capacity.size()), of_all, one_in(random, 2) ? 7e9 : 11e9});
-      const double room = kinds_.back().cap * static_cast<double>(1 + below(random, 7)) / (one_in(random, 2) ? 1 : 3);
-      wiring_.capacity.insert(wiring_.capacity.end(), of_all ? 1 : static_cast<std::size_t>(nodes_),
-                              std::max(kinds_.back().cap, room * (of_all ? nodes_ : 1)));
+      const bool shared_by_all = one_in(random, 4);
+      kinds_.push_back(
+          {static_cast<std::int32_t>(wiring_.capacity.size()), shared_by_all, one_in(random, 2) ? 7e9 : 11e9});
+      const double capacity =
+          kinds_.back().cap * static_cast<double>(1 + below(random, 7)) / (one_in(random, 2) ? 1 : 3);
+      wiring_.capacity.insert(wiring_.capacity.end(), shared_by_all ? 1 : static_cast<std::size_t>(nodes_),
+                              std::max(kinds_.back().cap, capacity * (shared_by_all ? nodes_ : 1)));
     }
   }
 
@@ -74,7 +76,7 @@ class RandomWires {
  private:
   struct Kind {
     std::int32_t first = 0;
-    bool of_all = false;
+    bool shared_by_all = false;
     double cap = 0.0;
   };
   enum class Place : std::uint8_t { sender, receiver, next };
@@ -84,40 +86,40 @@ class RandomWires {
   };
 
   void add_move(const ExchangeShape& exchange) {
-    std::vector<std::vector<Crossing>> ways;  // Indexed by the first ranks.
+    std::vector<std::vector<Crossing>> routes;  // Indexed by the first ranks.
     std::vector<Duration> latencies;
     for (Rank rank = 0; rank < each_; ++rank) {
-      ways.push_back(random_way());
+      routes.push_back(random_route());
       latencies.emplace_back(below(random_, 3) * 1000);
     }
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const auto like = static_cast<std::size_t>(rank % each_);
-      add_path(rank, target_of(program_, exchange, rank), ways[like], latencies[like]);
+      const auto representative = static_cast<std::size_t>(rank % each_);
+      add_path(rank, target_of(program_, exchange, rank), routes[representative], latencies[representative]);
     }
   }
 
-  std::vector<Crossing> random_way() {
-    std::vector<Crossing> way;
+  std::vector<Crossing> random_route() {
+    std::vector<Crossing> route;
     const double cap = one_in(random_, 2) ? 7e9 : 11e9;
     for (const Kind& kind : kinds_) {
       if (kind.cap == cap && !one_in(random_, 3)) {
-        way.push_back({kind, static_cast<Place>(below(random_, 3))});
+        route.push_back({kind, static_cast<Place>(below(random_, 3))});
       }
     }
-    return way;
+    return route;
   }
 
-  void add_path(Rank from, Rank to, const std::vector<Crossing>& way, Duration latency) {
-    wiring_.paths.push_back({latency, static_cast<std::uint32_t>(wiring_.stages.size()), way.empty() ? 0U : 1U});
-    if (way.empty()) {
+  void add_path(Rank from, Rank to, const std::vector<Crossing>& route, Duration latency) {
+    wiring_.paths.push_back({latency, static_cast<std::uint32_t>(wiring_.stages.size()), route.empty() ? 0U : 1U});
+    if (route.empty()) {
       return;
     }
-    wiring_.stages.push_back({way.front().kind.cap, 1.0, static_cast<std::uint32_t>(wiring_.links.size()),
-                              static_cast<std::uint32_t>(way.size())});
-    for (const Crossing& crossing : way) {
+    wiring_.stages.push_back({route.front().kind.cap, 1.0, static_cast<std::uint32_t>(wiring_.links.size()),
+                              static_cast<std::uint32_t>(route.size())});
+    for (const Crossing& crossing : route) {
       const Rank node = crossing.place == Place::receiver ? to / each_ : from / each_;
       const Rank further = crossing.place == Place::next ? (node + 1) % nodes_ : node;
-      wiring_.links.push_back(crossing.kind.first + (crossing.kind.of_all ? 0 : further));
+      wiring_.links.push_back(crossing.kind.first + (crossing.kind.shared_by_all ? 0 : further));
     }
   }
 
@@ -130,7 +132,7 @@ class RandomWires {
   Wiring wiring_;
 };
 
-/// Sets the speed of kernels beside communication: by op, and by rank where costs differ by rank.
+/// Sets the speeds of kernels during communication: by op, and by rank where costs differ by rank.
 void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
   for (const unsigned beside : {1U, 2U, 3U}) {
     for (std::size_t i = std::max(fluid.costs.duration.size(), fluid.costs.by_rank.size()); i > 0; --i) {
@@ -186,7 +188,7 @@ std::optional<Wiring> folded_pair(const Change& change) {
   return folded_wiring(wiring, Mesh{{{"tp", 2}}}, 1);
 }
 
-TEST(FoldWiring, OneLinkRepresentsAllThatAreCrossedAlike) {
+TEST(FoldWiring, OneLinkRepresentsAllWithTheSameTransfers) {
   const std::optional<Wiring> folded = folded_pair([](Wiring&) {});
   ASSERT_TRUE(folded);
   EXPECT_EQ(folded->ranks, 1U);
@@ -201,7 +203,7 @@ TEST(FoldWiring, ALinkOfAllRanksHasAllTransfers) {
   EXPECT_EQ(folded->times, std::vector<std::int32_t>{2});
 }
 
-TEST(NarrowestLinks, RemainOfLinksThatTheSameTransfersCross) {
+TEST(NarrowestLinks, ReplaceWiderLinksWithTheSameTransfers) {
   // Links 0, 1 and 3 carry both transfers; link 2 carries only the first, link 4 none.
   const Wiring wiring{.move_of_op = {0},
                       .paths = {{Duration{5}, 0, 1}, {Duration{5}, 1, 1}},

@@ -28,8 +28,8 @@ std::string refusal(const std::string& text) {
   try {
     load_faults(path);
   } catch (const ConfigError& error) {
-    std::string what = error.what();
-    return what.starts_with(path) ? what.substr(path.size()) : what;
+    std::string message = error.what();
+    return message.starts_with(path) ? message.substr(path.size()) : message;
   }
   return "";
 }

@@ -91,8 +91,8 @@ TEST(MaxMin, NoFlowCanGrowWithoutShrinkingASmallerOne) {
       }
     }
     const Rates rates = rates_of(wishes, capacity);
-    const Rates turned = rates_of({wishes.rbegin(), wishes.rend()}, capacity);
-    EXPECT_EQ(Rates(turned.rbegin(), turned.rend()), rates) << "round " << round;
+    const Rates reversed = rates_of({wishes.rbegin(), wishes.rend()}, capacity);
+    EXPECT_EQ(Rates(reversed.rbegin(), reversed.rend()), rates) << "round " << round;
     std::vector<double> used(capacity.size(), 0.0);
     std::vector<double> highest(capacity.size(), 0.0);
     for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -106,11 +106,11 @@ TEST(MaxMin, NoFlowCanGrowWithoutShrinkingASmallerOne) {
       EXPECT_LE(used[link], capacity[link] + tiny);
     }
     for (std::size_t i = 0; i < wishes.size(); ++i) {
-      const bool held_up = std::any_of(wishes[i].links.begin(), wishes[i].links.end(), [&](std::int32_t id) {
+      const bool limited = std::any_of(wishes[i].links.begin(), wishes[i].links.end(), [&](std::int32_t id) {
         const auto link = static_cast<std::size_t>(id);
         return used[link] > capacity[link] - tiny && rates[i] > highest[link] - tiny;
       });
-      EXPECT_TRUE(rates[i] == wishes[i].cap || held_up) << "round " << round << ", flow " << i;
+      EXPECT_TRUE(rates[i] == wishes[i].cap || limited) << "round " << round << ", flow " << i;
       EXPECT_GT(rates[i], 0.0);
     }
   }
@@ -118,8 +118,8 @@ TEST(MaxMin, NoFlowCanGrowWithoutShrinkingASmallerOne) {
 
 /// Fills progressively as the textbook does: every round looks at all links and all flows. Links that are full at equal
 /// rates are filled in one round.
-Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) {
-  std::vector<int> flows(left.size(), 0);
+Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> remaining) {
+  std::vector<int> flows(remaining.size(), 0);
   for (const Wish& wish : wishes) {
     for (const std::int32_t link : wish.links) {
       ++flows[static_cast<std::size_t>(link)];
@@ -128,12 +128,12 @@ Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) 
   Rates rates(wishes.size(), -1.0);
   while (std::any_of(rates.begin(), rates.end(), [](double rate) { return rate < 0.0; })) {
     double level = std::numeric_limits<double>::infinity();
-    for (std::size_t link = 0; link < left.size(); ++link) {
-      level = flows[link] > 0 ? std::min(level, left[link] / flows[link]) : level;
+    for (std::size_t link = 0; link < remaining.size(); ++link) {
+      level = flows[link] > 0 ? std::min(level, remaining[link] / flows[link]) : level;
     }
     std::vector<bool> full;
-    for (std::size_t link = 0; link < left.size(); ++link) {
-      full.push_back(flows[link] > 0 && left[link] / flows[link] == level);
+    for (std::size_t link = 0; link < remaining.size(); ++link) {
+      full.push_back(flows[link] > 0 && remaining[link] / flows[link] == level);
     }
     double cap = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -147,7 +147,8 @@ Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) 
       if (rates[i] < 0.0 && stops) {
         rates[i] = std::min(cap, level);
         for (const std::int32_t link : links) {
-          left[static_cast<std::size_t>(link)] = std::max(0.0, left[static_cast<std::size_t>(link)] - rates[i]);
+          remaining[static_cast<std::size_t>(link)] =
+              std::max(0.0, remaining[static_cast<std::size_t>(link)] - rates[i]);
           --flows[static_cast<std::size_t>(link)];
         }
       }
@@ -176,8 +177,9 @@ TEST(MaxMin, GivesTheRatesOfPlainFillingToTheLastBit) {
   }
 }
 
-/// Returns few distinct capacities, so that many links are full at equal rates, and thirds of them, so that sums round.
-std::vector<double> like_capacities(std::mt19937_64& random) {
+/// Returns capacities with few distinct values, so that many links are full at equal rates. The values are thirds, so
+/// that sums round.
+std::vector<double> similar_capacities(std::mt19937_64& random) {
   std::vector<double> capacity;
   for (std::int64_t i = 1 + below(random, 12); i > 0; --i) {
     capacity.push_back(static_cast<double>(1 + below(random, 3)) / 3.0);
@@ -185,7 +187,7 @@ std::vector<double> like_capacities(std::mt19937_64& random) {
   return capacity;
 }
 
-std::vector<Wish> like_wishes(std::mt19937_64& random, std::int64_t links) {
+std::vector<Wish> similar_wishes(std::mt19937_64& random, std::int64_t links) {
   std::vector<Wish> wishes(static_cast<std::size_t>(1 + below(random, 30)));
   for (Wish& wish : wishes) {
     wish.cap = static_cast<double>(1 + below(random, 4)) / 7.0;
@@ -198,11 +200,11 @@ std::vector<Wish> like_wishes(std::mt19937_64& random, std::int64_t links) {
   return wishes;
 }
 
-TEST(MaxMin, DoesNotDependOnHowLinksAreNumberedToTheLastBit) {
+TEST(MaxMin, RenumberingLinksChangesNoBit) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 3000; ++round) {
-    const std::vector<double> capacity = like_capacities(random);
-    const std::vector<Wish> wishes = like_wishes(random, std::ssize(capacity));
+    const std::vector<double> capacity = similar_capacities(random);
+    const std::vector<Wish> wishes = similar_wishes(random, std::ssize(capacity));
     std::vector<Wish> renumbered = wishes;
     for (Wish& wish : renumbered) {
       for (std::int32_t& link : wish.links) {
@@ -214,13 +216,13 @@ TEST(MaxMin, DoesNotDependOnHowLinksAreNumberedToTheLastBit) {
   }
 }
 
-/// Copies of links and flows lie in a ring: a flow on link i of one copy is also on link i of the next copy where
-/// `next` says so.
+/// Copies of links and flows form a ring: a flow on link i of one copy is also on link i of the next copy if `next` is
+/// true for it.
 TEST(MaxMin, OneFlowRepresentsAllItsCopiesToTheLastBit) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 3000; ++round) {
-    const std::vector<double> capacity = like_capacities(random);
-    const std::vector<Wish> wishes = like_wishes(random, std::ssize(capacity));
+    const std::vector<double> capacity = similar_capacities(random);
+    const std::vector<Wish> wishes = similar_wishes(random, std::ssize(capacity));
     const auto copies = static_cast<std::int32_t>(2 + below(random, 5));
     const auto links = static_cast<std::int32_t>(std::ssize(capacity));
     std::vector<bool> shared;  // By link: true if all copies share it.
@@ -256,9 +258,9 @@ TEST(MaxMin, OneFlowRepresentsAllItsCopiesToTheLastBit) {
     }
     MaxMin max_min;
     const auto rates = max_min.rates(folded, capacity);
-    const Rates of_all = rates_of(copied_wishes, all_capacity);
-    for (std::size_t i = 0; i < of_all.size(); ++i) {
-      ASSERT_EQ(of_all[i], rates[i / static_cast<std::size_t>(copies)]) << "round " << round << ", flow " << i;
+    const Rates copied_rates = rates_of(copied_wishes, all_capacity);
+    for (std::size_t i = 0; i < copied_rates.size(); ++i) {
+      ASSERT_EQ(copied_rates[i], rates[i / static_cast<std::size_t>(copies)]) << "round " << round << ", flow " << i;
     }
   }
 }

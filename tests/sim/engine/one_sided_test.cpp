@@ -46,7 +46,7 @@ TEST(OneSided, APushDoesNotWaitForItsReceiver) {
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
-TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
+TEST(OneSided, APullFreesItsSenderImmediatelyAndHoldsTheReceiversLane) {
   const Simulated late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 0}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 7 * us}));
@@ -55,7 +55,7 @@ TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
-TEST(OneSided, ARendezvousHoldsBoth) {
+TEST(OneSided, ARendezvousHoldsBothLanes) {
   const Simulated simulated(OneWay(Protocol::rendezvous, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(simulated.span(0, 2), (Span{5 * us, 7 * us}));
   EXPECT_EQ(simulated.span(1, 3), (Span{5 * us, 7 * us}));
@@ -98,13 +98,13 @@ TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
   EXPECT_EQ(simulated.span(2, 3), (Span{0, 4 * us}));
 }
 
-TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
+TEST(OneSided, ACreditDelaysAPushByTheLatencyOfTheCredit) {
   // Rank 1 works for 5 us, then gives rank 0 a credit, which takes 1 us; only then does rank 0 push, which takes 2 us.
   Hand hand(2);
   const OpId work = hand.work(1);
   hand.builder.credit({.shift = -1, .receives = false, .waits = {work}});
-  const OpId taken = hand.builder.credit({.shift = -1, .sends = false});
-  hand.builder.exchange({.send = hand.slot(0), .protocol = Protocol::push, .waits = {taken}});
+  const OpId credit_received = hand.builder.credit({.shift = -1, .sends = false});
+  hand.builder.exchange({.send = hand.slot(0), .protocol = Protocol::push, .waits = {credit_received}});
   hand.builder.exchange({.receive = hand.slot(1), .protocol = Protocol::push});
   Program program = std::move(hand.builder).build();
   const std::int32_t on[] = {1, 1, 0, 0, 1};

@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Start and end of every op from the recurrence alone, each computed on demand, without queue or clock.
+/// Computes the start and end of every op from the recurrence alone, on demand, without a queue or a clock.
 class Recurrence {
  public:
   Recurrence(const Lowered& lowered, const Costs& costs)
@@ -25,7 +25,7 @@ class Recurrence {
       for (std::size_t i = 0; i < program_.ops.size(); ++i) {
         const OpId op{static_cast<std::int32_t>(i)};
         if (lowered_.takes_part(rank, op)) {
-          const Span span = of(rank, op);
+          const Span span = span_of(rank, op);
           timeline.push_back({rank, op, Instant{Duration{span.start}}, Instant{Duration{span.end}}});
         }
       }
@@ -54,20 +54,20 @@ class Recurrence {
       const bool awaited =
           program_.ops[i].lane == this_op.lane || std::find(waits.begin(), waits.end(), earlier) != waits.end();
       if (awaited && lowered_.takes_part(rank, earlier)) {
-        when = std::max(when, of(rank, earlier).end);
+        when = std::max(when, span_of(rank, earlier).end);
       }
     }
     return when;
   }
 
-  Span of(Rank rank, OpId op) {
+  Span span_of(Rank rank, OpId op) {
     Span& known = spans_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)];
     if (known.end < 0) {
       const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
       if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-        known = of_exchange(rank, op, *exchange);
+        known = exchange_span(rank, op, *exchange);
       } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-        known = of_collective(rank, op, *collective);
+        known = collective_span(rank, op, *collective);
       } else {
         const std::int64_t start = posted(rank, op);
         known = {start, start + cost(rank, op)};
@@ -87,7 +87,7 @@ class Recurrence {
     return {start, start + cost(rank, op)};
   }
 
-  Span of_exchange(Rank rank, OpId op, const ExchangeShape& exchange) {
+  Span exchange_span(Rank rank, OpId op, const ExchangeShape& exchange) {
     std::vector<Span> parts;
     if (exchange.sends && exchange.protocol != Protocol::pull) {
       parts.push_back(transfer(rank, op));
@@ -104,7 +104,7 @@ class Recurrence {
     return span;
   }
 
-  Span of_collective(Rank rank, OpId op, const CollectiveShape& collective) {
+  Span collective_span(Rank rank, OpId op, const CollectiveShape& collective) {
     std::int64_t start = 0;
     std::int64_t longest = 0;
     const std::int32_t members = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;

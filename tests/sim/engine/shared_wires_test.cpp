@@ -75,7 +75,7 @@ TEST(SharedWiresOfATree, FlowsInOneDirectionShareTheWireBetweenTheRoots) {
 
 TEST(SharedWiresOfATree, FlowsInOppositeDirectionsShareNothing) {
   expect_ends(tree(), {{0, 4, 3000}, {4, 0, 3000}}, {308us, 308us});
-  // Two flows share the way there; nothing shares the way back.
+  // Two flows share one direction; the third flow is alone in the other direction.
   expect_ends(tree(), {{0, 4, 3000}, {1, 5, 3000}, {6, 2, 3000}}, {608us, 608us, 308us});
 }
 
@@ -88,13 +88,13 @@ TEST(SharedWiresOfATree, FlowsSpeedUpAsShorterOnesEnd) {
   expect_ends(tree(), {{0, 4, 1500}, {1, 5, 3000}, {2, 6, 4500}, {3, 7, 6000}}, {608us, 1058us, 1358us, 1508us}, 1);
 }
 
-TEST(SharedWiresOfATree, AFlowBelowABridgeGetsTheRestOfTheFlowsAboveIt) {
+TEST(SharedWiresOfATree, AFlowBelowABridgeGetsWhatFlowsAboveItLeave) {
   // 0 -> 2 and 1 -> 3 have half of their bridge's 15 each: 7 + 3 MB / 7.5 = 407 us. 0 -> 1 is alone on GPU 0's wire of
   // 30 from 5 to 7 us, which is 60 kB, and then has 30 - 7.5 = 22.5: 7 + 5.94 MB / 22.5 = 271 us.
   expect_ends(tree(), {{0, 2, 3000}, {1, 3, 3000}, {0, 1, 6000}}, {407us, 407us, 271us});
 }
 
-TEST(SharedWiresOfATree, AFlowSlowsDownWhenOneOnOtherLinksEnds) {
+TEST(SharedWiresOfATree, AFlowSlowsDownWhenAFlowOnOtherLinksEnds) {
   // 0 -> 4 shares the roots' 10 with 2 -> 6, and its bridge's 15 with 1 -> 3.
   //   7 to 8 us: 1 -> 3 alone at 15, 15 kB
   //   8 to 608 us: 5, 5, and 15 - 5 = 10 for 1 -> 3; 2 -> 6 has its 3 MB, 0 -> 4 has 3 MB left, 1 -> 3 has 1.5
@@ -110,7 +110,7 @@ TEST(SharedWiresOfRails, GpusShareTheirNic) {
   expect_ends(rails(), {{0, 4, 3000}, {2, 5, 3000}}, {605us, 605us});
 }
 
-TEST(SharedWiresOfRails, TwoNodesSendBothWaysAtOnce) {
+TEST(SharedWiresOfRails, OppositeDirectionsBetweenNodesShareNothing) {
   expect_ends(rails(), {{0, 4, 3000}, {4, 0, 3000}}, {305us, 305us});
   expect_ends(rails(), {{0, 4, 3000}, {1, 5, 3000}, {4, 0, 3000}, {5, 1, 3000}}, {605us, 605us, 605us, 605us});
 }
@@ -141,7 +141,7 @@ TEST(SharedWiresOfAMesh, AGpuSendsLessThanTheSumOfItsWires) {
   expect_ends(mesh(), {{0, 1, 2400}, {0, 2, 3400}, {0, 3, 4400}}, {305us, 405us, 505us});
 }
 
-TEST(SharedWiresOfAMesh, AReceiverThatIsFullLeavesRoomAtItsSenders) {
+TEST(SharedWiresOfAMesh, AFullReceiverLeavesBandwidthToItsSenders) {
   // Five GPUs send to GPU 5 at 24 / 5 = 4.8: 5 + 4.8 MB / 4.8. GPU 0 has 19.2 left for GPUs 1 and 2, 9.6 each: 0 -> 1
   // ends after 500 us, then 0 -> 2 has 4.8 MB left, at its wire's 10.
   expect_ends(mesh(),

@@ -49,13 +49,13 @@ TEST(ExpectedRows, CoverEveryOpGpuCountAndSize) {
 
 TEST(ExpectedRows, RefuseMoreGpusThanTheMachineHas) {
   const Expectation node(load_machine("h100-sxm"));
-  const auto ask = [](const Expectation& of, std::int64_t gpus) {
-    return why([&] { expected_rows(of, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
+  const auto refusal = [](const Expectation& expectation, std::int64_t gpus) {
+    return why([&] { expected_rows(expectation, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
   };
   EXPECT_EQ(
-      ask(node, 16),
+      refusal(node, 16),
       "--ranks: 16 GPUs do not fit h100-sxm, which has one node of 8; use 2 to 8, or a cluster such as dgx-h100-x2");
-  EXPECT_EQ(ask(Expectation(load_machine("dgx-h100-x2")), 11),
+  EXPECT_EQ(refusal(Expectation(load_machine("dgx-h100-x2")), 11),
             "--ranks: 11 GPUs do not fit dgx-h100-x2, which has 2 nodes of 8; use 2 to 8, or whole nodes up to 16");
 }
 
@@ -74,11 +74,12 @@ TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
   EXPECT_EQ(message_time(with_setup(machine, {.nvls = true}), message), message_time(machine, message));
 }
 
-TEST(ExpectedRows, TakeFewerGpusPerNodeThanTheNodeHas) {
+TEST(ExpectedRows, MayUseFewerGpusPerNodeThanTheNodeHas) {
   const Expectation expectation(load_machine("dgx-h100-x2"));
-  const auto row_of = [&](std::int64_t gpus, std::int64_t of_node) {
-    return expected_rows(expectation,
-                         {.ops = {LinkOp::all_gather}, .gpus = {gpus}, .sizes = {{gib}}, .gpus_per_node = of_node})
+  const auto row_of = [&](std::int64_t gpus, std::int64_t gpus_per_node) {
+    return expected_rows(
+               expectation,
+               {.ops = {LinkOp::all_gather}, .gpus = {gpus}, .sizes = {{gib}}, .gpus_per_node = gpus_per_node})
         .at(0);
   };
   EXPECT_EQ(row_of(8, 0).message.nodes, 1);

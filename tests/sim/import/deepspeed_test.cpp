@@ -108,7 +108,7 @@ TEST_F(Deepspeed, ValuesThatATrainerFillsNeedAFlag) {
             "a.json:1:2: train_batch_size is 64, but --batch is 32; remove the flag");
 }
 
-TEST_F(Deepspeed, RanksOfSequencesAndStagesDivideTheGpus) {
+TEST_F(Deepspeed, ReplicasFollowFromSequenceRanksAndStages) {
   const Imported import = read(
       R"({"train_batch_size": 8, "sequence_parallel_size": 4, "pipeline": {"stages": 2}, "fp16": {"enabled": true},
           "optimizer": {"type": "SGD", "params": {"lr": 0.1}}})");
@@ -165,7 +165,7 @@ TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
 
 TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {
   std::ofstream("a.json") << "{\"train_batch_size\": 16}";
-  const auto without = [](const Flags& flags) {
+  const auto refusal_with = [](const Flags& flags) {
     Source source{"a.json", "a"};
     for (const auto& [flag, value] : flags) {
       source.options.set(flag, {value});
@@ -177,10 +177,11 @@ TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(without({}), "a.json: a DeepSpeed configuration does not state on how many GPUs it runs; add --gpus N");
-  EXPECT_EQ(without({{"--gpus", "16"}}),
+  EXPECT_EQ(refusal_with({}),
+            "a.json: a DeepSpeed configuration does not state on how many GPUs it runs; add --gpus N");
+  EXPECT_EQ(refusal_with({{"--gpus", "16"}}),
             "a.json: a DeepSpeed configuration does not state which model it trains; add --model NAME");
-  EXPECT_EQ(without({{"--gpus", "16"}, {"--model", "llama-3.1-8b"}}),
+  EXPECT_EQ(refusal_with({{"--gpus", "16"}, {"--model", "llama-3.1-8b"}}),
             "a.json: a DeepSpeed configuration does not state how long a sequence is; add --seq N");
 }
 
@@ -213,10 +214,10 @@ TEST_F(Deepspeed, EverySkippedKeyIsReported) {
       rest.resize(begin == 0 ? 0 : dot);
     }
     const Imported import = read(R"({"train_micro_batch_size_per_gpu": 1, )" + text.substr(1));
-    const bool is_said = std::ranges::any_of(import.notes, [&](const std::string& note) {
+    const bool is_reported = std::ranges::any_of(import.notes, [&](const std::string& note) {
       return note.ends_with("'" + key + "' = 'other' has no counterpart and is ignored: " + std::string(entry.instead));
     });
-    EXPECT_TRUE(is_said) << key;
+    EXPECT_TRUE(is_reported) << key;
   }
 }
 

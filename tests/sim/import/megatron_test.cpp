@@ -162,7 +162,7 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
 
-/// Returns a script with all its sizes, and additional flags.
+/// Returns a command line with all sizes that a model needs, and additional flags.
 std::string small(const std::string& flags) {
   return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
          "--max-position-embeddings 1024 --vocab-size 1024 " +
@@ -218,7 +218,7 @@ TEST(Megatron, RanksThatDoNotDivideHeadsOrExpertsAreRefused) {
             "does");
 }
 
-TEST(Megatron, WritesNoWordThatIsNotASetting) {
+TEST(Megatron, RefusesValuesThatAreNotSettings) {
   EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
             "a.sh:1: --recompute-granularity is wrong: unknown recomputation 'full\\x0ahardware: /tmp/evil.yaml'; "
             "known choices: "
@@ -226,7 +226,7 @@ TEST(Megatron, WritesNoWordThatIsNotASetting) {
   EXPECT_EQ(read_megatron(small("--recompute-granularity full"), "a.sh", "a").step.recompute, "full");
 }
 
-TEST(Megatron, CircularVariablesEnd) {
+TEST(Megatron, CircularVariablesAreNotExpanded) {
   EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
             "a.sh:1: --hidden-size is '$A', whose value this file does not give; write the value there");
 }
@@ -310,8 +310,8 @@ TEST(Megatron, ASwitchHasNoValue) {
   EXPECT_EQ(notes("--overlap-grad-reduce --multi-latent-attention 0").size(), 1U);
 }
 
-TEST(Megatron, FlagsSetWhenAndInWhichDtypeGradientsAreReduced) {
-  const auto with = [](const std::string& flags) {
+TEST(Megatron, FlagsSetTheTimeAndDtypeOfGradientReduction) {
+  const auto step_with = [](const std::string& flags) {
     return read_megatron(
                "torchrun --nproc-per-node 2 x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
                "--seq-length 1024 " +
@@ -319,34 +319,34 @@ TEST(Megatron, FlagsSetWhenAndInWhichDtypeGradientsAreReduced) {
                "a.sh", "a")
         .step;
   };
-  EXPECT_FALSE(with("--bf16").overlap_gradients);
-  EXPECT_TRUE(with("--bf16 --overlap-grad-reduce").overlap_gradients);
-  EXPECT_TRUE(with("--bf16 --use-torch-fsdp2").overlap_gradients);
-  EXPECT_EQ(with("--bf16").gradient_dtype, "fp32");
-  EXPECT_EQ(with("--bf16 --grad-reduce-in-bf16").gradient_dtype, "bf16");
-  EXPECT_EQ(with("--fp16").gradient_dtype, "fp16");
-  EXPECT_EQ(with("--fp16 --accumulate-allreduce-grads-in-fp32").gradient_dtype, "fp32");
-  EXPECT_EQ(with("--bf16").framework, "megatron-lm");
-  EXPECT_EQ(with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
+  EXPECT_FALSE(step_with("--bf16").overlap_gradients);
+  EXPECT_TRUE(step_with("--bf16 --overlap-grad-reduce").overlap_gradients);
+  EXPECT_TRUE(step_with("--bf16 --use-torch-fsdp2").overlap_gradients);
+  EXPECT_EQ(step_with("--bf16").gradient_dtype, "fp32");
+  EXPECT_EQ(step_with("--bf16 --grad-reduce-in-bf16").gradient_dtype, "bf16");
+  EXPECT_EQ(step_with("--fp16").gradient_dtype, "fp16");
+  EXPECT_EQ(step_with("--fp16 --accumulate-allreduce-grads-in-fp32").gradient_dtype, "fp32");
+  EXPECT_EQ(step_with("--bf16").framework, "megatron-lm");
+  EXPECT_EQ(step_with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
 }
 
 TEST(Megatron, FlagsSetDropoutAndTheKindOfAttention) {
   const auto import_with = [](const std::string& flags) {
     return read_megatron(small("--nproc-per-node 1 " + flags), "a.sh", "a");
   };
-  const auto with = [&](const std::string& flags) { return import_with(flags).step; };
+  const auto step_with = [&](const std::string& flags) { return import_with(flags).step; };
   const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 ";
-  EXPECT_TRUE(with("").dropout);  // 0.1 is Megatron-LM's default
-  EXPECT_FALSE(with(none).dropout);
-  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // Dropout of scores is inside the fused kernel.
-  EXPECT_TRUE(with("--hidden-dropout 0 --attention-backend unfused").dropout);
-  EXPECT_FALSE(with(none + "--attention-backend unfused").dropout);
-  EXPECT_TRUE(with("").fused_attention);
-  EXPECT_TRUE(with("--attention-backend flash").fused_attention);
-  EXPECT_FALSE(with("--attention-backend local").fused_attention);
-  EXPECT_FALSE(with("--transformer-impl local").fused_attention);
-  EXPECT_TRUE(with("--transformer-impl local --use-flash-attn").fused_attention);
-  EXPECT_TRUE(with("--transformer-impl transformer_engine").fused_attention);
+  EXPECT_TRUE(step_with("").dropout);  // 0.1 is Megatron-LM's default
+  EXPECT_FALSE(step_with(none).dropout);
+  EXPECT_FALSE(step_with("--hidden-dropout 0").dropout);  // Dropout of scores is inside the fused kernel.
+  EXPECT_TRUE(step_with("--hidden-dropout 0 --attention-backend unfused").dropout);
+  EXPECT_FALSE(step_with(none + "--attention-backend unfused").dropout);
+  EXPECT_TRUE(step_with("").fused_attention);
+  EXPECT_TRUE(step_with("--attention-backend flash").fused_attention);
+  EXPECT_FALSE(step_with("--attention-backend local").fused_attention);
+  EXPECT_FALSE(step_with("--transformer-impl local").fused_attention);
+  EXPECT_TRUE(step_with("--transformer-impl local --use-flash-attn").fused_attention);
+  EXPECT_TRUE(step_with("--transformer-impl transformer_engine").fused_attention);
   EXPECT_EQ(import_with("--hidden-dropout $DROP").notes,
             std::vector<std::string>{"--hidden-dropout '$DROP' is not a number: its default of 0.1 is assumed"});
 }
@@ -362,7 +362,7 @@ TEST(Megatron, AMisspeltFlagNamesTheIntendedOne) {
             "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; write it so");
 }
 
-TEST(ShellWords, VariablesOfVariablesAreReplacedHoweverManyThereAre) {
+TEST(ShellWords, ExpandsManyAndDeeplyNestedVariables) {
   std::string many;
   for (int i = 0; i < 100'000; ++i) {
     many += "$A";
@@ -418,7 +418,7 @@ TEST(Megatron, FlagsAppendedToAVariableAreRead) {
   EXPECT_TRUE(has_line(import, "micro_batch: 2"));
 }
 
-TEST(Megatron, ValuesOfBranchesAndOfSeveralLaunchesAreNamed) {
+TEST(Megatron, ReportsValuesOfBranchesAndOfSeveralLaunches) {
   const auto notes = [](const std::string& text) { return read_megatron(text, "a.sh", "a").notes; };
   const std::string flags = small("--nproc-per-node 1 --tensor-model-parallel-size $TP $PREC");
   EXPECT_EQ(notes("if $BIG; then\n TP=8\n PREC=\"--fp8-format hybrid\"\n X=1\nelse\n TP=1\n PREC='--bf16'\n X=2\nfi\n" +

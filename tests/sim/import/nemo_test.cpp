@@ -78,18 +78,18 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 /// Returns a file without its first line, which names its source.
 std::string body(const std::string& text) { return text.substr(text.find('\n')); }
 
-TEST(Nemo, KeysAreTheFlagsOfMegatron) {
+TEST(Nemo, KeysMeanTheSameAsMegatronsFlags) {
   const OwnFolder folder;
   const Imported import = read(nemo);
-  const Imported same = read_megatron(
+  const Imported from_flags = read_megatron(
       "torchrun --nproc-per-node 8 --nnodes 2 x --micro-batch-size 2 --global-batch-size 64 "
       "--tensor-model-parallel-size 8 --sequence-parallel --seq-length 2048 --max-position-embeddings 2048 "
       "--num-layers 24 --hidden-size 4096 --ffn-hidden-size 16384 --num-attention-heads 32 "
       "--recompute-granularity selective --use-distributed-optimizer --bf16 --overlap-grad-reduce",
       "a.sh", "a");
   EXPECT_EQ(run_text(import).substr(0, run_text(import).find('\n')), "# From a configuration of NeMo.");
-  EXPECT_EQ(body(run_text(import)), body(run_text(same)));
-  EXPECT_EQ(body(import.model), body(same.model));
+  EXPECT_EQ(body(run_text(import)), body(run_text(from_flags)));
+  EXPECT_EQ(body(import.model), body(from_flags.model));
   EXPECT_EQ(gpus_of(import.step), 16);
   EXPECT_EQ(
       import.notes,
@@ -146,7 +146,7 @@ TEST(Nemo, ARunOfMegatronBridgeBecomesItsModelAndStep) {
   EXPECT_EQ(import.notes[0], "model.seq_length is '131072', and dataset.sequence_length is '1024': the latter counts");
 }
 
-TEST(Nemo, WordsOfTheCommandLineChangeKeys) {
+TEST(Nemo, CommandLineOverridesChangeKeys) {
   const OwnFolder folder;
   const Imported import = read(nemo, {"model.num_layers=48", "++model.vocab_size=1024", "~model.sequence_parallel",
                                       "trainer.precision='16-mixed'"});
@@ -159,7 +159,7 @@ TEST(Nemo, WordsOfTheCommandLineChangeKeys) {
   EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one, as in model.num_layers=2");
 }
 
-TEST(Nemo, TheSectionOfReplicasSetsTheReductionOfGradients) {
+TEST(Nemo, TheDdpSectionSetsTheReductionOfGradients) {
   const OwnFolder folder;
   const auto step = [](const std::string& words) {
     return read(replaced(bridge, "overlap_grad_reduce: true", words), {}, "16").step;
@@ -245,7 +245,7 @@ TEST(Nemo, EverySkippedKeyIsReported) {
   }
 }
 
-TEST(Nemo, GpusThatHoldNoWholeReplicasAreRefused) {
+TEST(Nemo, RefusesGpuCountsWithoutWholeReplicas) {
   const OwnFolder folder;
   try {
     read(nemo, {}, "30");

@@ -85,21 +85,21 @@ TEST_F(Torchtitan, KeysOfOlderReleasesAreRead) {
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
 }
 
-TEST_F(Torchtitan, AKeyThatTwoReleasesSpellIsReadOnce) {
+TEST_F(Torchtitan, ConflictingSpellingsOfOneKeyAreRefused) {
   EXPECT_EQ(refusal(model + "[training]\nlocal_batch_size = 2\nbatch_size = 4\n"),
             "a.toml:6:1: training.batch_size is '4', but training.local_batch_size is '2'; keep one of them");
 }
 
-TEST_F(Torchtitan, SchedulesOfPipelinesAreNamed) {
-  const auto with = [&](const std::string& schedule) {
+TEST_F(Torchtitan, PipelineSchedulesAreImported) {
+  const auto imported_with = [&](const std::string& schedule) {
     return read(model + no_recompute + "[parallelism]\npipeline_parallel_degree = 4\n" + schedule, "8");
   };
-  EXPECT_TRUE(has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
+  EXPECT_TRUE(has_line(imported_with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
   // 80 layers, 5 per stage: 16 stages, 4 on each of 4 ranks.
-  EXPECT_TRUE(
-      has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
-               "  interleave: 4"));
-  const Imported v = with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
+  EXPECT_TRUE(has_line(
+      imported_with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
+      "  interleave: 4"));
+  const Imported v = imported_with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
   EXPECT_TRUE(has_line(v, "  schedule: zero_bubble"));
   ASSERT_EQ(v.notes.size(), 1U);
   EXPECT_EQ(
@@ -120,7 +120,7 @@ TEST_F(Torchtitan, ReplicasShardWhatFsdpShards) {
             "hybrid sharding (2 copies of 4 shards) has no counterpart: all 8 replicas share the state");
 }
 
-TEST_F(Torchtitan, EightBitsAndOverlapAreImported) {
+TEST_F(Torchtitan, Float8AndOverlapAreImported) {
   const Imported import =
       read("[model]\nflavor = \"8B\"\nconverters = [\"quantize.linear.float8\", \"lora\"]\n" + no_recompute +
                "[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]\n[parallelism]\n"
@@ -189,7 +189,7 @@ TEST_F(Torchtitan, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("a.b"), "a.toml:1:4: Error while parsing key-value pair: encountered end-of-file; write TOML");
 }
 
-TEST_F(Torchtitan, KeysOfManyLevelsAreRefused) {
+TEST_F(Torchtitan, DeeplyNestedKeysAreRefused) {
   std::string deep = "a";
   for (int i = 0; i < 100'000; ++i) {
     deep += ".a";
@@ -202,7 +202,7 @@ TEST_F(Torchtitan, KeysOfManyLevelsAreRefused) {
   EXPECT_EQ(refusal("x = '''\n\"'''\n\"" + std::string(3, '.') + "\"." + deep + " = 1"), "a.toml:3" + sentence);
 }
 
-TEST_F(Torchtitan, LettersBeyondAsciiAreReadInStringsAndComments) {
+TEST_F(Torchtitan, NonAsciiLettersMayBeOnlyInStringsAndComments) {
   const std::string sentence = ":1: a letter that is not ASCII outside a string; put it between quotes";
   EXPECT_EQ(refusal("[job]\n1aflavor \xc3\x91= 3\n"), "a.toml:2" + sentence);
   EXPECT_EQ(refusal("x = \"\"\"a\"\"\"\"\"\n\xc3\x91 = 3\n"), "a.toml:2" + sentence)
@@ -217,11 +217,11 @@ TEST_F(Torchtitan, EverySkippedKeyIsReported) {
         std::string(entry.key.starts_with("model.") ? entry.key.substr(6) : entry.key) + " = \"other\"\n";
     const std::string before = entry.key.starts_with("model.") ? "" : line;
     const Imported import = read(before + model + (before.empty() ? line : "") + no_recompute, "8");
-    const bool is_said = std::ranges::any_of(import.notes, [&](const std::string& note) {
+    const bool is_reported = std::ranges::any_of(import.notes, [&](const std::string& note) {
       return note.ends_with("'" + std::string(entry.key) +
                             "' = 'other' has no counterpart and is ignored: " + std::string(entry.instead));
     });
-    EXPECT_TRUE(is_said) << entry.key;
+    EXPECT_TRUE(is_reported) << entry.key;
   }
 }
 

@@ -24,25 +24,25 @@ LabWorkload lab(const char* name, std::int32_t ranks) {
   return lab;
 }
 
-const std::array ways{LabOptions{.simulation = {Evaluator::automatic}},
-                      LabOptions{.simulation = {Evaluator::replay, false}},
-                      LabOptions{.simulation = {Evaluator::engine}}};
+const std::array all_evaluators{LabOptions{.simulation = {Evaluator::automatic}},
+                                LabOptions{.simulation = {Evaluator::replay, false}},
+                                LabOptions{.simulation = {Evaluator::engine}}};
 
 TEST(Lab, AnAllGatherOf256RanksTakes255MessagesOneAfterAnother) {
   // 32,768 B at 53.687 GB/s are 610,352.6 ps; 255 x (500,000 + 610,353).
-  for (const LabOptions& options : ways) {
+  for (const LabOptions& options : all_evaluators) {
     EXPECT_EQ(run_lab(lab("ag", 256), options).makespan.count(), 255 * (500'000 + 610'353));
   }
 }
 
 TEST(Lab, AnAllReduceTakesTwiceTheStepsOfAnAllGather) {
-  for (const LabOptions& options : ways) {
+  for (const LabOptions& options : all_evaluators) {
     EXPECT_EQ(run_lab(lab("ar", 256), options).makespan.count(), 2 * 255 * (500'000 + 610'353));
   }
 }
 
-TEST(Lab, TilesHideTheMessagesOfFuseAgAltogether) {
-  for (const LabOptions& options : ways) {
+TEST(Lab, TilesHideAllMessagesOfFuseAg) {
+  for (const LabOptions& options : all_evaluators) {
     const LabRun run = run_lab(lab("fa", 256), options);
     EXPECT_EQ(run.makespan, 2'560'000ns);
     EXPECT_EQ(run.messages, 256U * 255);
@@ -105,7 +105,7 @@ TEST(Lab, RefusesMoreOpsThanCanBeSimulatedOneByOne) {
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
 }
 
-/// Calls from the last index to the first.
+/// Calls `body` for every index, from the last to the first.
 void backwards(std::size_t count, const std::function<void(std::size_t)>& body) {
   for (std::size_t i = count; i-- > 0;) {
     body(i);
@@ -129,7 +129,7 @@ TEST(Lab, AnotherSeedDrawsOtherTiles) {
   EXPECT_NE(run_lab(random, {}).makespan, first);
 }
 
-TEST(Lab, EveryWorkloadIsProvedForSmallAndLargeCountsOfRanks) {
+TEST(Lab, EveryWorkloadIsProvedForFewAndManyRanks) {
   for (const char* name : {"ag", "ar", "fa", "faj"}) {
     for (const std::int32_t ranks : {1, 2, 3, 8, 100}) {
       EXPECT_TRUE(check_program(lab_program(lab(name, ranks))).ok()) << name << ' ' << ranks;
@@ -143,14 +143,14 @@ TEST(Lab, OneRankRepresentsAllUnlessForbiddenOrRanksDiffer) {
   EXPECT_FALSE(run_lab(lab("faj", 8), {}).one_for_all);
 }
 
-TEST(Lab, ASlowRankDelaysTheRingByItsOwnTilesAlone) {
+TEST(Lab, ASlowRankDelaysTheRingOnlyByItsOwnTiles) {
   // Rank 1 takes 12 us per tile. No rank waits for tiles, and messages are hidden: 8 x 12 us.
   const auto faults = std::make_shared<const Faults>(Faults{.slow_ranks = {{.rank = 1, .factor = 1.2}}});
   EXPECT_EQ(run_lab(lab("fa", 8), {.faults = faults}).makespan, 96us);
   EXPECT_THROW(run_lab(lab("fa", 8), {.simulation = {Evaluator::replay}, .faults = faults}), ConfigError);
 }
 
-TEST(Lab, ASlowLinkDelaysAnAllGatherByItsExtraTimeOncePerStepItIsUsed) {
+TEST(Lab, ASlowLinkDelaysEveryStepOfAnAllGather) {
   // Every step waits for its neighbours' lanes, so each of the 7 steps takes as long as the slow link does.
   const auto faults = std::make_shared<const Faults>(Faults{.slow_links = {{.link = {0, 1}, .factor = 2.0}}});
   EXPECT_EQ(run_lab(lab("ag", 8), {.faults = faults}).makespan.count(), 7 * 2 * (500'000 + 610'353));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a list of points gives the rows of the single points, for any number of threads, and stops on request.
+// Tests that a list of points has the same rows as its single points, for any number of threads, and stops on request.
 #include "sim/parallel/run_points.h"
 
 #include <gtest/gtest.h>
@@ -31,22 +31,22 @@ Grid some_grid() {
 
 std::string text_of(const std::vector<std::vector<ResultRow>>& rows) {
   std::string text;
-  for (const std::vector<ResultRow>& of_point : rows) {
-    text += reports::to_csv(of_point) + "\n";
+  for (const std::vector<ResultRow>& point_rows : rows) {
+    text += reports::to_csv(point_rows) + "\n";
   }
   return text;
 }
 
 class RunPointsOfAList : public testing::TestWithParam<int> {};
 
-TEST_P(RunPointsOfAList, HandsOverTheRowsOfPointsInOrder) {
+TEST_P(RunPointsOfAList, PassesOnTheRowsInTheOrderOfThePoints) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
   const PointList list(grid, max_run_points);
   std::vector<std::vector<ResultRow>> rows;
   std::size_t feasible = 0;
   run_points(list, library, {.threads = GetParam(), .finished = [&](bool is_feasible) { feasible += is_feasible; }},
-             [&](std::span<const ResultRow> of_point) { rows.emplace_back(of_point.begin(), of_point.end()); });
+             [&](std::span<const ResultRow> point_rows) { rows.emplace_back(point_rows.begin(), point_rows.end()); });
   EXPECT_EQ(rows.size(), list.size());
   EXPECT_EQ(text_of(rows), text_of(run_points(points_of(grid), library, {.threads = 1})));
   EXPECT_EQ(feasible, 40U);
@@ -57,16 +57,16 @@ TEST_P(RunPointsOfAList, StopsOnRequest) {
   const Library library = library_of(grid);
   const PointList list(grid, max_run_points);
   std::atomic<bool> stop{false};
-  std::size_t taken = 0;
+  std::size_t calls = 0;
   const auto run = [&] {
     run_points(list, library, {.threads = GetParam(), .stop = &stop}, [&](std::span<const ResultRow> /*rows*/) {
-      ++taken;
+      ++calls;
       stop = true;
     });
   };
   EXPECT_THROW(run(), Interrupted);
-  EXPECT_GT(taken, 0U);
-  EXPECT_LT(taken, list.size());
+  EXPECT_GT(calls, 0U);
+  EXPECT_LT(calls, list.size());
 }
 
 TEST_P(RunPointsOfAList, RethrowsExceptionsOfTheConsumer) {

@@ -25,9 +25,9 @@ class CapacityTest : public ::testing::Test {
   }
   static std::string reason(const std::string& limits, const std::string& gpus = h100,
                             const std::string& set = "model: llama-3.1-8b, seq: 4K, batch: 128") {
-    const CapacityPlan made = plan(limits, gpus, set);
-    EXPECT_FALSE(made.answer);
-    return made.kinds.at(0).reason;
+    const CapacityPlan result = plan(limits, gpus, set);
+    EXPECT_FALSE(result.answer);
+    return result.kinds.at(0).reason;
   }
 
  private:
@@ -35,9 +35,9 @@ class CapacityTest : public ::testing::Test {
 };
 
 TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
-  const CapacityPlan made = plan("deadline: 3 days");
-  ASSERT_EQ(made.answer, 0U);
-  const CapacityKind& kind = made.kinds[0];
+  const CapacityPlan result = plan("deadline: 3 days");
+  ASSERT_EQ(result.answer, 0U);
+  const CapacityKind& kind = result.kinds[0];
   double least = kind.best()->cost.value;
   for (const CapacityRun& run : kind.runs) {
     least = run.misses.empty() ? std::min(least, run.cost.value) : least;
@@ -71,39 +71,39 @@ TEST_F(CapacityTest, TheErrorOfTheModelComesFromMeasuredSteps) {
   EXPECT_EQ(error(dense + framework, "\nmodel_error: 0.05"), 0.05);
 }
 
-TEST_F(CapacityTest, AMeasuredStepMovesTheDaysAndNarrowsThem) {
+TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
   const CapacityPlan before = plan("deadline: 30 days");
   Uncertainty doubts;
   doubts.doubts.push_back({StepDoubt{}, 0.06});
-  const auto with = [&](double factor, const std::string& hardware = "dgx-h100-x2") {
+  const auto plan_with_step = [&](double factor, const std::string& hardware = "dgx-h100-x2") {
     const StepEvidence evidence = step_evidence(hardware, from_seconds(factor), from_seconds(1.0), doubts);
     return plan_capacity(load_plan("a.yaml"), &evidence);
   };
-  const CapacityPlan slower = with(1.1);
-  const CapacityPlan equal = with(1.0);
+  const CapacityPlan slower = plan_with_step(1.1);
+  const CapacityPlan equal = plan_with_step(1.0);
   EXPECT_LT(equal.kinds[0].step_error, before.kinds[0].step_error);
   EXPECT_LT(slower.model_error, before.model_error);
   ASSERT_EQ(slower.kinds[0].runs.size(), before.kinds[0].runs.size());
   for (std::size_t i = 0; i < before.kinds[0].runs.size(); ++i) {
     const double factor = slower.kinds[0].runs[i].step_s.value / before.kinds[0].runs[i].step_s.value;
-    EXPECT_GT(factor, 1.05);  // The layouts share the machine's error, which is almost all of the evidence.
+    EXPECT_GT(factor, 1.05);  // The layouts share the machine's error, which explains most of the measured difference.
     EXPECT_LE(factor, 1.1);
     EXPECT_NEAR(equal.kinds[0].runs[i].step_s.value, before.kinds[0].runs[i].step_s.value, 1e-9);
   }
-  EXPECT_THROW(with(1.1, "dgx-a100-x2"), ConfigError);
+  EXPECT_THROW(plan_with_step(1.1, "dgx-a100-x2"), ConfigError);
 }
 
 TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
   // Four L40S need more techniques to save memory than eight: they are slower and cost more
   // (cases/reliability/plan_dominated_answer).
-  const CapacityPlan made = plan("deadline: 365 days",
-                                 "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
-                                 "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "
-                                 "64}\n",
-                                 "model: llama-3.1-8b, seq: 8K, batch: 64");
-  ASSERT_TRUE(made.answer);
-  const CapacityRun& answer = *made.best_kind()->best();
-  for (const CapacityKind& kind : made.kinds) {
+  const CapacityPlan result = plan("deadline: 365 days",
+                                   "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
+                                   "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "
+                                   "64}\n",
+                                   "model: llama-3.1-8b, seq: 8K, batch: 64");
+  ASSERT_TRUE(result.answer);
+  const CapacityRun& answer = *result.best_kind()->best();
+  for (const CapacityKind& kind : result.kinds) {
     for (const CapacityRun& run : kind.runs) {
       EXPECT_FALSE(run.misses.empty() && run.days.value < answer.days.value && run.cost.value < answer.cost.value)
           << run.gpus << " " << run.kind;
@@ -112,18 +112,18 @@ TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
 }
 
 TEST_F(CapacityTest, TiesAreReportedAndBrokenByFewerGpus) {
-  const CapacityPlan made = plan("deadline: 30 days\n", h100,
-                                 "model: llama-3.1-8b, seq: 4K, batch: 128, verdict: "
-                                 "{difference: 20%}");
-  ASSERT_FALSE(made.ties.empty());
-  EXPECT_EQ(made.tie_rule, "fewer GPUs");
-  for (const RunPlace& tie : made.ties) {
-    const CapacityRun& run = made.kinds[tie.kind].runs[tie.run];
+  const CapacityPlan result = plan("deadline: 30 days\n", h100,
+                                   "model: llama-3.1-8b, seq: 4K, batch: 128, verdict: "
+                                   "{difference: 20%}");
+  ASSERT_FALSE(result.ties.empty());
+  EXPECT_EQ(result.tie_rule, "fewer GPUs");
+  for (const RunPlace& tie : result.ties) {
+    const CapacityRun& run = result.kinds[tie.kind].runs[tie.run];
     EXPECT_TRUE(run.misses.empty());
-    const bool is_beaten = std::ranges::any_of(made.kinds[tie.kind].runs, [&](const CapacityRun& other) {
+    const bool is_beaten = std::ranges::any_of(result.kinds[tie.kind].runs, [&](const CapacityRun& other) {
       return other.misses.empty() && other.days.value < run.days.value && other.cost.value < run.cost.value;
     });
-    EXPECT_TRUE(is_beaten || run.gpus > made.best_kind()->best()->gpus) << run.gpus;
+    EXPECT_TRUE(is_beaten || run.gpus > result.best_kind()->best()->gpus) << run.gpus;
   }
 }
 
@@ -134,35 +134,35 @@ TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreReported) {
 }
 
 TEST_F(CapacityTest, MoreConfidenceTakesNoFewerGpus) {
-  const std::int64_t even = plan("deadline: 3 days").best_kind()->best()->gpus;
-  const CapacityPlan sure = plan("deadline: 3 days\nconfidence: 0.95");
-  EXPECT_GE(sure.best_kind()->best()->gpus, even);
-  EXPECT_GE(sure.best_kind()->best()->confidence, 0.95);
+  const std::int64_t gpus_by_default = plan("deadline: 3 days").best_kind()->best()->gpus;
+  const CapacityPlan confident = plan("deadline: 3 days\nconfidence: 0.95");
+  EXPECT_GE(confident.best_kind()->best()->gpus, gpus_by_default);
+  EXPECT_GE(confident.best_kind()->best()->confidence, 0.95);
 }
 
 TEST_F(CapacityTest, ABudgetAloneBuysTheShortestRun) {
-  const CapacityPlan made = plan("budget: 1e9");
-  const CapacityKind& kind = *made.best_kind();
+  const CapacityPlan result = plan("budget: 1e9");
+  const CapacityKind& kind = *result.best_kind();
   for (const CapacityRun& run : kind.runs) {
     EXPECT_GE(run.days.value, kind.best()->days.value);
   }
 }
 
-TEST_F(CapacityTest, TheCheapestKindAnswersAndTiesAreWhereCostsMeet) {
-  const CapacityPlan made =
+TEST_F(CapacityTest, TheCheapestKindIsChosenAndCostsMeetAtBreakEven) {
+  const CapacityPlan result =
       plan("deadline: 4 days",
            "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
            "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256}\n");
-  EXPECT_EQ(made.best_kind()->name, "cheap");
-  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at equal prices.
-  EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
+  EXPECT_EQ(result.best_kind()->name, "cheap");
+  EXPECT_NEAR(*result.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at equal prices.
+  EXPECT_NEAR(*result.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
-  const CapacityPlan made = plan("deadline: 3 days");
-  const CapacityRun& answer = *made.best_kind()->best();
-  ASSERT_FALSE(made.what_ifs.empty());
-  for (const WhatIf& what_if : made.what_ifs) {
+  const CapacityPlan result = plan("deadline: 3 days");
+  const CapacityRun& answer = *result.best_kind()->best();
+  ASSERT_FALSE(result.what_ifs.empty());
+  for (const WhatIf& what_if : result.what_ifs) {
     EXPECT_DOUBLE_EQ(what_if.days_share, what_if.days.value / answer.days.value - 1.0) << what_if.change;
     EXPECT_DOUBLE_EQ(what_if.cost_share, what_if.cost.value / answer.cost.value - 1.0) << what_if.change;
     EXPECT_EQ(what_if.layout.gpus(), answer.gpus) << what_if.change;
@@ -170,7 +170,7 @@ TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
     EXPECT_GT(what_if.cost.high, what_if.cost.value) << what_if.change;
   }
   const auto named = [&](const std::string& name) {
-    return *std::find_if(made.what_ifs.begin(), made.what_ifs.end(),
+    return *std::find_if(result.what_ifs.begin(), result.what_ifs.end(),
                          [&](const WhatIf& what_if) { return what_if.change == name; });
   };
   EXPECT_GE(named("serial collectives").days_share, -1e-9);
@@ -197,38 +197,38 @@ TEST_F(CapacityTest, StepsUseTheNamedFramework) {
 }
 
 TEST_F(CapacityTest, TheSensitivitiesBracketTheAnswer) {
-  const CapacityPlan made = plan("deadline: 3 days");
-  const double cost = made.best_kind()->best()->cost.value;
-  for (const Sensitivity& sensitivity : made.sensitivities) {
+  const CapacityPlan result = plan("deadline: 3 days");
+  const double cost = result.best_kind()->best()->cost.value;
+  for (const Sensitivity& sensitivity : result.sensitivities) {
     EXPECT_LE(std::min(sensitivity.cost_low, sensitivity.cost_high), cost * (1 + 1e-9)) << sensitivity.input;
     EXPECT_GE(std::max(sensitivity.cost_low, sensitivity.cost_high), cost * (1 - 1e-9)) << sensitivity.input;
   }
 }
 
-TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
-  const CapacityPlan made = plan("deadline: 30 days", h100, "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8");
+TEST_F(CapacityTest, LatencyAndSpreadOfGpusLengthenTheRun) {
+  const CapacityPlan result = plan("deadline: 30 days", h100, "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8");
   for (const char* name : {"latency of all links", "spread of the GPUs"}) {
-    const auto sensitivity = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
-    ASSERT_NE(sensitivity, made.sensitivities.end()) << name;
+    const auto sensitivity = std::ranges::find(result.sensitivities, name, &Sensitivity::input);
+    ASSERT_NE(sensitivity, result.sensitivities.end()) << name;
     EXPECT_LT(sensitivity->days_low, sensitivity->days_high) << name;
   }
 }
 
 TEST_F(CapacityTest, AStepIsNoShorterThanWithEqualGpus) {
-  const CapacityPlan made = plan("deadline: 3 days");
-  const CapacityRun& answer = *made.best_kind()->best();
+  const CapacityPlan result = plan("deadline: 3 days");
+  const CapacityRun& answer = *result.best_kind()->best();
   EXPECT_LT(answer.step_alike_s, answer.step_p50_s);
   EXPECT_LT(answer.step_p99_s, answer.step_p99_9_s);
-  ASSERT_FALSE(made.best_kind()->inputs.empty());
-  EXPECT_EQ(made.best_kind()->inputs.front().what, "dense peak, bf16");
-  EXPECT_FALSE(made.best_kind()->inputs.front().source.empty());
+  ASSERT_FALSE(result.best_kind()->inputs.empty());
+  EXPECT_EQ(result.best_kind()->inputs.front().what, "dense peak, bf16");
+  EXPECT_FALSE(result.best_kind()->inputs.front().source.empty());
 }
 
 TEST_F(CapacityTest, TheParetoFrontHasNoRunThatAnotherBeats) {
-  const CapacityPlan made = plan("deadline: 3 days");
-  ASSERT_FALSE(made.pareto.empty());
-  for (std::size_t i = 1; i < made.pareto.size(); ++i) {
-    const auto run = [&](std::size_t at) { return made.kinds[made.pareto[at].kind].runs[made.pareto[at].run]; };
+  const CapacityPlan result = plan("deadline: 3 days");
+  ASSERT_FALSE(result.pareto.empty());
+  for (std::size_t i = 1; i < result.pareto.size(); ++i) {
+    const auto run = [&](std::size_t at) { return result.kinds[result.pareto[at].kind].runs[result.pareto[at].run]; };
     EXPECT_GT(run(i).days.value, run(i - 1).days.value);
     EXPECT_LT(run(i).cost.value, run(i - 1).cost.value);
   }
@@ -239,14 +239,16 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   EXPECT_TRUE(late.starts_with("the deadline binds: the shortest run takes ")) << late;
   EXPECT_NE(late.find(" days on 256 GPUs (all that are available), "), std::string::npos) << late;
   EXPECT_TRUE(late.ends_with(" times the allowed 0.04167 days")) << late;
-  const std::string weak = reason("deadline: 1 h\nlimits: {power: 64 kW}");
-  EXPECT_NE(weak.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos) << weak;
+  const std::string power_limited = reason("deadline: 1 h\nlimits: {power: 64 kW}");
+  EXPECT_NE(power_limited.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos)
+      << power_limited;
   EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest run costs $"));
   // The shortest run is in time and the cheapest run is within the budget, but no run is both.
-  const std::string torn = reason("deadline: 24 h\nbudget: 5100");
-  EXPECT_TRUE(torn.starts_with("the budget binds: the cheapest run that meets the other limits costs $")) << torn;
-  EXPECT_NE(torn.find("; the cheapest of all, $"), std::string::npos) << torn;
-  EXPECT_NE(torn.find(" misses the deadline: it takes 12."), std::string::npos) << torn;
+  const std::string both_limits = reason("deadline: 24 h\nbudget: 5100");
+  EXPECT_TRUE(both_limits.starts_with("the budget binds: the cheapest run that meets the other limits costs $"))
+      << both_limits;
+  EXPECT_NE(both_limits.find("; the cheapest of all, $"), std::string::npos) << both_limits;
+  EXPECT_NE(both_limits.find(" misses the deadline: it takes 12."), std::string::npos) << both_limits;
   EXPECT_TRUE(reason("deadline: 1000 days\nlimits: {p99_step: 1 ms}").starts_with("limits.p99_step binds: "));
   EXPECT_TRUE(reason("deadline: 1000 days\nlimits: {power: 500 W}")
                   .starts_with("limits.power binds: one GPU needs 1 kW, and the limit is 0.5 kW"));
@@ -260,10 +262,10 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
 
 TEST_F(CapacityTest, AnImpossibleKindIsReportedAndOtherKindsAnswer) {
   const std::string a100 = "  a100: {hardware: dgx-a100-x2, price: 1, price_date: 2026-05-04, available: 256}\n";
-  const CapacityPlan made =
+  const CapacityPlan result =
       plan("deadline: 3 days", a100 + h100, "model: llama-3.1-8b, seq: 4K, batch: 128, dtype: fp8");
-  EXPECT_NE(made.kinds[0].reason.find("fp8"), std::string::npos) << made.kinds[0].reason;
-  EXPECT_EQ(made.best_kind()->name, "h100");
+  EXPECT_NE(result.kinds[0].reason.find("fp8"), std::string::npos) << result.kinds[0].reason;
+  EXPECT_EQ(result.best_kind()->name, "h100");
   EXPECT_TRUE(reason("deadline: 3 days", "  cpu: {hardware: cpu, price: 1, price_date: 2026-05-04, available: 1}\n",
                      "model: llama-3.1-405b, seq: 4K, batch: 1K")
                   .starts_with("cpu is too slow: a step of 1024 sequences takes more than a million seconds"));

@@ -30,10 +30,10 @@ class LayoutSearchTest : public ::testing::Test {
 
 TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
   const Transformer model = load_model("llama-3.1-8b");
-  const Machine with = machine(64);
+  const Machine cluster = machine(64);
   StructureCache structures;
-  LayoutSearch search(model, with, structures, terms());
-  PlanSpace space{.model = &model, .machine = &with, .gpus = 64, .base = terms().base};
+  LayoutSearch search(model, cluster, structures, terms());
+  PlanSpace space{.model = &model, .machine = &cluster, .gpus = 64, .base = terms().base};
   std::size_t seen = 0;
   std::size_t near = 0;
   for (const PipelineSchedule schedule : all_pipeline_schedules) {
@@ -52,10 +52,10 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
 
 TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
   const Transformer model = load_model("qwen3-30b-a3b");
-  const Machine with = machine(64);
+  const Machine cluster = machine(64);
   StructureCache structures;
-  LayoutSearch search(model, with, structures, terms());
-  const PlanSpace space{.model = &model, .machine = &with, .gpus = 64, .base = terms().base};
+  LayoutSearch search(model, cluster, structures, terms());
+  const PlanSpace space{.model = &model, .machine = &cluster, .gpus = 64, .base = terms().base};
   std::set<std::int64_t> degrees;
   std::size_t seen = 0;
   std::size_t near = 0;
@@ -71,13 +71,13 @@ TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
   EXPECT_GT(near, seen / 2);
 }
 
-TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
+TEST_F(LayoutSearchTest, FindsTheSameLayoutAsSimulatingAll) {
   const Transformer model = load_model("llama-3.1-8b");
-  const Machine with = machine(32);
+  const Machine cluster = machine(32);
   StructureCache structures;
-  const PlanSpace space{.model = &model, .machine = &with, .gpus = 32, .base = terms().base};
+  const PlanSpace space{.model = &model, .machine = &cluster, .gpus = 32, .base = terms().base};
   for (const std::vector<const Strategy*>& strategies : {std::vector<const Strategy*>{}, strategies_for_steps()}) {
-    LayoutSearch search(model, with, structures, terms());
+    LayoutSearch search(model, cluster, structures, terms());
     const std::optional<FoundLayout> fastest = search.fastest(32, strategies);
     ASSERT_TRUE(fastest);
     Duration least = Duration::max();
@@ -86,7 +86,7 @@ TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
       point.strategies = strategies;
       const StepPrediction step = predict_step(point, search.times());
       const double share =
-          static_cast<double>(step.memory.total().count) / static_cast<double>(with.accelerator.hbm_capacity.count);
+          static_cast<double>(step.memory.total().count) / static_cast<double>(cluster.accelerator.hbm_capacity.count);
       least = share <= 0.9 ? std::min(least, step.time) : least;
     }
     EXPECT_EQ(fastest->step.time, least);
@@ -95,32 +95,32 @@ TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
   }
 }
 
-TEST_F(LayoutSearchTest, CountsAreThoseThatSomeLayoutDivides) {
+TEST_F(LayoutSearchTest, GpuCountsAreThoseThatSomeLayoutUses) {
   const Transformer model = load_model("llama-3.1-8b");  // The model has 32 layers: stages divide 32 or 34.
-  const Machine with = machine(64);
+  const Machine cluster = machine(64);
   StructureCache structures;
-  LayoutTerms wanted = terms();
-  EXPECT_EQ(LayoutSearch(model, with, structures, wanted).counts(64),
+  LayoutTerms search_terms = terms();
+  EXPECT_EQ(LayoutSearch(model, cluster, structures, search_terms).counts(64),
             (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 64}));
-  wanted.base.global_batch = 96;
-  EXPECT_EQ(LayoutSearch(model, with, structures, wanted).counts(64),
+  search_terms.base.global_batch = 96;
+  EXPECT_EQ(LayoutSearch(model, cluster, structures, search_terms).counts(64),
             (std::vector<std::int64_t>{1, 2, 4, 8, 16, 24, 32, 48, 64}));
-  wanted.wish.tensor = 4;
-  wanted.wish.pipeline = 2;
-  wanted.wish.context = 1;
-  EXPECT_EQ(LayoutSearch(model, with, structures, wanted).counts(64),
+  search_terms.wish.tensor = 4;
+  search_terms.wish.pipeline = 2;
+  search_terms.wish.context = 1;
+  EXPECT_EQ(LayoutSearch(model, cluster, structures, search_terms).counts(64),
             (std::vector<std::int64_t>{8, 16, 24, 32, 48, 64}));
 }
 
-TEST_F(LayoutSearchTest, OmitsLayoutsThatDoNotFitTheMemory) {
+TEST_F(LayoutSearchTest, OmitsLayoutsThatDoNotFitInMemory) {
   const Transformer model = load_model("llama-3.1-405b");
-  const Machine with = machine(8);
+  const Machine cluster = machine(8);
   StructureCache structures;
-  LayoutSearch search(model, with, structures, terms());
+  LayoutSearch search(model, cluster, structures, terms());
   EXPECT_FALSE(search.fastest(8, {}));
   EXPECT_GT(search.tally().layouts, 0U);
   EXPECT_EQ(search.tally().fitting, 0U);
-  EXPECT_GT(search.tally().leanest->count, with.accelerator.hbm_capacity.count);
+  EXPECT_GT(search.tally().leanest->count, cluster.accelerator.hbm_capacity.count);
 }
 
 }  // namespace

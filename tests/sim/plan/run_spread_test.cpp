@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 namespace commfuse {
 namespace {
@@ -16,7 +15,6 @@ const RunTerms terms{.tokens = 1e12,
                      .per_gpu_hour = 2e-5,
                      .checkpoint = Seconds{60.0},
                      .restart = Seconds{600.0}};
-constexpr double any = std::numeric_limits<double>::infinity();
 
 TEST(RunSpread, WithoutErrorsEveryDrawIsTheValue) {
   const RunSpread spread = RunDraws({}, {.seed = 1, .draws = 200}).spread_of(terms);
@@ -31,16 +29,16 @@ TEST(RunSpread, WithoutErrorsEveryDrawIsTheValue) {
 }
 
 TEST(RunSpread, TheIntervalOfALognormalIsItsQuantiles) {
-  RunTerms still = terms;
-  still.per_gpu_hour = 0.0;
-  const RunSpread spread = RunDraws({.step = 0.1}, {.seed = 1, .draws = 20'000}).spread_of(still);
+  RunTerms without_failures = terms;
+  without_failures.per_gpu_hour = 0.0;
+  const RunSpread spread = RunDraws({.step = 0.1}, {.seed = 1, .draws = 20'000}).spread_of(without_failures);
   EXPECT_NEAR(spread.days.low / spread.days.value, std::exp(-0.1 * 1.6449), 0.004);
   EXPECT_NEAR(spread.days.high / spread.days.value, std::exp(0.1 * 1.6449), 0.004);
   EXPECT_NEAR(share_that_keeps(spread, {.days = spread.days.value}), 0.5, 0.015);
-  EXPECT_NEAR(spread.tokens_per_second.low * spread.step_high, still.tokens_per_second, 1e-3);
+  EXPECT_NEAR(spread.tokens_per_second.low * spread.step_high, without_failures.tokens_per_second, 1e-3);
 }
 
-TEST(RunSpread, APriceMovesCostAndNotDays) {
+TEST(RunSpread, APriceErrorWidensCostAndNotDays) {
   const RunSpread spread = RunDraws({.price = 0.2}, {.seed = 1, .draws = 1000}).spread_of(terms);
   EXPECT_EQ(spread.days.low, spread.days.high);
   EXPECT_LT(spread.cost.low, 0.8 * spread.cost.value);

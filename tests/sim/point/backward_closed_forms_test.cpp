@@ -20,7 +20,7 @@ constexpr std::array transfers{Duration{1us},  Duration{5us},  Duration{7us}, Du
                                Duration{10us}, Duration{11us}, Duration{25us}};
 
 template <class Check>
-void for_all(Check check) {
+void for_all_cases(Check check) {
   for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
     for (const Duration p : transfers) {
       for (const Duration w : {Duration{8us}, ranks * c}) {
@@ -31,7 +31,7 @@ void for_all(Check check) {
   }
 }
 
-StrategyOptions with(Form form, LaneKind add_lane, Regather regather) {
+StrategyOptions options_with(Form form, LaneKind add_lane, Regather regather) {
   return {.form = form, .add_lane = add_lane, .regather = regather};
 }
 
@@ -41,7 +41,7 @@ Duration gather(std::int32_t ranks, Duration p, Regather regather) {
 }
 
 TEST(BackwardClosedForms, SerialIsTheSumOfItsParts) {
-  for_all([](std::int32_t ranks, Duration transfer, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration transfer, Duration w) {
     const Duration g = ranks == 1 ? Duration{} : transfer;
     const OpCosts costs{.gemm = c, .collective = transfer, .gradient = w};
     EXPECT_EQ(Simulated(one_site("serial", SiteKind::ag_gemm_backward, ranks), costs).makespan(), g + c + g + w);
@@ -53,7 +53,7 @@ TEST(BackwardClosedForms, SerialIsTheSumOfItsParts) {
 }
 
 TEST(BackwardClosedForms, TheColumnGemmsHideOneCollectiveEach) {
-  for_all([](std::int32_t ranks, Duration transfer, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration transfer, Duration w) {
     const Duration g = ranks == 1 ? Duration{} : transfer;
     const OpCosts costs{.gemm = c, .collective = transfer, .gradient = w};
     EXPECT_EQ(Simulated(one_site("sliced", SiteKind::ag_gemm_backward, ranks), costs).makespan(),
@@ -65,7 +65,7 @@ TEST(BackwardClosedForms, TheColumnGemmsHideOneCollectiveEach) {
 }
 
 TEST(BackwardClosedForms, TheRowGatherIsSlicedAndTheGradientFollows) {
-  for_all([](std::int32_t ranks, Duration r, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration r, Duration w) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       const Simulated simulated(one_site("sliced", SiteKind::gemm_rs_backward, ranks, {.slices = slices}),
                                 {.gemm = c, .collective = r, .gradient = w});
@@ -74,8 +74,8 @@ TEST(BackwardClosedForms, TheRowGatherIsSlicedAndTheGradientFollows) {
   });
 }
 
-TEST(BackwardClosedForms, TheFusedRowTakesTheGradientAtTheEndOrWithEveryShard) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+TEST(BackwardClosedForms, TheFusedRowComputesTheGradientAtTheEndOrPerShard) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     for (const Form form : {Form::ring, Form::direct}) {
       const OpCosts costs{.gemm = c, .exchange = p, .gradient = w};
       EXPECT_EQ(Simulated(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form}), costs).makespan(),
@@ -89,7 +89,7 @@ TEST(BackwardClosedForms, TheFusedRowTakesTheGradientAtTheEndOrWithEveryShard) {
 }
 
 TEST(BackwardClosedForms, TheFusedColumnDirectGathersFirstAndScattersUnderTheGradient) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     for (const Regather regather : {Regather::again, Regather::saved}) {
       const Duration gathered = gather(ranks, p, regather);
       const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
@@ -97,16 +97,16 @@ TEST(BackwardClosedForms, TheFusedColumnDirectGathersFirstAndScattersUnderTheGra
       for (std::int32_t i = 1; i < ranks; ++i) {
         e = std::max(e, i * c) + p;
       }
-      const Simulated simulated(
-          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::direct, LaneKind::compute, regather)),
-          {.gemm = c, .exchange = p, .elementwise = sum, .gradient = w, .copy = Duration{}});
+      const Simulated simulated(one_site("commfuse", SiteKind::ag_gemm_backward, ranks,
+                                         options_with(Form::direct, LaneKind::compute, regather)),
+                                {.gemm = c, .exchange = p, .elementwise = sum, .gradient = w, .copy = Duration{}});
       EXPECT_EQ(simulated.makespan(), std::max(std::max(ranks * c, gathered) + w, e) + sum);
     }
   });
 }
 
 TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnAuxFollowsItsRecurrence) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     for (const Regather regather : {Regather::again, Regather::saved}) {
       const Duration gathered = gather(ranks, p, regather);
       Duration e = std::max(c, gathered);  // E(i) = max(E(i-1) + p, (i+1) c) + a
@@ -114,7 +114,7 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnAuxFollowsItsRecurrence) {
         e = std::max(e + p, (i + 1) * c) + a;
       }
       const Simulated simulated(
-          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::aux, regather)),
+          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, options_with(Form::ring, LaneKind::aux, regather)),
           {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
       EXPECT_EQ(simulated.makespan(), std::max(std::max(ranks * c, gathered) + w, e));
     }
@@ -122,14 +122,14 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnAuxFollowsItsRecurrence) {
 }
 
 TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     for (const Regather regather : {Regather::again, Regather::saved}) {
       const Duration one_gather = regather == Regather::saved ? Duration{} : p;
-      Duration compute = c;                                  // The compute lane is free.
-      Duration comm = ranks == 1 ? Duration{} : one_gather;  // The communication lane is free.
-      Duration arrival = comm;                               // All of x that was requested has arrived.
-      Duration scattered{};                                  // The last step of the scatter has ended.
-      Duration summed = c;                                   // The running sum can continue.
+      Duration compute = c;                                  // Time when the compute lane is free.
+      Duration comm = ranks == 1 ? Duration{} : one_gather;  // Time when the communication lane is free.
+      Duration arrival = comm;                               // Time when all requested shards of x have arrived.
+      Duration scattered{};                                  // Time when the last step of the scatter has ended.
+      Duration summed = c;                                   // Time when the running sum can continue.
       for (std::int32_t i = 1; i < ranks; ++i) {
         scattered = std::max(comm, summed) + p;
         comm = scattered + (i + 1 < ranks ? one_gather : Duration{});
@@ -142,16 +142,16 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
       }
       const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : arrival) + w;
       const Duration end = ranks == 1 ? gradient : std::max(gradient, scattered) + a;
-      const Simulated simulated(
-          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::compute, regather)),
-          {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
+      const Simulated simulated(one_site("commfuse", SiteKind::ag_gemm_backward, ranks,
+                                         options_with(Form::ring, LaneKind::compute, regather)),
+                                {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
       EXPECT_EQ(simulated.makespan(), end);
     }
   });
 }
 
 TEST(BackwardClosedForms, LoopedEinsumRunsALoopForEachGradientOfAColumn) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     const auto makespan = [&](SiteKind kind, Regather regather) {
       return Simulated(one_site("looped_einsum", kind, ranks, {.regather = regather}),
                        {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
@@ -166,7 +166,7 @@ TEST(BackwardClosedForms, LoopedEinsumRunsALoopForEachGradientOfAColumn) {
 }
 
 TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     constexpr Duration all_gather = 6us;
     const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
     const bool alone = ranks == 1;
@@ -177,14 +177,14 @@ TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
     };
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + (alone ? Duration{} : all_gather) + w);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
-    // The copy into symmetric memory comes first; the copy of the own shard runs beside the last GEMM.
+    // The copy into symmetric memory comes first; the copy of the rank's own shard overlaps the last GEMM.
     EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
               (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
   });
 }
 
-TEST(BackwardClosedForms, RingExchangeGathersBesideItsScatterAndSumsFirst) {
-  for_all([](std::int32_t ranks, Duration p, Duration w) {
+TEST(BackwardClosedForms, RingExchangeGathersDuringItsScatterAndSumsFirst) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     constexpr Duration all_gather = 150us;  // longer than most scatters
     const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
     const bool alone = ranks == 1;
@@ -201,8 +201,8 @@ TEST(BackwardClosedForms, RingExchangeGathersBesideItsScatterAndSumsFirst) {
   });
 }
 
-TEST(BackwardClosedForms, NothingIsExposedWhileTransfersAreAsShortAsTheFilesSay) {
-  for_all([](std::int32_t ranks, Duration p, Duration) {
+TEST(BackwardClosedForms, NothingIsExposedWhileTransfersAreShortEnough) {
+  for_all_cases([](std::int32_t ranks, Duration p, Duration) {
     const Duration w = ranks * c;
     const auto exposed = [&](SiteKind kind, const StrategyOptions& options) {
       return Simulated(one_site("commfuse", kind, ranks, options),

@@ -31,25 +31,26 @@ void for_all_ranks_and_transfers(std::int32_t from, Check check) {
 }
 
 Duration gathered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
-  return Simulated(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.product = c, .transfer = p}).makespan();
+  return Simulated(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.shard_gemm = c, .transfer = p})
+      .makespan();
 }
 Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
-  return Simulated(one_site_of(SiteKind::gemm_rs, ranks, options), ShardCosts{.product = c, .transfer = p, .add = a})
+  return Simulated(one_site_of(SiteKind::gemm_rs, ranks, options), ShardCosts{.shard_gemm = c, .transfer = p, .add = a})
       .makespan();
 }
 
 /// Returns the shards of each GEMM, without the rank's own shard: the rest of N - 1, then g, g, ...
 std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
   std::vector<std::int32_t> sizes;
-  for (std::int32_t left = ranks - 1; left > 0; left -= sizes.back()) {
-    sizes.push_back(left % g == 0 ? g : left % g);
+  for (std::int32_t remaining = ranks - 1; remaining > 0; remaining -= sizes.back()) {
+    sizes.push_back(remaining % g == 0 ? g : remaining % g);
   }
   return sizes;
 }
 
 // --- FuseAG ----------------------------------------------------------------------------------------------------------
 
-TEST(ClosedForms, FuseAgInPartsWaitsForThePartsButMultipliesTheLastOneOnly) {
+TEST(ClosedForms, FuseAgInPartsWaitsForAllAndMultipliesOnlyTheLastPart) {
   for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
     for (const Form form : {Form::ring, Form::direct}) {
       for (const std::int32_t m : {1, 2, 4}) {
@@ -80,7 +81,7 @@ TEST(ClosedForms, FuseAgInWholeShardsBothWaysHasHalfAsManySteps) {
   });
 }
 
-TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEach) {
+TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEachGroup) {
   for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       Duration e = c;
@@ -98,7 +99,7 @@ TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEach) {
   });
 }
 
-TEST(ClosedForms, FuseAgDirectReceivesOneShardPerLaneAtOnce) {
+TEST(ClosedForms, FuseAgDirectReceivesOneShardPerLaneSimultaneously) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t lanes : {1, 2, 3, 1024}) {
       const std::int32_t used = std::min(lanes, ranks - 1);
@@ -126,7 +127,7 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
           e = std::max(e, arrival) + c;
         }
         const Simulated simulated(one_site_of(SiteKind::ag_gemm, nodes * inner, {.inner = inner}),
-                                  ShardCosts{.product = c, .transfer = p, .crossing = crossing});
+                                  ShardCosts{.shard_gemm = c, .transfer = p, .crossing = crossing});
         EXPECT_EQ(simulated.makespan(), e);
         if (p <= c && crossing <= inner * c) {
           EXPECT_EQ(e, nodes * inner * c);
@@ -160,7 +161,7 @@ std::vector<Duration> arrivals_of(std::int32_t ranks, std::int32_t lanes, Durati
   return ends;
 }
 
-TEST(ClosedForms, FuseRsDirectOnLanesWaitsForTheTransferBeforeOnTheLane) {
+TEST(ClosedForms, FuseRsDirectOnLanesWaitsForThePreviousTransferOfItsLane) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t lanes : {1, 2, 3, 1024}) {
       const std::vector<Duration> ends = arrivals_of(ranks, lanes, p);
@@ -218,7 +219,7 @@ TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferPerStep) {
   });
 }
 
-TEST(ClosedForms, FuseRsRingInPartsKeepsTheLinkBusyWhereItIsTheSlower) {
+TEST(ClosedForms, FuseRsRingInPartsKeepsTheLinkBusyWhereTheLinkIsSlower) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t m : {2, 4}) {
       // The bound is the compute lane, or the first part of a GEMM, all transfers and a part of an add.
@@ -272,7 +273,7 @@ TEST(ClosedForms, FuseRsInNestedRingsPaysItsAddsAndHidesTheSlowTransfers) {
       const Duration longest_hidden = inner * c + (inner - 2) * a;
       for (const Duration crossing : {Duration{10us}, longest_hidden, longest_hidden + 5us}) {
         const Simulated simulated(one_site_of(SiteKind::gemm_rs, nodes * inner, {.inner = inner}),
-                                  ShardCosts{.product = c, .transfer = p, .crossing = crossing, .add = a});
+                                  ShardCosts{.shard_gemm = c, .transfer = p, .crossing = crossing, .add = a});
         const Duration adds = (nodes * (inner - 1) - (nodes - 1)) * a + (nodes - 1) * (4 * a / 3);
         const Duration late = std::max(Duration{}, crossing - longest_hidden);
         EXPECT_EQ(simulated.makespan(), nodes * inner * c + adds + (nodes - 1) * late);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the engine with the closed forms of data parallelism, for 1 to 9 ranks and transfers shorter than, as long
-// as and longer than a GEMM. c: one forward GEMM, or one dx; w: one GEMM of a gradient; p: one transfer; a: one add; g,
-// r: one collective.
+// as and longer than a GEMM. c: one forward GEMM, or one GEMM of dx; w: one GEMM of a gradient; p: one transfer; a: one
+// add; g, r: one collective.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::array transfers{Duration{1us},  Duration{7us},  Duration{9us},
                                Duration{10us}, Duration{11us}, Duration{25us}};
 
 template <class Check>
-void for_all(Check check) {
+void for_all_cases(Check check) {
   for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
     for (const Duration p : transfers) {
       SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps");
@@ -35,8 +35,8 @@ Program two_layers(const char* strategy, std::int32_t ranks, const StrategyOptio
   return generate(operation_of(Scope::data_parallel, true), ranks, *find_strategy(strategy), options);
 }
 
-TEST(DataParallelClosedForms, AGatheredWeightIsAsAGatheredInput) {
-  for_all([](std::int32_t ranks, Duration p) {
+TEST(DataParallelClosedForms, AGatheredWeightTakesAsLongAsAGatheredInput) {
+  for_all_cases([](std::int32_t ranks, Duration p) {
     const OpCosts costs{.gemm = c, .exchange = p, .collective = p};
     EXPECT_EQ(Simulated(one_site("serial", SiteKind::weight_ag_gemm, ranks), costs).makespan(), ranks == 1 ? c : p + c);
     for (const std::int32_t slices : {1, 2, 4, 8}) {
@@ -50,15 +50,15 @@ TEST(DataParallelClosedForms, AGatheredWeightIsAsAGatheredInput) {
   });
 }
 
-TEST(DataParallelClosedForms, SerialIsTheSumOfAll) {
-  for_all([](std::int32_t ranks, Duration g) {
+TEST(DataParallelClosedForms, SerialIsTheSumOfAllOps) {
+  for_all_cases([](std::int32_t ranks, Duration g) {
     const Simulated simulated(two_layers("serial", ranks, {}), {.gemm = c, .collective = g, .gradient = w});
     EXPECT_EQ(simulated.makespan(), 4 * c + 2 * w + (ranks == 1 ? 0 : 4) * g);
   });
 }
 
 TEST(DataParallelClosedForms, SlicesAreGatheredAndScatteredUnderTheNeighbouringLayers) {
-  for_all([](std::int32_t ranks, Duration r) {
+  for_all_cases([](std::int32_t ranks, Duration r) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       Duration compute{};
       for (std::int32_t i = 0; i < 2 * slices; ++i) {  // forward passes of both layers
@@ -92,13 +92,13 @@ std::pair<Duration, Duration> fused_forward(std::int32_t ranks, Duration p) {
 }
 
 TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
-  for_all([](std::int32_t ranks, Duration p) {
+  for_all_cases([](std::int32_t ranks, Duration p) {
     auto [compute, comm] = fused_forward(ranks, p);
     Duration aux{};
     for (int layer = 0; layer < 2; ++layer) {
       std::vector<Duration> added;
       for (std::int32_t step = 0; step < ranks; ++step) {
-        // The room of a partial product is free when the add of two steps earlier has ended.
+        // The buffer of a partial GEMM result is free when the add of two steps earlier has ended.
         const auto two_ago = static_cast<std::size_t>(std::max(0, step - 2));
         compute = std::max(compute, step >= 3 ? added[two_ago] : Duration{}) + w;
         if (step == 0) {
@@ -118,7 +118,7 @@ TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
 }
 
 TEST(DataParallelClosedForms, TheFusedDirectFormAddsUpOnAux) {
-  for_all([](std::int32_t ranks, Duration p) {
+  for_all_cases([](std::int32_t ranks, Duration p) {
     auto [compute, comm] = fused_forward(ranks, p);
     Duration aux{};
     for (int layer = 0; layer < 2; ++layer) {
@@ -142,7 +142,7 @@ TEST(DataParallelClosedForms, TheFusedDirectFormAddsUpOnAux) {
 }
 
 TEST(DataParallelClosedForms, NothingIsExposedWhileTransfersAreShorterThanGemms) {
-  for_all([](std::int32_t ranks, Duration p) {
+  for_all_cases([](std::int32_t ranks, Duration p) {
     for (const StrategyOptions& options :
          {StrategyOptions{.add_lane = LaneKind::aux}, StrategyOptions{.form = Form::direct}}) {
       const Simulated simulated(two_layers("commfuse", ranks, options),

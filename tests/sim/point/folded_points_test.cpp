@@ -48,9 +48,9 @@ std::optional<Both> both(Predictor& predictor, Point point, const Strategy& stra
   }
 }
 
-void expect_same(const Both& it, const std::string& what) {
-  const Analysis& a = it.folded.analysis;
-  const Analysis& b = it.whole.analysis;
+void expect_same(const Both& predictions, const std::string& what) {
+  const Analysis& a = predictions.folded.analysis;
+  const Analysis& b = predictions.whole.analysis;
   EXPECT_EQ(a.critical_rank, b.critical_rank) << what;
   EXPECT_EQ(a.critical.makespan, b.critical.makespan) << what;
   EXPECT_EQ(a.critical.busy, b.critical.busy) << what;
@@ -58,9 +58,9 @@ void expect_same(const Both& it, const std::string& what) {
   EXPECT_EQ(a.critical.local, b.critical.local) << what;
   EXPECT_EQ(a.mean_exposed, b.mean_exposed) << what;
   EXPECT_EQ(a.max_exposed, b.max_exposed) << what;
-  EXPECT_EQ(it.folded.ideal, it.whole.ideal) << what;
-  EXPECT_EQ(it.folded.link, it.whole.link) << what;
-  EXPECT_EQ(it.folded_timeline, it.whole_timeline) << what;
+  EXPECT_EQ(predictions.folded.ideal, predictions.whole.ideal) << what;
+  EXPECT_EQ(predictions.folded.link, predictions.whole.link) << what;
+  EXPECT_EQ(predictions.folded_timeline, predictions.whole_timeline) << what;
 }
 
 /// Compares every strategy's schedules on the machine and returns their number.
@@ -74,8 +74,8 @@ int compare_all(const Point& point, const std::string& where) {
     }
     for (const StrategyOptions& options : schedules_to_try(strategy, kinds_of(point.scope), point.ranks)) {
       const std::string what = where + ", " + std::string{strategy.name} + " " + strategy.describe(options);
-      if (const std::optional<Both> it = both(predictor, point, strategy, options)) {
-        expect_same(*it, what);
+      if (const std::optional<Both> predictions = both(predictor, point, strategy, options)) {
+        expect_same(*predictions, what);
         ++compared;
       }
     }
@@ -85,7 +85,7 @@ int compare_all(const Point& point, const std::string& where) {
 
 class FoldedPoints : public testing::TestWithParam<const char*> {};
 
-TEST_P(FoldedPoints, EqualThoseOfAllRanksToThePicosecond) {
+TEST_P(FoldedPoints, EqualUnfoldedPointsToThePicosecond) {
   for (const int nodes : {2, 4}) {
     Point point = point_on(cluster(GetParam(), nodes));
     point.ranks = nodes * point.machine.gpus_per_node;
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
                          });
 
 /// Four lanes on which every rank sends to every other rank share links the most.
-TEST(FoldedPoints, EqualThoseOfAllRanksInDirectForms) {
+TEST(FoldedPoints, EqualUnfoldedPointsInDirectForms) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const std::int64_t seq : {4096, 6144, 16384}) {
@@ -122,9 +122,9 @@ TEST(FoldedPoints, EqualThoseOfAllRanksInDirectForms) {
     point.seq = seq;
     point.price.interference = Interference::dynamic;
     const StrategyOptions options{.form = Form::direct, .lanes = 4};
-    const std::optional<Both> it = both(predictor, point, commfuse_strategy, options);
-    ASSERT_TRUE(it);
-    expect_same(*it, "seq " + std::to_string(seq));
+    const std::optional<Both> predictions = both(predictor, point, commfuse_strategy, options);
+    ASSERT_TRUE(predictions);
+    expect_same(*predictions, "seq " + std::to_string(seq));
   }
 }
 

@@ -49,11 +49,11 @@ ScheduleFile file_of(const std::string& text, const char* name = "own.yaml") {
   return {name, parse_program(text, name)};
 }
 
-std::string with(std::string_view text, std::string_view right, std::string_view instead) {
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string result{text};
-  const std::size_t at = result.find(right);
-  EXPECT_NE(at, std::string::npos) << right;
-  return result.replace(at, right.size(), instead);
+  const std::size_t at = result.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return result.replace(at, from.size(), to);
 }
 
 Program generated(Scope scope, std::int32_t ranks, const char* strategy = "commfuse", bool gated = true,
@@ -92,7 +92,7 @@ class HandWrittenTest : public testing::Test {
   static inline std::unique_ptr<Machine> h100_;
 };
 
-TEST_F(HandWrittenTest, AGeneratedScheduleFromAFileIsPredictedAsTheGeneratedOne) {
+TEST_F(HandWrittenTest, AScheduleFromAFileIsPredictedAsTheGeneratedOne) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const Scope scope : all_scopes) {
@@ -119,9 +119,9 @@ TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsTheWorkOfAScope) {
   for (const Scope scope : all_scopes) {
     HandWritten file = written(generated(scope, 4, "serial"));
     const Point at = point(scope, 4);
-    const Flops of_scope = flops_of(file, at, sizes_at(file, at));
+    const Flops scope_flops = flops_of(file, at, sizes_at(file, at));
     file.scope.reset();
-    EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, of_scope.count) << name_of(scope);
+    EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, scope_flops.count) << name_of(scope);
   }
 }
 
@@ -158,9 +158,9 @@ TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndCustomOnesBySize) {
 TEST_F(HandWrittenTest, FlopsOfCustomWorkAreUnfusedFlopsTimesRanks) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   const Point at = point(Scope::mlp, 2);
-  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it hidden by the mask
-  const double product = 2.0 * 4096 * 8192 * 32;
-  EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + product));
+  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w FLOPs, half of them masked
+  const double gemm = 2.0 * 4096 * 8192 * 32;
+  EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + gemm));
 }
 
 TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
@@ -169,7 +169,7 @@ TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
             "own.yaml: dimension 'experts' has no size: a model defines tokens, batch, hidden, qkv, attention, head, "
             "ffn; add --size experts=ELEMENTS");
   EXPECT_EQ(message_of([] {
-              hand_written(file_of(with(attention_file, "hidden: 1", "hiden: 1")), {{"experts", 64}});
+              hand_written(file_of(replaced(attention_file, "hidden: 1", "hiden: 1")), {{"experts", 64}});
             }),
             "own.yaml: dimension 'hiden' has no size: a model defines tokens, batch, hidden, qkv, attention, head, "
             "ffn; call it 'hidden' in the file, or add --size hiden=ELEMENTS");
@@ -198,7 +198,7 @@ TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
   EXPECT_EQ(message_of([&] { sizes_at(large, point(Scope::mlp, 2, 1 << 20)); }),
             "own.yaml: attention*2 times experts*1 is 4.4e+12 elements, more than 1.1e+12; choose smaller sizes");
   // 8 kv heads cut into 32 blocks.
-  const std::string many = with(with(attention_file, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
+  const std::string many = replaced(replaced(attention_file, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
   const HandWritten broken = hand_written(file_of(many), {{"experts", 64}});
   EXPECT_EQ(message_of([&] { sizes_at(broken, point(Scope::mlp, 2)); }),
             "own.yaml: a block of q, k and v has 320 columns, 256 of them queries, which splits heads of 128; cut "
@@ -215,7 +215,7 @@ TEST_F(HandWrittenTest, GemmsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused)
   std::get<GemmShape>(mixed.unfused.front()).dtype = DType::fp8;
   EXPECT_EQ(message_of([&] { written(mixed); }),
             "mine.yaml has GEMMs in bf16 and fp8, but a result has one dtype; use one dtype for all");
-  const std::string one_query = with(attention_file, "queries: tokens*2", "queries: tokens*1");
+  const std::string one_query = replaced(attention_file, "queries: tokens*2", "queries: tokens*1");
   EXPECT_EQ(message_of([&] {
               hand_written(file_of(one_query), {{"experts", 64}});
             }),
@@ -260,7 +260,7 @@ TEST_F(HandWrittenTest, AnyHandWrittenScheduleIsPricedOrRefused) {
   EXPECT_GT(refused, 50);
 }
 
-// --- agreement with settings -----------------------------------------------------------------------------------------
+// --- agreement with settings ----------------------------------------------------------------------------------------
 
 Grid grid_with(std::string_view key = "", const std::string& value = "") {
   Grid grid;
@@ -329,10 +329,10 @@ TEST(Fit, CustomWorkCannotBeCombined) {
             "own.yaml and mine.yaml compute different things and cannot be compared; run them separately");
 }
 
-// --- ops that only some ranks take part in ---------------------------------------------------------------------------
+// --- ops in which only some ranks take part --------------------------------------------------------------------------
 
-TEST(StructureOf, AnOpMeetsAllThatItMeetsOnAnyRank) {
-  // Only rank 1 receives; its GEMM runs beside that.
+TEST(StructureOf, AnOpMeetsEveryOpThatItMeetsOnAnyRank) {
+  // Only rank 1 receives; its GEMMs run during the exchange.
   const Program program = parse_program(R"(schema: commfuse.schedule/1
 name: one way
 mesh: {tp: 2}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests implementations beside ideal schedules: the rows of a point, and that a higher cost never shortens a time.
+// Tests the rows of implementations and of ideal schedules at a point, and that a higher cost never shortens a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
   EXPECT_GT(rows[3].analysis.critical.makespan, rows[1].analysis.critical.makespan);
 }
 
-TEST(Implementations, MakeBoundsOfIdealSchedulesButSerial) {
+TEST(Implementations, MarkIdealSchedulesExceptSerialAsBounds) {
   for (const ResultRow& row : rows_of({"as=flux"})) {
     EXPECT_EQ(row.bound, row.implements.empty() && row.strategy != "serial") << row.strategy;
     EXPECT_EQ(row.win_probability.has_value(), !row.bound) << row.strategy;
@@ -76,7 +76,7 @@ TEST(Implementations, MakeBoundsOfIdealSchedulesButSerial) {
   EXPECT_FALSE(row_named(rows_of({"as=none"}), "sliced").bound);
 }
 
-TEST(Implementations, AloneStateTheirChanceOfBeatingSerial) {
+TEST(Implementations, StateTheChanceOfBeatingSerialUnlikeSchedules) {
   const auto rows = rows_of({"as=flux", "strategy.name=serial,sliced"});
   EXPECT_FALSE(rows[0].beats_serial);
   EXPECT_FALSE(rows[1].beats_serial);
@@ -97,7 +97,7 @@ TEST(Implementations, StateTheirHandicaps) {
   EXPECT_EQ(row_named(rows_of({"as=flux"}), "serial").held_back, "");
 }
 
-TEST(Implementations, AllSelectsThoseThatRunOnTheMachine) {
+TEST(Implementations, AllSelectsImplementationsThatRunOnTheMachine) {
   const auto has = [](const std::vector<ResultRow>& rows, std::string_view name) {
     return std::ranges::find(rows, name, &ResultRow::strategy) != rows.end();
   };
@@ -112,7 +112,7 @@ TEST(Implementations, AllSelectsThoseThatRunOnTheMachine) {
   EXPECT_TRUE(all_feasible(blackwell));
 }
 
-TEST(Implementations, ANamedOneThatCannotRunIsARowWithItsReason) {
+TEST(Implementations, ANamedImplementationThatCannotRunIsARowWithAReason) {
   const auto rows = rows_of({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
   ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux", "te"}));
   EXPECT_EQ(rows[1].reason, "flux does not run on b200-sxm; it is for ampere, hopper");
@@ -149,10 +149,10 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   }
 }
 
-/// Some hundred kernels of all sizes, each on a machine, with a schedule of a strategy that files name.
-class Seeded {
+/// Draws points of many sizes on several machines, schedules of strategies that implementation files name, and costs.
+class RandomCases {
  public:
-  explicit Seeded(std::uint32_t seed) : random_(seed) {
+  explicit RandomCases(std::uint32_t seed) : random_(seed) {
     for (const char* name : {"h100-sxm", "b200-sxm", "a100-sxm-80", "pcie-rtx-pro-6000"}) {
       machines_.push_back(load_machine(name));
     }
@@ -175,7 +175,7 @@ class Seeded {
     const auto schedules = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
     return {strategy, schedules[random_() % schedules.size()]};
   }
-  /// Returns one parameter, at both kinds of sites, first at a lower and then at a higher cost.
+  /// Returns two sets of costs that differ in one parameter, at both kinds of sites: the first has the lower cost.
   std::pair<ImplementedSites, ImplementedSites> costs() {
     std::pair<ImplementedSites, ImplementedSites> both;
     const auto which = random_() % 8;
@@ -221,33 +221,33 @@ std::optional<Duration> makespan(Predictor& predictor, Point point, const Strate
 }
 
 TEST(Implementations, WithoutCostsTakeAsLongAsTheirSchedule) {
-  Seeded seeded(59);
+  RandomCases cases(59);
   StructureCache structures;
   Predictor predictor(structures);
   const ImplementedSites ideal;
   int compared = 0;
   for (int i = 0; i < 150; ++i) {
-    const Point point = seeded.point();
-    const auto [strategy, options] = seeded.schedule(point);
-    const auto of_strategy = makespan(predictor, point, *strategy, options, nullptr);
-    EXPECT_EQ(makespan(predictor, point, *strategy, options, &ideal), of_strategy)
+    const Point point = cases.point();
+    const auto [strategy, options] = cases.schedule(point);
+    const auto strategy_time = makespan(predictor, point, *strategy, options, nullptr);
+    EXPECT_EQ(makespan(predictor, point, *strategy, options, &ideal), strategy_time)
         << i << " " << point.model.name << " " << name_of(point.scope) << " on " << point.machine.name << ", "
         << point.ranks << " ranks, seq " << point.seq << ", " << strategy->name;
-    compared += of_strategy ? 1 : 0;
+    compared += strategy_time ? 1 : 0;
   }
   EXPECT_GT(compared, 100);
 }
 
 TEST(Implementations, AHigherCostNeverMakesThemFaster) {
-  Seeded seeded(60);
+  RandomCases cases(60);
   StructureCache structures;
   Predictor predictor(structures);
   int compared = 0;
   int longer = 0;
   for (int i = 0; i < 300; ++i) {
-    const Point point = seeded.point();
-    const auto [strategy, options] = seeded.schedule(point);
-    const auto [low, high] = seeded.costs();
+    const Point point = cases.point();
+    const auto [strategy, options] = cases.schedule(point);
+    const auto [low, high] = cases.costs();
     const auto less = makespan(predictor, point, *strategy, options, &low);
     const auto more = makespan(predictor, point, *strategy, options, &high);
     ASSERT_EQ(less.has_value(), more.has_value());

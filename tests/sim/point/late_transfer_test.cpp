@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One transfer takes D longer than the others; the tests check how much later the run ends. docs/decisions/0013 derives
-// the sums. GEMMs take c, transfers p <= c, adds nothing; every remaining step gains c - p back, if nothing is idle.
+// the sums. GEMMs take c, transfers p <= c, adds nothing; every remaining step recovers c - p if nothing is idle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Du
 }
 
 /// Returns the rest of a delay after `steps` steps of c - p.
-Duration left(Duration delay, std::int32_t steps) { return std::max(Duration{}, delay - steps * (c - p)); }
+Duration remaining(Duration delay, std::int32_t steps) { return std::max(Duration{}, delay - steps * (c - p)); }
 
 class LateTransfer : public testing::TestWithParam<std::int64_t> {
  protected:
@@ -56,13 +56,13 @@ TEST_P(LateTransfer, ARingGatherCatchesUpByOneStepPerEarlierShard) {
   for (const StrategyOptions& options : {StrategyOptions{.form = Form::ring}, StrategyOptions{.form = Form::direct}}) {
     const std::vector<Duration> later = later_by(SiteKind::ag_gemm, options, delay);
     for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-      EXPECT_EQ(later[static_cast<std::size_t>(step)], left(delay, step + 1)) << step;
+      EXPECT_EQ(later[static_cast<std::size_t>(step)], remaining(delay, step + 1)) << step;
     }
   }
 }
 
 TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneGemm) {
-  // All shards arrive at p; the product of shard s + 1 starts at (s + 1) c.
+  // All shards arrive at p; the GEMM of shard s + 1 starts at (s + 1) c.
   const std::vector<Duration> later = later_by(SiteKind::ag_gemm, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (step + 1) * c)) << step;
@@ -70,21 +70,21 @@ TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneGemm) {
 }
 
 TEST_P(LateTransfer, AScatterAroundARingThatAddsOnItsComputeLaneNeverCatchesUp) {
-  // The add precedes the next GEMM, so the GEMMs are late too, and only the first step gains anything back.
+  // The add precedes the next GEMM, so the GEMMs are late too, and only the first step recovers any time.
   for (const Duration lateness :
        later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
-    EXPECT_EQ(lateness, left(delay, 1));
+    EXPECT_EQ(lateness, remaining(delay, 1));
   }
 }
 
-TEST_P(LateTransfer, AScatterThatAddsBesideItsGemmsCatchesUpInEveryStep) {
+TEST_P(LateTransfer, AScatterThatAddsDuringItsGemmsCatchesUpInEveryStep) {
   const std::vector<Duration> later =
       later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::aux}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    // GEMM s + 3, if it exists, writes the buffer that add s + 1 reads: more than 2c - p is too much for two
-    // buffers.
-    const Duration held_up = step + 3 < ranks ? std::max(Duration{}, delay - (2 * c - p)) : Duration{};
-    EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(left(delay, ranks - 1 - step), held_up)) << step;
+    // GEMM s + 3, if it exists, writes the buffer that add s + 1 reads; two buffers absorb a delay of up to 2c - p.
+    const Duration buffer_delay = step + 3 < ranks ? std::max(Duration{}, delay - (2 * c - p)) : Duration{};
+    EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(remaining(delay, ranks - 1 - step), buffer_delay))
+        << step;
   }
 }
 
@@ -97,11 +97,11 @@ TEST_P(LateTransfer, AScatterWithALanePerPeerIsLateOnlyByTheLastStep) {
 }
 
 TEST_P(LateTransfer, AScatterWithTwoBuffersDelaysTheGemmThatNeedsOne) {
-  // GEMM s + 2 writes the buffer that transfer s sends. The last two GEMMs have no such transfer before them: the
-  // last but one is sent late, and the last is that of the own shard.
+  // GEMM s + 2 writes the buffer that transfer s sends, so it waits for that transfer. No GEMM waits for the last two
+  // transfers, because the last GEMM computes the rank's own shard; a late last but one delays only the last transfer.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    EXPECT_EQ(later[static_cast<std::size_t>(step)], left(delay, step == ranks - 3 ? 2 : 1)) << step;
+    EXPECT_EQ(later[static_cast<std::size_t>(step)], remaining(delay, step == ranks - 3 ? 2 : 1)) << step;
   }
 }
 

@@ -24,8 +24,8 @@ std::string page() {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Returns FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer takes 12, an add 2,
-/// and issuing 1.
+/// Returns a run of FuseRS (ring, adds on aux, four ranks): the GEMM of a shard is priced at 9 us and takes 10 us, a
+/// transfer takes 12 us, an add 2 us, and issuing an op 1 us.
 Simulated example() {
   StrategyOptions options;
   options.add_lane = LaneKind::aux;
@@ -55,7 +55,7 @@ ResultRow example_row() {
   return row;
 }
 
-TEST(MetricsPage, NamesEveryColumnOfAWholeModel) {
+TEST(MetricsPage, ExplainsEveryColumnOfWholeModels) {
   const std::string text = page();
   const std::string models = text.substr(text.find("\n## Whole models\n"));
   for (const Column& column : all_columns()) {
@@ -98,7 +98,7 @@ TEST(MetricsPage, DrawsTheTimelineOfItsExample) {
   }
 }
 
-TEST(MetricsPage, AgreesWithTenRuns) {
+TEST(MetricsPage, HasThePercentilesOfItsTenRuns) {
   const std::string text = page();
   std::vector<Duration> runs;
   std::string listed;

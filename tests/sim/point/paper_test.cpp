@@ -20,7 +20,7 @@ class PaperTable1 : public testing::Test {
     point.seq = 4096;
     return point;
   }
-  /// Returns end-to-end milliseconds.
+  /// Returns the end-to-end time in milliseconds.
   double predicted(const char* name, const std::vector<StrategyOptions>& candidates) {
     const Prediction best = predictor_.predict_best(point(), *find_strategy(name), candidates);
     return to_seconds(best.analysis.critical.makespan) * 1e3;
@@ -30,7 +30,7 @@ class PaperTable1 : public testing::Test {
   Predictor predictor_{structures_};
 };
 
-TEST_F(PaperTable1, TheVanillaRowIsTheFittedOne) {
+TEST_F(PaperTable1, TheVanillaRowMatchesItsFit) {
   const Prediction serial = predictor_.predict(point(), serial_strategy, {});
   EXPECT_NEAR(to_seconds(serial.analysis.critical.makespan) * 1e3, 122.3, 0.1);
   EXPECT_NEAR(to_seconds(serial.analysis.critical.exposed) * 1e3, 43.8, 0.1);
@@ -55,7 +55,7 @@ class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::
     paper_point.batch = 131072 / paper_point.seq;
     return predictor_.predict_best(paper_point, *find_strategy(name), find_strategy(name)->variants({})).analysis;
   }
-  /// Returns in percent how much shorter than serial a time is.
+  /// Returns by how many percent a time is shorter than serial.
   static double reduction(Duration time, Duration serial) {
     return 100.0 * (1.0 - to_seconds(time) / to_seconds(serial));
   }

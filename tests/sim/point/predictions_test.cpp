@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores predictions of some points and steps as text. model_version distinguishes stores of results, so numbers may
-// change only together with it. Rows may be added without a new version, as a new strategy does, because the digest of
-// a sweep distinguishes them.
+// Compares predictions of some points and steps with stored text. model_version distinguishes stores of results, so
+// numbers may change only together with it. Rows may be added without a new version, for example by a new strategy,
+// because the digest of a sweep distinguishes them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 22> shown{
     "form",       "reason",   "makespan_us", "makespan_error", "compute_us", "slicing_us", "stretch_us", "local_us",
     "exposed_us", "head_us",  "ideal_us",    "link_us",        "mfu",        "p99_us"};
 
-/// Replaces the reason of a refusal: the refusal is part of the prediction, but its sentence may be reworded.
+/// Stands in for the reason of a refusal: the refusal is part of the prediction, but its sentence may be reworded.
 constexpr const char* refused = "refused";
 
 std::string layers(const Grid& grid) {
@@ -101,18 +101,18 @@ std::string predictions() {
 /// Removes model_version, which rows of whole models contain too.
 std::string without_version(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
-/// Returns true where `now` has the lines of `before` in their order, perhaps with others between them.
+/// Returns true if `now` has all lines of `before` in the same order, possibly with other lines between them.
 bool only_adds(const std::string& before, const std::string& now) {
-  std::istringstream kept{before};
-  std::istringstream lines{now};
-  std::string wanted;
-  bool is_wanting = static_cast<bool>(std::getline(kept, wanted));
-  for (std::string line; is_wanting && std::getline(lines, line);) {
-    if (line == wanted) {
-      is_wanting = static_cast<bool>(std::getline(kept, wanted));
+  std::istringstream old_lines{before};
+  std::istringstream new_lines{now};
+  std::string expected;
+  bool is_missing = static_cast<bool>(std::getline(old_lines, expected));
+  for (std::string line; is_missing && std::getline(new_lines, line);) {
+    if (line == expected) {
+      is_missing = static_cast<bool>(std::getline(old_lines, expected));
     }
   }
-  return !is_wanting;
+  return !is_missing;
 }
 
 TEST(Predictions, AreComparedLineByLine) {

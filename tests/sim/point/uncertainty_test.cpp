@@ -20,7 +20,7 @@ namespace {
 
 /// Returns the MLP of Llama-3.1-70B on eight H100 where only the named parameter is uncertain, by a tenth, and no fit
 /// has a residual.
-Point point_in_doubt(const char* parameter) {
+Point point_with_error_of(const char* parameter) {
   Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
               .machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"),
               .seq = 8192};
@@ -41,11 +41,12 @@ struct Simulated {
   Prediction prediction;
 };
 
-/// The residual of memory-bound kernels is assumed, so every schedule has this doubt.
+/// Returns true for a doubt about a parameter. Every schedule also has a doubt about the residual of memory-bound
+/// kernels, which is assumed.
 bool is_parameter(const Doubt& doubt) { return std::holds_alternative<std::size_t>(doubt.of); }
 
 TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
-  const Point point = point_in_doubt("link.collective.rate");
+  const Point point = point_with_error_of("link.collective.rate");
   Simulated serial(point, "serial");
   const Uncertainty uncertainty = serial.predictor.uncertainty(point, serial.prediction);
   ASSERT_TRUE(is_parameter(uncertainty.doubts.front()));
@@ -73,7 +74,7 @@ bool same(const Uncertainty& a, const Uncertainty& b) {
                             [](const Doubt& x, const Doubt& y) { return x.of == y.of && x.effect == y.effect; });
 }
 
-Point point_in_all_doubt(const char* hardware) {
+Point point_with_all_errors(const char* hardware) {
   Point point;
   point.model = load_model("llama-3.1-8b");
   point.machine = load_machine(hardware);
@@ -82,17 +83,17 @@ Point point_in_all_doubt(const char* hardware) {
   return point;
 }
 
-TEST(Uncertainty, EqualsThatOfPricingEveryParameterAgain) {
+TEST(Uncertainty, IsTheSameWhenEveryParameterIsPricedAgain) {
   int compared = 0;
   for (const char* hardware : {"h100-sxm", "a100-sxm-80", "b200-sxm", "dgx-h100-x2", "gb200-nvl72-x2", "l40s-pcie"}) {
-    Point point = point_in_all_doubt(hardware);
-    Point anew = point;
-    anew.raised = felt_by_anything(*point.raised);
+    Point point = point_with_all_errors(hardware);
+    Point all_repriced = point;
+    all_repriced.raised = felt_by_anything(*point.raised);
     for (const Scope scope : {Scope::mlp, Scope::attention, Scope::mlp_ar, Scope::ulysses, Scope::layer}) {
       for (const Strategy& strategy : strategies()) {
         for (const std::int32_t ranks : {4, 8, 16}) {
-          point.scope = anew.scope = scope;
-          point.ranks = anew.ranks = ranks;
+          point.scope = all_repriced.scope = scope;
+          point.ranks = all_repriced.ranks = ranks;
           StructureCache structures;
           Predictor predictor(structures);
           if (!applies(strategy, predictor.kinds(scope))) {
@@ -101,7 +102,7 @@ TEST(Uncertainty, EqualsThatOfPricingEveryParameterAgain) {
           try {
             require_possible(point);
             const Prediction prediction = predictor.predict(point, strategy, {});
-            EXPECT_TRUE(same(predictor.uncertainty(point, prediction), predictor.uncertainty(anew, prediction)))
+            EXPECT_TRUE(same(predictor.uncertainty(point, prediction), predictor.uncertainty(all_repriced, prediction)))
                 << hardware << " " << name_of(scope) << " " << strategy.name << " " << ranks;
             ++compared;
           } catch (const ConfigError&) {  // Not every number of ranks has such a schedule.
@@ -114,7 +115,7 @@ TEST(Uncertainty, EqualsThatOfPricingEveryParameterAgain) {
 }
 
 TEST(Uncertainty, IgnoresParametersThatAScheduleDoesNotUse) {
-  const Point point = point_in_doubt("link.collective.rate");
+  const Point point = point_with_error_of("link.collective.rate");
   Simulated ring(point, "commfuse");
   for (const Doubt& doubt : ring.predictor.uncertainty(point, ring.prediction).doubts) {
     EXPECT_FALSE(is_parameter(doubt));
@@ -122,19 +123,19 @@ TEST(Uncertainty, IgnoresParametersThatAScheduleDoesNotUse) {
 }
 
 /// Returns the part of the serial schedule's makespan that depends on the shapes of GEMMs.
-double share_of_products(const Point& point) {
+double share_of_gemms(const Point& point) {
   Simulated serial(point, "serial");
-  double products = 0.0;
+  double gemms = 0.0;
   for (const Doubt& doubt : serial.predictor.uncertainty(point, serial.prediction).doubts) {
     const auto* shape = std::get_if<PricedShape>(&doubt.of);
     EXPECT_NE(shape, nullptr);
-    products += shape != nullptr && shape->kind == PricedKind::product ? std::exp(doubt.effect) - 1.0 : 0.0;
+    gemms += shape != nullptr && shape->kind == PricedKind::product ? std::exp(doubt.effect) - 1.0 : 0.0;
   }
-  return products;
+  return gemms;
 }
 
 TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
-  Point point = point_in_doubt("link.peer.rate");
+  Point point = point_with_error_of("link.peer.rate");
   FitScope& fit = point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.1;
   fit.by_limit = alike_by_limit;
@@ -147,23 +148,23 @@ TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
     expected += structure.program().ops[op].kind == OpKind::gemm ? 0.1 * to_seconds(costs.duration[op]) : 0.0;
   }
   expected /= to_seconds(serial.prediction.analysis.critical.makespan);
-  EXPECT_NEAR(share_of_products(point), expected, 1e-9);
+  EXPECT_NEAR(share_of_gemms(point), expected, 1e-9);
   // 8K rows of 7K and 8K columns: both GEMMs are limited by compute.
   fit.by_limit[static_cast<std::size_t>(Limit::compute)] = 0.5;
-  EXPECT_NEAR(share_of_products(point), 0.5 * expected, 1e-9);
+  EXPECT_NEAR(share_of_gemms(point), 0.5 * expected, 1e-9);
   fit.by_limit[static_cast<std::size_t>(Limit::bandwidth)] = 7.0;
-  EXPECT_NEAR(share_of_products(point), 0.5 * expected, 1e-9);
+  EXPECT_NEAR(share_of_gemms(point), 0.5 * expected, 1e-9);
 }
 
 TEST(Uncertainty, IsAbsentUnlessRequested) {
-  Point point = point_in_doubt("link.peer.rate");
+  Point point = point_with_error_of("link.peer.rate");
   point.raised = nullptr;
   Simulated serial(point, "serial");
   EXPECT_TRUE(serial.predictor.uncertainty(point, serial.prediction).doubts.empty());
 }
 
 TEST(Uncertainty, DynamicInterferenceHasTheErrorAtFixedPrices) {
-  Point point = point_in_doubt("link.peer.rate");
+  Point point = point_with_error_of("link.peer.rate");
   Simulated fixed(point, "commfuse");
   const Uncertainty expected = fixed.predictor.uncertainty(point, fixed.prediction);
   point.price.interference = Interference::dynamic;
@@ -205,8 +206,8 @@ TEST(Uncertainty, OffLeavesTheColumnsEmpty) {
   }
 }
 
-TEST(Why, ThePathFillsTheMakespanWithTheOpsOfTheRank) {
-  Point point = point_in_doubt("link.collective.rate");
+TEST(Why, ThePathAddsUpToTheMakespanAndEveryOpIsExplained) {
+  Point point = point_with_error_of("link.collective.rate");
   point.price.interference = Interference::none;
   for (const char* strategy : {"serial", "commfuse", "sliced"}) {
     Simulated simulated(point, strategy);
@@ -225,7 +226,7 @@ TEST(Why, ThePathFillsTheMakespanWithTheOpsOfTheRank) {
 }
 
 TEST(Why, TheRateOfTheWireSerialWaitsForHasANegativeElasticity) {
-  const Point point = point_in_doubt("link.collective.rate");
+  const Point point = point_with_error_of("link.collective.rate");
   Simulated serial(point, "serial");
   const Explanation explanation = explain(point, serial.prediction, serial.predictor);
   const auto find = [&](const std::string& name) {

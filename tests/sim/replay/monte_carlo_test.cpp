@@ -38,7 +38,7 @@ MonteCarloOptions options(std::size_t samples, std::uint64_t seed = 1) {
   return {.jitter = std::make_shared<const JitterTables>(load_jitter("default")), .seed = seed, .samples = samples};
 }
 
-TEST(MonteCarlo, ReplayInLanesAndTheEngineGiveTheSamePicoseconds) {
+TEST(MonteCarlo, ReplayInLanesAndTheEngineAgreeToThePicosecond) {
   std::mt19937_64 random(7);
   int single_ranks = 0;
   for (int i = 0; i < 300; ++i) {
@@ -53,7 +53,7 @@ TEST(MonteCarlo, ReplayInLanesAndTheEngineGiveTheSamePicoseconds) {
   EXPECT_GT(single_ranks, 30);
 }
 
-TEST(MonteCarlo, MoreSamplesBeginWithTheSameOnes) {
+TEST(MonteCarlo, MoreSamplesBeginWithTheFewerSamples) {
   const Ready ready(one_site("commfuse", SiteKind::gemm_rs, 8), {.gemm = 100us, .exchange = 90us, .elementwise = 5us});
   const std::vector<Duration> few = MonteCarlo{}.makespans(ready.schedule(), options(5));
   std::vector<Duration> many = MonteCarlo{}.makespans(ready.schedule(), options(101));
@@ -75,18 +75,19 @@ void on_three_threads(std::size_t count, const std::function<void(std::size_t)>&
   }
 }
 
-TEST(MonteCarlo, ThreadsDoNotChangeSamplesNorCauses) {
+TEST(MonteCarlo, ThreadsChangeNeitherSamplesNorCauses) {
   std::mt19937_64 random(8);
   const EngineOptions engine;
   for (int i = 0; i < 40; ++i) {
     const Ready ready(random_program(random), random);
-    MonteCarloOptions asked = options(i % 4 == 0 ? 2500 : 130, random());
-    asked.engine = i % 2 == 0 ? nullptr : &engine;
+    MonteCarloOptions sampling = options(i % 4 == 0 ? 2500 : 130, random());
+    sampling.engine = i % 2 == 0 ? nullptr : &engine;
     MonteCarlo alone;
-    MonteCarlo spread(&on_three_threads);
-    const Tails expected = alone.run(ready.schedule(), asked);
-    ASSERT_EQ(spread.run(ready.schedule(), asked), expected) << "program " << i;
-    ASSERT_EQ(spread.makespans(ready.schedule(), asked), alone.makespans(ready.schedule(), asked)) << "program " << i;
+    MonteCarlo threaded(&on_three_threads);
+    const Tails expected = alone.run(ready.schedule(), sampling);
+    ASSERT_EQ(threaded.run(ready.schedule(), sampling), expected) << "program " << i;
+    ASSERT_EQ(threaded.makespans(ready.schedule(), sampling), alone.makespans(ready.schedule(), sampling))
+        << "program " << i;
   }
 }
 
@@ -101,41 +102,41 @@ TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
     return to_seconds(std::accumulate(makespans.begin(), makespans.end(), Duration{})) /
            static_cast<double>(makespans.size());
   };
-  double both = 0.0;
-  double own_a = 0.0;
-  double own_b = 0.0;
+  double covariance = 0.0;
+  double variance_a = 0.0;
+  double variance_b = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double x = to_seconds(a[i]) - mean(a);
     const double y = to_seconds(b[i]) - mean(b);
-    both += x * y;
-    own_a += x * x;
-    own_b += y * y;
+    covariance += x * y;
+    variance_a += x * x;
+    variance_b += y * y;
   }
-  EXPECT_GT(both * both, 0.5 * own_a * own_b);  // The correlation is more than 0.7.
+  EXPECT_GT(covariance * covariance, 0.5 * variance_a * variance_b);  // The correlation is more than 0.7.
 }
 
 TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
   const Ready ready(one_site("sliced", SiteKind::gemm_rs, 4, {.slices = 4}), {.gemm = 100us, .collective = 80us});
   const Tails tails = MonteCarlo{}.run(ready.schedule(), options(4000));
-  const Percentiles& made = tails.percentiles;
-  EXPECT_EQ(made.samples, 4000U);
-  EXPECT_LT(made.p50.value, made.p95.value);
-  EXPECT_LT(made.p95.value, made.p99.value);
-  EXPECT_LT(made.p99.value, made.p99_9.value);
-  ASSERT_TRUE(made.p99.range);
-  EXPECT_LE(made.p99.range->low, made.p99.value);
-  EXPECT_GE(made.p99.range->high, made.p99.value);
+  const Percentiles& percentiles = tails.percentiles;
+  EXPECT_EQ(percentiles.samples, 4000U);
+  EXPECT_LT(percentiles.p50.value, percentiles.p95.value);
+  EXPECT_LT(percentiles.p95.value, percentiles.p99.value);
+  EXPECT_LT(percentiles.p99.value, percentiles.p99_9.value);
+  ASSERT_TRUE(percentiles.p99.range);
+  EXPECT_LE(percentiles.p99.range->low, percentiles.p99.value);
+  EXPECT_GE(percentiles.p99.range->high, percentiles.p99.value);
 
   const P99Causes& causes = tails.causes;
   EXPECT_EQ(causes.samples, 41U);  // These are runs 3,940 to 3,980 of 4,000.
-  EXPECT_GE(causes.mean.makespan, made.p95.value);
+  EXPECT_GE(causes.mean.makespan, percentiles.p95.value);
   EXPECT_EQ(causes.mean.makespan,
             causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);
   EXPECT_EQ(causes.on_path[static_cast<std::size_t>(PathKind::communication)], 1.0);
   EXPECT_EQ(causes.rank_time_on_path.size(), 4U);
 }
 
-TEST(MonteCarlo, FaultsAndJitterGoTogetherOnTheEngine) {
+TEST(MonteCarlo, TheEngineCombinesFaultsAndJitter) {
   const Ready ready(one_site("commfuse", SiteKind::ag_gemm, 4), {.gemm = 100us, .exchange = 10us});
   const Faults faults{.slow_ranks = {{.rank = 2, .factor = 2.0}}};
   const EngineOptions engine{.faults = &faults};

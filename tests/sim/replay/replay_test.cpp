@@ -37,17 +37,17 @@ bool same_summary(const RankSummary& a, const RankSummary& b) {
          (!a.has_essential || (a.first_essential == b.first_essential && a.last_essential == b.last_essential));
 }
 
-bool has_exchange_in_one(const Tape& tape) {
+bool has_self_paired_exchange(const Tape& tape) {
   return std::any_of(tape.instructions.begin(), tape.instructions.end(),
                      [](const Tape::Instruction& instruction) { return instruction.kind == Tape::Kind::exchange; });
 }
 
-TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
+TEST(Replay, MatchesTheEngineOnTenThousandRandomPrograms) {
   std::mt19937_64 random(1);
   int single_ranks = 0;
   int one_for_all = 0;
-  int together = 0;
-  int in_order = 0;
+  int mixed = 0;
+  int all_self_paired = 0;
   for (int i = 0; i < 10'000; ++i) {
     const Replayed simulated(random_program(random));
     const Costs costs = random_costs(*simulated.program, random);
@@ -57,8 +57,8 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
     ASSERT_EQ(simulated.run(costs, by_replay).actual, makespan) << "program " << i;
     ASSERT_EQ(by_replay.timeline(), by_engine.timeline()) << "program " << i;
     single_ranks += simulated.tape.all_ranks ? 0 : 1;
-    if (has_exchange_in_one(simulated.tape)) {
-      (simulated.tape.instructions.size() == simulated.program->ops.size() ? in_order : together) += 1;
+    if (has_self_paired_exchange(simulated.tape)) {
+      (simulated.tape.instructions.size() == simulated.program->ops.size() ? all_self_paired : mixed) += 1;
     }
 
     Recorder summaries;
@@ -84,11 +84,11 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and so was the symmetric one.
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
-  EXPECT_GT(together, 500);  // Exchanges met themselves, both beside other exchanges and alone.
-  EXPECT_GT(in_order, 50);
+  EXPECT_GT(mixed, 500);  // There were tapes with and without exchanges that are not self-paired.
+  EXPECT_GT(all_self_paired, 50);
 }
 
-/// Returns the costs with every time multiplied by its own random factor from 1/2 to 2, on ranks that repeat as before.
+/// Returns the costs with every time multiplied by its own random factor from 1/2 to 2; the ranks repeat as before.
 Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   std::uniform_real_distribution<double> factor(0.5, 2.0);
   for (std::vector<Duration>* times : {&costs.duration, &costs.by_rank}) {
@@ -138,14 +138,15 @@ TEST(Replay, TheFirstRanksRepresentAllWhereCostsRepeat) {
     const Costs costs = random_costs(*simulated.program, random, fold.ranks);
     Recorder every_rank;
     Recorder few;
-    const Makespans of_all = simulated.run(costs, every_rank);
-    const Makespans of_few = simulated.run(costs, few, Replay::Ranks::distinct);
+    const Makespans all_makespans = simulated.run(costs, every_rank);
+    const Makespans few_makespans = simulated.run(costs, few, Replay::Ranks::distinct);
     ASSERT_EQ(every_rank.ranks(), fold.mesh.ranks());
     ASSERT_EQ(few.ranks(), costs.by_rank.empty() ? 1 : fold.ranks);
-    ASSERT_EQ(of_few.actual, of_all.actual) << "program " << i;
-    ASSERT_EQ(of_few.ideal, of_all.ideal) << "program " << i;
-    ASSERT_EQ(of_few.link, of_all.link) << "program " << i;
-    ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::distinct), of_all.actual);
+    ASSERT_EQ(few_makespans.actual, all_makespans.actual) << "program " << i;
+    ASSERT_EQ(few_makespans.ideal, all_makespans.ideal) << "program " << i;
+    ASSERT_EQ(few_makespans.link, all_makespans.link) << "program " << i;
+    ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::distinct),
+              all_makespans.actual);
     expect_repeated(every_rank, few, i);
     const Analysis a = analyse(*simulated.program, costs, every_rank);
     const Analysis b = analyse(*simulated.program, costs, few);
@@ -183,7 +184,7 @@ TEST(Tape, NeedsTheSameRegistersForManyRanksOfARing) {
   EXPECT_LT(many.tape.registers, 16U);
 }
 
-TEST(Tape, HasOneInstructionPerOpWhereExchangesMeetThemselves) {
+TEST(Tape, HasOneInstructionPerOpIfAllExchangesAreSelfPaired) {
   const Replayed ring(one_site("commfuse", SiteKind::ag_gemm, 8));
   ASSERT_EQ(ring.tape.instructions.size(), ring.program->ops.size());
   for (std::size_t i = 0; i < ring.program->ops.size(); ++i) {

@@ -10,14 +10,14 @@ namespace {
 
 Machine machine(std::string name, std::string accelerator, std::int64_t gigabytes, std::vector<std::string> known_as,
                 int nodes = 1) {
-  Machine made;
-  made.name = std::move(name);
-  made.known_as = std::move(known_as);
-  made.accelerator.name = std::move(accelerator);
-  made.accelerator.hbm_capacity = {gigabytes * 1'000'000'000};
-  made.gpus_per_node = 8;
-  made.nodes = nodes;
-  return made;
+  Machine result;
+  result.name = std::move(name);
+  result.known_as = std::move(known_as);
+  result.accelerator.name = std::move(accelerator);
+  result.accelerator.hbm_capacity = {gigabytes * 1'000'000'000};
+  result.gpus_per_node = 8;
+  result.nodes = nodes;
+  return result;
 }
 
 KnownMachines some_machines() {
@@ -76,12 +76,12 @@ TEST(MachinesByGpus, AreReadFromACommentThatListsThem) {
                                machines);
   ASSERT_TRUE(by_gpus.tells());
   EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
-  // This row names no machine, so it has the machine of the previous row.
+  // The entry for 128 GPUs names no machine, so it has the machine of the previous entry.
   EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
   EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
   EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not say which machine has 8 GPUs");
-  const MachinesByGpus of_nobody("ngpus=2: something", machines);
-  EXPECT_EQ(of_nobody.of(2).machine, nullptr);
+  const MachinesByGpus without_machine("ngpus=2: something", machines);
+  EXPECT_EQ(without_machine.of(2).machine, nullptr);
   for (const char* comment : {"", "8x H100, one node", "ngpus=64: H100; then A100", "ngpus=: H100", "64"}) {
     EXPECT_FALSE(MachinesByGpus(comment, machines).tells()) << comment;
   }

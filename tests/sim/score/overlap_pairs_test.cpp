@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests tables of overlapped kernels beside serial communication: the meaning of their columns, and how their rows are
-// treated.
+// Tests tables that compare overlapped kernels with serial communication: the meaning of their columns, and how their
+// rows are treated.
 #include "sim/score/overlap_pairs.h"
 
 #include <fmt/format.h>
@@ -93,16 +93,17 @@ TEST(OverlapPairs, AThreadIsAnIssueAPullRequestOrARepository) {
   EXPECT_EQ(thread_of(Table("M\n1\n")), "");
 }
 
-OverlapRow read(const std::string& header, const std::string& cells, std::string_view file_name = "x") {
+OverlapRow read_row(const std::string& header, const std::string& cells, std::string_view file_name = "x") {
   const Table table(header + "\n" + cells + "\n");
   Row row(table, 0);
-  const OverlapRow read = overlap_row(row, overlap_columns(table, file_name, known()));
+  const OverlapRow result = overlap_row(row, overlap_columns(table, file_name, known()));
   EXPECT_TRUE(row.is_sound());
-  return read;
+  return result;
 }
 
 TEST(OverlapPairs, SizesPerRankAreMultiplied) {
-  const OverlapRow gathers = read("op,M,N_per_gpu,K,ngpus,dtype,serial_us,flux_us", "ag,4096,3584,8192,8,fp16,900,700");
+  const OverlapRow gathers =
+      read_row("op,M,N_per_gpu,K,ngpus,dtype,serial_us,flux_us", "ag,4096,3584,8192,8,fp16,900,700");
   EXPECT_FALSE(gathers.scatters);
   EXPECT_EQ(gathers.m, 4096);
   EXPECT_EQ(gathers.n, 28672);
@@ -111,7 +112,7 @@ TEST(OverlapPairs, SizesPerRankAreMultiplied) {
   EXPECT_EQ(gathers.dtype, DType::fp16);
   EXPECT_EQ(gathers.serial_us, 900.0);
   EXPECT_EQ(gathers.implemented, (std::vector<std::pair<std::size_t, double>>{{0, 700.0}}));
-  const OverlapRow scatters = read("op,M,N,K_per_gpu,ngpus,serial_us,flux_us", "rs,4096,8192,3584,8,,700");
+  const OverlapRow scatters = read_row("op,M,N,K_per_gpu,ngpus,serial_us,flux_us", "rs,4096,8192,3584,8,,700");
   EXPECT_TRUE(scatters.scatters);
   EXPECT_EQ(scatters.n, 8192);
   EXPECT_EQ(scatters.k, 28672);
@@ -120,7 +121,7 @@ TEST(OverlapPairs, SizesPerRankAreMultiplied) {
 }
 
 TEST(OverlapPairs, EveryColumnHasItsUnit) {
-  const OverlapRow row = read("op,M,N,K,tp,serial_ms,flux_us,te_ms", "ag,4096,28672,8192,8,0.9,700,0.8");
+  const OverlapRow row = read_row("op,M,N,K,tp,serial_ms,flux_us,te_ms", "ag,4096,28672,8192,8,0.9,700,0.8");
   EXPECT_EQ(row.serial_us, 900.0);
   EXPECT_EQ(row.implemented, (std::vector<std::pair<std::size_t, double>>{{0, 700.0}, {1, 800.0}}));
 }
@@ -132,13 +133,14 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   EXPECT_FALSE(row.is_sound());
 }
 
-/// A measured time of flux that the costs in its file predict exactly, by the fit that has not seen the thread.
-constexpr std::string_view head =
+/// Comments and header of a table with times of serial communication and of flux on H100.
+constexpr std::string_view table_head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
     "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
 
 TEST(OverlapPairs, AllReducesAreSkipped) {
-  const TableScore score = score_text(std::string(head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
+  const TableScore score =
+      score_text(std::string(table_head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   EXPECT_EQ(score.scored, 0);
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_EQ(score.skipped[0].reason, "no scope of a run has a GEMM before an all-reduce");
@@ -163,7 +165,8 @@ TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {
 }
 
 TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {
-  const TableScore score = score_text(std::string(head) + "h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
+  const TableScore score =
+      score_text(std::string(table_head) + "h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   ASSERT_EQ(score.pairs.size(), 1U);
   EXPECT_EQ(score.pairs[0].implementation, "flux");
   EXPECT_EQ(score.pairs[0].measured_us, 500.0);
@@ -202,8 +205,8 @@ TEST(PayScore, CountsPairsThatDiffer) {
 
 /// Returns the number after a key of a site in a printed fit: "per_call" of "gemm_rs".
 double fitted(const std::string& text, std::string_view site, std::string_view key) {
-  const std::size_t of_site = text.find(site, text.find("\ncosts:"));
-  const std::size_t at = text.find(std::string(key) + ": {value: ", of_site);
+  const std::size_t site_at = text.find(site, text.find("\ncosts:"));
+  const std::size_t at = text.find(std::string(key) + ": {value: ", site_at);
   EXPECT_NE(at, std::string::npos) << text;
   return at == std::string::npos ? 0.0 : std::stod(text.substr(at + key.size() + 10));
 }
@@ -234,7 +237,7 @@ TEST(ImplementationFit, FindsTheCostsBehindATable) {
                           to_microseconds(best.analysis.critical.makespan));
     }
   }
-  std::ofstream("made.csv") << head << rows;
+  std::ofstream("made.csv") << table_head << rows;
   std::string text = implementation_costs_yaml({"made.csv"});
   EXPECT_EQ(text.find("# flux: 14 rows of 1 threads;"), 0U) << text;
   text = text.substr(0, text.find("without:"));

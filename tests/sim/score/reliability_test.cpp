@@ -27,7 +27,7 @@ const Machine& h100() {
   return machine;
 }
 
-double product_us(const Machine& machine, const GemmSize& size) {
+double gemm_us(const Machine& machine, const GemmSize& size) {
   return to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
 }
 
@@ -37,14 +37,14 @@ double residual_of(const GemmSize& size) { return commfuse::residual_of(shape_of
 /// Returns a measurement that is `factor` times its prediction.
 std::string gemm_row(const GemmSize& size, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.12g}\n", size.m, size.n, size.k,
-                     product_us(h100(), size) * factor);
+                     gemm_us(h100(), size) * factor);
 }
 
 /// Returns one standard error of one GEMM, by the sums of docs/metrics.md.
-double error_of_product(const GemmSize& size) {
+double error_of_gemm(const GemmSize& size) {
   double squares = std::pow(std::log(1.0 + residual_of(size)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
-    squares += std::pow(std::log(product_us(raised.machine, size) / product_us(h100(), size)), 2);
+    squares += std::pow(std::log(gemm_us(raised.machine, size) / gemm_us(h100(), size)), 2);
   }
   return std::sqrt(squares);
 }
@@ -59,7 +59,7 @@ TEST(Intervals, ARowHasTheErrorThatARunWouldState) {
   EXPECT_FALSE(checked.fitted);
   ASSERT_EQ(checked.times.size(), 1U);
   EXPECT_NEAR(checked.times[0].distance, std::log(1.1), 1e-9);
-  EXPECT_NEAR(checked.times[0].error, error_of_product(size), 1e-9);
+  EXPECT_NEAR(checked.times[0].error, error_of_gemm(size), 1e-9);
   EXPECT_EQ(checked.times[0].shape, (ShapeKey{4096, 4096, 0}));
 }
 
@@ -92,30 +92,28 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
   const FitRow& row = score.fits[0].rows[0];
   EXPECT_NEAR(row.distance, std::log(1.1), 1e-9);
   const double residual = std::log(1.0 + residual_of(GemmSize{.m = 128, .n = 64, .k = 4096}));
-  EXPECT_NEAR(std::hypot(row.parameters, residual), error_of_product({.m = 128, .n = 64, .k = 4096}), 1e-9);
+  EXPECT_NEAR(std::hypot(row.parameters, residual), error_of_gemm({.m = 128, .n = 64, .k = 4096}), 1e-9);
   EXPECT_EQ(row.held_out, is_held_out(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = 64, .k = 4096})));
 }
 
-TEST(Intervals, TheErrorOfAnOpIsThatOfAScheduleOfThisOp) {
-  // A Llama MLP on one rank has two GEMMs and an activation; the error of the first GEMM alone is worked out from the
-  // parts of the sum.
+TEST(Intervals, AnOpHasDoubtsAboutItsResidualAndTheParametersItUses) {
   const GemmSize size{.m = 4096, .n = 8192, .k = 8192};
-  const TimedShape timed{shape_of(size), product_us(h100(), size), 0.05};
+  const TimedShape timed{shape_of(size), gemm_us(h100(), size), 0.05};
   Doubts doubts;
   const Uncertainty uncertainty =
-      doubts.of(h100(), std::span(&timed, 1), [&](const Machine& other) { return product_us(other, size); });
+      doubts.of(h100(), std::span(&timed, 1), [&](const Machine& other) { return gemm_us(other, size); });
   ASSERT_FALSE(uncertainty.doubts.empty());
   EXPECT_NEAR(uncertainty.doubts.back().effect, std::log(1.05), 1e-12);
   EXPECT_EQ(std::get<PricedShape>(uncertainty.doubts.back().of), shape_of(size));
-  // The omitted parameters do not change the price.
-  std::size_t felt = 0;
+  // There is one doubt for each parameter that changes the price, and one for the residual.
+  std::size_t used_parameters = 0;
   for (const RaisedMachine& raised : raised_by_error(h100())) {
-    felt += product_us(raised.machine, size) != product_us(h100(), size) ? 1 : 0;
+    used_parameters += gemm_us(raised.machine, size) != gemm_us(h100(), size) ? 1 : 0;
   }
-  EXPECT_EQ(uncertainty.doubts.size(), felt + 1);
+  EXPECT_EQ(uncertainty.doubts.size(), used_parameters + 1);
 }
 
-TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
+TEST(Pairs, SlicesAndTheWholeAreJudgedAsVerdictsJudgeThem) {
   const GemmSize whole{.m = 8192, .n = 4096, .k = 4096};
   const GemmSize slice{.m = 2048, .n = 4096, .k = 4096};
   const TableScore score =
@@ -126,11 +124,11 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
   ASSERT_EQ(score.judged[0].pairs.size(), 1U);
   double squares = std::pow(std::log(1.0 + residual_of(whole)), 2) + std::pow(std::log(1.0 + residual_of(slice)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
-    const double of_whole = std::log(product_us(raised.machine, whole) / product_us(h100(), whole));
-    const double of_slice = std::log(product_us(raised.machine, slice) / product_us(h100(), slice));
-    squares += (of_whole - of_slice) * (of_whole - of_slice);
+    const double whole_effect = std::log(gemm_us(raised.machine, whole) / gemm_us(h100(), whole));
+    const double slice_effect = std::log(gemm_us(raised.machine, slice) / gemm_us(h100(), slice));
+    squares += (whole_effect - slice_effect) * (whole_effect - slice_effect);
   }
-  const double distance = std::log(4.0 * product_us(h100(), slice) / product_us(h100(), whole));
+  const double distance = std::log(4.0 * gemm_us(h100(), slice) / gemm_us(h100(), whole));
   ASSERT_GT(distance, 0.0);
   const double expected = share_below(distance / std::sqrt(squares));
   EXPECT_NEAR(score.judged[0].pairs[0].probability, expected, 1e-6);
@@ -198,7 +196,7 @@ TEST(Pairs, SchedulesAreJudgedAsRunsJudgeThem) {
   ASSERT_EQ(score.judged[0].pairs.size(), 1U);
   EXPECT_NEAR(score.judged[0].pairs[0].probability, std::max(expected, 1.0 - expected), 1e-9);
   EXPECT_EQ(score.judged[0].pairs[0].came_true, expected > 0.5);
-  // The parameters are fitted to the time of one of its schedules.
+  // The parameters of this machine are fitted to the time of one of the schedules.
   const TableScore paper = score_text(header + rows("commfuse-paper-npu", "commfuse-paper-mlp"), "x.csv", {});
   EXPECT_TRUE(paper.judged.empty());
 }
@@ -238,7 +236,7 @@ TEST(SampledOp, RunsUnderAJitterOfKernelsVaryByItsSigma) {
       sampled_us({.price = std::chrono::microseconds(100), .jitter = tables, .runs = 4000});
   ASSERT_EQ(times.size(), 4000U);
   EXPECT_NEAR(variation_of(times), 0.01, 0.0005);
-  // A hundred repetitions vary by a tenth.
+  // The total of a hundred repetitions varies a tenth as much.
   const std::vector<double> many =
       sampled_us({.repeats = 100, .price = std::chrono::microseconds(100), .jitter = tables, .runs = 4000});
   EXPECT_NEAR(value_at(many, 0.5), 10000.0, 10.0);
@@ -277,7 +275,7 @@ TEST(Variability, RowsAreComparedWithThePercentilesOfARun) {
   EXPECT_EQ(score.observations[0].what, "inter-node send/recv max over median: p50");
   EXPECT_EQ(score.observations[0].machine, "h100-sxm");
   EXPECT_DOUBLE_EQ(score.observations[0].measured, 1.013);
-  // Kernel factors of 2%: the largest of three over the median of them is exp(0.02 x 0.75) in the middle.
+  // With kernel factors of 2%, the ratio of the largest of three to their median has a median of exp(0.02 x 0.75).
   EXPECT_NEAR(score.observations[0].predicted, 1.015, 0.004);
   EXPECT_GT(score.observations[1].predicted, score.observations[0].predicted);
   EXPECT_EQ(score.observations[2].machine, "a100-sxm-80");
@@ -289,7 +287,7 @@ TEST(Variability, RowsAreComparedWithThePercentilesOfARun) {
       "scored.");
 }
 
-TEST(Variability, OthersAreSkippedWithTheirReasonAndFaultyUnitsNamed) {
+TEST(Variability, UnscorableRowsAreSkippedAndFaultyUnitsReported) {
   const std::string text =
       std::string(variability_header) +
       "\"fleet GPU variation, average\",V100,8,pct,here,seen\n"

@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::string_view gemm_header = "hw,dtype,m,n,k,time_us\n";
 
-double product_us(std::int64_t m, std::int64_t n, std::int64_t k) {
+double gemm_us(std::int64_t m, std::int64_t n, std::int64_t k) {
   static const Machine machine = load_machine("h100-sxm");
   return to_microseconds(estimate_gemm(machine.accelerator, {.m = m, .n = n, .k = k}, machine.accelerator.sms).time);
 }
 
 /// Returns a measurement whose prediction is `factor` times as long.
 std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
-  return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, product_us(m, n, k) / factor);
+  return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, gemm_us(m, n, k) / factor);
 }
 
 TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
@@ -78,7 +78,7 @@ TEST(Score, CommentsOrRowsNameTheSourceOfATable) {
   EXPECT_EQ(source_of("model,gpus\na,1\n"), "");
 }
 
-TEST(Score, FaultyRowsAreNamedAndTheRestIsScored) {
+TEST(Score, FaultyRowsAreReportedAndTheRestIsScored) {
   const std::string text = "# source: none\n" + std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
                            "H100-SXM5-80GB,bfloat16,1024,4096,4096,nan\n" +
                            "H100-SXM5-80GB,bfloat16,1024,4096,4096,-4\n" +
@@ -139,12 +139,12 @@ TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {
   ASSERT_GT(held_out_count, 0);
   EXPECT_EQ(score_text(text, "x.csv", {}).scored, 50);
   EXPECT_EQ(score_text(text, "x.csv", {}).held_out.size(), static_cast<std::size_t>(held_out_count));
-  const TableScore held = score_text(text, "x.csv", {.held_out = true});
-  EXPECT_EQ(held.scored, held_out_count);
-  EXPECT_EQ(held.skipped_rows(), 50 - held_out_count);
+  const TableScore held_out_only = score_text(text, "x.csv", {.held_out = true});
+  EXPECT_EQ(held_out_only.scored, held_out_count);
+  EXPECT_EQ(held_out_only.skipped_rows(), 50 - held_out_count);
 }
 
-TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
+TEST(Score, WithoutAMachineColumnTheHardwareFileNamesTheGroups) {
   // The name is too long to lie inside a std::string.
   std::string text = "# hardware: RTX PRO 6000\nop,ngpus,bytes,time_us\n";
   std::int64_t held_out_count = 0;
@@ -158,7 +158,7 @@ TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
   EXPECT_EQ(score.scored, held_out_count);
 }
 
-TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {
+TEST(Score, AllRowsOfANetworkWithOnlyPriorsAreHeldOut) {
   // On two nodes a fit saw four sizes in five for H100, but none for GH200.
   const auto rows = [](int gpus) {
     std::string text = "op,ngpus,nodes,bytes,time_us\n";
@@ -167,9 +167,9 @@ TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {
     }
     return text;
   };
-  const TableScore guessed = score_text("# hardware: 2 nodes x 4 GH200\n" + rows(8), "x.csv", {.held_out = true});
-  EXPECT_EQ(guessed.machines, std::vector<std::string>{"gh200-slingshot-x2"});
-  EXPECT_EQ(guessed.scored, 11);
+  const TableScore with_priors = score_text("# hardware: 2 nodes x 4 GH200\n" + rows(8), "x.csv", {.held_out = true});
+  EXPECT_EQ(with_priors.machines, std::vector<std::string>{"gh200-slingshot-x2"});
+  EXPECT_EQ(with_priors.scored, 11);
   const TableScore fitted = score_text("# hardware: 2 nodes x 8 H100 SXM\n" + rows(16), "x.csv", {.held_out = true});
   EXPECT_GT(fitted.scored, 0);
   EXPECT_LT(fitted.scored, 11);
@@ -185,7 +185,7 @@ TEST(Score, TheSlicingPenaltyIsComparedWithNoPenalty) {
   EXPECT_EQ(penalty.parts, 4);
   ASSERT_EQ(penalty.errors.size(), 1U);
   EXPECT_NEAR(penalty.errors[0], 1.0 - 1.0 / 1.1, 1e-6);
-  const double measured = 4.0 * 1.1 * product_us(2048, 4096, 4096) / product_us(8192, 4096, 4096);
+  const double measured = 4.0 * 1.1 * gemm_us(2048, 4096, 4096) / gemm_us(8192, 4096, 4096);
   EXPECT_NEAR(penalty.of_no_penalty[0], std::abs(1.0 / measured - 1.0), 1e-6);
 }
 
@@ -214,7 +214,7 @@ TEST(Score, CollectivesAreOnTheMachineThatTheCommentsName) {
   EXPECT_EQ(score_text(rows, "mine.csv", {}).scored, 0);
 }
 
-TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheGemmsBeside) {
+TEST(Score, MemoryBoundOpsHaveTheWidthsOfNeighbouringGemms) {
   const std::string text =
       "# software: PyTorch "
       "fp16\nhw,op,tp,m,n,k,median_us\nh100,add,2,4096,,,40\nh100,attn_pre_proj,2,4096,6144,4096,300\n"
@@ -279,7 +279,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
 }
 
 TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
-  // No search would choose this shape, so its statements other than the rate do not matter.
+  // The score compares only the rate, so the shape in the row does not matter; no search would choose the first one.
   const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
   const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
   const TableScore good = score_text(header + "NVIDIA H100 SXM,bf16,2048,2048,13312,700,70\n", "x.csv", {});
@@ -287,8 +287,8 @@ TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
   ASSERT_EQ(odd.errors.size(), 1U);
   ASSERT_EQ(good.errors.size(), 1U);
   EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
-  const double best = 700.0 / (1.0 - good.errors[0]);  // The model finds a faster shape than this.
-  const double at_shape = 2.0 * 2048 * 2048 * 13312 / product_us(2048, 2048, 13312) / 1e6;
+  const double best = 700.0 / (1.0 - good.errors[0]);  // The rate of the model's best shape.
+  const double at_shape = 2.0 * 2048 * 2048 * 13312 / gemm_us(2048, 2048, 13312) / 1e6;
   EXPECT_GT(best, 700.0);
   EXPECT_GE(best, 0.9999 * at_shape);
 }
@@ -328,7 +328,7 @@ constexpr std::string_view steps_header =
     "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
     "data_parallelism,pipeline_parallelism,iteration_time_ms\n";
 
-TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
+TEST(Score, RatiosOfPassesAreSeparatePartsAndShortMixturesSkipped) {
   const TableScore score = score_text(
       "# hardware: DGX H100\nmodel,tp,prompt_tokens,serial_ms,compute_only_ms,overlapped_ms\n"
       "Mixtral-8x22B-Instruct-v0.1,8,4096,60,60,60\nMixtral-8x22B-Instruct-v0.1,8,2048,60,60,60\n"
@@ -359,7 +359,7 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   EXPECT_LT(summary_of(score.errors).max, 0.3);
   ASSERT_TRUE(score.steps.has_value());
   EXPECT_EQ(score.steps->rank_correlation, 1.0);
-  EXPECT_EQ(score.steps->layout_pairs, 0);  // They are three different pieces of work.
+  EXPECT_EQ(score.steps->layout_pairs, 0);  // The rows are three different workloads.
 }
 
 TEST(Score, RanksTwoLayoutsOfTheSameWork) {
@@ -378,7 +378,7 @@ TEST(Score, RanksTwoLayoutsOfTheSameWork) {
   EXPECT_EQ(layouts("200.0\n").better_named, 0);
 }
 
-TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
+TEST(Score, FactsAboutMemoryAreCountedAndContradictionsReported) {
   const std::string header =
       "hw,model,layers,hidden,heads,vocab,tp,sp,pp,interleave,dp,cp,zero,mbs,gbs,seq,recompute,attention_kernel,"
       "dropout,dtype,gradient_dtype,fits\n";
@@ -400,8 +400,9 @@ TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
   EXPECT_FALSE(wrong.memory.has_value());
 }
 
-// Two facts are denied, and docs/decisions/0087 says why; a change of the model that denies others fails here.
-TEST(Score, PublishedFactsAboutMemoryAreDeniedTwice) {
+// The model contradicts two facts; docs/decisions/0087 explains why. A change of the model that contradicts other facts
+// fails here.
+TEST(Score, TheModelContradictsTwoPublishedFactsAboutMemory) {
   const std::vector<TableScore> scores =
       score_tables(tables_in({(published_tables() / "memory_fits.csv").string()}), {});
   ASSERT_EQ(scores.size(), 1U);
@@ -434,7 +435,7 @@ TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
   EXPECT_LT(*score.gain_distance, 0.04);
 }
 
-TEST(Score, ATrainingStepThatCannotBeSpreadIsSkippedWithTheTwoSettings) {
+TEST(Score, AStepWithAnImpossibleLayoutIsSkippedWithBothSettings) {
   const TableScore score = score_text(std::string(steps_header) + "3,16,8,1024,16,24,1024,3,1,1,372.1\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);
@@ -451,12 +452,12 @@ TEST(Score, ScoresTheShippedTables) {
 
 TEST(Score, MissingPathsAreUserErrors) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
 
-// Checks every row of the tables beside the project, if they exist: it is scored, skipped with a reason or named as
-// faulty.
+// Checks that every row of the tables next to the project, if they exist, is scored, skipped with a reason or reported
+// as faulty.
 TEST(Score, EveryRowOfTheDataFolderIsAccountedFor) {
   const std::filesystem::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
   if (!std::filesystem::is_directory(data)) {
-    GTEST_SKIP() << "the tables are not beside the project: " << data;
+    GTEST_SKIP() << "the tables are not next to the project: " << data;
   }
   std::int64_t scored = 0;
   for (const TableScore& score : score_tables(tables_in({data.string()}), {})) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares passes beside exchanges of replicas with times worked out by hand.
+// Compares passes that overlap exchanges between replicas with times worked out by hand.
 #include "sim/step/exchange.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr PassTime layer{microseconds(10), microseconds(20)};  // Its speed is halved beside an exchange.
+constexpr PassTime layer{microseconds(10), microseconds(20)};  // Its speed is halved during an exchange.
 
 TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
   EXPECT_EQ(with_exchange(layer, Duration::zero()), microseconds(10));
@@ -24,13 +24,13 @@ TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
   EXPECT_EQ(with_exchange(layer, microseconds(35)), microseconds(35));
 }
 
-TEST(Exchange, AnExchangeThatHoldsNoSmsCostsTheLongerOfTheTwo) {
+TEST(Exchange, ALayerAndAnExchangeWithoutSmsTakeTheLongerTime) {
   const PassTime alone{microseconds(10), microseconds(10)};
   EXPECT_EQ(with_exchange(alone, microseconds(7)), microseconds(10));
   EXPECT_EQ(with_exchange(alone, microseconds(13)), microseconds(13));
 }
 
-TEST(Exchange, ReductionsSlowTheLayersBehindThem) {
+TEST(Exchange, ReductionsSlowTheFollowingLayers) {
   const std::vector<PassTime> layers(3, layer);
   EXPECT_EQ(longer_by_reductions(layers, Duration::zero()), Duration::zero());
   // The first layer ends at 10; its gradients are reduced until 14. The second layer ends at 10 + 12 = 22, its
@@ -54,7 +54,7 @@ TEST(Exchange, LayersWaitForTheirWeights) {
   EXPECT_EQ(slowed_by(layers, microseconds(2)), microseconds(3));
 }
 
-TEST(Exchange, MoreTrafficIsNeverFasterNorFree) {
+TEST(Exchange, MoreTrafficIsNeverFaster) {
   std::mt19937_64 random(7);
   std::uniform_int_distribution<std::int64_t> time(0, 1000);
   for (int setting = 0; setting < 2000; ++setting) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests training steps beside the baseline framework: its row comes first, and its choices are defaults.
+// Tests training steps with a baseline framework: its row comes first, and its choices are defaults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Settings settings_of(const std::vector<std::string>& assignments) {
   return resolver.finish();
 }
 
-/// Returns rows of an 8B model on 4 GPUs, with more settings.
+/// Returns rows of an 8B model on 4 GPUs, with these additional settings.
 std::vector<StepRow> rows_with(std::vector<std::string> more) {
   std::vector<std::string> settings{"model=llama-3.1-8b", "scope=step", "ranks=4", "uncertainty=off"};
   settings.insert(settings.end(), more.begin(), more.end());
@@ -64,11 +64,11 @@ TEST(FrameworkRows, KeepsTheChoicesOfTheUser) {
 }
 
 TEST(FrameworkRows, WithoutAFrameworkRowsStayTheSame) {
-  const std::vector<StepRow> unsaid = rows_with({});
+  const std::vector<StepRow> unset = rows_with({});
   const std::vector<StepRow> none = rows_with({"framework=none"});
-  ASSERT_EQ(none.size(), unsaid.size());
+  ASSERT_EQ(none.size(), unset.size());
   for (std::size_t i = 0; i < none.size(); ++i) {
-    EXPECT_EQ(none[i].cells, unsaid[i].cells);
+    EXPECT_EQ(none[i].cells, unset[i].cells);
     EXPECT_FALSE(none[i].has("framework"));
     EXPECT_EQ(none[i].count("zero"), 0);
     EXPECT_EQ(none[i].text("recompute"), "none");
@@ -101,7 +101,7 @@ TEST(FrameworkRows, AttentionDropoutAndGradientsAreSettingsWithAColumnEach) {
   EXPECT_GT(late.number("gradients_ms"), usual.number("gradients_ms"));
 }
 
-TEST(FrameworkRows, AFrameworkChoosesThem) {
+TEST(FrameworkRows, AFrameworkChoosesAttentionDropoutAndGradients) {
   const std::vector<StepRow> rows = rows_with({"framework=megatron-deepspeed-2023", "strategy.name=serial"});
   ASSERT_EQ(rows.size(), 2U);
   for (const StepRow& row : rows) {

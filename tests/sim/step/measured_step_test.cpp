@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns an 8B model on 8 GPUs with torchtitan.
+/// Returns the settings of a training step of an 8B model on H100s with torchtitan.
 Settings step_with(const std::vector<std::string>& more) {
   Resolver resolver;
   for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
@@ -43,13 +43,13 @@ Library library_of(const Settings& settings) {
 }
 
 StepRow first_row(const std::vector<std::string>& settings, const StepEvidence* evidence = nullptr) {
-  const Settings asked = step_with(settings);
-  const Library library = library_of(asked);
+  const Settings resolved = step_with(settings);
+  const Library library = library_of(resolved);
   StepPoints points(library);
   if (evidence != nullptr) {
     points.correct_by(*evidence);
   }
-  return points.rows(asked).front();
+  return points.rows(resolved).front();
 }
 
 /// Returns evidence that the first plan's step took `factor` times its prediction.
@@ -62,7 +62,7 @@ StepEvidence measured_at(double factor) {
 
 // The step has its own error e, and the measurement an error of 1%: the prediction is corrected by factor^(e^2 / (e^2
 // + 0.01^2)), and an error of e times 0.01 / sqrt(e^2 + 0.01^2) remains.
-TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
+TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostCompletely) {
   const StepRow before = first_row(two_by_four);
   const double error = before.number("time_error");
   const StepEvidence evidence = measured_at(1.2);
@@ -78,7 +78,7 @@ TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
   EXPECT_EQ(after.number("memory_gb"), before.number("memory_gb"));
 }
 
-TEST(MeasuredStep, SaysLessAboutAnotherLayout) {
+TEST(MeasuredStep, CorrectsAnotherLayoutLess) {
   const StepEvidence evidence = measured_at(1.2);
   const StepRow same_layout = first_row(two_by_four, &evidence);
   const StepRow other = first_row(four_by_two, &evidence);
@@ -88,7 +88,7 @@ TEST(MeasuredStep, SaysLessAboutAnotherLayout) {
   EXPECT_LT(other.number("time_error"), first_row(four_by_two).number("time_error"));
 }
 
-TEST(MeasuredStep, MovesNothingIfItMatchesThePrediction) {
+TEST(MeasuredStep, ChangesNothingIfItMatchesThePrediction) {
   const StepEvidence evidence = measured_at(1.0);
   const StepRow row = first_row(four_by_two, &evidence);
   EXPECT_NEAR(row.number("correction"), 1.0, 1e-9);
@@ -105,10 +105,10 @@ TEST(MeasuredStep, ReportsHowSurprisingItIs) {
 }
 
 std::string refusal(const std::vector<std::string>& settings) {
-  const Settings asked = step_with(settings);
-  const Library library = library_of(asked);
+  const Settings resolved = step_with(settings);
+  const Library library = library_of(resolved);
   try {
-    (void)StepPoints(library).evidence_of({asked, 1s});
+    (void)StepPoints(library).evidence_of({resolved, 1s});
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -124,7 +124,7 @@ TEST(MeasuredStep, NeedsTheFrameworkThatRanIt) {
             "--measured-step corrects training steps only; choose scope step");
 }
 
-TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
+TEST(MeasuredStep, RefusesRunsThatItCannotCorrectCompletely) {
   EXPECT_EQ(refusal({"uncertainty=off"}),
             "--measured-step requires --uncertainty on, which determines how far the measurement applies to other "
             "settings; add it, or remove --measured-step");
@@ -133,7 +133,7 @@ TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
   EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);
 }
 
-TEST(MeasuredStep, SaysNothingAboutAnotherMachine) {
+TEST(MeasuredStep, DoesNotApplyToAnotherMachine) {
   const StepEvidence evidence = measured_at(1.1);
   try {
     (void)first_row({"hardware=b200-sxm"}, &evidence);

@@ -21,7 +21,7 @@ Stream device_only(Duration time) {
   return stream;
 }
 
-Pipeline even(std::int64_t stages, std::int64_t interleave, std::int64_t micro_batches) {
+Pipeline equal_stages(std::int64_t stages, std::int64_t interleave, std::int64_t micro_batches) {
   const PipelinePiece piece{device_only(10us / interleave), device_only(20us / interleave)};
   return {stages, interleave, micro_batches,
           std::vector<PipelinePiece>(static_cast<std::size_t>(stages * interleave), piece),
@@ -40,43 +40,44 @@ Duration last_end(const Pipeline& pipeline) {
 TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
-      EXPECT_EQ(last_end(even(stages, 1, micro_batches)), (micro_batches + stages - 1) * Duration(30us));
+      EXPECT_EQ(last_end(equal_stages(stages, 1, micro_batches)), (micro_batches + stages - 1) * Duration(30us));
     }
   }
 }
 
 TEST(Pipeline, InterleavingDividesTheBubbleByThePiecesOfAStage) {
-  EXPECT_EQ(last_end(even(4, 2, 8)), 8 * Duration(30us) + 3 * Duration(15us));
-  EXPECT_EQ(last_end(even(2, 5, 4)), 4 * Duration(30us) + 1 * Duration(6us));
-  EXPECT_EQ(last_end(even(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
+  EXPECT_EQ(last_end(equal_stages(4, 2, 8)), 8 * Duration(30us) + 3 * Duration(15us));
+  EXPECT_EQ(last_end(equal_stages(2, 5, 4)), 4 * Duration(30us) + 1 * Duration(6us));
+  EXPECT_EQ(last_end(equal_stages(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
 }
 
 TEST(Pipeline, OneMicroBatchIsSentForwardAndBack) {
-  Pipeline pipeline = even(4, 1, 1);
+  Pipeline pipeline = equal_stages(4, 1, 1);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 6 * Duration(1us));
 }
 
 TEST(Pipeline, SendsOverTheWiresBetweenTwoStages) {
-  Pipeline pipeline = even(4, 1, 1);
+  Pipeline pipeline = equal_stages(4, 1, 1);
   pipeline.sends = {1us, 100us, 3us, 1000us};  // The last stage sends nothing to the first.
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 2 * Duration(104us));
-  pipeline = even(4, 2, 4);
+  pipeline = equal_stages(4, 2, 4);
   // The second pieces wait for the last stage's sends, and the first pieces for the sends back.
   pipeline.sends.back() = 1000us;
   EXPECT_GE(last_end(pipeline), Duration(2000us));
 }
 
 TEST(Pipeline, IsAsFastAsItsSlowestStage) {
-  Pipeline pipeline = even(3, 1, 100);
+  Pipeline pipeline = equal_stages(3, 1, 100);
   pipeline.pieces[1] = {device_only(20us), device_only(40us)};
-  // Before the slowest stage starts, a forward pass fills the pipeline; after it a backward pass drains it. It waits
-  // once, 10 us, for its first gradient, because 1F1B lets it run at most two micro-batches ahead.
+  // Before the slowest stage starts, a forward pass fills the pipeline; after it a backward pass drains the pipeline.
+  // The slowest stage waits once, for 10 us, for its first gradient, because 1F1B lets it run at most two micro-batches
+  // ahead.
   EXPECT_EQ(last_end(pipeline), 10us + 100 * Duration(60us) + 10us + 20us);
 }
 
 TEST(Pipeline, ReportsTheLastBackwardPassOfEveryPiece) {
-  const std::vector<StageTimes> stages = simulate(even(2, 2, 2));
+  const std::vector<StageTimes> stages = simulate(equal_stages(2, 2, 2));
   ASSERT_EQ(stages[0].last_backward.size(), 2U);
   EXPECT_EQ(stages[0].last_backward[0].piece, 2);
   EXPECT_EQ(stages[0].last_backward[1].piece, 0);
@@ -84,8 +85,8 @@ TEST(Pipeline, ReportsTheLastBackwardPassOfEveryPiece) {
   EXPECT_EQ(stages[0].busy, 2 * Duration(30us));
 }
 
-/// Returns ZB-H1 of even stages.
-Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward, Duration backward, Duration weights) {
+/// Returns a ZB-H1 pipeline of equal stages.
+Pipeline zb_h1(std::int64_t stages, std::int64_t micro_batches, Duration forward, Duration backward, Duration weights) {
   const PipelinePiece piece{device_only(forward), device_only(backward), device_only(weights)};
   return {.stages = stages,
           .micro_batches = micro_batches,
@@ -96,17 +97,17 @@ Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward
 
 // Qi et al. 2024, section 2.3: (p - 1) (f + b - w), a third of 1F1B's (p - 1) (f + b + w) where all are equal.
 TEST(Pipeline, ZbH1HasTheBubbleOfItsClosedForm) {
-  EXPECT_EQ(last_end(split(4, 8, 10us, 10us, 10us)), 8 * Duration(30us) + 3 * Duration(10us));
-  EXPECT_EQ(last_end(split(2, 4, 10us, 10us, 10us)), 4 * Duration(30us) + 1 * Duration(10us));
-  EXPECT_EQ(last_end(split(8, 16, 10us, 10us, 10us)), 16 * Duration(30us) + 7 * Duration(10us));
-  EXPECT_EQ(last_end(split(4, 8, 10us, 11us, 8us)), 8 * Duration(29us) + 3 * Duration(13us));
-  EXPECT_EQ(last_end(split(4, 12, 2us, 2us, 1us)), 12 * Duration(5us) + 3 * Duration(3us));
-  EXPECT_EQ(last_end(split(4, 8, 3us, 2us, 1us)), 8 * Duration(6us) + 3 * Duration(4us));
+  EXPECT_EQ(last_end(zb_h1(4, 8, 10us, 10us, 10us)), 8 * Duration(30us) + 3 * Duration(10us));
+  EXPECT_EQ(last_end(zb_h1(2, 4, 10us, 10us, 10us)), 4 * Duration(30us) + 1 * Duration(10us));
+  EXPECT_EQ(last_end(zb_h1(8, 16, 10us, 10us, 10us)), 16 * Duration(30us) + 7 * Duration(10us));
+  EXPECT_EQ(last_end(zb_h1(4, 8, 10us, 11us, 8us)), 8 * Duration(29us) + 3 * Duration(13us));
+  EXPECT_EQ(last_end(zb_h1(4, 12, 2us, 2us, 1us)), 12 * Duration(5us) + 3 * Duration(3us));
+  EXPECT_EQ(last_end(zb_h1(4, 8, 3us, 2us, 1us)), 8 * Duration(6us) + 3 * Duration(4us));
 }
 
 TEST(Pipeline, ZbH1WithFreeWeightGradientsIs1F1B) {
   for (const std::int64_t micro_batches : {1, 3, 8}) {
-    EXPECT_EQ(last_end(split(4, micro_batches, 10us, 20us, 0us)), last_end(even(4, 1, micro_batches)));
+    EXPECT_EQ(last_end(zb_h1(4, micro_batches, 10us, 20us, 0us)), last_end(equal_stages(4, 1, micro_batches)));
   }
 }
 
@@ -114,7 +115,7 @@ TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
   // Sends take 1. Stage 0 runs F0 0-10 and F1 10-20, and waits for the gradient of stage 1 (F0 11-21, B0 21-31) until
   // 32: B0 32-42, W0 42-52. The next gradient (F1 31-41, B1 41-51) arrives at 52: B1 52-62, W1 62-72. Stage 1 runs its
   // weight gradients one micro-batch later: W0 51-61, W1 61-71.
-  Pipeline pipeline = split(2, 2, 10us, 10us, 10us);
+  Pipeline pipeline = zb_h1(2, 2, 10us, 10us, 10us);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   const std::vector<StageTimes> stages = simulate(pipeline);
   EXPECT_EQ(stages[0].end, Duration(72us));
@@ -147,9 +148,9 @@ TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
       kernel_by_kernel = simulated(kernel_by_kernel, layer);
       joined = joined.then(stream);
     }
-    const StreamState at_once = joined.after({0us, device}, Duration::zero());
-    EXPECT_EQ(at_once.host, kernel_by_kernel.host);
-    EXPECT_EQ(at_once.device, kernel_by_kernel.device);
+    const StreamState end_of_joined = joined.after({0us, device}, Duration::zero());
+    EXPECT_EQ(end_of_joined.host, kernel_by_kernel.host);
+    EXPECT_EQ(end_of_joined.device, kernel_by_kernel.device);
   }
 }
 

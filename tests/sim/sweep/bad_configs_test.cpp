@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file in tests/config/bad states its messages in its first lines, word for word: `# expect: message`, one line a
-// mistake. {path} is the file; {models}, {hardware}, {jitter}, {implementations}, {frameworks}, {settings} and
-// {numbers} are the known names. The first word of its name chooses the reader: run, sweep, plan, model, hardware,
-// jitter.
+// Every file in tests/config/bad states its messages in its first lines, word for word: `# expect: message`, one line
+// per mistake. {path} is the file; {models}, {hardware}, {jitter}, {implementations}, {frameworks}, {settings} and
+// {numbers} are the known names. The first word of the file's name chooses the reader: run, sweep, plan, model,
+// hardware or jitter.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST(BadConfigs, EachHasItsExactMessage) {
   std::map<std::string, int> kinds;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory()) {
-      continue;  // Files that others name are not tested themselves.
+      continue;  // Files that are named in tested files are not tested themselves.
     }
     const std::string name = entry.path().filename().string();
     ++kinds[name.substr(0, name.find('-'))];

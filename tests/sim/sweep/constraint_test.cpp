@@ -10,7 +10,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns ranks 8, batch 4, seq 32K.
+/// Returns settings with ranks 8 (the default), batch 4 and seq 32K.
 Settings example() {
   Settings settings;
   settings.put(*find_field("batch"), {"4", {}});
@@ -91,8 +91,8 @@ TEST(Constraint, NoTextBreaksTheParser) {
     for (auto length = random() % 24; length > 0; --length) {
       text += letters[random() % letters.size()];
     }
-    const std::string said = refusal(text);
-    EXPECT_TRUE(said == "accepted" || said.find("; ") != std::string::npos) << text << " -> " << said;
+    const std::string outcome = refusal(text);
+    EXPECT_TRUE(outcome == "accepted" || outcome.find("; ") != std::string::npos) << text << " -> " << outcome;
   }
 }
 

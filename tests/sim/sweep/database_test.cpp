@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a user's query of SQLite ends.
+// Tests that every SQL query of a user ends.
 #include "sim/sweep/database.h"
 
 #include <gtest/gtest.h>

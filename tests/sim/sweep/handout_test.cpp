@@ -38,7 +38,7 @@ class Handout : public testing::Test {
     return points;
   }
 
-  /// Runs points on `processes` processes; `digest` is indexed by process.
+  /// Simulates all points on `processes` processes and returns what each threw; `digest` returns a process's digest.
   std::vector<std::string> simulate(
       int processes, const TakePoint& take, const std::atomic<bool>* stop,
       const std::function<std::string(int)>& digest = [](int) { return "d"; }, int threads = 1) {
@@ -62,28 +62,28 @@ TEST_F(Handout, EveryPointIsTakenOnceAndMatchesASingleProcess) {
   PointCursor cursor(list_);
   for (const int processes : {1, 2, 4}) {
     for (const int threads : {1, 3, 64}) {
-      std::set<std::size_t> taken;
+      std::set<std::size_t> simulated_points;
       const auto thrown = simulate(
           processes,
           [&](const StoredPoint& point) {
-            EXPECT_TRUE(taken.insert(point.point).second);
+            EXPECT_TRUE(simulated_points.insert(point.point).second);
             EXPECT_EQ(point.rows, simulator(cursor.at(point.point)));
           },
           nullptr, [](int) { return "d"; }, threads);
       EXPECT_EQ(thrown, std::vector<std::string>(static_cast<std::size_t>(processes)));
-      EXPECT_EQ(taken.size(), 100U);
+      EXPECT_EQ(simulated_points.size(), 100U);
     }
   }
 }
 
 TEST_F(Handout, AStopEndsTheRunningPointsAndAllProcesses) {
   std::atomic<bool> stop{false};
-  std::size_t taken = 0;
+  std::size_t simulated_points = 0;
   const auto thrown = simulate(
-      3, [&](const StoredPoint&) { stop = ++taken >= 5; }, &stop);
+      3, [&](const StoredPoint&) { stop = ++simulated_points >= 5; }, &stop);
   EXPECT_EQ(thrown, std::vector<std::string>(3));
-  EXPECT_GE(taken, 5U);
-  EXPECT_LT(taken, 100U);
+  EXPECT_GE(simulated_points, 5U);
+  EXPECT_LT(simulated_points, 100U);
 }
 
 TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {

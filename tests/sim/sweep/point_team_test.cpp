@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the threads of one process: all of them simulate at once, and the result equals that of one thread.
+// Tests the threads of one process: they simulate simultaneously, and the result equals that of one thread.
 #include "sim/sweep/point_team.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class PointTeamTest : public testing::Test {
     return numbers;
   }
 
-  std::vector<StoredPoint> play_on(int threads) {
+  std::vector<StoredPoint> simulate_on(int threads) {
     SimulatorFactory factory(library_, StoreKind::layers);
     PointTeam team(
         list_, [&] { return factory.make(); }, threads);
@@ -51,10 +51,10 @@ class PointTeamTest : public testing::Test {
   PointList list_;
 };
 
-TEST_F(PointTeamTest, ManyThreadsGiveTheRowsOfOneInTheOrderOfThePoints) {
-  const std::vector<StoredPoint> serial = play_on(1);
+TEST_F(PointTeamTest, ManyThreadsReturnTheRowsOfOneInTheOrderOfThePoints) {
+  const std::vector<StoredPoint> serial = simulate_on(1);
   ASSERT_EQ(serial.size(), 100U);
-  const std::vector<StoredPoint> parallel = play_on(4);
+  const std::vector<StoredPoint> parallel = simulate_on(4);
   ASSERT_EQ(parallel.size(), serial.size());
   for (std::size_t i = 0; i < serial.size(); ++i) {
     EXPECT_EQ(serial[i].point, i);
@@ -85,7 +85,7 @@ class Gate {
   std::size_t wanted_;
 };
 
-// This holds also where the machine, or the process, has fewer cores.
+// The number is kept even if the machine, or the process, has fewer cores.
 TEST_F(PointTeamTest, SimulatesWithTheRequestedNumberOfThreads) {
   Gate gate(5);
   PointTeam team(
@@ -101,7 +101,7 @@ TEST_F(PointTeamTest, SimulatesWithTheRequestedNumberOfThreads) {
   EXPECT_EQ(gate.threads(), 5U);
 }
 
-TEST_F(PointTeamTest, OneThreadIsThatOfTheCaller) {
+TEST_F(PointTeamTest, OneThreadIsTheThreadOfTheCaller) {
   std::set<std::thread::id> ids;
   PointTeam team(
       list_,

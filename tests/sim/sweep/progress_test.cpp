@@ -11,7 +11,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-/// Returns the text that is written while `total` points finish, one each `step` seconds.
+/// Returns the texts that are written while `total` points finish, one every `step` seconds.
 std::vector<std::string> lines(ProgressForm form, std::size_t total, double step) {
   std::vector<std::string> written;
   double now = 0.0;
@@ -66,7 +66,7 @@ TEST(Progress, ABarNeverCutsOffTheRemainingTime) {
 }
 
 TEST(Progress, TheBarIsRedrawnAtMostTenTimesASecond) {
-  const std::vector<std::string> written = lines(ProgressForm::bar, 1000, 0.001);  // It takes one second in all.
+  const std::vector<std::string> written = lines(ProgressForm::bar, 1000, 0.001);  // The run takes one second.
   EXPECT_LE(written.size(), 11U);
   EXPECT_GE(written.size(), 9U);
   for (const std::string& text : written) {

@@ -114,7 +114,7 @@ TEST(StoreRow, ALayerReadsBackWithAllThatAReportShows) {
   EXPECT_FALSE(std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); }));
 }
 
-/// Returns the first feasible row of the samples with one value changed.
+/// Returns a feasible row with samples, with one value changed.
 StoreRow row_with(std::string_view column, const Value& value) {
   StoreRow row;
   for (const ResultRow& candidate : some_rows()) {
@@ -134,18 +134,18 @@ StoreRow row_with(std::string_view column, const Value& value) {
 TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   const std::vector<StoreRow> rows = stored_rows();
   LayerRowReader reader;
-  // Every kind of row follows every other: with and without a result, samples and options.
+  // Every kind of row (with and without a result, samples and options) is read after every other kind.
   for (const StoreRow& before : rows) {
     for (const StoreRow& row : rows) {
       reader.read(before, "store");
-      const ResultRow& read = reader.read(row, "store");
+      const ResultRow& after_other = reader.read(row, "store");
       const ResultRow alone = layer_row(row, "store");
-      EXPECT_EQ(stored(read), row);
-      EXPECT_EQ(read.parameters, alone.parameters);
-      EXPECT_EQ(read.bound, alone.bound);
-      EXPECT_EQ(read.options, alone.options);
-      EXPECT_EQ(read.relevant, alone.relevant);
-      EXPECT_EQ(read.analysis.critical.busy, alone.analysis.critical.busy);
+      EXPECT_EQ(stored(after_other), row);
+      EXPECT_EQ(after_other.parameters, alone.parameters);
+      EXPECT_EQ(after_other.bound, alone.bound);
+      EXPECT_EQ(after_other.options, alone.options);
+      EXPECT_EQ(after_other.relevant, alone.relevant);
+      EXPECT_EQ(after_other.analysis.critical.busy, alone.analysis.critical.busy);
     }
   }
 }
@@ -153,10 +153,11 @@ TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
 TEST(StoreRow, RefusesInvalidValuesAfterValidOnesToo) {
   LayerRowReader reader;
   reader.read(stored_rows().front(), "results.db");
-  const StoreRow odd = row_with("ranks", std::int64_t{-1});
+  const StoreRow invalid = row_with("ranks", std::int64_t{-1});
   for (int time = 0; time < 2; ++time) {
-    EXPECT_NE(refusal<ConfigError>([&] { reader.read(odd, "results.db"); }).find("ranks is -1, which is out of range"),
-              std::string::npos);
+    EXPECT_NE(
+        refusal<ConfigError>([&] { reader.read(invalid, "results.db"); }).find("ranks is -1, which is out of range"),
+        std::string::npos);
   }
   EXPECT_EQ(stored(reader.read(stored_rows().front(), "results.db")), stored_rows().front());
 }
@@ -174,54 +175,60 @@ TEST(StoreRow, AWholeModelReadsBackWithItsCellsInOrder) {
 }
 
 TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
-  const auto told = [](std::string_view column, const Value& value) {
+  const auto message_for = [](std::string_view column, const Value& value) {
     return refusal<ConfigError>([&] { layer_row(row_with(column, value), "results.db"); });
   };
-  EXPECT_EQ(told("ranks", std::string("8")),
+  EXPECT_EQ(message_for("ranks", std::string("8")),
             "results.db: a row was not written by a sweep (ranks is not a whole number); run the sweep again");
-  EXPECT_NE(told("dtype", std::string("bf17")).find("(dtype is 'bf17', an unknown value)"), std::string::npos);
-  EXPECT_NE(told("dtype", {}).find("(the row has no dtype)"), std::string::npos);
-  EXPECT_NE(told("form", std::string("zigzag")).find("(form is 'zigzag', an unknown value)"), std::string::npos);
-  EXPECT_NE(told("slices", std::int64_t{1} << 40U).find("(slices is 1099511627776, which is out"), std::string::npos);
-  EXPECT_NE(told("ranks", std::int64_t{0}).find("(ranks is 0, which is out"), std::string::npos);
-  EXPECT_NE(told("seq", std::int64_t{1} << 62U).find("(seq is 4611686018427387904, which is out"), std::string::npos);
-  EXPECT_NE(told("network_bandwidth", std::string("x")).find("(network_bandwidth is 'x', an unknown value)"),
+  EXPECT_NE(message_for("dtype", std::string("bf17")).find("(dtype is 'bf17', an unknown value)"), std::string::npos);
+  EXPECT_NE(message_for("dtype", {}).find("(the row has no dtype)"), std::string::npos);
+  EXPECT_NE(message_for("form", std::string("zigzag")).find("(form is 'zigzag', an unknown value)"), std::string::npos);
+  EXPECT_NE(message_for("slices", std::int64_t{1} << 40U).find("(slices is 1099511627776, which is out"),
             std::string::npos);
-  EXPECT_NE(told("makespan_us", 1e300).find("(makespan_us is 1e+300, which is out of range)"), std::string::npos);
-  EXPECT_NE(told("mfu", 1e9).find("(mfu is 1000000000, which is out of range)"), std::string::npos);
-  EXPECT_NE(told("mfu_p99", -0.5).find("(mfu_p99 is -0.5, which is out of range)"), std::string::npos);
-  EXPECT_NE(told("win_probability", 1.5).find("(win_probability is 1.5, which is out of range)"), std::string::npos);
-  EXPECT_NE(told("makespan_error", -1.0).find("(makespan_error is -1, which is out of range)"), std::string::npos);
-  EXPECT_NE(told("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
-  EXPECT_NE(told("p99_causes", std::string("[")).find("(a cell is not JSON of a row)"), std::string::npos);
-  EXPECT_NE(told("p99_causes", 1.0).find("(a cell is not text)"), std::string::npos);
+  EXPECT_NE(message_for("ranks", std::int64_t{0}).find("(ranks is 0, which is out"), std::string::npos);
+  EXPECT_NE(message_for("seq", std::int64_t{1} << 62U).find("(seq is 4611686018427387904, which is out"),
+            std::string::npos);
+  EXPECT_NE(message_for("network_bandwidth", std::string("x")).find("(network_bandwidth is 'x', an unknown value)"),
+            std::string::npos);
+  EXPECT_NE(message_for("makespan_us", 1e300).find("(makespan_us is 1e+300, which is out of range)"),
+            std::string::npos);
+  EXPECT_NE(message_for("mfu", 1e9).find("(mfu is 1000000000, which is out of range)"), std::string::npos);
+  EXPECT_NE(message_for("mfu_p99", -0.5).find("(mfu_p99 is -0.5, which is out of range)"), std::string::npos);
+  EXPECT_NE(message_for("win_probability", 1.5).find("(win_probability is 1.5, which is out of range)"),
+            std::string::npos);
+  EXPECT_NE(message_for("makespan_error", -1.0).find("(makespan_error is -1, which is out of range)"),
+            std::string::npos);
+  EXPECT_NE(message_for("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
+  EXPECT_NE(message_for("p99_causes", std::string("[")).find("(a cell is not JSON of a row)"), std::string::npos);
+  EXPECT_NE(message_for("p99_causes", 1.0).find("(a cell is not text)"), std::string::npos);
   const std::string causes = R"({"samples": 1, "mean_ps": [0,0,0,0,0,0,0,0,0,0], "on_path": [0,0,0,0],
     "time_on_path_ps": [0,0,0,0], "rank_on_path": [], "rank_time_on_path_ps": []})";
-  EXPECT_NE(told("p99_causes", causes).find("(p99_causes is not of all ranks)"), std::string::npos)
-      << told("p99_causes", causes);
+  EXPECT_NE(message_for("p99_causes", causes).find("(p99_causes is not of all ranks)"), std::string::npos)
+      << message_for("p99_causes", causes);
   std::string huge = causes;
   huge.replace(huge.find(": 1,"), 4, ": 1e80,");
-  EXPECT_NE(told("p99_causes", huge).find("(a cell must hold a whole number)"), std::string::npos);
-  EXPECT_EQ(told("warnings", std::string("<b>\n\t")), "");
-  EXPECT_NE(told("warnings", std::string("\x1b[31m")).find("(warnings has control characters)"), std::string::npos);
+  EXPECT_NE(message_for("p99_causes", huge).find("(a cell must hold a whole number)"), std::string::npos);
+  EXPECT_EQ(message_for("warnings", std::string("<b>\n\t")), "");
+  EXPECT_NE(message_for("warnings", std::string("\x1b[31m")).find("(warnings has control characters)"),
+            std::string::npos);
   for (const char* name : {"\x1b]0;x\x07", "a\nb", "\u009b31m", "\u202eb"}) {
-    EXPECT_NE(told("model", std::string(name)).find("(model has control characters)"), std::string::npos);
+    EXPECT_NE(message_for("model", std::string(name)).find("(model has control characters)"), std::string::npos);
   }
-  EXPECT_NE(told("model", std::string("Jos\xe9")).find("(model is not UTF-8)"), std::string::npos);
+  EXPECT_NE(message_for("model", std::string("Jos\xe9")).find("(model is not UTF-8)"), std::string::npos);
 }
 
 TEST(StoreRow, RefusesInvalidCells) {
-  const auto told = [&](const Value& cells) {
+  const auto message_for = [&](const Value& cells) {
     return refusal<ConfigError>([&] { model_row({std::string("ok"), {}, cells}, "results.db"); });
   };
-  EXPECT_NE(told(std::string("{")).find("results.db: a row was not written by a sweep (a cell is not JSON"),
+  EXPECT_NE(message_for(std::string("{")).find("results.db: a row was not written by a sweep (a cell is not JSON"),
             std::string::npos);
-  EXPECT_NE(told(std::string("[1]")).find("(a cell is not JSON of a row)"), std::string::npos);
-  EXPECT_NE(told(std::string(R"({"mfu": [1]})")).find("(mfu is [1], which is not a number)"), std::string::npos);
-  EXPECT_NE(told(std::string(R"({"gpus": 18446744073709551615})"))
+  EXPECT_NE(message_for(std::string("[1]")).find("(a cell is not JSON of a row)"), std::string::npos);
+  EXPECT_NE(message_for(std::string(R"({"mfu": [1]})")).find("(mfu is [1], which is not a number)"), std::string::npos);
+  EXPECT_NE(message_for(std::string(R"({"gpus": 18446744073709551615})"))
                 .find("(gpus is 18446744073709551615, which is not a whole number)"),
             std::string::npos);
-  EXPECT_NE(told({}).find("(a cell is not text)"), std::string::npos);
+  EXPECT_NE(message_for({}).find("(a cell is not text)"), std::string::npos);
 }
 
 /// Returns the message of `model_row` for the row of a training step with one cell replaced.
@@ -245,24 +252,24 @@ TEST(StoreRow, AWholeModelWithoutRequiredColumnsIsRefused) {
         refusal_of_step(name, ""),
         fmt::format("results.db: a row was not written by a sweep (the row has no {}); run the sweep again", name));
   }
-  const auto told = [](std::string_view cell, std::string_view value) {
+  const auto message_for = [](std::string_view cell, std::string_view value) {
     const std::string text = refusal_of_step(cell, fmt::format("\"{}\":{},", cell, value));
     const std::size_t from = text.find('(') + 1;
     return text.substr(from, text.find(')') - from);
   };
-  EXPECT_EQ(told("dtype", "true"), "dtype is true, which is not text");
-  EXPECT_EQ(told("link_bandwidth", "\"xfoo\""), "link_bandwidth is 'xfoo', an unknown value");
-  EXPECT_EQ(told("tensor", "2.0"), "tensor is 2.0, which is not a whole number");
-  EXPECT_EQ(told("tensor", "0"), "tensor is 0, which is out of range");
-  EXPECT_EQ(told("batch", "4611686018427387904"), "batch is 4611686018427387904, which is out of range");
-  EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is \"5\", which is not a number");
-  EXPECT_EQ(told("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
-  EXPECT_EQ(told("mfu", "1e9"), "mfu is 1000000000, which is out of range");
-  EXPECT_EQ(told("fits", "2"), "fits is 2, which is not true or false");
+  EXPECT_EQ(message_for("dtype", "true"), "dtype is true, which is not text");
+  EXPECT_EQ(message_for("link_bandwidth", "\"xfoo\""), "link_bandwidth is 'xfoo', an unknown value");
+  EXPECT_EQ(message_for("tensor", "2.0"), "tensor is 2.0, which is not a whole number");
+  EXPECT_EQ(message_for("tensor", "0"), "tensor is 0, which is out of range");
+  EXPECT_EQ(message_for("batch", "4611686018427387904"), "batch is 4611686018427387904, which is out of range");
+  EXPECT_EQ(message_for("time_ms", "\"5\""), "time_ms is \"5\", which is not a number");
+  EXPECT_EQ(message_for("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
+  EXPECT_EQ(message_for("mfu", "1e9"), "mfu is 1000000000, which is out of range");
+  EXPECT_EQ(message_for("fits", "2"), "fits is 2, which is not true or false");
   EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is false, which is not text)"),
             std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is false, which is not text)"), std::string::npos);
-  EXPECT_EQ(told("hardware", R"("\u001b[31m")"), "hardware has control characters");
+  EXPECT_EQ(message_for("hardware", R"("\u001b[31m")"), "hardware has control characters");
   EXPECT_EQ(refusal_of_step("", R"("later":1.0,"=a\u001b":[1],)"), "") << "what a later version adds is ignored";
 }
 
@@ -272,7 +279,8 @@ TEST(StoreRow, ReadsItsOwnBytesAndRefusesOthers) {
   EXPECT_EQ(unpacked(bytes), rows);
   EXPECT_EQ(unpacked(""), std::vector<StoreRow>{});
   EXPECT_THROW(unpacked(std::string_view(bytes).substr(0, bytes.size() - 1)), std::runtime_error);
-  EXPECT_THROW(unpacked("\xff\xff\xff\xff"), std::runtime_error) << "no room is made for values that cannot follow";
+  EXPECT_THROW(unpacked("\xff\xff\xff\xff"), std::runtime_error)
+      << "no memory is reserved for values that the text cannot hold";
 }
 
 TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
@@ -396,7 +404,7 @@ TEST(ResultStore, RefusesResultsOfAnotherSweep) {
   EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds shard 1-of-1 of this sweep" + end);
 }
 
-TEST(ResultStore, RefusesASecondWriterOrReaderMeanwhile) {
+TEST(ResultStore, RefusesASecondWriter) {
   const OwnFolder folder;
   StoreWriter first("a.sqlite", identity());
   const std::string sentence = "a.sqlite is in use by another process; wait until it ends, or choose another folder";
@@ -437,7 +445,7 @@ TEST(ResultStore, UpgradesAStoreOfVersion1AndKeepsItsRows) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
-    Database database("a.sqlite", Database::Access::write);  // Version 1 left it like this.
+    Database database("a.sqlite", Database::Access::write);  // A store of version 1 looks like this.
     database.run("DROP TABLE sessions; PRAGMA user_version = 1");
   }
   EXPECT_EQ(StoreReader("a.sqlite").counts().points, 1U);
@@ -474,12 +482,13 @@ TEST(ResultStore, ReportsAMissingTextWhenItIsRead) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   Database("a.sqlite", Database::Access::write).run("DELETE FROM texts WHERE text = 'llama-3.1-8b'");
-  const auto ask = [](const char* column) {
+  const auto refusal_of_column = [](const char* column) {
     return refusal<DamagedDatabase>(
         [&] { StoreQuery("a.sqlite").run(Query{.columns = {column}}, [](std::span<const Value>) {}); });
   };
-  EXPECT_NE(ask("model").find("a.sqlite is damaged (it lacks text "), std::string::npos) << ask("model");
-  EXPECT_EQ(ask("strategy"), "");
+  EXPECT_NE(refusal_of_column("model").find("a.sqlite is damaged (it lacks text "), std::string::npos)
+      << refusal_of_column("model");
+  EXPECT_EQ(refusal_of_column("strategy"), "");
 }
 
 /// Writes a store whose rows differ in a few columns, each of which has few values.
@@ -513,7 +522,7 @@ std::vector<std::vector<Value>> rows_of(const auto& query, const StoreQuery& sto
 
 TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
   std::mt19937 dice(20261126);
-  for (int turn = 0; turn < 20; ++turn) {
+  for (int round = 0; round < 20; ++round) {
     const OwnFolder folder;
     fill_at_random("a.sqlite", turn == 0 ? 700 : 12, dice);  // The larger store is queried in parts.
     const StoreQuery store("a.sqlite");
@@ -526,7 +535,7 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
                                                   {"strategy", "makespan_us"},
                                                   {"point"},
                                                   {"model", "win_probability"}}) {
-        for (const bool falls : {false, true}) {
+        for (const bool descending : {false, true}) {
           std::map<std::vector<Value>, std::vector<Value>> best;
           for (const std::vector<Value>& row : rows_of(Query{}, store)) {
             std::vector<Value> group;
@@ -538,8 +547,8 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
               continue;
             }
             const auto [entry, is_new] = best.try_emplace(group, row);
-            const Value& known = entry->second[place_of(by)];
-            if (!is_new && (falls ? known < value : value < known)) {
+            const Value& best_value = entry->second[place_of(by)];
+            if (!is_new && (descending ? best_value < value : value < best_value)) {
               entry->second = row;
             }
           }
@@ -547,9 +556,9 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
           for (const auto& [group, row] : best) {
             expected.push_back(row);
           }
-          std::ranges::sort(expected);  // The first columns are the point and the place.
-          const BestQuery query{.by = (falls ? "-" : "") + by, .per = per};
-          EXPECT_EQ(rows_of(query, store), expected) << by << " " << falls << " " << turn;
+          std::ranges::sort(expected);  // The first columns are the point and the place of the row.
+          const BestQuery query{.by = (descending ? "-" : "") + by, .per = per};
+          EXPECT_EQ(rows_of(query, store), expected) << by << " " << descending << " " << round;
           BestQuery sorted = query;
           sorted.query.sort_by = {"-makespan_us", "strategy"};
           sorted.query.limit = 3;
@@ -558,7 +567,7 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
             return time_a != time_b ? time_b < time_a : a[place_of("strategy")] < b[place_of("strategy")];
           });
           expected.resize(std::min<std::size_t>(expected.size(), 3));
-          EXPECT_EQ(rows_of(sorted, store), expected) << by << " " << falls << " " << turn;
+          EXPECT_EQ(rows_of(sorted, store), expected) << by << " " << descending << " " << round;
         }
       }
     }
@@ -596,7 +605,8 @@ TEST(ResultStore, RefusesAForeignSchemaAndKeepsItsRows) {
   }
 }
 
-/// Writes a store of one point as a version of the program would that lacks one of today's columns and has two others.
+/// Writes a store of one point as another version of the program would: without the column `lacks`, and with two
+/// columns that this version does not know.
 void fill_by_another_version(const std::string& path, std::string_view lacks, const std::vector<StoreRow>& rows) {
   std::vector<HeldColumn> columns = own_columns(StoreKind::layers);
   const auto place = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
@@ -668,7 +678,7 @@ TEST(ResultStore, ReadsTheKnownColumnsOfOtherVersions) {
 }
 
 // SQLite reads a quoted name that is not a column as text.
-TEST(ResultStore, ComparesStoresOfTwoVersionsByTheColumnsOfBoth) {
+TEST(ResultStore, ComparesStoresOfTwoVersionsByTheirCommonColumns) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   fill_by_another_version("b.sqlite", "regather", stored_rows());
@@ -725,7 +735,7 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   std::ofstream("precious.txt") << "kept";
-  const std::string ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+  const std::string magic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
   const std::string name = "precious.txt";
   const auto number = [](std::size_t value) {
     std::string four;
@@ -738,12 +748,12 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   for (const char c : name) {
     sum += static_cast<unsigned char>(c);
   }
-  // This is a journal without pages, of a database of one page, with sectors of 512 and pages of 4096 bytes, that names
-  // its superior.
-  std::string journal = ends + number(0) + number(1) + number(1) + number(512) + number(4096);
+  // This journal has no pages and belongs to a database of one page, with sectors of 512 and pages of 4096 bytes. It
+  // names a super-journal.
+  std::string journal = magic + number(0) + number(1) + number(1) + number(512) + number(4096);
   journal.resize(512, '\0');
   std::ofstream("a.sqlite-journal", std::ios::binary)
-      << journal << number(0x40000000 / 4096 + 1) << name << number(name.size()) << number(sum) << ends;
+      << journal << number(0x40000000 / 4096 + 1) << name << number(name.size()) << number(sum) << magic;
   EXPECT_EQ(refusal_of_reader("a.sqlite"),
             "a.sqlite-journal belongs to several databases, so no sweep wrote it; remove it");
   EXPECT_TRUE(fs::exists("precious.txt"));
@@ -771,7 +781,7 @@ TEST(ResultStore, ATriggerNeverRuns) {
   EXPECT_EQ(rows.whole(0), static_cast<std::int64_t>(some_rows().size()));
 }
 
-TEST(ResultStore, AShardOrANumberOfPointsThatCannotBeIsRefused) {
+TEST(ResultStore, RefusesAnImpossibleShardOrNumberOfPoints) {
   const OwnFolder folder;
   const std::pair<const char*, const char*> changes[] = {
       {"shards", "0"}, {"shards", "100001"}, {"shard", "0"}, {"shard", "2"}, {"points", "9223372036854775807"}};
@@ -823,7 +833,7 @@ TEST(ResultStore, RefusesATruncatedFile) {
   EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
 }
 
-/// Limits every file of this process to `bytes` bytes while it lives: writes fail, as on a full disk.
+/// Limits every file of this process to `bytes` bytes during its lifetime: writes fail, as on a full disk.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) {

@@ -44,21 +44,21 @@ std::string refusal(const Act& act) {
   return {};
 }
 
-struct Read {
+struct ReadRows {
   std::vector<ResultRow> layers;
   std::vector<StepRow> models;
 };
 
-Read read(const std::string& text) {
-  Read read;
+ReadRows read(const std::string& text) {
+  ReadRows rows;
   std::istringstream in(text);
   rows_of_json(in, "rows.jsonl",
-               {[&](std::span<const Value>, const ResultRow& row) { read.layers.push_back(row); },
-                [&](const StepRow& row) { read.models.push_back(row); }});
-  return read;
+               {[&](std::span<const Value>, const ResultRow& row) { rows.layers.push_back(row); },
+                [&](const StepRow& row) { rows.models.push_back(row); }});
+  return rows;
 }
 
-/// Returns a layer of 100 us.
+/// Returns the JSON row of a layer that takes 100 us, with the keys in `more` appended.
 std::string layer(std::string_view schema, std::string_view more = "") {
   return fmt::format(R"({{"schema":"{}","model":"m","hardware":"h","scope":"mlp","ranks":2,"batch":1,"seq":1024,)"
                      R"("dtype":"bf16","strategy":"serial","status":"ok","makespan_us":100.0,"compute_us":60.0,)"
@@ -66,7 +66,7 @@ std::string layer(std::string_view schema, std::string_view more = "") {
                      schema, more);
 }
 
-/// Returns a prefill of 5 ms.
+/// Returns the JSON row of a prefill that takes 5 ms, with the keys in `more` appended.
 std::string model(std::string_view schema, std::string_view more = "") {
   return fmt::format(
       R"({{"schema":"{}","model":"m","hardware":"h","link_bandwidth":"x1","network_bandwidth":"x1","scope":"prefill",)"
@@ -78,20 +78,20 @@ std::string model(std::string_view schema, std::string_view more = "") {
 }
 
 TEST(RowsOfJson, TheCurrentFormHasBothKindsAndEarlierFormsOneEach) {
-  const Read both = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
-                         layer("commfuse.result/1") + "\n" + model("commfuse.step/1") + "\n");
+  const ReadRows both = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
+                             layer("commfuse.result/1") + "\n" + model("commfuse.step/1") + "\n");
   ASSERT_EQ(both.layers.size(), 2U);
   ASSERT_EQ(both.models.size(), 2U);
   EXPECT_EQ(both.layers[1].analysis.critical.makespan, std::chrono::microseconds(100));
   EXPECT_EQ(both.models[1].number("time_ms"), 5.0);
-  const Read list = read("[\n" + model("commfuse.result/2") + ",\n" + layer("commfuse.result/2") + "\n]\n");
+  const ReadRows list = read("[\n" + model("commfuse.result/2") + ",\n" + layer("commfuse.result/2") + "\n]\n");
   EXPECT_EQ(list.layers.size(), 1U);
   EXPECT_EQ(list.models.size(), 1U);
 }
 
 TEST(RowsOfJson, UnknownColumnsAreIgnoredAndMissingOnesAbsent) {
-  const Read rows = read(layer("commfuse.result/2", R"(,"later":[1],"time_ms":7)") + "\n" +
-                         model("commfuse.result/2", R"(,"later":[1],"makespan_us":7,"verdict":"wins","hfu":null)"));
+  const ReadRows rows = read(layer("commfuse.result/2", R"(,"later":[1],"time_ms":7)") + "\n" +
+                             model("commfuse.result/2", R"(,"later":[1],"makespan_us":7,"verdict":"wins","hfu":null)"));
   EXPECT_EQ(rows.layers[0].warnings, "");
   EXPECT_EQ(rows.layers[0].tails, std::nullopt);
   for (const char* name : {"later", "makespan_us", "verdict", "hfu", "fits"}) {
@@ -99,21 +99,25 @@ TEST(RowsOfJson, UnknownColumnsAreIgnoredAndMissingOnesAbsent) {
   }
 }
 
-TEST(RowsOfJson, AFlagMayBeANumberAsSqlHasIt) {
+TEST(RowsOfJson, AFlagMayBeANumberAsInSql) {
   const std::string flag = R"(,"fits":1,"cache_gb":1.0,"weights_gb":1.0,"capacity_gb":80.0)";
   EXPECT_TRUE(read(model("commfuse.result/2", flag)).models[0].holds("fits"));
 }
 
-TEST(RowsOfJson, AModelThatDoesNotHoldTogetherIsRefusedWithItsPlace) {
-  const auto told = [](std::string_view more) {
+TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {
+  const auto refusal_with = [](std::string_view more) {
     return refusal([&] { read(model("commfuse.result/2") + "\n" + model("commfuse.result/2", more)); });
   };
-  EXPECT_EQ(told(R"(,"hfu":"high")"), "rows.jsonl:2: hfu is \"high\", which is not a number; write the results again");
-  EXPECT_EQ(told(R"(,"framework":2)"), "rows.jsonl:2: framework is 2, which is not text; write the results again");
-  EXPECT_EQ(told(R"(,"fits":2)"), "rows.jsonl:2: fits is 2, which is not true or false; write the results again");
-  EXPECT_EQ(told(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results again");
-  EXPECT_EQ(told(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results again");
-  EXPECT_EQ(told(R"(,"model":"\u001b[2J")"), "rows.jsonl:2: model has control characters; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"hfu":"high")"),
+            "rows.jsonl:2: hfu is \"high\", which is not a number; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"framework":2)"),
+            "rows.jsonl:2: framework is 2, which is not text; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"fits":2)"),
+            "rows.jsonl:2: fits is 2, which is not true or false; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"model":"\u001b[2J")"),
+            "rows.jsonl:2: model has control characters; write the results again");
   EXPECT_EQ(refusal([] { read(model("commfuse.step/9")); }),
             "rows.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/9'; write one with commfuse-sim "
             "run -o jsonl or sweep");
@@ -133,7 +137,7 @@ TEST(RowsOfJson, AreQueriedAsStoresAre) {
                                              {std::string("commfuse.result/2"), Value{}, std::int64_t{2}, 5000.0}}));
 }
 
-TEST(Columns, AreOneTableOfNamesThatDiffer) {
+TEST(Columns, HaveDistinctNamesInOneTable) {
   std::set<std::string_view> names;
   for (const Column& column : all_columns()) {
     EXPECT_TRUE(names.insert(column.name).second) << column.name;
@@ -142,12 +146,12 @@ TEST(Columns, AreOneTableOfNamesThatDiffer) {
     EXPECT_TRUE(column.of_layers || column.of_models) << column.name;
   }
   EXPECT_EQ(find_column("later"), nullptr);
-  std::size_t of_layers = 0;
+  std::size_t layer_columns = 0;
   for (const ResultColumn& column : result_columns()) {
     EXPECT_TRUE(find_column(column.name) != nullptr && find_column(column.name)->of_layers) << column.name;
-    ++of_layers;
+    ++layer_columns;
   }
-  EXPECT_EQ(std::ranges::count(all_columns(), true, &Column::of_layers), static_cast<std::ptrdiff_t>(of_layers));
+  EXPECT_EQ(std::ranges::count(all_columns(), true, &Column::of_layers), static_cast<std::ptrdiff_t>(layer_columns));
 }
 
 // A cell without its column would be lost wherever rows are read.
@@ -171,7 +175,7 @@ TEST(Columns, EveryCellOfAWholeModelHasAColumnAndReadsBack) {
         seen.insert(name);
       }
     }
-    const Read back = read(reports::to_json_lines(rows));
+    const ReadRows back = read(reports::to_json_lines(rows));
     ASSERT_EQ(back.models.size(), rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(back.models[i].cells, rows[i].cells);

@@ -83,7 +83,7 @@ TEST(Shard, EveryPointBelongsToOne) {
   }
 }
 
-TEST(Shard, AnAxisOfAsManyValuesIsDealtEvenly) {
+TEST(Shard, AnAxisWithAsManyValuesAsShardsIsDividedEvenly) {
   // Every fifth point costs the most; none of five shards may get all of them.
   std::vector<int> costly(5, 0);
   for (std::size_t point = 0; point < 10'000; point += 5) {

@@ -62,9 +62,10 @@ TEST(SweepDigest, FollowsImplementationsToCompare) {
   EXPECT_EQ(digest_with({"as=none"}), digest_with({}));
 }
 
-TEST(SweepDigest, FollowsTheStrategiesThatAllStandsFor) {
+TEST(SweepDigest, FollowsTheStrategiesThatAllSelects) {
   EXPECT_NE(digest_with({"strategy.name=all"}), digest_with({"strategy.name=serial"}));
-  EXPECT_EQ(digest_with({"strategy.name=serial"}), digest_with({"strategy.name=sliced"}));  // the sweep's text differs
+  EXPECT_EQ(digest_with({"strategy.name=serial"}),
+            digest_with({"strategy.name=sliced"}));  // only the sweep's text distinguishes them
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
-struct Above {
+/// Settings and axes from sources with a higher precedence than the file.
+struct Overrides {
   Texts variables;
   Texts sets;
   std::vector<std::pair<std::string, std::string>> flags;
@@ -26,34 +27,34 @@ struct Above {
 
 class SweepFileTest : public ::testing::Test {
  protected:
-  static Sweep sweep(const std::string& body, const Above& above = {}) {
+  static Sweep sweep(const std::string& body, const Overrides& overrides = {}) {
     std::ofstream("a.yaml") << "schema: commfuse.sweep/1\n" << body;
     Resolver resolver;
-    Sweep made = read_sweep("a.yaml", resolver);
-    resolver.read_environment(above.variables);
-    for (const std::string& set : above.sets) {
+    Sweep result = read_sweep("a.yaml", resolver);
+    resolver.read_environment(overrides.variables);
+    for (const std::string& set : overrides.sets) {
       resolver.read_set(set);
     }
-    for (const auto& [key, text] : above.flags) {
+    for (const auto& [key, text] : overrides.flags) {
       resolver.read_flag(*find_field(key), text);
     }
-    made.grid.axes = merged_axes(std::move(made.grid.axes), above.axes, resolver);
-    made.grid.settings = resolver.finish();
-    return made;
+    result.grid.axes = merged_axes(std::move(result.grid.axes), overrides.axes, resolver);
+    result.grid.settings = resolver.finish();
+    return result;
   }
 
   /// Returns "ranks x seq x batch" of every point.
-  static Texts points(const std::string& body, const Above& above = {}) {
+  static Texts points(const std::string& body, const Overrides& overrides = {}) {
     Texts texts;
-    for (const Settings& settings : points_of(sweep(body, above).grid)) {
+    for (const Settings& settings : points_of(sweep(body, overrides).grid)) {
       texts.push_back(fmt::format("{} {} {}", settings.text("ranks"), settings.text("seq"), settings.text("batch")));
     }
     return texts;
   }
 
-  static std::string refusal(const std::string& body, const Above& above) {
+  static std::string refusal(const std::string& body, const Overrides& overrides) {
     try {
-      sweep(body, above);
+      sweep(body, overrides);
     } catch (const ConfigError& error) {
       return error.what();
     }
@@ -71,7 +72,7 @@ TEST_F(SweepFileTest, TheFirstAxisIsOutermostAndValuesKeepTheirOrder) {
   EXPECT_EQ(points(""), (Texts{"8 4K 1"}));
 }
 
-TEST_F(SweepFileTest, ZipGoesThroughItsListsTogether) {
+TEST_F(SweepFileTest, ZipVariesItsListsTogether) {
   EXPECT_EQ(points("axes:\n  - zip: {seq: 1K..4K, batch: [4, 2, 1]}\n  - ranks: 2..3\n"),
             (Texts{"2 1K 4", "3 1K 4", "2 2K 2", "3 2K 2", "2 4K 1", "3 4K 1"}));
 }
@@ -81,12 +82,12 @@ TEST_F(SweepFileTest, ConstraintsOmitPoints) {
             (Texts{"8 2K 4", "8 4K 2", "8 8K 1"}));
 }
 
-TEST_F(SweepFileTest, AnAxisOfTheCommandLineTakesThePlaceOfTheFiles) {
+TEST_F(SweepFileTest, AnAxisOfTheCommandLineReplacesTheAxisOfTheFile) {
   EXPECT_EQ(points(two_axes, {.axes = {"ranks=4"}}), (Texts{"4 1K 2", "4 2K 2", "4 4K 2"}));
   EXPECT_EQ(points(two_axes, {.axes = {"batch=1,2", "ranks=4", "seq=1K"}}), (Texts{"4 1K 1", "4 1K 2"}));
 }
 
-TEST_F(SweepFileTest, AValueOfHigherPrecedenceEndsAnAxis) {
+TEST_F(SweepFileTest, AValueOfHigherPrecedenceReplacesAnAxis) {
   EXPECT_EQ(points(two_axes, {.flags = {{"ranks", "4"}, {"seq", "1K"}}}), (Texts{"4 1K 2"}));
   EXPECT_EQ(points(two_axes, {.sets = {"ranks=4", "seq=1K", "batch=3"}}), (Texts{"4 1K 3"}));
   EXPECT_EQ(points(two_axes, {.variables = {"COMMFUSE_SEQ=1K"}}), (Texts{"8 1K 2", "2 1K 2"}));
@@ -135,18 +136,18 @@ TEST_F(SweepFileTest, ItsOutputReadsBackTheSame) {
   EXPECT_EQ(to_yaml(again), text);
 }
 
-TEST_F(SweepFileTest, AModelByPathIsWrittenOutFromTheRoot) {
+TEST_F(SweepFileTest, TheOutputHasAbsolutePathsOfModels) {
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml", "mine.yaml");
-  const Sweep made = sweep("axes:\n  - model: [mine.yaml, llama-3.1-70b]\n");
-  EXPECT_NE(to_yaml(made).find("  - model: [" + fs::absolute("mine.yaml").string() + ", llama-3.1-70b]\n"),
+  const Sweep result = sweep("axes:\n  - model: [mine.yaml, llama-3.1-70b]\n");
+  EXPECT_NE(to_yaml(result).find("  - model: [" + fs::absolute("mine.yaml").string() + ", llama-3.1-70b]\n"),
             std::string::npos)
-      << to_yaml(made);
+      << to_yaml(result);
 }
 
 TEST_F(SweepFileTest, OmittedKeysHaveTheirDefaults) {
-  const Sweep made = sweep("");
-  EXPECT_EQ(made.title, "a");
-  EXPECT_EQ(made.outputs, (Texts{"csv", "json", "report", "map"}));
+  const Sweep result = sweep("");
+  EXPECT_EQ(result.title, "a");
+  EXPECT_EQ(result.outputs, (Texts{"csv", "json", "report", "map"}));
   EXPECT_FALSE(sweep("outputs: [json]\n").writes("csv"));
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
+TEST(StepTail, MatchesAStepOfASlowMachineWhereOnlyGpusDiffer) {
   const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .equal_gpus = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
   const auto at = [](double probability) {
@@ -35,24 +35,24 @@ TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
   EXPECT_NEAR(to_seconds(tail.mean), 0.1 + 0.08 * (slowest_of(64, 0.02) - 1.0), 3e-5);
 }
 
-TEST(StepTail, IsThatOfTheSlowestGroupWhereOnlyKernelsVary) {
+TEST(StepTail, MatchesTheSlowestGroupWhereOnlyKernelsVary) {
   StepSpread spread{.groups = 1, .equal_gpus = 100ms};
   spread.add({.runs = 100, .excess = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + 2.32635 * 1e-4, 1e-8);
   EXPECT_NEAR(deviations_at_p99(1), 2.32635, 1e-4);
-  spread.groups = 64;  // All groups are below with probability 0.99 if one group is with 0.99^(1/64).
+  spread.groups = 64;  // All groups are below a time with probability 0.99 if each one is with 0.99^(1/64).
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + deviations_at_p99(64) * 1e-4, 1e-8);
   EXPECT_GT(deviations_at_p99(64), 3.5);
 }
 
-TEST(StepTail, WithoutJitterIsTheStep) {
+TEST(StepTail, WithoutJitterEqualsTheStep) {
   const StepTail tail = tail_of({.gpus = 8, .equal_gpus = 100ms, .per_slowdown = 0.1});
   EXPECT_EQ(tail.mean, 100ms);
   EXPECT_EQ(tail.p99, 100ms);
 }
 
-/// A step of eight ranks: several runs of a column-parallel and of a row-parallel GEMM, one after the other.
+/// A step of eight ranks: several runs of a column-parallel and of a row-parallel GEMM, in sequence.
 class DirectStep {
  public:
   static constexpr int runs = 6;  // Runs of each site.
@@ -99,14 +99,14 @@ class DirectStep {
   StepSpread composed() {
     StepSpread spread{.gpus = 8, .rank_sigma = rank_sigma};
     for (std::size_t site = 0; site < plans_.size(); ++site) {
-      const auto still = [&](double slowdown) {
+      const auto slowed_costs = [&](double slowdown) {
         return slowed_down(program(site), costs_[site], {.kernels = slowdown});
       };
       spread.equal_gpus += runs * makespan(site, costs_[site]);
-      spread.per_slowdown += runs * to_seconds(makespan(site, still(1.1)) - makespan(site, costs_[site])) / 0.1;
+      spread.per_slowdown += runs * to_seconds(makespan(site, slowed_costs(1.1)) - makespan(site, costs_[site])) / 0.1;
       const double factor = slowest_of(8, rank_sigma, Probability{0.99});
       const Costs slowest = with_slow_rank(program(site), costs_[site], 0, factor);
-      const Duration expected = makespan(site, still(factor));
+      const Duration expected = makespan(site, slowed_costs(factor));
       constexpr int samples = 500;
       double sum = 0.0;
       double squares = 0.0;
@@ -141,13 +141,13 @@ class DirectStep {
   Recorder recorder_{Recorder::Keep::ends};
 };
 
-TEST(StepTail, IsTheTimeOfStepsSimulatedRunByRun) {
+TEST(StepTail, MatchesStepsSimulatedRunByRun) {
   for (const char* strategy : {"serial", "commfuse"}) {
     DirectStep step(strategy);
     const std::vector<Duration> sorted = step.simulated(400);
     const StepTail composed = tail_of(step.composed());
     for (const auto& [per_mille, time] : {std::pair{500, composed.p50}, {950, composed.p95}, {990, composed.p99}}) {
-      // The estimate treats all ranks except the slowest as usual, which is almost exact.
+      // The estimate gives all ranks except the slowest the usual speed, which is almost exact.
       const Estimate simulated = percentile(std::span(sorted), per_mille);
       EXPECT_GE(to_seconds(time), to_seconds(simulated.range->low) * 0.99) << strategy << " " << per_mille;
       EXPECT_LE(to_seconds(time), to_seconds(simulated.range->high) * 1.01) << strategy << " " << per_mille;

@@ -88,7 +88,7 @@ TEST_F(TuneTest, BreaksTiesByLessMemory) {
   EXPECT_GE(tied.best.front().step.time, fastest.best.front().step.time);
 }
 
-TEST_F(TuneTest, FixedDegreesStay) {
+TEST_F(TuneTest, KeepsFixedDegrees) {
   PlanSpace wished = space(8, 16);
   const std::size_t free = plans_of(wished).size();
   wished.wish = {.tensor = 4, .micro_batch = 2, .recompute = Recompute::selective};
@@ -175,18 +175,18 @@ TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
   const FastestPlans few = fastest_plans(point, plans, times, 12);
   ASSERT_EQ(few.best.size(), 12U);
   for (std::size_t i = 0; i < few.best.size(); ++i) {
-    const TrainingPlan& slow = plans[ranked[i].second];
+    const TrainingPlan& expected = plans[ranked[i].second];
     EXPECT_EQ(few.best[i].step.time, ranked[i].first);
-    EXPECT_EQ(few.best[i].plan.expert, slow.expert);
-    EXPECT_EQ(few.best[i].plan.micro_batch, slow.micro_batch);
-    EXPECT_EQ(few.best[i].plan.zero, slow.zero);
+    EXPECT_EQ(few.best[i].plan.expert, expected.expert);
+    EXPECT_EQ(few.best[i].plan.micro_batch, expected.micro_batch);
+    EXPECT_EQ(few.best[i].plan.zero, expected.zero);
   }
   EXPECT_LT(few.priced, plans.size() / 2);
   EXPECT_EQ(fastest_plans(point, plans, times, plans.size() + 1).best.size(), plans.size());
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
-TEST_F(TuneTest, AChoicePerSiteLiesBetweenACommonOneAndComputeAlone) {
+TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllAndFreeCommunication) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8};
   const Tuning tuning = tune(eight, {});
@@ -203,7 +203,6 @@ TEST_F(TuneTest, AChoicePerSiteLiesBetweenACommonOneAndComputeAlone) {
   }
 }
 
-// Llama's down projection of 1024 rows fills 1.8 waves of an A100; two parts of it fill one each.
 TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   PlanSpace eight = space(8, 16);
   EXPECT_FALSE(tune(eight, fastest_alone).baseline);
@@ -219,7 +218,7 @@ TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   EXPECT_EQ(tuning.serial.time, predict_step(point, times).time);
 }
 
-TEST_F(TuneTest, ScoresInMemoryAreRecomputedAndSharedByNoRanks) {
+TEST_F(TuneTest, UnfusedAttentionAllowsSelectiveRecomputationAndNoContext) {
   PlanSpace eight = space(8, 16);
   eight.base.fused_attention = false;
   std::size_t selective = 0;
@@ -234,6 +233,7 @@ TEST_F(TuneTest, ScoresInMemoryAreRecomputedAndSharedByNoRanks) {
   }
 }
 
+// Llama's down projection of 1024 rows fills 1.8 waves of an A100; each half of it fills one wave.
 TEST_F(TuneTest, CuttingAGemmMakesItNoFaster) {
   const Transformer llama = load_model("llama-3.1-8b");
   PlanSpace eight{.model = &llama, .machine = &machine_, .gpus = 8, .base = {.global_batch = 32, .seq = 1024}};
@@ -347,10 +347,10 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
     return shortest;
   };
   const MonteCarloOptions options = rare_stalls();
-  const std::vector<SampledSite> together = times.sampled(site, strategies_for_steps(), options);
+  const std::vector<SampledSite> sampled_sites = times.sampled(site, strategies_for_steps(), options);
   Duration mean = Duration::max();
   Duration p99 = Duration::max();
-  std::size_t alone = 0;
+  std::size_t simulated_schedules = 0;
   for (const Strategy* strategy : strategies_for_steps()) {
     for (const StrategyOptions& schedule : schedules_to_try(*strategy, kinds_of(site.scope), site.ranks)) {
       Point point{.model = model_, .machine = machine_, .scope = site.scope, .ranks = site.ranks, .seq = site.tokens};
@@ -365,15 +365,15 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
       predictor.add_tails(point, prediction);
       mean = std::min(mean, prediction.tails->percentiles.mean.value);
       p99 = std::min(p99, prediction.tails->percentiles.p99.value);
-      ++alone;
+      ++simulated_schedules;
     }
   }
-  EXPECT_LT(together.size(), alone);
-  EXPECT_EQ(least(together, &SampledTimes::p99), p99);
-  EXPECT_NEAR(to_seconds(least(together, &SampledTimes::mean)), to_seconds(mean), 2e-12);
+  EXPECT_LT(sampled_sites.size(), simulated_schedules);
+  EXPECT_EQ(least(sampled_sites, &SampledTimes::p99), p99);
+  EXPECT_NEAR(to_seconds(least(sampled_sites, &SampledTimes::mean)), to_seconds(mean), 2e-12);
 }
 
-TEST_F(TuneTest, PlansThatFitNoMemoryAreAResultWithoutAPlan) {
+TEST_F(TuneTest, TheResultIsEmptyIfNoPlanFitsInMemory) {
   model_ = load_model("llama-3.1-405b");
   const Tuning tuning = tune(space(8, 8), {});
   EXPECT_GT(tuning.plans, 0U);
@@ -381,15 +381,15 @@ TEST_F(TuneTest, PlansThatFitNoMemoryAreAResultWithoutAPlan) {
   EXPECT_TRUE(tuning.best.empty());
 }
 
-TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
-  PlanSpace odd = space(8, 3);
-  odd.wish = {.data = 2};
-  EXPECT_THROW((void)tune(odd, {}), ConfigError);
+TEST_F(TuneTest, RefusesABatchThatNoLayoutDivides) {
+  PlanSpace undivided = space(8, 3);
+  undivided.wish = {.data = 2};
+  EXPECT_THROW((void)tune(undivided, {}), ConfigError);
 }
 
-TEST(Calculon, ItsFormulasAreThoseOfItsSource) {
-  // 850 us of compute take 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for
-  // one tile.
+TEST(Calculon, FormulasMatchTheirSource) {
+  // During communication 850 us of compute take 1000 us. Shorter communication, of 500 us, adds 0.15 of its time,
+  // except for one tile.
   const CalculonForms hidden = calculon_forms({.compute = 850us, .communication = 500us, .ranks = 4});
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the functions that the plugin asks the driver for by name.
+// Types of the functions that the plugin requests from the driver by name.
 #pragma once
 
 #include <cuda.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp8 of device code, to the bit: E4M3 alone, by the saturating conversion. It is exact to fp32 by way of half, and the
-// nearest value from fp32, ties to even; NaN becomes NVIDIA's canonical NaN.
+// fp8 for device code, with the bits of NVIDIA's conversions, only for E4M3 and with saturation: exact to fp32 (by way
+// of fp16), and from fp32 to the nearest value, ties to even; NaN becomes NVIDIA's canonical NaN.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -23,7 +23,7 @@ inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float value, __nv_saturation_t /
   if (magnitude >= 0x43e00000U) {  // 448
     return static_cast<__nv_fp8_storage_t>(sign | 0x7eU);
   }
-  if (magnitude < 0x3c800000U) {  // 2^-6: subnormals are multiples of 2^-9, and a float of that step is 2^14
+  if (magnitude < 0x3c800000U) {  // below 2^-6: subnormals are multiples of 2^-9, the spacing of floats at 2^14
     const float stepped = std::bit_cast<float>(magnitude) + 0x1p14F;
     return static_cast<__nv_fp8_storage_t>(sign | (std::bit_cast<std::uint32_t>(stepped) & 0xfU));
   }

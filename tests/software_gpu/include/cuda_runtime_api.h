@@ -118,7 +118,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t error);
 
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device);
 
@@ -152,7 +152,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to);
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags);
 cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's interface in the latest version that the plugin knows, as far as the plugin uses it; the library may be older.
+// NCCL's interface in the latest version that the plugin supports, as far as the plugin uses it; the library may be
+// older.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -59,7 +60,7 @@ extern "C" {
 ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config);
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config);
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclConfig_t* config);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);

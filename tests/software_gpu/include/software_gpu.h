@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device code on a processor: the keywords of CUDA C++ and the functions that kernels call. Threads of a block are
-// fibers of one host thread, so a variable in shared memory is thread_local on the host. A kernel that sleeps
-// (__nanosleep) lets other blocks begin meanwhile, so it must not have shared variables.
+// fibers of one host thread, so a variable in shared memory is thread_local on the host. While a kernel sleeps
+// (__nanosleep), other blocks may begin, so it must not have shared variables.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -41,7 +41,7 @@ void __nanosleep(unsigned nanoseconds);
 
 namespace software_gpu {
 
-/// Returns nanoseconds of the clock that all streams share.
+/// Returns the time of the clock that all streams share, in nanoseconds.
 std::int64_t device_time();
 /// Waits until that time; other threads run meanwhile.
 void sleep_until(std::int64_t time);
@@ -62,7 +62,7 @@ void launch(const void* kernel, const char* name, const KernelShape& shape, cuda
 
 }  // namespace software_gpu
 
-/// Accepts functions, as NVIDIA's does.
+/// Accepts a function, as NVIDIA's overload does.
 template <class Function>
 cudaError_t cudaFuncSetAttribute(Function* function, cudaFuncAttribute attribute, int value) {
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);

@@ -21,7 +21,7 @@ using Durations = std::vector<Duration>;
 
 OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
 
-TEST(MicroProgram, ASampleIsThatOfTheSlowestRank) {
+TEST(MicroProgram, ASampleIsTheTimeOfTheSlowestRank) {
   const MicroProgram micro = product_alone(2, {.m = 4, .n = 4, .k = 4});
   EXPECT_EQ(samples_in(micro, {span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)}), Durations{3ms});
 }
@@ -38,8 +38,8 @@ TEST(MicroProgram, ExchangesCountOnlyWhileAGemmRuns) {
   const Timeline spans{span(0, 0, 1ms, 9ms), span(0, 1, 0ms, 2ms), span(0, 2, 2ms, 5ms), span(0, 3, 8ms, 10ms)};
   const MicroProgram exchange = beside_each_other(2, size, {1024}, 3, Watched::exchange);
   EXPECT_EQ(samples_in(exchange, spans), Durations{3ms});
-  const MicroProgram product = beside_each_other(2, size, {1024}, 3, Watched::product);
-  EXPECT_EQ(samples_in(product, spans), Durations{8ms});
+  const MicroProgram gemm = beside_each_other(2, size, {1024}, 3, Watched::product);
+  EXPECT_EQ(samples_in(gemm, spans), Durations{8ms});
 }
 
 TEST(MicroProgram, StatesItsOpBytesAndRanks) {
@@ -70,7 +70,7 @@ std::vector<MicroProgram> one_of_each() {
 
 TEST(Bench, EveryKindOfOpRunsOnThreads) {
   const std::vector<MicroProgram> programs = one_of_each();
-  std::size_t heard = 0;
+  std::size_t reported = 0;
   const BenchResult result = bench(
       programs, {.passes = 2, .repetitions = 3},
       [](Lowered lowered, Sizes sizes) {
@@ -78,9 +78,9 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
       },
       [&](std::size_t done, std::size_t visits) {
         EXPECT_EQ(visits, 2 * programs.size());
-        heard = done;
+        reported = done;
       });
-  EXPECT_EQ(heard, 2 * programs.size());
+  EXPECT_EQ(reported, 2 * programs.size());
   EXPECT_EQ(result.failures, std::vector<std::string>{});
   ASSERT_EQ(result.measured.size(), programs.size());
   for (const MicroBenchmark& benchmark : result.measured) {
@@ -89,8 +89,8 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
   }
 }
 
-/// Threads that run every op except GEMMs.
-MakeExecutor without_products() {
+/// Makes executors that run every op except GEMMs on threads.
+MakeExecutor without_gemms() {
   return [](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {
     if (lowered.program->ops.front().kind == OpKind::gemm) {
       throw std::runtime_error("out of memory");
@@ -102,22 +102,22 @@ MakeExecutor without_products() {
 TEST(Bench, KeepsItsSamplesWhenAnOpFails) {
   const std::vector<MicroProgram> programs{product_alone(1, {.m = 4, .n = 4, .k = 4}),
                                            kernel_alone(1, Function::copy, DType::bf16, {8192})};
-  const BenchResult result = bench(programs, {}, without_products());
+  const BenchResult result = bench(programs, {}, without_gemms());
   ASSERT_EQ(result.measured.size(), 1U);
   EXPECT_EQ(result.measured[0].op, "copy");
   EXPECT_EQ(result.failures, std::vector<std::string>{"product 4 x 4 x 4: not measured: out of memory"});
 }
 
 TEST(Bench, EndsAtTheFirstFailureWhereOtherProcessesWait) {
-  EXPECT_THROW(bench({product_alone(1, {.m = 4, .n = 4, .k = 4})}, {.alone = false}, without_products()),
+  EXPECT_THROW(bench({product_alone(1, {.m = 4, .n = 4, .k = 4})}, {.alone = false}, without_gemms()),
                std::runtime_error);
 }
 
 TEST(Bench, KeepsItsSamplesWhenTheExecutorGetsStuck) {
   const std::vector<MicroProgram> programs{kernel_alone(1, Function::copy, DType::bf16, {8192})};
-  int made = 0;
+  int executors = 0;
   const BenchResult result = bench(programs, {.passes = 2}, [&](Lowered lowered, Sizes sizes) {
-    if (made++ == 1) {
+    if (executors++ == 1) {
       throw Stuck("process 1 gave up");
     }
     return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
@@ -129,7 +129,7 @@ TEST(Bench, KeepsItsSamplesWhenTheExecutorGetsStuck) {
 TEST(Bench, EveryOpOfAGpusPlanFitsBehindAGate) {
   test::FakeCluster cluster;
   Device device(cluster.device(0));
-  // This op has the deepest queue; two iterations are issued at once.
+  // This op needs the longest queue; two iterations are issued together.
   for (const MicroProgram& micro : micro_programs({.parts = {BenchPart::neighbours}, .gpu = true})) {
     if (micro.what.bytes == 256 << 10) {
       Sizes sizes = micro.sizes;
@@ -155,7 +155,7 @@ TEST(Bench, ThePlanHasEnoughGemmsAndMessagesToFit) {
   EXPECT_EQ(count(alone, "exchange"), 0);
 }
 
-TEST(Bench, TheTableGivesRates) {
+TEST(Bench, TheTableHasRates) {
   const std::string table =
       to_table({{.op = "product", .dtype = "bf16", .m = 100, .n = 100, .k = 100, .samples = {1ms}},
                 {.op = "product",

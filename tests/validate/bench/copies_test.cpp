@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of copies: the timed copies, their names, and the verdict.
+// Tests matrices of copies: the timed copies, their names, and the verdict.
 #include "validate/bench/copies.h"
 
 #include <gtest/gtest.h>
@@ -18,15 +18,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach only the other GPU of their
-/// pair.
+/// Every copy takes 1 us per KiB, and twice as long into GPU 1. Unless `all_reach` is true, GPUs reach only the other
+/// GPU of their pair.
 class PairsCopier final : public Copier {
  public:
   explicit PairsCopier(int gpus, bool all_reach = true) : gpus_(gpus), all_reach_(all_reach) {}
 
   [[nodiscard]] int gpus() const override { return gpus_; }
   [[nodiscard]] bool reaches(int gpu, int other) const override { return all_reach_ || gpu / 2 == other / 2; }
-  void make_room(Bytes bytes) override { room = bytes; }
+  void make_room(Bytes bytes) override { reserved = bytes; }
   void check(std::span<const TimedCopy> copies) override {
     ++checks;
     if (checks == stuck_at) {
@@ -45,7 +45,7 @@ class PairsCopier final : public Copier {
     return times;
   }
 
-  Bytes room{};
+  Bytes reserved{};
   int refused = -2;
   int checks = 0;
   int stuck_at = 0;
@@ -99,7 +99,7 @@ TEST(Copies, TheIssuerIsTheRowAndReadsOrWrites) {
   }
 }
 
-// nvbandwidth does it this way, so that the timed copy never runs alone.
+// nvbandwidth does the same, so that the timed copy never runs alone.
 TEST(Copies, ACopyThatDisturbsAHostCopyIsTwiceAsLong) {
   const PairsCopier copier(1);
   const auto programs = copy_programs({.gpus = 1, .sizes = {{512}}, .by_kernels = false, .both_ways = true}, copier);
@@ -124,7 +124,7 @@ TEST(Copies, AreCheckedAndTimedAsOftenAsRequested) {
   const auto programs = copy_programs({.gpus = 2, .sizes = {{512}, {2048}}, .by_kernels = false}, copier);
   ASSERT_EQ(programs.size(), 2U * 8U);
   const BenchResult result = time_copies(programs, {.passes = 2, .repetitions = 3}, copier);
-  EXPECT_EQ(copier.room.count, 2048);
+  EXPECT_EQ(copier.reserved.count, 2048);
   const auto refused = static_cast<std::size_t>(
       std::ranges::count_if(programs, [](const CopyProgram& program) { return program.copies.front().from == 1; }));
   EXPECT_EQ(result.failures.size(), refused);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every link and every rank with the others, and names the slow link or rank.
+// Tests that every link and every rank is compared with the other links and ranks, and that slow ones are named.
 #include "validate/bench/links.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ std::vector<MicroBenchmark> transfers(std::int64_t ranks, const LinkTime& time) 
   return benchmarks;
 }
 
-MicroBenchmark product(std::int64_t rank, std::vector<Duration> samples) {
+MicroBenchmark gemm_of(std::int64_t rank, std::vector<Duration> samples) {
   return {.op = "product", .m = 8, .n = 4, .k = 2, .ranks = 4, .rank = rank, .samples = std::move(samples)};
 }
 
@@ -71,25 +71,25 @@ TEST(Links, NamesARankInsteadOfItsLinksIfMostAreSlow) {
   const auto both_ways = transfers(4, [](auto from, auto to) { return from == 2 || to == 2 ? 200us : 100us; });
   EXPECT_EQ(findings_in(both_ways, {}, 0.2).off,
             Sentences{"rank 2: 6 of 6 links take 2.00 times as long as usual (transfers of 1 MiB)"});
-  const auto one_way = transfers(4, [](auto from, auto) { return from == 2 ? 200us : 100us; });
-  EXPECT_EQ(findings_in(one_way, {}, 0.2).off,
+  const auto one_sender = transfers(4, [](auto from, auto) { return from == 2 ? 200us : 100us; });
+  EXPECT_EQ(findings_in(one_sender, {}, 0.2).off,
             Sentences{"rank 2: 3 of 3 outgoing links take 2.00 times as long as usual (transfers of 1 MiB)"});
-  const auto the_other = transfers(4, [](auto, auto to) { return to == 1 ? 130us : 100us; });
-  EXPECT_EQ(findings_in(the_other, {}, 0.2).off,
+  const auto one_receiver = transfers(4, [](auto, auto to) { return to == 1 ? 130us : 100us; });
+  EXPECT_EQ(findings_in(one_receiver, {}, 0.2).off,
             Sentences{"rank 1: 3 of 3 incoming links take 1.30 times as long as usual (transfers of 1 MiB)"});
 }
 
-TEST(Links, ASlowRankDoesNotHideALinkOfOthers) {
-  const auto two = transfers(5, [](auto from, auto to) {
+TEST(Links, ASlowRankDoesNotHideASlowLinkOfOtherRanks) {
+  const auto slow_rank_and_link = transfers(5, [](auto from, auto to) {
     return from == 4 || to == 4 ? 200us : from == 0 && to == 3 ? 300us : 100us;
   });
-  const LinkFindings findings = findings_in(two, {}, 0.2);
+  const LinkFindings findings = findings_in(slow_rank_and_link, {}, 0.2);
   ASSERT_EQ(findings.off.size(), 2U);
   EXPECT_TRUE(findings.off[0].starts_with("rank 4: 8 of 8 links ")) << findings.off[0];
   EXPECT_TRUE(findings.off[1].starts_with("rank 0 to rank 3: ")) << findings.off[1];
 }
 
-TEST(Links, LinksBetweenHostsAreComparedWithTheirLike) {
+TEST(Links, LinksBetweenHostsAreComparedWithEachOther) {
   const auto two_hosts = transfers(4, [](auto from, auto to) { return from / 2 == to / 2 ? 100us : 900us; });
   const LinkFindings findings = findings_in(two_hosts, {"a", "a", "b", "b"}, 0.2);
   EXPECT_EQ(findings.off, Sentences{});
@@ -101,19 +101,19 @@ TEST(Links, LinksBetweenHostsAreComparedWithTheirLike) {
 }
 
 TEST(Links, ASlowRankIsNamedByItsGemms) {
-  std::vector<MicroBenchmark> products;
+  std::vector<MicroBenchmark> gemms;
   for (const std::int64_t rank : {0, 1, 2, 3}) {
-    products.push_back(product(rank, around(rank == 3 ? 13ms : 10ms)));
+    gemms.push_back(gemm_of(rank, around(rank == 3 ? 13ms : 10ms)));
   }
-  EXPECT_EQ(findings_in(products, {}, 0.2).off,
+  EXPECT_EQ(findings_in(gemms, {}, 0.2).off,
             Sentences{"rank 3: GEMMs of 8 x 4 x 2 take 1.30 times as long as usual (1.30 to 1.30)"});
 }
 
 TEST(Links, NoiseIsNotAnOutlier) {
-  const std::vector<MicroBenchmark> products{product(0, around(10ms)), product(1, around(10ms)),
-                                             product(2, {10ms, 10ms, 10ms, 10ms, 20ms, 20ms, 20ms, 20ms, 20ms}),
-                                             product(3, {20ms, 20ms})};
-  const LinkFindings findings = findings_in(products, {}, 0.2);
+  const std::vector<MicroBenchmark> gemms{gemm_of(0, around(10ms)), gemm_of(1, around(10ms)),
+                                          gemm_of(2, {10ms, 10ms, 10ms, 10ms, 20ms, 20ms, 20ms, 20ms, 20ms}),
+                                          gemm_of(3, {20ms, 20ms})};
+  const LinkFindings findings = findings_in(gemms, {}, 0.2);
   EXPECT_EQ(findings.groups.at(0).parts.at(2).ratio, 2.0);
   EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples do not give an interval
   EXPECT_EQ(findings.off, Sentences{});
@@ -203,15 +203,16 @@ std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& 
   return benchmarks;
 }
 
-/// Returns the machine's times for such transfers, multiplied by `times`.
-LinkTime as_on(const Machine& machine, double times) {
+/// Returns the machine's time for such a transfer, multiplied by `factor`.
+LinkTime times_on(const Machine& machine, double factor) {
   const Message message{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {32 * mib}};
-  return [time = message_time(machine, message), times](auto, auto) { return from_seconds(times * to_seconds(time)); };
+  return
+      [time = message_time(machine, message), factor](auto, auto) { return from_seconds(factor * to_seconds(time)); };
 }
 
-TEST(Links, LinksThatAreSlowAlikeAreSeenAgainstTheMachine) {
+TEST(Links, EquallySlowLinksAreDetectedAgainstTheMachine) {
   const Machine machine = load_machine("h100-sxm");
-  const LinkFindings slow = findings_in(large_transfers(4, as_on(machine, 2.0)), {}, 0.2);
+  const LinkFindings slow = findings_in(large_transfers(4, times_on(machine, 2.0)), {}, 0.2);
   EXPECT_TRUE(slow.off.empty());
   const LinksBelow below = below_expectation(slow, machine, 0.01);
   EXPECT_EQ(below.compared, 12U);
@@ -219,14 +220,14 @@ TEST(Links, LinksThatAreSlowAlikeAreSeenAgainstTheMachine) {
   EXPECT_TRUE(below.sentences[0].starts_with(
       "rank 0 to rank 1: transfers of 32 MiB take 2.00 times as long as h100-sxm should: "))
       << below.sentences[0];
-  EXPECT_TRUE(below_expectation(findings_in(large_transfers(4, as_on(machine, 1.0)), {}, 0.2), machine, 0.01)
+  EXPECT_TRUE(below_expectation(findings_in(large_transfers(4, times_on(machine, 1.0)), {}, 0.2), machine, 0.01)
                   .sentences.empty());
 }
 
 TEST(Links, OnlyOneSlowLinkIsBelowTheMachine) {
   const Machine machine = load_machine("h100-sxm");
-  const LinkTime usual = as_on(machine, 1.0);
-  const LinkTime half = as_on(machine, 2.0);
+  const LinkTime usual = times_on(machine, 1.0);
+  const LinkTime half = times_on(machine, 2.0);
   const auto measured =
       large_transfers(4, [&](auto from, auto to) { return from == 3 && to == 1 ? half(from, to) : usual(from, to); });
   const LinksBelow below = below_expectation(findings_in(measured, {}, 0.2), machine, 0.01);
@@ -275,7 +276,7 @@ TEST(Rates, PairsBothWaysAndCollectivesAreMeasuredOnThreads) {
   EXPECT_EQ(measured.front().samples.size(), 2U * 4U);
 }
 
-TEST(Rates, SumsInPlaceAreThoseOutOfPlace) {
+TEST(Rates, InPlaceSumsEqualOutOfPlaceSums) {
   constexpr std::int32_t ranks = 3;
   for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
     std::vector<Matrix<float>> sums;
@@ -292,7 +293,7 @@ TEST(Rates, SumsInPlaceAreThoseOutOfPlace) {
   }
 }
 
-TEST(Rates, InPlaceIsTheOwnPartOfARank) {
+TEST(Rates, AnInPlaceInputIsTheRanksPartOfTheOutput) {
   const auto command = [](CollectiveKind kind) {
     return commands_of(lower(collective_alone(4, kind, DType::bf16, {4 * 512}, Placing::in_place).program), 2).front();
   };

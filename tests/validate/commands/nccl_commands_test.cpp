@@ -20,7 +20,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Exit code and output of each process, by process.
+/// Exit code and last message of each process.
 struct Ended {
   std::vector<int> codes;
   std::vector<std::string> sentences;

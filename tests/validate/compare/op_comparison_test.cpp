@@ -11,12 +11,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr OpId product{0};
+constexpr OpId gemm{0};
 constexpr OpId exchange{1};
 
 OpSpan span(Rank rank, OpId op, Duration start, Duration end) { return {rank, op, Instant(start), Instant(end)}; }
 
-const Timeline predicted{span(0, product, 0us, 10us), span(0, exchange, 0us, 4us), span(1, product, 0us, 10us),
+const Timeline predicted{span(0, gemm, 0us, 10us), span(0, exchange, 0us, 4us), span(1, gemm, 0us, 10us),
                          span(1, exchange, 0us, 4us)};
 
 std::shared_ptr<const Program> program() {
@@ -24,7 +24,7 @@ std::shared_ptr<const Program> program() {
 }
 
 TEST(ComparedOps, AreSummedOverRanksByKind) {
-  const Timeline measured{span(0, product, 1us, 12us), span(0, exchange, 0us, 9us), span(1, product, 0us, 10us),
+  const Timeline measured{span(0, gemm, 1us, 12us), span(0, exchange, 0us, 9us), span(1, gemm, 0us, 10us),
                           span(1, exchange, 2us, 9us)};
   const ComparedOps ops = compared_ops(*program(), predicted, measured);
   EXPECT_EQ(ops.kinds, (std::vector<OpTimes>{{.what = "gemm", .ops = 2, .predicted = 20us, .measured = 21us},
@@ -47,7 +47,7 @@ TEST(ComparedOps, DifferentRanksOrOpsAreAnotherSchedule) {
   Timeline other = predicted;
   other.pop_back();
   EXPECT_FALSE(same_ops(predicted, other));
-  other.push_back(span(1, product, 0us, 4us));
+  other.push_back(span(1, gemm, 0us, 4us));
   EXPECT_FALSE(same_ops(predicted, other));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads produce the interpreter's bits in any order of arrival; a schedule that does not is detected.
+// Tests that threads produce the interpreter's bits in any order of arrival, and that a schedule that does not is
+// detected.
 #include "validate/cpu/cpu_executor.h"
 #include "tests/slow_build.h"
 
@@ -40,7 +41,7 @@ std::unique_ptr<Executor> cpu(Lowered lowered, Sizes sizes) {
   return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
 }
 
-/// Returns the operation of that name.
+/// Returns the operation with this name.
 const CheckedOperation& operation_named(std::string_view name) {
   return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
@@ -67,7 +68,7 @@ class ThreadsOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
 INSTANTIATE_TEST_SUITE_P(OneToEight, ThreadsOnEveryRankCount, testing::Range(1, slow_build ? 5 : 9));
 
 TEST_P(ThreadsOnEveryRankCount, EveryScheduleGivesTheInterpretersBitsUnderChaos) {
-  std::size_t strategies_seen = 0;
+  std::size_t checked_points = 0;
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     for (const CheckedOperation& operation : checked_operations()) {
       for (const CheckPoint& point : points_of(operation, GetParam(), dtype)) {
@@ -80,17 +81,17 @@ TEST_P(ThreadsOnEveryRankCount, EveryScheduleGivesTheInterpretersBitsUnderChaos)
         EXPECT_EQ(verdict.same_order.value_or(Tally{}).wrong, 0) << what;
         EXPECT_EQ(verdict.moved.value_or(Tally{}).wrong, 0) << what;
         EXPECT_TRUE(verdict.ok()) << what;
-        ++strategies_seen;
+        ++checked_points;
       }
     }
   }
-  EXPECT_GE(strategies_seen, 2 * checked_operations().size());
+  EXPECT_GE(checked_points, 2 * checked_operations().size());
 }
 
-/// Threads whose memory is read back with one bit flipped.
-class OffByABit final : public Executor {
+/// An executor on threads whose memory is read back with one bit flipped.
+class FlippedBitExecutor final : public Executor {
  public:
-  OffByABit(Lowered lowered, Sizes sizes) : threads_(std::move(lowered), std::move(sizes), {}) {}
+  FlippedBitExecutor(Lowered lowered, Sizes sizes) : threads_(std::move(lowered), std::move(sizes), {}) {}
   [[nodiscard]] std::string_view name() const override { return "off by a bit"; }
   [[nodiscard]] const Program& program() const override { return threads_.program(); }
   [[nodiscard]] const Sizes& sizes() const override { return threads_.sizes(); }
@@ -106,12 +107,12 @@ class OffByABit final : public Executor {
   CpuExecutor threads_;
 };
 
-TEST(Verify, AnExecutorThatIsOffByOneBitFailsEveryBitwiseLevel) {
+TEST(Verify, AnExecutorWithAFlippedBitFailsEveryBitwiseLevel) {
   const auto program = shared(program_named("ag_gemm", "commfuse", 2));
-  const MakeExecutor off = [](Lowered lowered, Sizes sizes) {
-    return std::make_unique<OffByABit>(std::move(lowered), std::move(sizes));
+  const MakeExecutor with_flipped_bits = [](Lowered lowered, Sizes sizes) {
+    return std::make_unique<FlippedBitExecutor>(std::move(lowered), std::move(sizes));
   };
-  const Verdict verdict = verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = off});
+  const Verdict verdict = verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = with_flipped_bits});
   EXPECT_FALSE(verdict.moved->ok());
   EXPECT_FALSE(verdict.same_order->ok());
   EXPECT_FALSE(verdict.bitwise->ok());
@@ -177,7 +178,7 @@ TEST(CpuExecutor, MovesRowsByEveryProtocol) {
   }
 }
 
-TEST(CpuExecutor, OpsThatWaitForEachOtherAreFoundAtOnceAndNamed) {
+TEST(CpuExecutor, OpsThatWaitForEachOtherAreNamedImmediately) {
   Shift shift(2);
   shift.exchange(true, false);
   shift.exchange(false, true);
@@ -194,10 +195,10 @@ TEST(CpuExecutor, ManyStuckRanksAreCounted) {
       std::string::npos);
 }
 
-/// Prices every op equally and issues all of them at once.
-std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration each) {
+/// Prices every op equally, without issue costs.
+std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration duration) {
   return std::make_shared<const Costs>(
-      Costs{.duration = std::vector(ops, each), .issue = std::vector(ops, Duration{})});
+      Costs{.duration = std::vector(ops, duration), .issue = std::vector(ops, Duration{})});
 }
 
 TEST(CpuExecutor, AbandonsAndNamesOpsThatDoNotEndInTime) {
@@ -275,7 +276,9 @@ TEST(CpuExecutor, FastGemmsGiveTheInterpretersBitsToo) {
   }
 }
 
-Rows<const float> view(const Matrix<float>& of) { return {of.values().data(), of.rows(), of.columns(), of.columns()}; }
+Rows<const float> view(const Matrix<float>& matrix) {
+  return {matrix.values().data(), matrix.rows(), matrix.columns(), matrix.columns()};
+}
 
 Matrix<float> blocked(const Matrix<float>& a, bool transpose_a, const Matrix<float>& b, bool transpose_b) {
   Matrix<float> out(transpose_a ? a.columns() : a.rows(), transpose_b ? b.rows() : b.columns());
@@ -301,9 +304,9 @@ TEST(Products, ABlockOfRowsHasTheBitsOfTheWholeGemm) {
     for (const std::int64_t parts : {2, 4, 8}) {
       for (std::int64_t part = 0; part < parts; ++part) {
         const std::int64_t height = rows / parts;
-        const Matrix<float> of_a = rows_of(a, part * height, height);
-        EXPECT_EQ(blocked(of_a, false, b, false), rows_of(by_eigen, part * height, height));
-        EXPECT_EQ(product(of_a, b), rows_of(ascending, part * height, height));
+        const Matrix<float> part_of_a = rows_of(a, part * height, height);
+        EXPECT_EQ(blocked(part_of_a, false, b, false), rows_of(by_eigen, part * height, height));
+        EXPECT_EQ(product(part_of_a, b), rows_of(ascending, part * height, height));
       }
     }
   }
@@ -317,7 +320,7 @@ TEST(Products, ATransposedOrEmbeddedFactorGivesTheSameBits) {
   EXPECT_EQ(blocked(transposed(a), true, b, false), expected);
   EXPECT_EQ(blocked(a, false, transposed(b), true), expected);
   EXPECT_EQ(blocked(transposed(a), true, transposed(b), true), expected);
-  Matrix<float> wide(96, 100, 7.0F);  // columns 20 to 83 take the product
+  Matrix<float> wide(96, 100, 7.0F);  // the result goes into columns 20 to 83
   blocked_product(view(a), false, view(b), false, {&wide.at(0, 20), 96, 64, 100});
   for (std::int64_t row = 0; row < 96; ++row) {
     EXPECT_TRUE(std::ranges::equal(wide.row(row).subspan(20, 64), expected.row(row)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the graph in which cuDNN receives attention, operation by operation: it must equal the reference.
-// cudnn_graph_test.cpp tests whether an engine supports it.
+// Executes the graph that describes attention to cuDNN, operation by operation: the result must equal the reference.
+// cudnn_graph_test.cpp tests whether an engine of cuDNN supports the graph.
 #include "validate/cuda/attention_graph.h"
 
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@ namespace {
 using Extents = std::array<std::int64_t, 4>;
 using test::some_values;
 
-/// Numbers of 16 bits at addresses from 0 on, stored without rounding.
+/// Memory from address 0 on, in elements of 16 bits; the values are stored without rounding.
 using Store = std::vector<double>;
 
 std::size_t offset(const Extents& at, const Extents& strides) {
   return static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), strides.begin(), std::int64_t{0}));
 }
 
-/// Executes one operation after another.
+/// Executes the operations of a graph one after another.
 class Interpreter {
  public:
   Interpreter(const AttentionPiece& piece, Store& store) : graph_(attention_graph(piece.shape)), store_(store) {
@@ -57,15 +57,16 @@ class Interpreter {
   static std::size_t size_of(const GraphTensor& tensor) {
     return static_cast<std::size_t>(tensor.extents[0] * tensor.extents[1] * tensor.extents[2] * tensor.extents[3]);
   }
-  /// An element on a shorter axis applies to all of the longer one.
+  /// Returns an element of a tensor. On an axis where the tensor has one element, that element applies to all
+  /// positions.
   double& element(int which, Extents at) {
-    const GraphTensor& of = tensor(which);
+    const GraphTensor& from = tensor(which);
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
-      at[axis] = std::min(at[axis], of.extents[axis] - 1);
+      at[axis] = std::min(at[axis], from.extents[axis] - 1);
     }
-    const std::size_t place = offset(at, of.strides);
-    return of.place == GraphTensor::Place::memory ? store_.at(places_[static_cast<std::size_t>(which)] + place)
-                                                  : values_[static_cast<std::size_t>(which)].at(place);
+    const std::size_t place = offset(at, from.strides);
+    return from.place == GraphTensor::Place::memory ? store_.at(places_[static_cast<std::size_t>(which)] + place)
+                                                    : values_[static_cast<std::size_t>(which)].at(place);
   }
 
   double result(const GraphOperation& operation, const Extents& at) {
@@ -113,7 +114,7 @@ class Interpreter {
 
 struct Case {
   AttentionLayout layout;
-  std::int64_t rows, first, queries;  // rows of the whole, and the requested ones among them
+  std::int64_t rows, first, queries;  // rows of the matrix, and the first and the number of the queried rows
 };
 
 // Whole sequences, a slice in the middle, the last one, rows that belong to some of the sequences only, two blocks.
@@ -127,7 +128,7 @@ constexpr std::array cases{
 };
 constexpr std::int64_t blocks = 2;
 
-/// The keys extend as far as the queries see; the results follow them.
+/// Returns a call whose keys extend as far as the queries see; in memory the results follow the whole matrix.
 AttentionCall call_of(const Case& tested) {
   const std::int64_t columns = blocks * tested.layout.qkv;
   const std::int64_t keys = tested.layout.causal ? tested.first + tested.queries : tested.rows;

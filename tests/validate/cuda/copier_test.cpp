@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between one GPU and its host, checked and timed. Copies between several GPUs are tested through whole
+// Tests copies between one GPU and its host, checked and timed. Copies between several GPUs are tested through whole
 // commands.
 #include "validate/cuda/copier.h"
 
@@ -53,7 +53,7 @@ TEST_F(CudaCopies, ImpossibleCopiesAreRefused) {
     EXPECT_THROW(copier->check(copies), std::runtime_error);
     EXPECT_THROW(static_cast<void>(copier->time(copies)), std::runtime_error);
   };
-  refused(with_host(true, CopiedBy::kernel, 2048));  // no room
+  refused(with_host(true, CopiedBy::kernel, 2048));  // larger than the reserved memory
   refused(with_host(true, CopiedBy::kernel, 100));
   TimedCopy nowhere = with_host(true, CopiedBy::copy_engine, 512);
   nowhere.to = copier->gpus();
@@ -87,7 +87,7 @@ class HeldCopies {
 
 TEST_F(CudaCopies, AreAbandonedIfTheyNeverFinish) {
   if (!driver().facts().is_software()) {
-    GTEST_SKIP() << "copies of hardware end";
+    GTEST_SKIP() << "copies of a real GPU always finish";
   }
   std::unique_ptr<Copier> copier = module().make_copier(std::chrono::milliseconds(300));
   copier->make_room({1024});
@@ -104,7 +104,7 @@ TEST_F(CudaCopies, AreAbandonedIfTheyNeverFinish) {
   };
   const std::string stuck = "copies did not finish within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
-  // After a copy that does not end, nothing waits any longer: neither clearing the target, nor timing, nor the end.
+  // After a copy that does not end, nothing waits again: not clearing the target, not timing, not the destructor.
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
   EXPECT_EQ(sentence([&] { static_cast<void>(copier->time(copies)); }), stuck);
   copier = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that only counts: launches and stated times of the work that executors and probes issue.
+// Tests a device that only counts launches and stated times of the work that executors and probes issue.
 #include "validate/cuda/counting_driver.h"
 
 #include <gtest/gtest.h>
@@ -47,11 +47,11 @@ TEST(CountingDriver, AColdRunOverwritesTheCacheBeforeEveryIteration) {
     executor.run({.products = Products::blocked});
     const std::int64_t before = driver.launches();
     const Execution execution = executor.run({.products = Products::blocked});
-    const std::int64_t of_one = driver.launches() - before;
+    const std::int64_t launches_per_run = driver.launches() - before;
     executor.run({.products = Products::blocked, .iterations = 3});
-    // two GEMMs more, and the kernel that overwrites the cache
-    EXPECT_EQ(driver.launches() - before - of_one, of_one + 2 * 3);
-    // Overwriting the cache takes 52 us, which is not time of the run.
+    // Two more iterations, each of two GEMMs and the kernel that overwrites the cache.
+    EXPECT_EQ(driver.launches() - before - launches_per_run, launches_per_run + 2 * 3);
+    // Overwriting the cache takes 52 us, which does not count as time of the run.
     EXPECT_LT(execution.makespan, 40us);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that the real cuDNN accepts our graphs: with a described device its heuristics name engines, which choose and
+// Checks that the real cuDNN accepts our graphs: for a described device its heuristics return engines, which choose and
 // write kernels but cannot load them. Skipped without cuDNN.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@
 namespace commfuse::validate {
 namespace {
 
-/// Returns cuDNN's description of a device; the parameters are those that matter to engines and differ between the two.
+/// Returns cuDNN's description of a device. The parameters are the properties that matter to engines and differ between
+/// the two devices below.
 std::string described(int capability, int multiprocessors, int shared_memory) {
   return fmt::format(
       R"({{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
@@ -55,13 +56,14 @@ AttentionGraph without_statistics(AttentionGraph graph) {
   return graph;
 }
 
-/// Runs in a process of its own: cuDNN requires a libcuda, and without one the toolkit's stub replaces it, which must
-/// not affect other tests.
+/// Counts engines in a separate process: cuDNN requires a libcuda, and if there is none the toolkit's stub replaces it,
+/// which must not affect other tests.
 class RealCudnn : public testing::Test {
  protected:
   void SetUp() override {
     if (library_.version() < 90800) {
-      GTEST_SKIP() << "cuDNN " << cudnn_in_words(library_.version()) << " knows no described devices; 9.8 does";
+      GTEST_SKIP() << "cuDNN " << cudnn_in_words(library_.version())
+                   << " does not support described devices; 9.8 and later do";
     }
     if (!has_driver() && std::string(COMMFUSE_CUDA_STUB).empty()) {
       GTEST_SKIP() << "there is neither libcuda.so.1 nor the toolkit's stub of it";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events, gates, graphs, traces, library GEMMs and NCCL on a GPU.
+// Tests streams, events, gates, graphs, traces, library GEMMs and NCCL on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using test::some_values;
 
 class CudaDevice : public test::OnDevice {
  protected:
-  /// Copies everything.
+  /// Returns a move that does not round.
   static MoveCall copy_of(const Panel& from, const Panel& to) { return {.parts = {{from, to}}, .wire = from.dtype}; }
 };
 
@@ -33,13 +33,13 @@ TEST_F(CudaDevice, DescribesItself) {
   EXPECT_EQ(facts.nccl.empty(), !module().has_nccl());
 }
 
-TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnother) {
+TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnotherStream) {
   const StreamId other = driver().make_stream(true);
   const EventId forked = driver().make_event(false);
   const Matrix<float> values = some_values(8, 8, DType::fp32, 1);
   const Panel from = put(values, DType::fp32);
-  const Panel between = room(8, 8, DType::fp32);
-  const Panel to = room(8, 8, DType::fp32);
+  const Panel between = new_panel(8, 8, DType::fp32);
+  const Panel to = new_panel(8, 8, DType::fp32);
   driver().spin(stream(), std::chrono::milliseconds(5));
   driver().move(stream(), copy_of(from, between));
   driver().record(forked, stream());
@@ -51,7 +51,7 @@ TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnother) {
 TEST_F(CudaDevice, NothingPassesAClosedGate) {
   const Matrix<float> values = some_values(4, 4, DType::fp32, 2);
   const Panel from = put(values, DType::fp32);
-  const Panel to = room(4, 4, DType::fp32);
+  const Panel to = new_panel(4, 4, DType::fp32);
   driver().close_gate();
   driver().gate(stream());
   driver().move(stream(), copy_of(from, to));
@@ -85,8 +85,8 @@ TEST_F(CudaDevice, AGraphOfTwoStreamsRunsTheIssuedWork) {
   const EventId joined = driver().make_event(true);
   const Matrix<float> values = some_values(16, 16, DType::fp32, 3);
   const Panel from = put(values, DType::fp32);
-  const Panel between = room(16, 16, DType::fp32);
-  const Panel to = room(16, 16, DType::fp32);
+  const Panel between = new_panel(16, 16, DType::fp32);
+  const Panel to = new_panel(16, 16, DType::fp32);
   driver().begin_capture(stream());
   driver().move(stream(), copy_of(from, between));
   driver().record(forked, stream());
@@ -103,22 +103,22 @@ TEST_F(CudaDevice, AGraphOfTwoStreamsRunsTheIssuedWork) {
 }
 
 TEST_F(CudaDevice, LibraryGemmsOfIntegersAreExact) {
-  for (unsigned how = 0; how < 8; ++how) {
-    ProductCall call{.transpose_a = (how & 1U) != 0,
-                     .transpose_b = (how & 2U) != 0,
-                     .accumulate = (how & 4U) != 0,
+  for (unsigned variant = 0; variant < 8; ++variant) {
+    ProductCall call{.transpose_a = (variant & 1U) != 0,
+                     .transpose_b = (variant & 2U) != 0,
+                     .accumulate = (variant & 4U) != 0,
                      .products = Products::blocked,
-                     .multiprocessors = how % 2 == 0 ? 0 : 16};
-    const Matrix<float> a = some_values(64, 32, DType::bf16, 4 + how, true);
-    const Matrix<float> b = some_values(32, 48, DType::bf16, 40 + how, true);
-    const Matrix<float> before = some_values(64, 48, DType::fp32, 400 + how, true);
+                     .multiprocessors = variant % 2 == 0 ? 0 : 16};
+    const Matrix<float> a = some_values(64, 32, DType::bf16, 4 + variant, true);
+    const Matrix<float> b = some_values(32, 48, DType::bf16, 40 + variant, true);
+    const Matrix<float> before = some_values(64, 48, DType::fp32, 400 + variant, true);
     call.a = put(call.transpose_a ? transposed(a) : a, DType::bf16, 8);
     call.b = put(call.transpose_b ? transposed(b) : b, DType::bf16);
     call.out = put(before, DType::fp32, 8);
     driver().product(stream(), call);
     const std::array terms{before, product(a, b)};
-    EXPECT_EQ(get(call.out), call.accumulate ? sum(terms) : product(a, b)) << how;
-    EXPECT_TRUE(is_untouched_beside(call.out));
+    EXPECT_EQ(get(call.out), call.accumulate ? sum(terms) : product(a, b)) << variant;
+    EXPECT_TRUE(is_padding_untouched(call.out));
   }
 }
 
@@ -127,8 +127,8 @@ TEST_F(CudaDevice, AWholeGemmByTheAlgorithmOfItsShardsHasTheirBits) {
   constexpr std::int64_t shard = 128;
   const Panel a = put(some_values(rows, 256, DType::bf16, 6), DType::bf16);
   const Panel b = put(some_values(256, 192, DType::bf16, 7), DType::bf16);
-  const Panel whole = room(rows, 192, DType::fp32);
-  const Panel cut = room(rows, 192, DType::fp32);
+  const Panel whole = new_panel(rows, 192, DType::fp32);
+  const Panel cut = new_panel(rows, 192, DType::fp32);
   driver().product(stream(), {.a = a, .b = b, .out = whole, .products = Products::blocked, .algorithm_rows = shard});
   for (std::int64_t row = 0; row < rows; row += shard) {
     const auto rows_in = [&](Panel panel) {
@@ -141,7 +141,7 @@ TEST_F(CudaDevice, AWholeGemmByTheAlgorithmOfItsShardsHasTheirBits) {
   EXPECT_EQ(get(whole), get(cut));
 }
 
-TEST_F(CudaDevice, ReservedMultiprocessorsDoTheSame) {
+TEST_F(CudaDevice, AGemmOnReservedMultiprocessorsHasTheSameResult) {
   Partition partition;
   try {
     partition = driver().make_partition(16);
@@ -149,21 +149,21 @@ TEST_F(CudaDevice, ReservedMultiprocessorsDoTheSame) {
     GTEST_SKIP() << error.what();  // CUDA or its driver is too old
   }
   EXPECT_GE(partition.multiprocessors, 16);
-  const StreamId apart = driver().make_stream_on(partition, false);
+  const StreamId reserved = driver().make_stream_on(partition, false);
   const Matrix<float> a = some_values(64, 32, DType::bf16, 50, true);
   const Matrix<float> b = some_values(32, 48, DType::bf16, 51, true);
-  const Panel out = room(64, 48, DType::fp32);
-  driver().product(apart, {.a = put(a, DType::bf16),
-                           .b = put(b, DType::bf16),
-                           .out = out,
-                           .products = Products::blocked,
-                           .multiprocessors = partition.multiprocessors});
+  const Panel out = new_panel(64, 48, DType::fp32);
+  driver().product(reserved, {.a = put(a, DType::bf16),
+                              .b = put(b, DType::bf16),
+                              .out = out,
+                              .products = Products::blocked,
+                              .multiprocessors = partition.multiprocessors});
   EXPECT_EQ(get(out), product(a, b));
 }
 
 TEST_F(CudaDevice, ATraceNamesKernelsByTheirLabels) {
   const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
-  const Panel to = room(8, 8, DType::fp32);
+  const Panel to = new_panel(8, 8, DType::fp32);
   ASSERT_TRUE(driver().finish(patience));
   driver().begin_trace();
   driver().label(7);
@@ -182,7 +182,7 @@ TEST_F(CudaDevice, ATraceNamesKernelsByTheirLabels) {
 
 TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
-  const Panel to = room(8, 8, DType::fp32);
+  const Panel to = new_panel(8, 8, DType::fp32);
   const MoveCall bounced{.parts = {{from, to}}, .wire = DType::fp32, .link = {.kind = LinkKind::bounce, .ctas = 1}};
   driver().move(stream(), bounced);  // allocates its memory
   ASSERT_TRUE(driver().finish(patience));
@@ -198,7 +198,7 @@ TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   ASSERT_TRUE(driver().finish(patience));
   const std::vector<DeviceSpan> spans = driver().end_trace();
   ASSERT_EQ(spans.size(), 3U);
-  EXPECT_EQ(spans[0].label, 5U) << "that of its capture";
+  EXPECT_EQ(spans[0].label, 5U) << "the label of its capture";
   EXPECT_EQ(spans[1].label, 7U);
   EXPECT_EQ(spans[1].name, "copy down");
   EXPECT_TRUE(spans[1].by_copy_engine);
@@ -211,7 +211,7 @@ TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {
   }
   const auto network = module().connect(driver(), module().make_key(), 0, 1, {});
   const Panel from = put(some_values(8, 8, DType::fp32, 10), DType::fp32);
-  const Panel to = room(8, 8, DType::fp32);
+  const Panel to = new_panel(8, 8, DType::fp32);
   const std::array sends{Message{0, from}};
   const std::array receives{Message{0, to}};
   const std::size_t lane = network->split(0);
@@ -252,14 +252,14 @@ TEST_F(CudaDevice, OneRankSendsToItselfThroughNccl) {
   const auto network = module().connect(driver(), module().make_key(), 0, 1, {.registered = true});
   const Matrix<float> values = some_values(32, 32, DType::bf16, 9);
   const Panel from = put(values, DType::bf16);
-  const Panel to = room(32, 32, DType::bf16);
+  const Panel to = new_panel(32, 32, DType::bf16);
   const std::array sends{Message{0, from}};
   const std::array receives{Message{0, to}};
   const std::size_t messages = network->split(0);
   const std::size_t collectives = network->split(0);
   network->exchange(messages, stream(), sends, receives);
   EXPECT_EQ(get(to), values);
-  const Panel gathered = room(32, 32, DType::bf16);
+  const Panel gathered = new_panel(32, 32, DType::bf16);
   network->collective(collectives, stream(), CollectiveKind::all_gather, from, gathered);
   EXPECT_EQ(get(gathered), values);
   EXPECT_EQ(network->failure(), std::nullopt);

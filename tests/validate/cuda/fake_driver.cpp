@@ -86,7 +86,8 @@ void attend_to(const AttentionCall& call) {
 
 void move_parts(const MoveCall& call) {
   for (const MoveCall::Part& part : call.parts) {
-    require(part.from.rows == part.to.rows && part.from.columns == part.to.columns, "what is moved fits its place");
+    require(part.from.rows == part.to.rows && part.from.columns == part.to.columns,
+            "source and target of a move have the same shape");
     if (part.from.dtype == call.wire && part.to.dtype == call.wire) {
       for (std::int64_t row = 0; row < part.from.rows; ++row) {
         std::ranges::copy(row_of(part.from, row), row_of(part.to, row).begin());
@@ -142,10 +143,10 @@ bool FakeCluster::finish(const FakeDriver& device, Duration patience) {
       return leave(false);
     }
     const std::uint64_t seen = happened_;
-    const bool moved = something_happened_.wait_for(lock, std::chrono::ceil<std::chrono::milliseconds>(patience), [&] {
-      return happened_ != seen || device.is_idle() || all_wait();
-    });
-    if (!moved) {
+    const bool has_progressed =
+        something_happened_.wait_for(lock, std::chrono::ceil<std::chrono::milliseconds>(patience),
+                                     [&] { return happened_ != seen || device.is_idle() || all_wait(); });
+    if (!has_progressed) {
       return leave(false);
     }
   }
@@ -165,7 +166,7 @@ void FakeCluster::run() {
 bool FakeCluster::step() {
   std::vector<std::pair<std::size_t, std::size_t>> ready;
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
-    trade(rank);
+    match_first_ops(rank);
   }
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
     for (std::size_t stream = 0; stream < devices_[rank]->streams_.size(); ++stream) {
@@ -195,12 +196,12 @@ std::vector<FakeOp*> FakeCluster::heads(std::size_t rank) {
   return result;
 }
 
-void FakeCluster::trade(std::size_t rank) {
+void FakeCluster::match_first_ops(std::size_t rank) {
   for (FakeOp* mine : heads(rank)) {
     if (mine->kind == FakeOp::Kind::exchange) {
       send(rank, *mine);
     } else if (mine->kind == FakeOp::Kind::collective && mine->sent.empty()) {
-      meet(rank, *mine);
+      run_collective(rank, *mine);
     }
   }
 }
@@ -229,26 +230,26 @@ void FakeCluster::send(std::size_t rank, FakeOp& mine) {
   }
 }
 
-/// Runs a collective once all members of its communicator have it first.
-void FakeCluster::meet(std::size_t rank, FakeOp& mine) {
-  std::vector<FakeOp*> stand;
+/// Runs a collective once it is the first op of a stream on all members of its communicator.
+void FakeCluster::run_collective(std::size_t rank, FakeOp& mine) {
+  std::vector<FakeOp*> arrived;
   std::vector<Matrix<float>> inputs;
   const std::vector<std::size_t> communicator_members = members(mine.communicator, rank);
   for (const std::size_t member : communicator_members) {
     for (FakeOp* head : heads(member)) {
       if (head->kind == FakeOp::Kind::collective && head->communicator == mine.communicator && head->sent.empty()) {
         require(head->collective == mine.collective, "all members call the same collective");
-        stand.push_back(head);
+        arrived.push_back(head);
         inputs.push_back(read(head->in));
       }
     }
   }
-  if (stand.size() != communicator_members.size()) {
+  if (arrived.size() != communicator_members.size()) {
     return;
   }
-  for (std::size_t i = 0; i < stand.size(); ++i) {
-    write(stand[i]->out, summed_by_hops(mine.collective, mine.in.dtype, inputs, i));
-    stand[i]->sent = {1};
+  for (std::size_t i = 0; i < arrived.size(); ++i) {
+    write(arrived[i]->out, summed_by_hops(mine.collective, mine.in.dtype, inputs, i));
+    arrived[i]->sent = {1};
   }
 }
 
@@ -282,9 +283,9 @@ DeviceFacts FakeDriver::facts() const {
 }
 
 Address FakeDriver::allocate(Bytes bytes) {
-  require(open_ || bytes.count == 0, "memory is asked for under a closed gate");
+  require(open_ || bytes.count == 0, "memory is requested under a closed gate");
   constexpr std::int64_t poisoned = 1 << 24;  // larger blocks are zeros, which cost nothing
-  // The block has room for alignment and a little more, so that addresses differ.
+  // The block is larger than requested, for alignment and so that addresses differ.
   const std::size_t size = static_cast<std::size_t>(bytes.count) + 512;
   std::unique_ptr<std::byte, Free> block(static_cast<std::byte*>(std::calloc(size, 1)));  // NOLINT(*-no-malloc)
   require(block != nullptr, "out of memory");
@@ -300,7 +301,7 @@ Address FakeDriver::allocate(Bytes bytes) {
 
 FakeDriver::Place FakeDriver::place_of(Address at) const {
   const auto next = memory_.upper_bound(at);
-  require(next != memory_.begin(), "what is put has a place in a window");
+  require(next != memory_.begin(), "a put uses memory of a window");
   const Address begin = std::prev(next)->first;
   const auto last = std::ranges::find(allocated_.rbegin(), allocated_.rend(), begin);
   return {static_cast<std::size_t>(allocated_.rend() - last) - 1, at - begin};
@@ -308,13 +309,13 @@ FakeDriver::Place FakeDriver::place_of(Address at) const {
 
 Address FakeDriver::at(const Place& place) const {
   const Address begin = allocated_.at(place.block);
-  require(begin != 0, "what is put goes into a window that is there");
+  require(begin != 0, "the target window of a put exists");
   return begin + place.offset;
 }
 
 void FakeDriver::release(Address at) {
   require(open_, "memory is released under a closed gate");
-  require(memory_.erase(at) == 1, "what is released was allocated");
+  require(memory_.erase(at) == 1, "released memory was allocated");
   const Lock lock(cluster_.mutex_);
   std::ranges::replace(allocated_, at, Address{0});
 }
@@ -362,12 +363,12 @@ Partition FakeDriver::make_partition(int multiprocessors) {
     return Driver::make_partition(multiprocessors);  // a driver before 12.4 does this
   }
   constexpr int group = 8;
-  int left = facts().multiprocessors;
-  for (const auto& [id, held] : apart_) {
-    left -= held;
+  int unreserved = facts().multiprocessors;
+  for (const auto& [id, reserved] : apart_) {
+    unreserved -= reserved;
   }
   const int taken = (multiprocessors + group - 1) / group * group;
-  require(taken <= left, "too few multiprocessors are left to set apart");
+  require(taken <= unreserved, "too few multiprocessors are left to set apart");
   apart_[partitions_] = taken;
   return {partitions_++, taken};
 }
@@ -379,9 +380,9 @@ void FakeDriver::end_partition(const Partition& partition) {
 
 StreamId FakeDriver::make_stream_on(const Partition& partition, bool urgent) {
   require(apart_.contains(partition.id), "a partition is used that is not held");
-  const StreamId made = make_stream(urgent);
-  streams_apart_.insert(static_cast<std::size_t>(made));
-  return made;
+  const StreamId stream = make_stream(urgent);
+  streams_apart_.insert(static_cast<std::size_t>(stream));
+  return stream;
 }
 
 EventId FakeDriver::make_event(bool timed) {
@@ -428,12 +429,12 @@ void FakeDriver::note_capture(StreamId stream, const FakeOp& op) {
   }
 }
 
-void FakeDriver::give(StreamId stream, FakeOp op) {
+void FakeDriver::issue_labelled(StreamId stream, FakeOp op) {
   op.label = label_;
   issue(stream, std::move(op));
 }
 
-void FakeDriver::give_unlabelled(StreamId stream, FakeOp op) {
+void FakeDriver::issue_unlabelled(StreamId stream, FakeOp op) {
   op.label = 0;
   issue(stream, std::move(op));
 }
@@ -460,8 +461,8 @@ void FakeDriver::begin_trace() {
 }
 
 void FakeDriver::fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) {
-  give(stream,
-       {.work = [at, bytes, byte] { std::fill_n(bytes_at(at), bytes.count, std::byte{byte}); }, .name = "fill"});
+  issue_labelled(
+      stream, {.work = [at, bytes, byte] { std::fill_n(bytes_at(at), bytes.count, std::byte{byte}); }, .name = "fill"});
 }
 void FakeDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t seed) {
   const double max_work = cluster_.options().max_work;
@@ -474,7 +475,7 @@ void FakeDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t se
     std::ranges::generate(value.values(), [&] { return random.uniform(); });
     write(panel, value);
   };
-  give(stream, {.work = work, .name = "randomize"});
+  issue_labelled(stream, {.work = work, .name = "randomize"});
 }
 void FakeDriver::use(const std::string& what) {
   if (!used_.contains(what)) {
@@ -491,30 +492,30 @@ void FakeDriver::product(StreamId stream, const ProductCall& call) {
   }
   const std::int64_t k = call.transpose_a ? call.a.rows : call.a.columns;
   const bool is_done = 2.0 * static_cast<double>(call.out.rows * call.out.columns * k) <= cluster_.options().max_work;
-  give(stream, {.work =
-                    [call, is_done] {
-                      if (is_done) {
-                        multiply(call);
-                      }
-                    },
-                .name = "product",
-                .time = time_of(call)});
+  issue_labelled(stream, {.work =
+                              [call, is_done] {
+                                if (is_done) {
+                                  multiply(call);
+                                }
+                              },
+                          .name = "product",
+                          .time = time_of(call)});
 }
 void FakeDriver::function(StreamId stream, const FunctionCall& call) {
   const bool is_done = static_cast<double>(call.out.bytes().count) <= cluster_.options().max_work;
-  give(stream, {.work =
-                    [call, is_done] {
-                      if (is_done) {
-                        apply_function(call);
-                      }
-                    },
-                .name = "function",
-                .time = time_of(call)});
+  issue_labelled(stream, {.work =
+                              [call, is_done] {
+                                if (is_done) {
+                                  apply_function(call);
+                                }
+                              },
+                          .name = "function",
+                          .time = time_of(call)});
 }
 void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
   const bool fused = call.products == Products::blocked && call.kernel != AttentionKernel::cublaslt;
   if (fused && !cudnn_ && call.kernel == AttentionKernel::cudnn) {
-    throw NoFusedAttention("fused attention is where cuDNN is");
+    throw NoFusedAttention("fused attention needs cuDNN");
   }
   if (call.products == Products::blocked) {
     attention_by_ = fused && cudnn_ ? "cuDNN" : "cuBLASLt";
@@ -526,14 +527,14 @@ void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
   done.layout.causal = call.layout.causal && !(fused && wrong_);
   const double scores = static_cast<double>(call.keys.rows) * static_cast<double>(call.parts.front().queries.rows);
   const bool is_done = scores * static_cast<double>(call.keys.columns) <= cluster_.options().max_work;
-  give(stream, {.work =
-                    [done, is_done] {
-                      if (is_done) {
-                        attend_to(done);
-                      }
-                    },
-                .name = "attention",
-                .time = time_of(call)});
+  issue_labelled(stream, {.work =
+                              [done, is_done] {
+                                if (is_done) {
+                                  attend_to(done);
+                                }
+                              },
+                          .name = "attention",
+                          .time = time_of(call)});
 }
 void FakeDriver::move(StreamId stream, const MoveCall& call) {
   double bytes = 0.0;
@@ -541,25 +542,25 @@ void FakeDriver::move(StreamId stream, const MoveCall& call) {
     bytes += static_cast<double>(part.from.bytes().count);
   }
   const bool is_done = bytes <= cluster_.options().max_work;
-  give(stream, {.work =
-                    [call, is_done] {
-                      if (is_done) {
-                        move_parts(call);
-                      }
-                    },
-                .name = "move",
-                .time = time_of(call)});
+  issue_labelled(stream, {.work =
+                              [call, is_done] {
+                                if (is_done) {
+                                  move_parts(call);
+                                }
+                              },
+                          .name = "move",
+                          .time = time_of(call)});
 }
 void FakeDriver::spin(StreamId stream, Duration time) {
   const Duration stated = std::max<Duration>(time, StatedCosts{}.launch);
-  give(
+  issue_labelled(
       stream,
       {.work = [] {}, .name = "spin", .time = cluster_.options().stated_times ? stated : std::chrono::microseconds(1)});
 }
 void FakeDriver::gate(StreamId stream) {
   FakeOp op{.kind = FakeOp::Kind::gate};
   op.name = "gate";
-  give(stream, std::move(op));
+  issue_labelled(stream, std::move(op));
 }
 
 bool FakeDriver::ready(const FakeOp& op) const {
@@ -603,7 +604,8 @@ Duration FakeDriver::elapsed(EventId from, EventId to) {
   const Lock lock(cluster_.mutex_);
   const Event& first = events_.at(position(from));
   const Event& last = events_.at(position(to));
-  require(first.timed && last.timed && first.reached > 0 && last.reached > 0, "time between events that keep none");
+  require(first.timed && last.timed && first.reached > 0 && last.reached > 0,
+          "both events are timed and have been reached");
   return last.time - first.time;
 }
 
@@ -640,12 +642,12 @@ std::size_t FakeNetwork::split(int color) {
   return next_++;
 }
 
-void FakeNetwork::give(StreamId stream, FakeOp op) {
+void FakeNetwork::issue_labelled(StreamId stream, FakeOp op) {
   FakeDriver& device = cluster_.device(rank_);
   if (options_.blocking) {
-    device.give(stream, std::move(op));
+    device.issue_labelled(stream, std::move(op));
   } else {
-    device.give_unlabelled(stream, std::move(op));
+    device.issue_unlabelled(stream, std::move(op));
   }
 }
 
@@ -654,7 +656,7 @@ void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
   require(communicator >= first_ && communicator < next_, "a communicator is made before it is used");
   for (const std::span<const Message> side : {sends, receives}) {
     require(std::ranges::all_of(side, [](const Message& message) { return message.data.contiguous(); }),
-            "a message lies together");
+            "a message is contiguous");
   }
   for (const Message& message : sends) {
     cluster_.device(rank_).use(fmt::format("sends of communicator {} to {}", communicator, message.peer));
@@ -668,57 +670,57 @@ void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
   op.sent.resize(sends.size(), 0);
   op.received.resize(receives.size(), 0);
   op.name = "exchange";
-  give(stream, std::move(op));
+  issue_labelled(stream, std::move(op));
 }
 
 void FakeNetwork::collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                              const Panel& out) {
   require(communicator >= first_ && communicator < next_, "a communicator is made before it is used");
-  require(in.contiguous() && out.contiguous(), "what a collective gives and takes lies together");
+  require(in.contiguous() && out.contiguous(), "input and output of a collective are contiguous");
   cluster_.device(rank_).use(fmt::format("collectives {} of communicator {}", static_cast<int>(kind), communicator));
   FakeOp op{.kind = FakeOp::Kind::collective, .communicator = communicator, .collective = kind, .in = in, .out = out};
   op.name = "collective";
-  give(stream, std::move(op));
+  issue_labelled(stream, std::move(op));
 }
 
 void FakeNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
-  require(data.data.contiguous(), "what is put lies together");
+  require(data.data.contiguous(), "the data of a put is contiguous");
   FakeDriver& mine = cluster_.device(rank_);
   const FakeDriver::Place place = mine.place_of(to);
   static_cast<void>(mine.place_of(data.data.at));
   const FakeCluster::Way way{communicator, rank_, data.peer};
-  give(stream, {.work =
-                    [this, data, place, way] {
-                      std::memmove(bytes_at(cluster_.device(data.peer).at(place)), bytes_at(data.data.at),
-                                   static_cast<std::size_t>(data.data.bytes().count));
-                      ++cluster_.raised_[way];
-                    },
-                .name = "put"});
+  issue_labelled(stream, {.work =
+                              [this, data, place, way] {
+                                std::memmove(bytes_at(cluster_.device(data.peer).at(place)), bytes_at(data.data.at),
+                                             static_cast<std::size_t>(data.data.bytes().count));
+                                ++cluster_.raised_[way];
+                              },
+                          .name = "put"});
 }
 
 void FakeNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
   const FakeCluster::Way way{communicator, rank_, peer};
-  give(stream, {.work = [this, way] { ++cluster_.raised_[way]; }, .name = "signal"});
+  issue_labelled(stream, {.work = [this, way] { ++cluster_.raised_[way]; }, .name = "signal"});
 }
 
 void FakeNetwork::await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) {
-  require(signals.count > 0, "at least one signal is waited for");
+  require(signals.count > 0, "a wait is for at least one signal");
   const FakeCluster::Way way{communicator, signals.peer, rank_};
   const int awaited = awaited_[way] += signals.count;
   if (waits_) {
-    give(stream,
-         {.kind = FakeOp::Kind::await, .reached = [this, way, awaited] { return cluster_.raised_[way] >= awaited; }});
+    issue_labelled(stream, {.kind = FakeOp::Kind::await,
+                            .reached = [this, way, awaited] { return cluster_.raised_[way] >= awaited; }});
   }
 }
 
 int FakeNetwork::left_over() const {
   const std::lock_guard lock(cluster_.mutex_);
-  int left = 0;
+  int unawaited = 0;
   for (const auto& [way, raised] : cluster_.raised_) {
-    const auto known = awaited_.find(way);
-    left += way.to == rank_ ? raised - (known == awaited_.end() ? 0 : known->second) : 0;
+    const auto awaited = awaited_.find(way);
+    unawaited += way.to == rank_ ? raised - (awaited == awaited_.end() ? 0 : awaited->second) : 0;
   }
-  return left;
+  return unawaited;
 }
 
 }  // namespace commfuse::validate::test

@@ -2,8 +2,8 @@
 // Devices that only record their work and do it later, on the host, in a random order that streams, events and messages
 // allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or compute wrongly without an error,
 // throws here: memory requests under a closed gate, and anything loaded or connected on first use, such as kernels of
-// cuBLASLt and NCCL's channels, behind a gate or in a capture. Sums of NCCL are rounded to the wire's dtype at every
-// hop, and every rank has its own order of them. Multiprocessors come in groups of eight, 132 in total.
+// cuBLASLt and NCCL's channels, behind a gate or in a capture. NCCL's sums are rounded to the dtype of the wire at
+// every hop, and every rank adds in its own order. Multiprocessors come in groups of eight, 132 in total.
 #pragma once
 
 #include <chrono>
@@ -35,9 +35,9 @@ struct FakeOptions {
   /// Calls of more FLOPs or bytes than this leave memory unchanged: no test looks at the values, and a processor would
   /// take too long.
   double max_work = 1e18;
-  /// Calls take the times that stated_costs.h gives; otherwise every call takes a microsecond.
+  /// Calls take the times that stated_costs.h states; otherwise every call takes a microsecond.
   bool stated_times = false;
-  std::string name = "a device that is not there";
+  std::string name = "a fake device";
 };
 
 /// One or several devices, each used by its own thread. Any waiting thread does the work of all devices.
@@ -65,10 +65,10 @@ class FakeCluster {
   bool step();
   /// True if every device waits and has work left.
   [[nodiscard]] bool all_wait() const;
-  void trade(std::size_t rank);
+  void match_first_ops(std::size_t rank);
   [[nodiscard]] std::vector<FakeOp*> heads(std::size_t rank);
   void send(std::size_t rank, FakeOp& mine);
-  void meet(std::size_t rank, FakeOp& mine);
+  void run_collective(std::size_t rank, FakeOp& mine);
 
   friend class FakeDriver;
   friend class FakePeers;
@@ -86,7 +86,7 @@ class FakeCluster {
   std::map<std::pair<std::size_t, std::size_t>, int> colors_;  // by split and rank
 
   friend class FakeNetwork;
-  /// A communicator, and the ranks that raise signals for each rank.
+  /// A communicator, a rank that raises signals on it and the rank that receives them.
   struct Way {
     std::size_t communicator = 0;
     int from = 0, to = 0;
@@ -131,9 +131,9 @@ class FakeDriver final : public Driver {
   void download(std::span<std::byte> bytes, Address from) override;
   StreamId make_stream(bool urgent) override;
   /// Makes the device refuse to reserve multiprocessors from now on.
-  void set_nothing_apart() { sets_apart_ = false; }
+  void refuse_partitions() { sets_apart_ = false; }
   /// Gives the device a fused attention from now on; a wrong one lets causal queries see all keys.
-  void find_cudnn(bool wrong = false) {
+  void add_cudnn(bool wrong = false) {
     cudnn_ = true;
     wrong_ = wrong;
   }
@@ -169,9 +169,9 @@ class FakeDriver final : public Driver {
   void recover();
 
   /// Issues a message or collective of FakeNetwork.
-  void give(StreamId stream, FakeOp op);
+  void issue_labelled(StreamId stream, FakeOp op);
   /// Issues a message or collective from a thread that has no label.
-  void give_unlabelled(StreamId stream, FakeOp op);
+  void issue_unlabelled(StreamId stream, FakeOp op);
   /// Records a first use that loads or connects something, which must not be behind a gate or in a capture.
   void use(const std::string& what);
 
@@ -209,7 +209,7 @@ class FakeDriver final : public Driver {
     void operator()(std::byte* block) const { std::free(block); }  // NOLINT(*-no-malloc)
   };
   friend class FakeNetwork;
-  /// The byte of this device's memory that belongs to a window on all ranks, if all ranks allocate in the same way.
+  /// A byte of a window. It has the same place on all ranks if all ranks allocate in the same order.
   struct Place {
     std::size_t block = 0;  // counted from the first allocation on
     Address offset = 0;
@@ -226,7 +226,7 @@ class FakeDriver final : public Driver {
   std::vector<std::vector<std::function<void()>>> graphs_;
   std::uint64_t label_ = 0;
   std::optional<std::vector<DeviceSpan>> trace_;
-  Duration clock_{};  // one op after another, on any stream
+  Duration clock_{};  // time of the ops so far, one after another, on any stream
   std::vector<std::string> issued_, issued_apart_;
   bool sets_apart_ = true;
   bool cudnn_ = false;
@@ -238,7 +238,7 @@ class FakeDriver final : public Driver {
   std::set<std::string> used_;
 };
 
-/// NCCL among the devices of a cluster: messages of one communicator meet in order, and a group ends as a whole.
+/// NCCL among the devices of a cluster: messages of one communicator are matched in order, and a group ends as a whole.
 class FakeNetwork final : public Network {
  public:
   FakeNetwork(FakeCluster& cluster, int rank) : FakeNetwork(cluster, rank, cluster.devices()) {}
@@ -259,16 +259,16 @@ class FakeNetwork final : public Network {
   void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
   void signal(std::size_t communicator, StreamId stream, int peer) override;
   void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
-  /// From now on it waits for no signal; the results show which waits are needed.
-  void leave_waits_out() { waits_ = false; }
+  /// Makes the network wait for no signal from now on; the results show which waits are needed.
+  void omit_waits() { waits_ = false; }
   /// Returns the signals for this rank, on all communicators, that were raised but not waited for.
   [[nodiscard]] int left_over() const;
   [[nodiscard]] std::optional<std::string> failure() override { return std::nullopt; }
   void abort() override {}
 
  private:
-  /// Issues from another thread unless the communicators block, and so without the label of this one.
-  void give(StreamId stream, FakeOp op);
+  /// Issues an op. Unless the communicators block, NCCL issues it from another thread, so it has no label.
+  void issue_labelled(StreamId stream, FakeOp op);
 
   FakeCluster& cluster_;
   int rank_;

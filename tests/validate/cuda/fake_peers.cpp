@@ -36,12 +36,12 @@ std::vector<MemoryKey> FakeMachine::exchange(int rank, const MemoryKey& mine) {
   if (++count_ == keys_.size()) {
     count_ = 0;
     ++round_;
-    given_ = keys_;
+    exchanged_keys_ = keys_;
     changed_.notify_all();
   } else {
     changed_.wait(lock, [&] { return round_ != round; });
   }
-  return given_;
+  return exchanged_keys_;
 }
 
 Peers::Shared FakePeers::share(Bytes bytes) {
@@ -89,30 +89,31 @@ void FakePeers::set(Address flags, std::size_t count, FlagValue value) {
 }
 
 void FakePeers::signal(StreamId stream, Address flag, FlagValue value) {
-  driver().give(stream, {.kind = FakeOp::Kind::work, .work = [flag, value] { set_flag(flag, value); }});
+  driver().issue_labelled(stream, {.kind = FakeOp::Kind::work, .work = [flag, value] { set_flag(flag, value); }});
 }
 
 void FakePeers::await(StreamId stream, Address flag, FlagValue value) {
-  if (left_out_ && left_out_(static_cast<std::int64_t>(flag - shared_.back()) / flag_bytes)) {
+  if (is_omitted_ && is_omitted_(static_cast<std::int64_t>(flag - shared_.back()) / flag_bytes)) {
     return;
   }
-  driver().give(stream, {.kind = FakeOp::Kind::await,
-                         .reached = [flag, value] { return static_cast<std::int32_t>(flag_at(flag) - value) >= 0; }});
+  driver().issue_labelled(stream, {.kind = FakeOp::Kind::await, .reached = [flag, value] {
+                                     return static_cast<std::int32_t>(flag_at(flag) - value) >= 0;
+                                   }});
 }
 
 void FakePeers::copy(StreamId stream, const Panel& from, const Panel& to) {
   require(from.rows == to.rows && from.columns == to.columns && from.dtype == to.dtype, "a copy moves bytes");
-  driver().give(stream, {.kind = FakeOp::Kind::work,
-                         .work =
-                             [from, to] {
-                               const std::int64_t width = from.columns * bytes_of(from.dtype);
-                               for (std::int64_t row = 0; row < from.rows; ++row) {
-                                 std::memmove(bytes_at(to.at) + row * to.stride * bytes_of(to.dtype),
-                                              bytes_at(from.at) + row * from.stride * bytes_of(from.dtype),
-                                              static_cast<std::size_t>(width));
-                               }
-                             },
-                         .name = "copy"});
+  driver().issue_labelled(stream, {.kind = FakeOp::Kind::work,
+                                   .work =
+                                       [from, to] {
+                                         const std::int64_t width = from.columns * bytes_of(from.dtype);
+                                         for (std::int64_t row = 0; row < from.rows; ++row) {
+                                           std::memmove(bytes_at(to.at) + row * to.stride * bytes_of(to.dtype),
+                                                        bytes_at(from.at) + row * from.stride * bytes_of(from.dtype),
+                                                        static_cast<std::size_t>(width));
+                                         }
+                                       },
+                                   .name = "copy"});
 }
 
 }  // namespace commfuse::validate::test

@@ -27,17 +27,17 @@ class FakeMachine {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<MemoryKey> keys_;
-  std::vector<MemoryKey> given_;
+  std::vector<MemoryKey> exchanged_keys_;
   std::size_t count_ = 0;
   std::size_t round_ = 0;
-  std::map<Address, int> opened_;  // shared memory, and by how many processes it is open
+  std::map<Address, int> opened_;  // shared memory, and the number of processes that have it open
 };
 
 class FakePeers final : public Peers {
  public:
   FakePeers(FakeMachine& machine, FakeCluster& cluster, int rank) : machine_(machine), cluster_(cluster), rank_(rank) {}
   /// Omits waits for flags with such numbers from now on.
-  void leave_out(std::function<bool(std::int64_t flag)> which) { left_out_ = std::move(which); }
+  void omit_waits(std::function<bool(std::int64_t flag)> which) { is_omitted_ = std::move(which); }
 
   Shared share(Bytes bytes) override;
   void unshare(Address at) override;
@@ -55,7 +55,7 @@ class FakePeers final : public Peers {
   FakeCluster& cluster_;
   int rank_;
   std::vector<Address> shared_;
-  std::function<bool(std::int64_t)> left_out_;
+  std::function<bool(std::int64_t)> is_omitted_;
 };
 
 }  // namespace commfuse::validate::test

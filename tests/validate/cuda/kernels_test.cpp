@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computations and moves on the GPU have the bits of the host's reference, on small and irregular shapes.
+// Tests that computations and moves on the GPU have the bits of the host's reference, on small and irregular shapes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ struct Extents {
   std::int64_t rows, columns, depth;
 };
 
-/// Returns the interpreter's product, added to `before` if it is given, in the stored dtype.
+/// Returns the interpreter's GEMM, added to `before` if the call accumulates, in the stored dtype.
 Matrix<float> expected_product(const Matrix<float>& a, const Matrix<float>& b, const ProductCall& call,
                                const Matrix<float>& before) {
   Matrix<float> out = product(factor(a, call.transpose_a), factor(b, call.transpose_b));
@@ -42,22 +42,23 @@ Matrix<float> expected_product(const Matrix<float>& a, const Matrix<float>& b, c
 
 TEST_F(CudaKernels, ExactGemmsHaveTheInterpretersBits) {
   std::uint64_t seed = 0;
-  for (const Extents& is : {Extents{1, 1, 1}, Extents{3, 5, 7}, Extents{64, 64, 16}, Extents{65, 67, 33}}) {
-    for (unsigned how = 0; how < 8; ++how) {
+  for (const Extents& extents : {Extents{1, 1, 1}, Extents{3, 5, 7}, Extents{64, 64, 16}, Extents{65, 67, 33}}) {
+    for (unsigned variant = 0; variant < 8; ++variant) {
       const DType in = stored_dtypes[seed % 3];
       const DType to = stored_dtypes[seed / 3 % 3];
-      ProductCall call{.transpose_a = (how & 1U) != 0, .transpose_b = (how & 2U) != 0, .accumulate = (how & 4U) != 0};
-      const Matrix<float> a = some_values(is.rows, is.depth, in, ++seed);
-      const Matrix<float> b = some_values(is.depth, is.columns, in, ++seed);
+      ProductCall call{
+          .transpose_a = (variant & 1U) != 0, .transpose_b = (variant & 2U) != 0, .accumulate = (variant & 4U) != 0};
+      const Matrix<float> a = some_values(extents.rows, extents.depth, in, ++seed);
+      const Matrix<float> b = some_values(extents.depth, extents.columns, in, ++seed);
       const Matrix<float> left = call.transpose_a ? transposed(a) : a;
       const Matrix<float> right = call.transpose_b ? transposed(b) : b;
-      const Matrix<float> before = some_values(is.rows, is.columns, to, ++seed);
+      const Matrix<float> before = some_values(extents.rows, extents.columns, to, ++seed);
       call.a = put(left, in, 3);
       call.b = put(right, in);
       call.out = put(before, to, 1);
       driver().product(stream(), call);
-      EXPECT_EQ(get(call.out), expected_product(left, right, call, before)) << is.rows << ' ' << how;
-      EXPECT_TRUE(is_untouched_beside(call.out));
+      EXPECT_EQ(get(call.out), expected_product(left, right, call, before)) << extents.rows << ' ' << variant;
+      EXPECT_TRUE(is_padding_untouched(call.out));
     }
   }
 }
@@ -97,11 +98,11 @@ TEST_F(CudaKernels, FunctionsHaveTheReferencesBits) {
         inputs.push_back(some_values(5, wide, in, ++seed, tested.functions == Functions::integer));
         call.inputs.push_back(put(inputs.back(), in, block == 8 ? 0 : 2));
       }
-      call.out = room(5, columns, in, 1);
+      call.out = new_panel(5, columns, in, 1);
       driver().function(stream(), call);
       EXPECT_EQ(get(call.out), stored_as(in, expected_function(tested, block, inputs)))
           << static_cast<int>(tested.function) << ' ' << static_cast<int>(tested.functions) << ' ' << block;
-      EXPECT_TRUE(is_untouched_beside(call.out));
+      EXPECT_TRUE(is_padding_untouched(call.out));
     }
   }
 }
@@ -114,28 +115,29 @@ TEST_F(CudaKernels, AnAddAfterAWireRoundsEveryTermFirst) {
     call.inputs.push_back(put(term, DType::fp32));
     terms.push_back(stored_as(DType::bf16, term));
   }
-  call.out = room(3, 16, DType::fp32);
+  call.out = new_panel(3, 16, DType::fp32);
   driver().function(stream(), call);
   EXPECT_EQ(get(call.out), sum(terms));
 }
 
-// Kernels know the dtypes of inputs, output and wire, and read the dtype of each input.
+// There is a kernel for every combination of the dtypes of inputs, output and wire; if the inputs have different
+// dtypes, it reads the dtype of each.
 TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
   std::uint64_t seed = 300;
-  for (unsigned how = 0; how < 81; ++how) {
-    const std::array dtypes{stored_dtypes[how % 3], stored_dtypes[how / 3 % 3], stored_dtypes[how / 9 % 3]};
-    const DType wire = stored_dtypes[how / 27];
+  for (unsigned variant = 0; variant < 81; ++variant) {
+    const std::array dtypes{stored_dtypes[variant % 3], stored_dtypes[variant / 3 % 3], stored_dtypes[variant / 9 % 3]};
+    const DType wire = stored_dtypes[variant / 27];
     std::vector<Matrix<float>> terms;
     FunctionCall call{.function = Function::add, .block = 19, .wire = wire};
     for (const DType dtype : {dtypes[0], dtypes[1]}) {
       const Matrix<float> term = some_values(2, 19, dtype, ++seed);
-      call.inputs.push_back(put(term, dtype, how % 2 == 0 ? 0 : 5));
+      call.inputs.push_back(put(term, dtype, variant % 2 == 0 ? 0 : 5));
       terms.push_back(stored_as(wire, term));
     }
-    call.out = room(2, 19, dtypes[2], 3);
+    call.out = new_panel(2, 19, dtypes[2], 3);
     driver().function(stream(), call);
-    EXPECT_EQ(get(call.out), stored_as(dtypes[2], sum(terms))) << how;
-    EXPECT_TRUE(is_untouched_beside(call.out));
+    EXPECT_EQ(get(call.out), stored_as(dtypes[2], sum(terms))) << variant;
+    EXPECT_TRUE(is_padding_untouched(call.out));
   }
 }
 
@@ -150,7 +152,7 @@ TEST_F(CudaKernels, FunctionsConvertBetweenDtypes) {
       inputs.push_back(some_values(3, tested.function == Function::swiglu ? 48 : 24, DType::bf16, 400));
       call.inputs.push_back(put(inputs.back(), DType::bf16));
     }
-    call.out = room(3, 24, DType::fp32);
+    call.out = new_panel(3, 24, DType::fp32);
     driver().function(stream(), call);
     EXPECT_EQ(get(call.out), expected_function(tested, 24, inputs)) << static_cast<int>(tested.function);
   }
@@ -159,7 +161,7 @@ TEST_F(CudaKernels, FunctionsConvertBetweenDtypes) {
 TEST_F(CudaKernels, GemmsOfTwoDtypesHaveTheInterpretersBits) {
   const Matrix<float> a = some_values(5, 9, DType::bf16, 1);
   const Matrix<float> b = some_values(9, 6, DType::fp32, 2);
-  ProductCall call{.a = put(a, DType::bf16), .b = put(b, DType::fp32), .out = room(5, 6, DType::fp16)};
+  ProductCall call{.a = put(a, DType::bf16), .b = put(b, DType::fp32), .out = new_panel(5, 6, DType::fp16)};
   driver().product(stream(), call);
   EXPECT_EQ(get(call.out), expected_product(a, b, call, {}));
 }
@@ -178,13 +180,13 @@ TEST_F(CudaKernels, AnAddInPlaceAndAZeroWriteTheRightRows) {
 
 TEST_F(CudaKernels, ANormOfAWideRowIsWithinOneRoundingOfTheReference) {
   const Matrix<float> values = some_values(2, 5000, DType::fp32, 3);
-  const Panel out = room(2, 5000, DType::fp32);
+  const Panel out = new_panel(2, 5000, DType::fp32);
   driver().function(stream(),
                     {.function = Function::norm, .block = 5000, .inputs = {put(values, DType::fp32)}, .out = out});
-  const Matrix<float> got = get(out);
+  const Matrix<float> result = get(out);
   const Matrix<float> expected = apply(Function::norm, Functions::real, 5000, values);
-  for (std::size_t i = 0; i < got.values().size(); ++i) {
-    EXPECT_LE(std::abs(got.values()[i] - expected.values()[i]), std::abs(expected.values()[i]) * 0x1p-23F) << i;
+  for (std::size_t i = 0; i < result.values().size(); ++i) {
+    EXPECT_LE(std::abs(result.values()[i] - expected.values()[i]), std::abs(expected.values()[i]) * 0x1p-23F) << i;
   }
 }
 
@@ -192,21 +194,21 @@ TEST_F(CudaKernels, FastFunctionsAreCloseToTheReference) {
   for (const Function function : {Function::swiglu, Function::gelu, Function::norm}) {
     const std::int64_t wide = function == Function::swiglu ? 80 : 40;
     const Matrix<float> values = some_values(3, wide, DType::fp32, 17);
-    const Panel out = room(3, 40, DType::fp32);
+    const Panel out = new_panel(3, 40, DType::fp32);
     driver().function(stream(), {.function = function,
                                  .products = Products::blocked,
                                  .block = 40,
                                  .inputs = {put(values, DType::fp32)},
                                  .out = out});
-    const Matrix<float> got = get(out);
+    const Matrix<float> result = get(out);
     const Matrix<float> expected = apply(function, Functions::real, 40, values);
-    for (std::size_t i = 0; i < got.values().size(); ++i) {
-      EXPECT_NEAR(got.values()[i], expected.values()[i], 1e-5F) << static_cast<int>(function) << ' ' << i;
+    for (std::size_t i = 0; i < result.values().size(); ++i) {
+      EXPECT_NEAR(result.values()[i], expected.values()[i], 1e-5F) << static_cast<int>(function) << ' ' << i;
     }
   }
 }
 
-/// Returns rows of one matrix at their places in the whole; the other rows keep their values.
+/// Returns the rows of `whole` with the numbers in `at`.
 Matrix<float> rows_at(const Matrix<float>& whole, std::span<const std::int64_t> at) {
   Matrix<float> rows(static_cast<std::int64_t>(at.size()), whole.columns());
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
@@ -238,22 +240,22 @@ class CudaAttention : public test::OnDevice {
     std::vector<std::int64_t> at(static_cast<std::size_t>(tested.queries));
     std::iota(at.begin(), at.end(), tested.first);
     const Matrix<float> queries = rows_at(whole, at);
-    const Panel out = room(tested.queries, tested.blocks * tested.layout.out, dtype, 8);
+    const Panel out = new_panel(tested.queries, tested.blocks * tested.layout.out, dtype, 8);
     driver().attend(stream(), {.layout = tested.layout,
                                .functions = functions,
                                .products = products,
                                .kernel = kernel,
                                .parts = {{put(queries, dtype, 8), tested.first, out}},
                                .keys = put(whole, dtype)});
-    Matrix<float> got = get(out);
-    return {std::move(got), stored_as(dtype, attention(tested.layout, functions, queries, at, whole))};
+    Matrix<float> result = get(out);
+    return {std::move(result), stored_as(dtype, attention(tested.layout, functions, queries, at, whole))};
   }
 
   void expect_close(const AttentionCase& tested, AttentionKernel kernel) {
-    const auto [got, expected] = both(tested, Functions::real, Products::blocked, DType::bf16, kernel);
-    for (std::size_t i = 0; i < got.values().size(); ++i) {
+    const auto [result, expected] = both(tested, Functions::real, Products::blocked, DType::bf16, kernel);
+    for (std::size_t i = 0; i < result.values().size(); ++i) {
       // Weights and results are rounded to bf16, and values lie in [-1, 1).
-      EXPECT_NEAR(got.values()[i], expected.values()[i], 0x1p-6F) << tested.rows << ' ' << i;
+      EXPECT_NEAR(result.values()[i], expected.values()[i], 0x1p-6F) << tested.rows << ' ' << i;
     }
   }
 };
@@ -262,8 +264,8 @@ TEST_F(CudaAttention, InDoubleHasTheBitsOfTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     for (const Functions functions : {Functions::real, Functions::integer}) {
       for (const DType dtype : stored_dtypes) {
-        const auto [got, expected] = both(tested, functions, Products::ascending, dtype);
-        EXPECT_EQ(got, expected) << tested.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
+        const auto [result, expected] = both(tested, functions, Products::ascending, dtype);
+        EXPECT_EQ(result, expected) << tested.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
       }
     }
   }
@@ -311,7 +313,7 @@ Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dt
 TEST_F(CudaKernels, TagsOfAlignedRowsMatchTheHostToo) {
   for (const DType dtype : stored_dtypes) {
     const Matrix<float> whole = tags_of_the_host(3, 24, dtype, 5);
-    const Panel panel = room(3, 24, dtype);
+    const Panel panel = new_panel(3, 24, dtype);
     TagCall call{.panel = panel, .state = Random(5).next(), .columns = 24};
     driver().fill_tags(stream(), call);
     EXPECT_EQ(get(panel), whole) << name_of(dtype);
@@ -322,12 +324,12 @@ TEST_F(CudaKernels, TagsOfAlignedRowsMatchTheHostToo) {
   }
 }
 
-TEST_F(CudaKernels, RandomValuesDependOnTheirPlaceAlone) {
-  const auto values_in = [&](DType dtype, std::int64_t beside) {
-    const Panel panel = room(5, 21, dtype, beside);
+TEST_F(CudaKernels, RandomValuesDependOnlyOnTheirPosition) {
+  const auto values_in = [&](DType dtype, std::int64_t padding) {
+    const Panel panel = new_panel(5, 21, dtype, padding);
     driver().randomize(stream(), panel, 3);
     Matrix<float> values = get(panel);
-    EXPECT_TRUE(is_untouched_beside(panel));
+    EXPECT_TRUE(is_padding_untouched(panel));
     return values;
   };
   const Matrix<float> values = values_in(DType::fp32, 0);
@@ -341,16 +343,16 @@ TEST_F(CudaKernels, TagsMatchTheHost) {
   constexpr std::uint64_t seed = 12;
   for (const DType dtype : stored_dtypes) {
     const Matrix<float> whole = tags_of_the_host(9, 14, dtype, seed);
-    const Panel part = room(4, 5, dtype, 3);
+    const Panel part = new_panel(4, 5, dtype, 3);
     TagCall call{.panel = part, .state = Random(seed).next(), .row = 2, .column = 6, .columns = 14};
     driver().fill_tags(stream(), call);
-    const Matrix<float> got = get(part);
+    const Matrix<float> result = get(part);
     for (std::int64_t row = 0; row < 4; ++row) {
       for (std::int64_t column = 0; column < 5; ++column) {
-        EXPECT_EQ(got.at(row, column), whole.at(2 + row, 6 + column)) << name_of(dtype);
+        EXPECT_EQ(result.at(row, column), whole.at(2 + row, 6 + column)) << name_of(dtype);
       }
     }
-    EXPECT_TRUE(is_untouched_beside(part));
+    EXPECT_TRUE(is_padding_untouched(part));
     EXPECT_EQ(driver().count_wrong_tags(stream(), call), 0);
     call.column = 7;
     EXPECT_EQ(driver().count_wrong_tags(stream(), call), 20);
@@ -358,7 +360,7 @@ TEST_F(CudaKernels, TagsMatchTheHost) {
 }
 
 struct MoveCase {
-  std::int64_t rows, columns, beside_from, beside_to;
+  std::int64_t rows, columns, padding_from, padding_to;
 };
 
 // Whole rows, odd rows, rows that begin in the middle of 16 bytes, and a matrix that several CTAs share.
@@ -375,14 +377,14 @@ class CudaMoves : public test::OnDevice {
       for (const MoveCase& tested : move_cases) {
         const Matrix<float> values = some_values(tested.rows, tested.columns, from, 21 + expected.size());
         call.parts.push_back(
-            {put(values, from, tested.beside_from), room(tested.rows, tested.columns, to, tested.beside_to)});
+            {put(values, from, tested.padding_from), new_panel(tested.rows, tested.columns, to, tested.padding_to)});
         expected.push_back(stored_as(to, stored_as(wire, values)));
       }
     }
     driver().move(stream(), call);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(get(call.parts[i].to), expected[i]) << i << ' ' << name_of(from) << ' ' << name_of(to);
-      EXPECT_TRUE(is_untouched_beside(call.parts[i].to));
+      EXPECT_TRUE(is_padding_untouched(call.parts[i].to));
     }
   }
 };
@@ -411,9 +413,9 @@ TEST_F(CudaMoves, ValuesArePackedIntoEightBitsAndBack) {
 
 TEST_F(CudaMoves, PartsOfOneMoveMayChangeTheirDtypesInSeveralWays) {
   const Matrix<float> values = some_values(4, 30, DType::bf16, 2);
-  MoveCall call{.parts = {{put(values, DType::bf16), room(4, 30, DType::fp32)},
-                          {put(values, DType::fp32), room(4, 30, DType::fp16)},
-                          {put(values, DType::bf16), room(4, 30, DType::bf16)}}};
+  MoveCall call{.parts = {{put(values, DType::bf16), new_panel(4, 30, DType::fp32)},
+                          {put(values, DType::fp32), new_panel(4, 30, DType::fp16)},
+                          {put(values, DType::bf16), new_panel(4, 30, DType::bf16)}}};
   driver().move(stream(), call);
   for (const MoveCall::Part& part : call.parts) {
     EXPECT_EQ(get(part.to), stored_as(part.to.dtype, values)) << name_of(part.to.dtype);
@@ -427,7 +429,7 @@ TEST_F(CudaMoves, APacedLinkMovesTheSame) {
 
 TEST_F(CudaMoves, APacedLinkIsNeverFasterThanItsPace) {
   const Panel from = put(some_values(64, 512, DType::bf16, 1), DType::bf16);
-  const Panel to = room(64, 512, DType::bf16);
+  const Panel to = new_panel(64, 512, DType::bf16);
   const EventId begin = driver().make_event(true);
   const EventId end = driver().make_event(true);
   const Pace pace{std::chrono::microseconds(100), {64.0 * 512 * 2 * 1000}};  // a millisecond for the whole move
@@ -443,8 +445,9 @@ TEST_F(CudaMoves, ABounceThroughTheHostMovesTheSame) {
   const DeviceLink link{.kind = LinkKind::bounce, .ctas = 2};
   expect_moved(link, DType::bf16, DType::bf16, DType::bf16);
   expect_moved(link, DType::fp32, DType::bf16, DType::fp32);
-  const Matrix<float> large = some_values(3000, 2100, DType::bf16, 5);  // more chunks than there is room for
-  const Panel to = room(3000, 2100, DType::bf16);
+  const Matrix<float> large =
+      some_values(3000, 2100, DType::bf16, 5);  // more chunks than fit in the buffer of the link
+  const Panel to = new_panel(3000, 2100, DType::bf16);
   driver().move(stream(), {.parts = {{put(large, DType::bf16), to}}, .link = link});
   EXPECT_EQ(get(to), large);
 }

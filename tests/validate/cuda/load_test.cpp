@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin without a GPU: it loads, reports its build, and names what is missing. Skipped if no plugin was built.
+// Tests the plugin without a GPU: it loads, reports its build, and names what is missing. Skipped if no plugin was
+// built.
 #include "validate/cuda/load.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ const CudaPlugin& plugin() {
   return loaded;
 }
 
-TEST(CudaPluginFile, AMissingOneIsReportedWithTheLibrariesTheBuildFound) {
+TEST(CudaPluginFile, AMissingPluginIsReportedWithTheLibrariesOfTheBuild) {
   const CudaPlugin none = load_cuda_plugin("/nowhere/libcommfuse_cuda.so");
   EXPECT_EQ(none.module, nullptr);
   EXPECT_FALSE(none.usable());
@@ -28,7 +29,7 @@ TEST(CudaPluginFile, AMissingOneIsReportedWithTheLibrariesTheBuildFound) {
                               "); install the CUDA Toolkit, 12.4 or later, and build again");
 }
 
-TEST(CudaPluginFile, AnInvalidLibraryIsReportedInTheWordsOfTheLoader) {
+TEST(CudaPluginFile, AnInvalidLibraryIsReportedWithTheLoadersMessage) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "commfuse_no_library.so";
   std::ofstream(path) << "no library\n";
   const CudaPlugin none = load_cuda_plugin(path);

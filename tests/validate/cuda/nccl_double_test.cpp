@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network over a double of NCCL: the thread that launches, what ends a call that hangs, and the order in which
-// memory is registered. Needs NCCL's header but no GPU.
+// Tests the network over a double of NCCL: the thread that launches, what ends a call that hangs, and the order in
+// which memory is registered. Needs NCCL's header but no GPU.
 #include <gtest/gtest.h>
 
 #ifdef COMMFUSE_NCCL_DOUBLE
@@ -136,7 +136,7 @@ TEST_F(NcclDoubleTest, NonblockingGroupsLaunchInAThreadOfNccl) {
 TEST_F(NcclDoubleTest, AHangingGroupIsAbortedByAnotherThread) {
   connect({.patience = std::chrono::milliseconds(100)});
   const std::size_t stuck = network().split(0);
-  const std::size_t well = network().split(0);
+  const std::size_t working = network().split(0);
   facts().hangs_in_group = true;
   EXPECT_EQ(
       failure_of([&] { exchange(stuck); }),
@@ -148,7 +148,7 @@ TEST_F(NcclDoubleTest, AHangingGroupIsAbortedByAnotherThread) {
   facts().hangs_in_group = false;
   EXPECT_EQ(failure_of([&] { exchange(stuck); }), "no such communicator of the network, or it was aborted");
   EXPECT_EQ(network().failure(), std::nullopt);
-  exchange(well);
+  exchange(working);
   network().abort();
   EXPECT_EQ(facts().aborts.size(), 3U);  // the other lane and the parent
 }
@@ -188,7 +188,7 @@ TEST_F(NcclDoubleTest, MemoryIsRegisteredInTheOrderOfItsAllocation) {
   for (const std::size_t pages : {3U, 1U, 2U}) {
     at.push_back(device().memory().allocate(pages * 4096));
   }
-  ASSERT_TRUE(std::ranges::is_sorted(at, std::ranges::greater())) << "the double hands out falling addresses";
+  ASSERT_TRUE(std::ranges::is_sorted(at, std::ranges::greater())) << "the double allocates at descending addresses";
   device().memory().release(at[1]);
   at[1] = device().memory().allocate(4 * 4096);
   static_cast<void>(network().split(0));

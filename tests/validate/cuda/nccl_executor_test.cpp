@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device per rank, and NCCL's two-sided messages between them: the interpreter's bits, in an order that cannot
-// hang.
+// Tests executors with one device per rank and NCCL's messages between them: they compute the interpreter's bits, in an
+// order that cannot hang.
 #include "validate/cuda/nccl_executor.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ enum class Way : std::uint8_t {
   puts_without_waits,  ///< Wrong: no rank waits for a signal.
 };
 
-/// Returns the combined verdict of the ranks on a program; each rank is a thread with a device of its own.
+/// Returns the combined verdict of the ranks on a program; each rank is a thread with its own device.
 Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode,
                  Way way = Way::messages) {
   const int ranks = program->mesh.ranks();
@@ -44,7 +44,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
     threads.emplace_back([&, rank] {
       FakeNetwork network(cluster, rank, ranks, {.puts = way != Way::messages});
       if (way == Way::puts_without_waits) {
-        network.leave_waits_out();
+        network.omit_waits();
       }
       Communicators communicators(network);
       Device device(cluster.device(rank));
@@ -144,7 +144,7 @@ TEST(NcclPlan, SumsInFp8AreRefused) {
   EXPECT_NE(findings[0].find("sums in fp8"), std::string::npos) << findings[0];
 }
 
-TEST(NcclPlan, PushesWaitForTheirReceiverWhereItHasNoRoom) {
+TEST(NcclPlan, PushesWaitForAReceiverWithoutRoom) {
   const Lowered lowered = lower(shared(test::ring(3, Protocol::push)));
   const auto ready = [&](bool has_room) {
     const std::vector<PutSignals> signals = put_signals(lowered, 0, [&](Rank, const Command&) { return has_room; });
@@ -204,7 +204,7 @@ TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const bool exchanges_here = commands[i].kind == OpKind::exchange;
     exchanges += exchanges_here ? 1 : 0;
-    // The only peer raises two signals: that it is ready, and that its data have arrived.
+    // The only peer raises two signals: that it is ready, and that its data has arrived.
     EXPECT_EQ(signals[i], (exchanges_here ? PutSignals{true, 1, 1} : PutSignals{}));
   }
   EXPECT_GT(exchanges, 0);

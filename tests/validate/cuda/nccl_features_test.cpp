@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version: header and library both matter, and a missing feature is reported.
+// Tests which features NCCL has by version: header and library both matter, and a missing feature is reported.
 #include "validate/cuda/nccl_features.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Returns the version of header and library.
+/// Returns equal versions of header and library.
 NcclVersions both(int major, int minor, int patch) {
   return {nccl_code(major, minor, patch), nccl_code(major, minor, patch)};
 }

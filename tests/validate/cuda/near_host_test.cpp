@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processors next to a GPU, and a thread that moves to them.
+// Tests the search for processors near a GPU, and a thread that moves to them.
 #include "validate/cuda/module/near_host.h"
 
 #include <gtest/gtest.h>

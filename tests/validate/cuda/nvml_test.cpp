@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of the management library in words; its absence is not an error.
+// Tests reports of NVIDIA's management library in words; its absence is not an error.
 #include "validate/cuda/nvml.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices in the memory of a GPU, for tests of the plugin. Without a GPU the tests run on the software GPU, and say
-// so; with SOFTWARE_GPU=off they are skipped instead, so that a pass is a pass on hardware.
+// Matrices in the memory of a GPU, for tests of the plugin. Without a GPU the tests run on the software GPU, and print
+// that; with SOFTWARE_GPU=off they are skipped instead, so that a test passes only on a real GPU.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,12 +40,12 @@ inline Matrix<float> stored_as(DType dtype, Matrix<float> values) {
   return values;
 }
 
-/// Returns the plugin, or that of the software GPU if the plugin finds no GPU.
+/// Returns the plugin, or the plugin of the software GPU if the first one finds no GPU.
 inline CudaPlugin plugin_for_tests() {
   CudaPlugin plugin = load_cuda_plugin();
-  const char* wanted = std::getenv("SOFTWARE_GPU");  // NOLINT(concurrency-mt-unsafe): nobody changes it
-  if (!plugin.usable() && (wanted == nullptr || std::string(wanted) != "off")) {
-    std::printf("no GPU here, so the plugin runs on the software GPU\n");
+  const char* choice = std::getenv("SOFTWARE_GPU");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  if (!plugin.usable() && (choice == nullptr || std::string(choice) != "off")) {
+    std::printf("no GPU was found, so the plugin runs on the software GPU\n");
     return load_cuda_plugin(COMMFUSE_SOFTWARE_GPU);
   }
   return plugin;
@@ -69,18 +69,17 @@ class OnDevice : public testing::Test {
   [[nodiscard]] Driver& driver() { return *driver_; }
   [[nodiscard]] StreamId stream() const { return stream_; }
 
-  /// Allocates bytes of 0xff, which is NaN; `beside` more columns lie between two rows, and as many elements before the
-  /// first row.
-  Panel room(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t beside = 0) {
-    const std::int64_t stride = columns + beside;
-    const auto bytes = static_cast<std::size_t>((rows * stride + beside) * bytes_of(dtype));
+  /// Allocates a matrix of bytes 0xff, which are NaN, with `padding` elements after each row and before the first row.
+  Panel new_panel(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t padding = 0) {
+    const std::int64_t stride = columns + padding;
+    const auto bytes = static_cast<std::size_t>((rows * stride + padding) * bytes_of(dtype));
     const Address at = driver().allocate({static_cast<std::int64_t>(bytes)});
     driver().upload(at, std::vector<std::byte>(bytes, std::byte{0xff}));
-    return {at + static_cast<Address>(beside * bytes_of(dtype)), rows, columns, stride, dtype};
+    return {at + static_cast<Address>(padding * bytes_of(dtype)), rows, columns, stride, dtype};
   }
 
-  Panel put(const Matrix<float>& values, DType dtype, std::int64_t beside = 0) {
-    const Panel panel = room(values.rows(), values.columns(), dtype, beside);
+  Panel put(const Matrix<float>& values, DType dtype, std::int64_t padding = 0) {
+    const Panel panel = new_panel(values.rows(), values.columns(), dtype, padding);
     std::vector<std::byte> bytes(static_cast<std::size_t>(values.columns() * bytes_of(dtype)));
     for (std::int64_t row = 0; row < values.rows(); ++row) {
       encode(dtype, values.row(row), bytes);
@@ -101,12 +100,12 @@ class OnDevice : public testing::Test {
     return values;
   }
 
-  /// True if the bytes between the rows still have the values from room().
-  bool is_untouched_beside(const Panel& panel) {
-    const std::int64_t beside = panel.stride - panel.columns;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(beside * bytes_of(panel.dtype)));
+  /// True if the padding still has the bytes from new_panel().
+  bool is_padding_untouched(const Panel& panel) {
+    const std::int64_t padding = panel.stride - panel.columns;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(padding * bytes_of(panel.dtype)));
     bool untouched = true;
-    for (std::int64_t row = 0; row < panel.rows && beside > 0; ++row) {
+    for (std::int64_t row = 0; row < panel.rows && padding > 0; ++row) {
       driver().download(bytes, row_at(panel, row) + static_cast<Address>(panel.columns * bytes_of(panel.dtype)));
       untouched = untouched && std::ranges::all_of(bytes, [](std::byte value) { return value == std::byte{0xff}; });
     }

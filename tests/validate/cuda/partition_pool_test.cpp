@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions of a device with 132 multiprocessors that it assigns in groups of eight.
+// Tests partitions of a device with 132 multiprocessors that it assigns in groups of eight.
 #include "validate/cuda/module/partition_pool.h"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@ namespace {
 
 struct DeviceState {
   std::set<int> contexts;
-  int made = 0;
+  int created = 0;
 };
 
-/// A resource is a number of multiprocessors, which stands for a part of the device.
+/// A double of the driver's contexts, in which a part of the device is represented by its number of multiprocessors.
 class ContextsDouble {
  public:
   using Resource = int;
@@ -34,8 +34,8 @@ class ContextsDouble {
     return taken > from ? std::nullopt : std::optional(std::pair(taken, from - taken));
   }
   [[nodiscard]] Context create(Resource /*resource*/) const {
-    state_->contexts.insert(++state_->made);
-    return state_->made;
+    state_->contexts.insert(++state_->created);
+    return state_->created;
   }
   void destroy(Context context) const noexcept { EXPECT_EQ(state_->contexts.erase(context), 1U); }
 
@@ -59,7 +59,7 @@ TEST_F(PartitionsOf132, ConsecutivePartitionsFindTheWholeDevice) {
   EXPECT_EQ(state_->contexts.size(), 1U);
 }
 
-TEST_F(PartitionsOf132, ReleasedMultiprocessorsAreReservedBesideOthers) {
+TEST_F(PartitionsOf132, ReleasedMultiprocessorsAreReservedNextToOthers) {
   const std::size_t first = pool_->add(64);
   const std::size_t second = pool_->add(60);
   EXPECT_THROW(static_cast<void>(pool_->add(8)), std::runtime_error);

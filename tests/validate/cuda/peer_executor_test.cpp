@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device per rank, with copies and flags in each other's memory: equal bits in every order that the streams of all
-// ranks allow, and different bits as soon as one kind of wait is missing.
+// Tests executors with one device per rank, and copies and flags in each other's memory: they compute equal bits in
+// every order that the streams of all ranks allow, and different bits as soon as one kind of wait is missing.
 #include "validate/cuda/peer_executor.h"
 
 #include <gtest/gtest.h>
@@ -33,11 +33,11 @@ using test::ring;
 using test::shared;
 
 /// Selects the waits to omit, by the number of their flag.
-using LeftOut = std::function<bool(std::int64_t flag)>;
+using OmittedWaits = std::function<bool(std::int64_t flag)>;
 
 /// Runs `work` on every rank, in a separate thread with a separate device. Rethrows the first exception.
 template <class Work>
-void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work& work) {
+void on_ranks(int ranks, std::uint64_t seed, const OmittedWaits& omitted, const Work& work) {
   FakeCluster cluster(ranks, seed);
   FakeMachine machine(ranks);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
@@ -47,7 +47,7 @@ void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work
     threads.emplace_back([&, rank] {
       try {
         FakePeers peers(machine, cluster, rank);
-        peers.leave_out(left_out);
+        peers.omit_waits(omitted);
         PeerWindows windows(peers, rank, ranks, [&](const MemoryKey& mine) { return machine.exchange(rank, mine); });
         Device device(cluster.device(rank));
         work(rank, device, windows);
@@ -66,9 +66,9 @@ void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work
 
 /// Returns the combined verdict of the ranks on a program.
 Verdict verified(const std::shared_ptr<const Program>& program, LaunchMode mode, std::uint64_t seed = 11,
-                 const LeftOut& left_out = {}) {
+                 const OmittedWaits& omitted = {}) {
   std::vector<Verdict> verdicts(static_cast<std::size_t>(program->mesh.ranks()));
-  on_ranks(program->mesh.ranks(), seed, left_out, [&](int rank, Device& device, PeerWindows& windows) {
+  on_ranks(program->mesh.ranks(), seed, omitted, [&](int rank, Device& device, PeerWindows& windows) {
     VerifyOptions mine{.orders = 2};
     mine.executor = [&](Lowered lowered, Sizes sizes) {
       return std::make_unique<PeerExecutor>(std::move(lowered), std::move(sizes), device, windows,
@@ -135,14 +135,14 @@ TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
 
 /// Runs `iterations` of a program from the interpreter's memory; true if all ranks end with the interpreter's contents.
 bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iterations, std::uint64_t seed,
-                         const LeftOut& left_out = {}) {
+                         const OmittedWaits& omitted = {}) {
   const Sizes sizes = checked_sizes(*program)[0];
   const std::vector<Matrix<float>> data = input_data(*program, sizes, DataKind::random, 3);
   Interpreter interpreter(lower(program), sizes);
   interpreter.prepare(data);
   interpreter.run({.iterations = iterations});
   std::atomic<bool> same = true;
-  on_ranks(program->mesh.ranks(), seed, left_out, [&](int rank, Device& device, PeerWindows& windows) {
+  on_ranks(program->mesh.ranks(), seed, omitted, [&](int rank, Device& device, PeerWindows& windows) {
     PeerExecutor executor(lower(program), sizes, device, windows, {.patience = std::chrono::seconds(20)});
     executor.prepare(data);
     executor.run({.iterations = iterations});
@@ -157,10 +157,10 @@ bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iter
 }
 
 /// True if some order of the streams reveals that these waits are missing.
-bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_out) {
+bool is_detected(const std::shared_ptr<const Program>& program, const OmittedWaits& omitted) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     try {
-      if (!verified(program, LaunchMode::stream, seed, left_out).ok()) {
+      if (!verified(program, LaunchMode::stream, seed, omitted).ok()) {
         return true;
       }
     } catch (const Stuck&) {
@@ -170,9 +170,9 @@ bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_
   return false;
 }
 
-/// Returns the numbers of the flags that `of` selects from every exchange or every collective of the program.
+/// Selects the waits for the flags that `pick` adds for every exchange, or every collective, of the program.
 template <class Pick>
-LeftOut flags_of(const Program& program, OpKind kind, const Pick& pick) {
+OmittedWaits flags_of(const Program& program, OpKind kind, const Pick& pick) {
   std::vector<std::int64_t> numbers;
   const PeerFlags flags(program);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -201,7 +201,7 @@ TEST_P(MissingWaits, ForArrivalsAreDetected) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok());
   }
-  EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, arrivals)));
+  EXPECT_TRUE(is_detected(program, flags_of(*program, OpKind::exchange, arrivals)));
 }
 
 TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
@@ -215,7 +215,7 @@ TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
 TEST(PeerExecutor, DetectsAMissingWaitForTheReceiver) {
   const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
-  EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, readiness))) << program->name;
+  EXPECT_TRUE(is_detected(program, flags_of(*program, OpKind::exchange, readiness))) << program->name;
 }
 
 TEST(PeerExecutor, ConvertsToTheWireAndBack) {
@@ -244,9 +244,9 @@ bool has_all_reduce(const Program& program) {
   });
 }
 
-/// Returns flags of the members of all collectives of three ranks.
+/// Selects the waits for a flag of each member of all collectives of three ranks.
 template <class Pick>
-LeftOut flags_of_members(const Program& program, const Pick& pick) {
+OmittedWaits flags_of_members(const Program& program, const Pick& pick) {
   return flags_of(program, OpKind::collective, [&](const PeerFlags& flags, OpId op, Numbers& to) {
     for (std::size_t member = 0; member < 3; ++member) {
       to.push_back(pick(flags, op, member));
@@ -257,9 +257,10 @@ LeftOut flags_of_members(const Program& program, const Pick& pick) {
 TEST(PeerExecutor, DetectsMissingWaitsOfCollectives) {
   const auto scattered = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
   EXPECT_TRUE(verified(scattered, LaunchMode::stream).ok());
-  EXPECT_TRUE(is_seen(scattered, flags_of_members(*scattered, [](const PeerFlags& flags, OpId op, std::size_t member) {
-                        return flags.open(op, member);
-                      })));
+  EXPECT_TRUE(
+      is_detected(scattered, flags_of_members(*scattered, [](const PeerFlags& flags, OpId op, std::size_t member) {
+                    return flags.open(op, member);
+                  })));
   int reduced = 0;
   for (const CheckedOperation& operation : checked_operations()) {
     const auto program = shared(program_of({&operation, &serial_strategy, {}, 3, 1}));
@@ -269,8 +270,8 @@ TEST(PeerExecutor, DetectsMissingWaitsOfCollectives) {
     ++reduced;
     EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
     EXPECT_TRUE(
-        is_seen(program, flags_of_members(*program, [](const PeerFlags& flags, OpId op,
-                                                       std::size_t member) { return flags.done(op, member, 3); })))
+        is_detected(program, flags_of_members(*program, [](const PeerFlags& flags, OpId op,
+                                                           std::size_t member) { return flags.done(op, member, 3); })))
         << program->name;
   }
   EXPECT_GT(reduced, 0);
@@ -339,8 +340,8 @@ TEST(PeerWindows, AreReusedAndGrowOnceAllRanksHaveClosedThem) {
     {
       const PeerLease lease(windows, {.flags = 10, .data = {1000}});
       first = lease.window().at[static_cast<std::size_t>(rank)];
-      const PeerLease beside(windows, {.flags = 10, .data = {1000}});
-      EXPECT_NE(beside.window().at[static_cast<std::size_t>(rank)], first);
+      const PeerLease second(windows, {.flags = 10, .data = {1000}});
+      EXPECT_NE(second.window().at[static_cast<std::size_t>(rank)], first);
       lease.window().iterations = 7;
     }
     const PeerLease again(windows, {.flags = 20, .data = {2000}});

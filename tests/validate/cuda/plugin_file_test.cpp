@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The linked files of the plugin: machines keep NVIDIA's libraries where their loader does not look, so the plugin may
-// require none of them. The plugin of the software GPU has the same sources, and loads its doubles equally late.
-// Skipped if no plugin was built or readelf is missing.
+// Tests the libraries that the plugin is linked with: machines keep NVIDIA's libraries where the loader does not look,
+// so the plugin may require none of them. The plugin of the software GPU has the same sources, and also loads its
+// doubles at run time. Skipped if no plugin was built or readelf is missing.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,13 +53,13 @@ class PluginFile : public testing::TestWithParam<bool> {
     if (!std::filesystem::exists(plugin)) {
       GTEST_SKIP() << "no plugin was built";
     }
-    read_ = output_of("readelf --wide --dynamic --dyn-syms '" + plugin.string() + "'");
-    if (read_.empty()) {
+    dynamic_section_ = output_of("readelf --wide --dynamic --dyn-syms '" + plugin.string() + "'");
+    if (dynamic_section_.empty()) {
       GTEST_SKIP() << "readelf is missing";
     }
   }
 
-  std::string read_;
+  std::string dynamic_section_;
 };
 INSTANTIATE_TEST_SUITE_P(Files, PluginFile, testing::Bool(), [](const testing::TestParamInfo<bool>& file) {
   return std::string(file.param ? "OfTheSoftwareGpu" : "OfTheToolkit");
@@ -67,18 +67,18 @@ INSTANTIATE_TEST_SUITE_P(Files, PluginFile, testing::Bool(), [](const testing::T
 
 TEST_P(PluginFile, NeedsNoLibraryOfNvidia) {
   const std::regex needed(R"(\(NEEDED\)[^\[]*\[([^\]]*)\])");
-  const std::regex of_nvidia("lib(cu|nccl|nv).*");
-  const std::vector<std::string> libraries = matches_in(read_, needed);
+  const std::regex nvidia_library("lib(cu|nccl|nv).*");
+  const std::vector<std::string> libraries = matches_in(dynamic_section_, needed);
   EXPECT_FALSE(libraries.empty());
   for (const std::string& library : libraries) {
-    EXPECT_FALSE(std::regex_match(library, of_nvidia)) << library;
+    EXPECT_FALSE(std::regex_match(library, nvidia_library)) << library;
   }
 }
 
-TEST_P(PluginFile, ExportsItsEntryPointAlone) {
+TEST_P(PluginFile, ExportsOnlyItsEntryPoint) {
   // The columns are number, value, size, type, binding, visibility and section; an undefined symbol has section UND.
   const std::regex defined(R"(\d+: [0-9a-f]+ +\S+ +\S+ +(?:GLOBAL|WEAK|UNIQUE) +DEFAULT +\d+ (\S+))");
-  EXPECT_EQ(matches_in(read_, defined), std::vector<std::string>{cuda_module_entry});
+  EXPECT_EQ(matches_in(dynamic_section_, defined), std::vector<std::string>{cuda_module_entry});
 }
 
 }  // namespace

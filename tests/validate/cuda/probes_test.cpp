@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of a device, on a device that takes a microsecond for every call.
+// Tests probes on a device that takes a microsecond for every call.
 #include "validate/cuda/probes.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Probes, EveryStageIsRequestedByName) {
 
 TEST(Probes, ReportsADeviceWithoutPartitions) {
   FakeCluster cluster;
-  cluster.device(0).set_nothing_apart();
+  cluster.device(0).refuse_partitions();
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").run(device, {});
   ASSERT_EQ(rows.size(), 2U);
@@ -77,7 +77,7 @@ TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
     FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws if that happens
-    cluster.device(0).find_cudnn();
+    cluster.device(0).add_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
     options.connect = [&](const NetworkOptions& network) {
@@ -96,16 +96,16 @@ TEST(Probes, AnExceptionUnderTheGateOpensIt) {
   EXPECT_NO_THROW(static_cast<void>(cluster.device(0).allocate({16})));
 }
 
-/// Probes with sequences of 16, which a host can compute.
-std::vector<ProbeRow> probe_fused(FakeDriver& driver) {
+/// Returns the rows of probes with sequences of 16, which a host can compute.
+std::vector<ProbeRow> rows_of_fused(FakeDriver& driver) {
   Device device(driver);
   return stage_named("fused").run(device, {.repetitions = 2, .lengths = {16}});
 }
 
 TEST(Probes, FusedAttentionIsComparedWithOurs) {
   FakeCluster cluster;
-  cluster.device(0).find_cudnn();
-  const std::vector<ProbeRow> rows = probe_fused(cluster.device(0));
+  cluster.device(0).add_cudnn();
+  const std::vector<ProbeRow> rows = rows_of_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 12U);  // all queries and a quarter of them, causal and not: two times and a difference
   for (std::size_t i = 0; i < rows.size(); i += 3) {
     EXPECT_EQ(rows[i].parameters.back().second, "cudnn");
@@ -116,10 +116,10 @@ TEST(Probes, FusedAttentionIsComparedWithOurs) {
   }
 }
 
-TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
+TEST(Probes, AFusedAttentionWithoutItsMaskDiffersFromOurs) {
   FakeCluster cluster;
-  cluster.device(0).find_cudnn(true);
-  const std::vector<ProbeRow> rows = probe_fused(cluster.device(0));
+  cluster.device(0).add_cudnn(true);
+  const std::vector<ProbeRow> rows = rows_of_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 12U);
   for (std::size_t i = 0; i < rows.size(); i += 6) {
     EXPECT_GT(rows[i + 2].samples.at(0), 0x1p-7) << "causal";
@@ -129,7 +129,7 @@ TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
 
 TEST(Probes, WithoutFusedAttentionOneRowReportsIt) {
   FakeCluster cluster;
-  const std::vector<ProbeRow> rows = probe_fused(cluster.device(0));
+  const std::vector<ProbeRow> rows = rows_of_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].unit, "share");
   EXPECT_EQ(rows[0].samples, std::vector{0.0});

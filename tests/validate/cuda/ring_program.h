@@ -9,8 +9,9 @@
 
 namespace commfuse::validate::test {
 
-/// Every rank ends with the rows of all ranks, which go round a ring of this many ranks. A push may write to a rank,
-/// and a pull may read from it, until its neighbour reports that it has gone on: a credit.
+/// Returns a program in which the rows of every rank go round a ring, so that every rank ends with the rows of all. A
+/// push may write into a rank's memory, and a pull may read it, until the neighbour reports by a credit that it has
+/// finished.
 inline Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
   ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches for libraries in a tree that stands for a machine, and messages about missing libraries.
+// Tests the search for libraries in a folder that represents a machine, and messages about missing libraries.
 #include "validate/cuda/module/shared_library.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ class LibrarySearch : public testing::Test {
     return root() / below;
   }
   void make_python(const fs::path& folder) { std::ofstream(make(folder) / "python3") << "#!/bin/sh\n"; }
-  /// Creates another name for a library that can be loaded.
+  /// Copies a library that can be loaded into the folder, as `soname`, and returns its path.
   fs::path put_library(const fs::path& folder) {
     Dl_info about{};
     EXPECT_NE(::dladdr(reinterpret_cast<const void*>(&::zlibVersion), &about), 0);
@@ -108,7 +108,7 @@ TEST_F(LibrarySearch, AbsenceNamesTheLibraryThePlacesAndTheRemedyInOneLine) {
                 (root() / "opt/torch").string() + "; install it or add its folder to LD_LIBRARY_PATH");
 }
 
-TEST_F(LibrarySearch, FileThatCannotBeLoadedIsReportedInTheLoadersWords) {
+TEST_F(LibrarySearch, FileThatCannotBeLoadedIsReportedWithTheLoadersMessage) {
   const fs::path file = make("usr/local/cuda/lib64") / soname;
   std::ofstream(file) << "no library\n";
   const std::string absence = search({.root = root()}).absence();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// No schedule hangs or changes a bit, however fast its streams are: the plugin on the software GPU, whose streams are
-// delayed by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
-// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is the number of runs of each: 2 here, 20 in .ci/full.
+// Tests that no schedule hangs or changes a bit, whatever the speeds of its streams: the plugin on the software GPU,
+// whose streams have random delays, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of
+// one GPU and as ranks of NCCL with one GPU each. SOFTWARE_GPU_SPEEDS is the number of runs of each schedule: 2 by
+// default, 20 in .ci/full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,7 +137,7 @@ TEST_P(EverySpeed, GivesVirtualRanksTheSameBits) {
   }
 }
 
-/// Returns the faults of each rank, for ranks that each have a GPU, connected by NCCL with these options.
+/// Returns the faults of each rank, for ranks with one GPU each that NCCL connects with these options.
 std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, int count,
                                                     const std::vector<CheckPoint>& points, NetworkOptions options) {
   options.patience = watchdog;
@@ -146,7 +147,7 @@ std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, in
   for (int rank = 0; rank < count; ++rank) {
     ranks.emplace_back([&, rank] {
       std::vector<std::string>& mine = wrong[static_cast<std::size_t>(rank)];
-      std::string at = "connecting";
+      std::string stage = "connecting";
       try {
         const std::unique_ptr<Driver> driver = module.open(rank);
         Device device(*driver);
@@ -154,13 +155,13 @@ std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, in
         Communicators communicators(*network);
         for (const CheckPoint& point : points) {
           const auto program = shared(program_of(point));
-          at = program->name;
+          stage = program->name;
           NcclExecutor executor(lower(program), checked_sizes(*program)[0], device, communicators,
                                 {.patience = watchdog});
           std::ranges::move(wrong_runs(executor, speeds()), std::back_inserter(mine));
         }
       } catch (const std::exception& error) {
-        mine.push_back(at + ": " + error.what());
+        mine.push_back(stage + ": " + error.what());
       }
     });
   }
@@ -173,7 +174,7 @@ TEST_P(EverySpeed, GivesRanksOfNcclTheSameBits) {
   EXPECT_EQ(wrong_by_rank(module(), GetParam(), schedules_on(GetParam()), {}), nothing);
 }
 
-/// Schedules of one operation that gathers and of one that scatters; on an odd number of ranks over fp8 wires.
+/// Runs schedules of an operation that gathers and of one that scatters, on an odd number of ranks over fp8 wires.
 TEST_P(EverySpeed, GivesPutsOfNcclTheSameBits) {
   std::vector<CheckPoint> points;
   for (CheckPoint point : schedules_on(GetParam())) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that the cuda-virtual executor issues gives the interpreter's bits in any order that the device chooses.
+// Tests that the work of the cuda-virtual executor gives the interpreter's bits in any order that the device chooses.
 #include "validate/cuda/virtual_executor.h"
 
 #include <gtest/gtest.h>
@@ -83,9 +83,9 @@ bool ends_as_interpreted(const std::shared_ptr<const Program>& program, Device& 
   const std::vector<Matrix<float>> data = input_data(*program, sizes, DataKind::random, 3);
   Interpreter interpreter(lower(program), sizes);
   VirtualExecutor executor(lower(program), sizes, device, {});
-  for (Executor* each : std::array<Executor*, 2>{&interpreter, &executor}) {
-    each->prepare(data);
-    each->run({});
+  for (Executor* compared : std::array<Executor*, 2>{&interpreter, &executor}) {
+    compared->prepare(data);
+    compared->run({});
   }
   bool is_same = true;
   for (Rank rank = 0; rank < program->mesh.ranks(); ++rank) {
@@ -198,7 +198,7 @@ TEST(VirtualExecutor, TracesEveryOpOfEveryRank) {
   }
 }
 
-/// Returns the work that a rank in the middle issues itself: "product", "move", ... with its count.
+/// Returns the names of the calls ("product", "move", ...) that a rank in the middle issues.
 std::multiset<std::string> issued_by_middle(const std::shared_ptr<const Program>& program, Rank rank) {
   FakeCluster cluster;
   Device device(cluster.device(0));

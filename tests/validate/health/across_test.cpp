@@ -18,7 +18,7 @@ std::vector<NodeReport> reports(const std::vector<std::string>& drivers) {
   return node_reports;
 }
 
-TEST(Across, NodesThatAreAlikeAreOk) {
+TEST(Across, EqualNodesAreOk) {
   const std::vector<HealthCheck> checks = differences(reports({"550.54", "550.54", "550.54"}));
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_EQ(checks[0].name, "ranks");
@@ -43,7 +43,7 @@ TEST(Across, TheFirstProcessDecidesBetweenEquallyCommonValues) {
   EXPECT_EQ(differences(reports({"", "535.129"})).at(0).found, "process 1 on node-0 has 535.129; 1 of 2 have none");
 }
 
-TEST(Across, ManyAreCountedAndADifferentKernelIsAWarning) {
+TEST(Across, ManyProcessesAreCountedAndADifferentKernelIsAWarning) {
   std::vector<NodeReport> changed = reports({"a", "b", "b", "b", "b", "b", "a", "a", "a", "a", "a"});
   EXPECT_EQ(differences(changed).at(0).found,
             "process 1 on node-0, process 2 on node-1, process 3 on node-1, process 4 on node-2 and 1 more has b; "

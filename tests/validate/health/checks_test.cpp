@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes: a healthy node, and others with one fault each.
+// Checks planted nodes: a healthy node, and nodes with one fault each.
 #include "validate/health/checks.h"
 
 #include <gtest/gtest.h>
@@ -304,7 +304,7 @@ TEST_F(HealthChecks, ClocksUnderLoadAreComparedWithOthersAndTheMaximum) {
   management.gpus[1].clock_mhz = 1199;
   EXPECT_EQ(clock_checks(node, management).at(0).status, HealthStatus::ok);
   for (GpuFacts& gpu : management.gpus) {
-    gpu.clock_mhz = 989;  // all are alike, and below half of 1980
+    gpu.clock_mhz = 989;  // all clocks are equal, and below half of 1980
   }
   reported = clock_checks(node, management);
   ASSERT_EQ(reported.size(), 4U);

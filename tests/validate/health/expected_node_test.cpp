@@ -21,7 +21,7 @@ struct Facts {
 };
 
 /// Returns a node without a fault.
-Facts whole_node() {
+Facts healthy_node() {
   Facts facts;
   for (const char* const address : {"0000:1b:00.0", "0000:2b:00.0"}) {
     const PciFunction gpu{.address = address,
@@ -40,8 +40,8 @@ Facts whole_node() {
 
 std::vector<HealthCheck> checks_on(const Facts& facts) { return expected_checks(h100, facts.node, facts.management); }
 
-TEST(ExpectedNode, AWholeNodeIsOk) {
-  const std::vector<HealthCheck> checks = checks_on(whole_node());
+TEST(ExpectedNode, AHealthyNodeIsOk) {
+  const std::vector<HealthCheck> checks = checks_on(healthy_node());
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_EQ(checks[0].name, "expected");
   EXPECT_EQ(checks[0].status, HealthStatus::ok);
@@ -49,50 +49,50 @@ TEST(ExpectedNode, AWholeNodeIsOk) {
 }
 
 TEST(ExpectedNode, EveryShortfallIsBad) {
-  const auto only = [](const Facts& facts) {
+  const auto single_complaint = [](const Facts& facts) {
     const std::vector<HealthCheck> checks = checks_on(facts);
     EXPECT_EQ(checks.size(), 1U);
     EXPECT_EQ(checks.at(0).status, HealthStatus::bad);
     EXPECT_FALSE(checks.at(0).remedy.empty());
     return checks.at(0).found + "; " + checks.at(0).wrong;
   };
-  Facts facts = whole_node();
+  Facts facts = healthy_node();
   facts.management.gpus.pop_back();
-  EXPECT_EQ(only(facts), "1 of 2 GPUs; dgx-h100-x2 has 2");
-  facts = whole_node();
+  EXPECT_EQ(single_complaint(facts), "1 of 2 GPUs; dgx-h100-x2 has 2");
+  facts = healthy_node();
   facts.management.gpus[1].name = "NVIDIA A100-SXM4-80GB";
-  EXPECT_EQ(only(facts), "NVIDIA A100-SXM4-80GB; dgx-h100-x2 has H100");
-  facts = whole_node();
+  EXPECT_EQ(single_complaint(facts), "NVIDIA A100-SXM4-80GB; dgx-h100-x2 has H100");
+  facts = healthy_node();
   facts.management.gpus[0].links_up = 0;
-  EXPECT_EQ(only(facts), "no NVLink is up; dgx-h100-x2 has NVLink");
-  facts = whole_node();
+  EXPECT_EQ(single_complaint(facts), "no NVLink is up; dgx-h100-x2 has NVLink");
+  facts = healthy_node();
   facts.node.gpus[0].steps[0].width = 8;
-  EXPECT_EQ(only(facts), "PCIe generation 5 x8; dgx-h100-x2 has PCIe generation 5 x16");
-  facts = whole_node();
+  EXPECT_EQ(single_complaint(facts), "PCIe generation 5 x8; dgx-h100-x2 has PCIe generation 5 x16");
+  facts = healthy_node();
   facts.node.gpus[0].steps.push_back({.address = "0000:1a:01.0", .max_speed = 16.0, .width = 16});
-  EXPECT_EQ(only(facts), "PCIe generation 4 x16; dgx-h100-x2 has PCIe generation 5 x16");
-  facts = whole_node();
+  EXPECT_EQ(single_complaint(facts), "PCIe generation 4 x16; dgx-h100-x2 has PCIe generation 5 x16");
+  facts = healthy_node();
   facts.node.ports[0].gigabits = 200.0;
-  EXPECT_EQ(only(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
-  facts = whole_node();
+  EXPECT_EQ(single_complaint(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
+  facts = healthy_node();
   facts.node.ports[1].state = "1: DOWN";
-  EXPECT_EQ(only(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
+  EXPECT_EQ(single_complaint(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
 }
 
 TEST(ExpectedNode, MoreGpusAreAWarningAndUnknownValuesAreNotChecked) {
-  Facts facts = whole_node();
+  Facts facts = healthy_node();
   facts.management.gpus.push_back({.name = "NVIDIA H100", .links_up = 18});
   EXPECT_EQ(checks_on(facts).at(0).status, HealthStatus::warn);
-  const ExpectedNode little{.machine = "x", .gpu = "H100", .gpus = 2};
-  facts = whole_node();
+  const ExpectedNode partly_known{.machine = "x", .gpu = "H100", .gpus = 2};
+  facts = healthy_node();
   facts.node.ports.clear();
   facts.node.gpus[0].steps[0].width = 1;
-  EXPECT_EQ(expected_checks(little, facts.node, facts.management).at(0).status, HealthStatus::ok);
+  EXPECT_EQ(expected_checks(partly_known, facts.node, facts.management).at(0).status, HealthStatus::ok);
 }
 
-// Without the driver's library the GPUs on the bus still count.
+// Without the driver's library, the GPUs on the bus are counted.
 TEST(ExpectedNode, GpusAreCountedOnTheBusWhereTheDriverIsSilent) {
-  Facts facts = whole_node();
+  Facts facts = healthy_node();
   facts.management.gpus.clear();
   EXPECT_EQ(checks_on(facts).at(0).status, HealthStatus::ok);
   facts.node.gpus.pop_back();

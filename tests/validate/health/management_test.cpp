@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A double of NVIDIA's management library, made of functions in this test.
+// Tests readings of NVIDIA's management library, with functions of this file as the library.
 #include "validate/health/management.h"
 
 #include <gtest/gtest.h>

@@ -117,7 +117,7 @@ class PlantedNode {
     write(folder + "/roce_np/enable/" + std::to_string(priority), notifies);
     write(folder + "/roce_rp/enable/" + std::to_string(priority), reacts);
   }
-  /// Sets the current and the largest value.
+  /// Sets the current and the maximum speed and width of a link.
   void set_link(const std::string& folder, const std::string& speed, const std::string& width) const {
     write(folder + "/current_link_speed", speed);
     write(folder + "/max_link_speed", speed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes on Ethernet: a healthy node, and others with one fault each.
+// Checks planted nodes on Ethernet: a healthy node, and nodes with one fault each.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -37,9 +37,9 @@ TEST(Bootstrap, ADisturbedRoundDoesNotChangeTheRatio) {
   EXPECT_NEAR(paired.high, 1.1, 1e-12);
   Durations one_less = drifting(10);
   one_less.pop_back();
-  const Ratio apart = ratio_of_medians(drifting(11), one_less, 1);
-  EXPECT_LT(apart.low, 1.07);
-  EXPECT_GT(apart.high, 1.13);
+  const Ratio unpaired = ratio_of_medians(drifting(11), one_less, 1);
+  EXPECT_LT(unpaired.low, 1.07);
+  EXPECT_GT(unpaired.high, 1.13);
 }
 
 TEST(Bootstrap, TheSameSeedGivesTheSameInterval) {

@@ -22,7 +22,7 @@ std::vector<MicroBenchmark> samples(const MicroProgram& micro, const Timeline& s
   return benchmarks;
 }
 
-/// Returns the result of that op's micro-benchmark, without its neighbours.
+/// Returns the result of the op's micro-benchmark inside a schedule.
 std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample) {
   MicroBenchmark benchmark = micro.what;
   benchmark.beside = inside_schedule;
@@ -32,8 +32,8 @@ std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample)
 
 TEST(OpSamples, AGemmOrKernelCountsByItsSlowestRank) {
   const Timeline spans{span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)};
-  const MicroProgram product = product_alone(2, {.m = 6, .n = 5, .k = 4, .dtype = DType::fp16});
-  EXPECT_EQ(samples(product, spans), expected(product, 3ms));
+  const MicroProgram gemm = product_alone(2, {.m = 6, .n = 5, .k = 4, .dtype = DType::fp16});
+  EXPECT_EQ(samples(gemm, spans), expected(gemm, 3ms));
   const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {std::int64_t{3} * 512 * 7});
   EXPECT_EQ(samples(swiglu, spans), expected(swiglu, 3ms));
 }
@@ -52,8 +52,8 @@ TEST(OpSamples, ACollectiveLastsFromTheLastStartToTheLastEnd) {
 }
 
 TEST(OpSamples, OpsOfOneSizeAreSamplesOfOneRow) {
-  const MicroProgram three = transfers_alone(2, 0, 1, DType::bf16, {512}, 1);
-  EXPECT_TRUE(samples(three, {span(0, 0, 0ms, 1ms), span(1, 1, 0ms, 1ms)}).empty());  // halves
+  const MicroProgram halves = transfers_alone(2, 0, 1, DType::bf16, {512}, 1);
+  EXPECT_TRUE(samples(halves, {span(0, 0, 0ms, 1ms), span(1, 1, 0ms, 1ms)}).empty());
   const MicroProgram both = beside_each_other(1, {.m = 4, .n = 4, .k = 4}, {512}, 1, Watched::product);
   std::vector<MicroBenchmark> benchmarks = samples(both, {span(0, 0, 0ms, 2ms), span(0, 1, 0ms, 1ms)});
   ASSERT_EQ(benchmarks.size(), 2U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns, warm-up and summaries, with executors that only count.
+// Tests turns, warm-up and summaries, with executors that only count.
 #include "validate/measure/protocol.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The n-th run takes n microseconds; from run `stuck_at` on it gets stuck.
+/// An executor whose n-th run takes n microseconds and which gets stuck from run `stuck_at` on.
 class Counter final : public Executor {
  public:
   Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
@@ -71,9 +71,9 @@ TEST(Measure, WarmUpDoesNotCountAndSchedulesTakeTurns) {
   for (int id = 0; id < 3; ++id) {
     variants[static_cast<std::size_t>(id)].executor = std::make_unique<Counter>(taken, id);
   }
-  int rounds_heard = 0;
+  int rounds_reported = 0;
   measure(variants, {.warm_up = 2, .iterations = 3, .traced = true}, [&](int done, int rounds) {
-    EXPECT_EQ(done, ++rounds_heard);
+    EXPECT_EQ(done, ++rounds_reported);
     EXPECT_EQ(rounds, 5);
   });
   for (const Variant& variant : variants) {
@@ -83,9 +83,9 @@ TEST(Measure, WarmUpDoesNotCountAndSchedulesTakeTurns) {
   }
   ASSERT_EQ(taken.size(), 18U);  // five rounds, and one traced
   for (std::ptrdiff_t round = 0; round < 5; ++round) {
-    std::vector<int> of_round(taken.begin() + 3 * round, taken.begin() + 3 * round + 3);
-    std::ranges::sort(of_round);
-    EXPECT_EQ(of_round, (std::vector<int>{0, 1, 2}));
+    std::vector<int> ids_of_round(taken.begin() + 3 * round, taken.begin() + 3 * round + 3);
+    std::ranges::sort(ids_of_round);
+    EXPECT_EQ(ids_of_round, (std::vector<int>{0, 1, 2}));
   }
 }
 
@@ -101,8 +101,8 @@ TEST(Measure, AStuckScheduleFailsAndTheOthersContinue) {
   EXPECT_EQ(variants[1].run.makespans.size(), 3U);
 }
 
-/// Meets all ranks at the end of every run, as executors with a GPU each do, and records whether other ranks were in
-/// another schedule. On one rank it gets stuck from run `stuck_at` on, before the other ranks are told.
+/// An executor that meets all ranks at the end of every run, as executors with one GPU each do, and records whether
+/// another rank was running another schedule. Run `stuck_at` gets stuck before it meets the other ranks.
 class Meeting final : public Executor {
  public:
   Meeting(Crew& crew, int id, int stuck_at, bool& mixed)
@@ -138,7 +138,7 @@ class Meeting final : public Executor {
   int runs_ = 0;
 };
 
-// The rank that gives up ends; the others, whichever rank leads, end with it and never meet it in another schedule.
+// The rank that gives up ends. The others end too, whichever rank leads, and never meet it in another schedule.
 TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
   for (const int stuck : {0, 1, 2}) {
     bool mixed = false;

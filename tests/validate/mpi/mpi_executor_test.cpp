@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that share no memory produce the interpreter's bits; processes that wait for each other, or are lost, are
-// named. Threads stand in for processes: everything except MPI itself is the code that runs under mpirun.
+// Tests that processes that share no memory produce the interpreter's bits, and that processes that wait for each
+// other, or are lost, are named. Threads represent processes: everything except MPI itself is the code that runs under
+// mpirun.
 #include "validate/mpi/mpi_executor.h"
 
 #include <gtest/gtest.h>
@@ -42,8 +43,8 @@ Verdict verified(const Program& program, const Sizes& sizes, int orders) {
   Verdict verdict;
   const auto thrown = on_processes(program.mesh.ranks(), [&](World& world) {
     Crew crew(world, long_patience);
-    const MakeExecutor processes = [&](Lowered lowered, Sizes of) {
-      return std::make_unique<MpiExecutor>(std::move(lowered), std::move(of), crew);
+    const MakeExecutor processes = [&](Lowered lowered, Sizes lowered_sizes) {
+      return std::make_unique<MpiExecutor>(std::move(lowered), std::move(lowered_sizes), crew);
     };
     const Verdict mine = verify(shared(program), sizes, {.orders = orders, .executor = processes});
     const Verdict combined = of_all_ranks(crew, program.mesh.ranks(), mine);
@@ -146,7 +147,7 @@ TEST(MpiExecutor, ALostProcessIsNamedAndNothingRunsAfterwards) {
   EXPECT_EQ(thrown, (std::vector<std::string>{sentence, sentence, ""}));
 }
 
-TEST(MpiExecutor, AMissedLeaderIsNoticed) {
+TEST(MpiExecutor, ALostLeaderIsDetected) {
   Shift shift(2);
   shift.exchange(true, true);
   const auto program = shared(shift.program());
@@ -318,30 +319,30 @@ TEST(Crew, AFloodOfNotesDoesNotStopARun) {
 
 /// True if processes that run the program on integers, under this seed of chaos, end with wrong contents.
 bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
-  bool right = true;
+  bool all_right = true;
   on_processes(program.mesh.ranks(), [&](World& world) {
     Crew crew(world, 500ms);
     MpiExecutor executor(lower(shared(program)), sizes, crew);
     const auto [inputs, expected] = integer_data(program, sizes, 1);
     executor.prepare(inputs);
-    bool fine = true;
+    bool is_right = true;
     try {
       executor.run({.functions = Functions::integer, .order = seed, .iterations = 1 + static_cast<int>(seed % 2)});
-      fine = test::holds_its_final_contents(executor, expected);
+      is_right = test::holds_its_final_contents(executor, expected);
     } catch (const Stuck&) {
-      fine = false;
+      is_right = false;
     }
     PayloadWriter writer;
-    writer.put(fine);
+    writer.put(is_right);
     if (crew.broken()) {
-      right = false;
+      all_right = false;
       return;
     }
     for (const Payload& report : crew.gather(program.mesh.ranks(), writer.take())) {
-      right = PayloadReader(report).get<bool>() && right;
+      all_right = PayloadReader(report).get<bool>() && all_right;
     }
   });
-  return !right;
+  return !all_right;
 }
 
 TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {

@@ -51,7 +51,7 @@ class ThreadsWorld final : public World {
   int process_;
 };
 
-/// Calls `work` on `count` processes at once; returns the message of the exception that each of them threw.
+/// Calls `work` on `count` processes simultaneously. Returns the message of the exception that each of them threw.
 inline std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   Mail mail(count);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

@@ -32,7 +32,7 @@ TEST(Product, MatchesAWorkedExample) {
 }
 
 TEST(Product, SumsInAscendingOrderOfK) {
-  // (1e8 + 1) is 1e8 in fp32; the other order would leave 1.
+  // 1e8 + 1 is 1e8 in fp32. The other order leaves 1.
   EXPECT_EQ(product(matrix({{1e8F, 1, -1e8F}}), matrix({{1}, {1}, {1}})), matrix({{0}}));
   EXPECT_EQ(product(matrix({{1e8F, -1e8F, 1}}), matrix({{1}, {1}, {1}})), matrix({{1}}));
 }
@@ -45,7 +45,7 @@ TEST(Product, ABlockOfRowsHasTheBitsOfTheWholeGemm) {
 
 TEST(Product, ZeroDoesNotHideNan) { EXPECT_TRUE(std::isnan(product(matrix({{0}}), matrix({{nan}})).at(0, 0))); }
 
-TEST(Sum, TakesTheTermsInOrder) {
+TEST(Sum, AddsItsTermsInOrder) {
   const std::array up{matrix({{1e8F}}), matrix({{1}}), matrix({{-1e8F}})};
   const std::array down{matrix({{1e8F}}), matrix({{-1e8F}}), matrix({{1}})};
   EXPECT_EQ(sum(up), matrix({{0}}));

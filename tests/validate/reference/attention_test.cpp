@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of some query rows has the bits of the whole attention.
+// Tests that attention of some query rows has the bits of the whole attention.
 #include "validate/reference/attention.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(AttentionRows, HaveTheBitsOfTheWhole) {
   }
 }
 
-TEST(AttentionRows, DoNotReadWhatIsMasked) {
+TEST(AttentionRows, DoNotReadMaskedRows) {
   Matrix<float> qkv = some_qkv(12);
   const Matrix<float> whole = attention(layout, Functions::real, qkv);
   for (std::int64_t row = 4; row < 12; ++row) {
@@ -55,8 +55,8 @@ TEST(AttentionRows, DoNotReadWhatIsMasked) {
 }
 
 TEST(AttentionRows, OnIntegersCountEveryQueryKeyAndValue) {
-  // One head and no effective mask: (1 x 2) 3 + (1 x 1) 4 = 10, which is 0 modulo 5; with q = 2 it is 20; with k = 3 in
-  // place of 2, 13.
+  // One head and no effective mask: (1 x 2) 3 + (1 x 1) 4 = 10, which is 0 modulo 5. With q = 2 it is 20, and with k =
+  // 3 instead of 2 it is 13.
   constexpr AttentionLayout one_head{.qkv = 3, .out = 1, .head = 1, .batch = 1, .causal = false};
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 2, 3}, {1, 1, 4}})), matrix({{0}, {0}}));
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 3, 3}, {2, 1, 4}})), matrix({{-2}, {1}}));
@@ -76,7 +76,7 @@ TEST(Ulysses, IsBitwiseUnfusedWhereTheOutProjectionIsOneGemm) {
   }
 }
 
-TEST(Ulysses, HasTheBitsOfTheUnfusedHeadsBehindFuseAllToAll) {
+TEST(Ulysses, HasTheBitsOfTheUnfusedHeadsAfterFuseAllToAll) {
   Operation heads = operation_of(Scope::ulysses, true);
   heads.stages.pop_back();
   const CheckedOperation first{"ulysses", "heads", heads};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules from files on real matrices: those that run, those that are refused, and hostile files, which never abort.
+// Tests schedules from files on real matrices: those that run, those that are refused, and hostile files, which never
+// abort the test.
 #include "validate/reference/check_file.h"
 
 #include <gtest/gtest.h>
@@ -58,10 +59,11 @@ ops:
 
 ScheduleFile file_of(const std::string& text) { return {"own.yaml", parse_program(text, "own.yaml")}; }
 
-std::string with(std::string text, std::string_view right, std::string_view instead) {
-  const std::size_t at = text.find(right);
-  EXPECT_NE(at, std::string::npos) << right;
-  return text.replace(at, right.size(), instead);
+/// Returns the text with the first `from` replaced.
+std::string with(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
 }
 
 std::string refusal(const std::string& text) {
@@ -109,7 +111,7 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
   EXPECT_FALSE(integers_stay_exact(file.program, plain[1], 1));
   for (const Sizes& sizes : sizes_for(file, 1)) {
     EXPECT_TRUE(integers_stay_exact(file.program, sizes, 1));
-    EXPECT_EQ(sizes.block[4], plain[0].block[4]);  // packed holds heads, and keeps its size
+    EXPECT_EQ(sizes.block[4], plain[0].block[4]);  // packed holds heads and keeps its size
   }
 }
 
@@ -179,7 +181,7 @@ TEST(CheckFile, AnyHandWrittenScheduleIsRightOrRefused) {
   int refused = 0;
   for (int round = 0; round < 2000; ++round) {
     std::string text{own_schedule};
-    for (std::size_t blow = dice.below(4) + 1; blow > 0; --blow) {
+    for (std::size_t damages = dice.below(4) + 1; damages > 0; --damages) {
       test::damage(text, words, dice);
     }
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of `check` as text, including schedules that failed.
+// Tests rows of `check` as text, including those of schedules that failed.
 #include "validate/reference/check_rows.h"
 
 #include <gtest/gtest.h>
@@ -34,9 +34,9 @@ CheckResult unproved() {
 }
 
 TEST(CheckRows, PrintATableOfRightSchedules) {
-  CheckResult adds = right();
-  adds.verdict.bitwise.reset();
-  const std::array results{right(), adds};
+  CheckResult without_bitwise = right();
+  without_bitwise.verdict.bitwise.reset();
+  const std::array results{right(), without_bitwise};
   EXPECT_EQ(to_table(results),
             "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
             "ag_gemm         4  sliced (k=2)              ok     ok        ok        0.25\n"
@@ -67,22 +67,22 @@ TEST(CheckRows, PrintATableWithFailures) {
 }
 
 TEST(CheckRows, ATableOfAnExecutorNamesTheLevels) {
-  CheckResult fine = right();
-  fine.executor = "cpu";
-  fine.verdict.moved = Tally{.elements = 10};
-  fine.verdict.same_order = Tally{.elements = 20};
-  const std::array results{fine, fine};
+  CheckResult on_cpu = right();
+  on_cpu.executor = "cpu";
+  on_cpu.verdict.moved = Tally{.elements = 10};
+  on_cpu.verdict.same_order = Tally{.elements = 20};
+  const std::array results{on_cpu, on_cpu};
   EXPECT_EQ(to_table(results),
             "operation   ranks  schedule             proof  T0     T1     T-int  T2     T3\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
             "2 schedules right on cpu: 40 elements equal to the interpreter's, 20 moved\n  "
             "unchanged, 100 in bound\n");
-  fine.verdict.same_order->wrong = 1;
-  EXPECT_FALSE(fine.ok());
+  on_cpu.verdict.same_order->wrong = 1;
+  EXPECT_FALSE(on_cpu.ok());
   CheckResult unproven = unproved();
   unproven.executor = "cpu";
-  const std::array failed{fine, unproven};
+  const std::array failed{on_cpu, unproven};
   EXPECT_EQ(to_table(failed),
             "operation   ranks  schedule             proof  T0     T1     T-int  T2     T3\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     wrong  ok     ok     0.25\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter on programs written by hand: receivers, order and rounding of data.
+// Tests the interpreter on programs written by hand: receivers, order and rounding of data.
 #include "validate/reference/interpreter.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(Interpreter, ASendAndAReceiveMayBeDifferentOpsOnDifferentRanks) {
   EXPECT_TRUE(std::isnan(interpreter.fetch(2, out).at(0, 0)));
 }
 
-TEST(Interpreter, PushesAndPullsMoveWhatARendezvousMoves) {
+TEST(Interpreter, PushesAndPullsMoveTheSameDataAsARendezvous) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
     for (std::uint64_t order = 0; order < 5; ++order) {
       Rows rows(3);
@@ -112,12 +112,12 @@ TEST(Interpreter, OneSidedSendsMayAllComeBeforeTheirReceives) {
 }
 
 TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
-  // Two pushes go into one buffer, which the receiver copies after each push; without the credit the second may arrive
-  // before the first copy.
+  // Two pushes go into one buffer, which the receiver copies after each push. Without the credit the second push may
+  // arrive before the first copy.
   const auto spoiled = [](bool credit, std::uint64_t order) {
     Rows rows(2, DType::fp32, 2);
     ProgramBuilder& builder = rows.builder;
-    const BufferId room =
+    const BufferId inbox =
         builder.buffer("room", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
     const BufferId other =
         builder.buffer("other", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
@@ -126,26 +126,26 @@ TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
     std::vector<OpId> waits;
     for (const BufferId from : {rows.in, other}) {
       const OpId arrived = builder.exchange({.send = {builder.whole(from)},
-                                             .receive = {builder.whole(room)},
+                                             .receive = {builder.whole(inbox)},
                                              .wire = DType::fp32,
                                              .protocol = Protocol::push,
                                              .waits = waits});
       const OpId copied = builder.elementwise({.function = Function::copy,
-                                               .inputs = {{builder.whole(room)}},
+                                               .inputs = {{builder.whole(inbox)}},
                                                .out = {builder.rows_of(rows.out, from == rows.in ? 0 : 1)},
                                                .waits = {arrived}});
       waits = {credit ? builder.credit({.lane = {LaneKind::comm, 1}, .shift = 1, .waits = {copied}}) : copied};
     }
     return rows.run(matrix({{1}, {2}}), {.order = order}) != std::vector{matrix({{2}, {0}}), matrix({{1}, {0}})};
   };
-  int with = 0;
-  int without = 0;
+  int spoiled_with_credit = 0;
+  int spoiled_without_credit = 0;
   for (std::uint64_t order = 0; order < 20; ++order) {
-    with += spoiled(true, order) ? 1 : 0;
-    without += spoiled(false, order) ? 1 : 0;
+    spoiled_with_credit += spoiled(true, order) ? 1 : 0;
+    spoiled_without_credit += spoiled(false, order) ? 1 : 0;
   }
-  EXPECT_EQ(with, 0);
-  EXPECT_GT(without, 0);
+  EXPECT_EQ(spoiled_with_credit, 0);
+  EXPECT_GT(spoiled_without_credit, 0);
 }
 
 TEST(Interpreter, SendsThatAllComeBeforeTheirReceivesOnOneLaneAreStuck) {
@@ -183,7 +183,8 @@ TEST(Interpreter, TheWireRoundsItsData) {
 }
 
 TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
-  // In bf16, 256 + 1 would be 256, and + 1 again 256; in fp32 the sum is 258, which bf16 holds.
+  // In bf16, 256 + 1 would be 256, and adding 1 again would also give 256. In fp32 the sum is 258, which bf16 can
+  // store.
   Rows rows(3, DType::bf16);
   ProgramBuilder& builder = rows.builder;
   const BufferId inbox =
@@ -224,10 +225,10 @@ TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
 TEST(Interpreter, UnwrittenDataSpoilsTheResult) {
   Rows rows(2);
   ProgramBuilder& builder = rows.builder;
-  const BufferId never =
+  const BufferId unwritten =
       builder.buffer("never", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
   builder.elementwise({.function = Function::add,
-                       .inputs = {{builder.whole(rows.in)}, {builder.whole(never)}},
+                       .inputs = {{builder.whole(rows.in)}, {builder.whole(unwritten)}},
                        .out = {builder.whole(rows.out)}});
   for (const Matrix<float>& result : rows.run(matrix({{1}, {2}}))) {
     EXPECT_TRUE(std::isnan(result.at(0, 0)));
@@ -252,7 +253,7 @@ TEST(Interpreter, AGemmThatAccumulatesAddsItsWholeSum) {
   EXPECT_EQ(interpreter.fetch(0, out), matrix({{3, 12}, {0, 3}}));
 }
 
-TEST(Interpreter, AGemmTransposesAFactorThatLiesTheOtherWayRound) {
+TEST(Interpreter, AGemmTransposesAFactorOnRequest) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
   const Extent one_element{builder.dimension("one", 1), 1};
   const TensorId x = builder.input_tensor("x", one_element, one_element, DType::fp32);
@@ -272,7 +273,7 @@ TEST(Interpreter, AGemmTransposesAFactorThatLiesTheOtherWayRound) {
 }
 
 TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
-  // The copy on lane aux must wait for the exchange; without the wait it may run first and copy poison.
+  // The copy on lane aux must wait for the exchange. Without the wait it may run first and copy poison.
   const auto spoiled = [](bool waits, std::uint64_t order) {
     Rows rows(2);
     ProgramBuilder& builder = rows.builder;
@@ -287,15 +288,15 @@ TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
                          .waits = waits ? std::vector{arrived} : std::vector<OpId>{}});
     return std::isnan(rows.run(matrix({{1}, {2}}), {.order = order}).front().at(0, 0));
   };
-  int with = 0;
-  int without = 0;
+  int spoiled_with_wait = 0;
+  int spoiled_without_wait = 0;
   for (std::uint64_t order = 0; order < 20; ++order) {
-    with += spoiled(true, order) ? 1 : 0;
-    without += spoiled(false, order) ? 1 : 0;
+    spoiled_with_wait += spoiled(true, order) ? 1 : 0;
+    spoiled_without_wait += spoiled(false, order) ? 1 : 0;
   }
-  EXPECT_EQ(with, 0);
-  EXPECT_GT(without, 3);
-  EXPECT_LT(without, 17);
+  EXPECT_EQ(spoiled_with_wait, 0);
+  EXPECT_GT(spoiled_without_wait, 3);
+  EXPECT_LT(spoiled_without_wait, 17);
 }
 
 TEST(Interpreter, CorrectProgramsGiveTheSameBitsInEveryOrder) {

@@ -13,13 +13,13 @@
 namespace commfuse::validate {
 namespace {
 
-bool same(const std::vector<Bounded>& a, const std::vector<Bounded>& b) {
+bool are_equal(const std::vector<Bounded>& a, const std::vector<Bounded>& b) {
   return std::ranges::equal(
       a, b, [](const Bounded& x, const Bounded& y) { return x.value == y.value && x.bound == y.bound; });
 }
 
-/// Returns programs of all operations, each by strategies that cut and round differently, so that some programs share a
-/// reference and some do not.
+/// Returns programs of all operations, each by strategies that partition and round differently, so that some programs
+/// share a reference and some do not.
 std::vector<Program> programs() {
   std::vector<Program> result;
   for (const CheckedOperation& operation : checked_operations()) {
@@ -35,7 +35,7 @@ std::vector<Program> programs() {
 
 TEST(References, CachedResultsEqualNewOnes) {
   References references;
-  std::size_t tried = 0;
+  std::size_t compared = 0;
   const std::vector<Program> all_programs = programs();
   for (std::size_t i = 0; i < all_programs.size(); i += 7) {
     const Program& program = all_programs[i];
@@ -48,10 +48,10 @@ TEST(References, CachedResultsEqualNewOnes) {
     ASSERT_EQ(references.inputs(program, sizes, seed), inputs) << program.name;
     ASSERT_EQ(references.unfused(program, sizes, seed), unfused(program, sizes, inputs, Functions::real))
         << program.name;
-    ASSERT_TRUE(same(references.bounded(program, sizes, seed), bounded(program, sizes, inputs))) << program.name;
-    ++tried;
+    ASSERT_TRUE(are_equal(references.bounded(program, sizes, seed), bounded(program, sizes, inputs))) << program.name;
+    ++compared;
   }
-  EXPECT_GT(tried, 100U);
+  EXPECT_GT(compared, 100U);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores values in a dtype: worked examples, then the bound over many values.
+// Tests how values are stored in a dtype: worked examples, then the bound over many values.
 #include "validate/reference/rounding.h"
 
 #include <gtest/gtest.h>
@@ -53,14 +53,14 @@ TEST(Rounding, Fp16KeepsElevenSignificantBitsAndTiesGoToEven) {
 
 TEST(Rounding, Fp32StoresItsValueUnchanged) { EXPECT_EQ(stored(DType::fp32, 1.0F + 0x1p-23F), 1.0F + 0x1p-23F); }
 
-/// Returns a value after it was stored in memory.
-float kept(DType dtype, float value) {
+/// Returns the value after it was stored in memory and read back.
+float read_back(DType dtype, float value) {
   std::array<std::byte, 4> bytes{};
-  const std::span<std::byte> room(bytes.data(), static_cast<std::size_t>(bytes_of(dtype)));
-  encode(dtype, {&value, 1}, room);
-  float back = 0.0F;
-  decode(dtype, room, {&back, 1});
-  return back;
+  const std::span<std::byte> memory(bytes.data(), static_cast<std::size_t>(bytes_of(dtype)));
+  encode(dtype, {&value, 1}, memory);
+  float result = 0.0F;
+  decode(dtype, memory, {&result, 1});
+  return result;
 }
 
 TEST(Rounding, MemoryKeepsStoredValues) {
@@ -71,17 +71,17 @@ TEST(Rounding, MemoryKeepsStoredValues) {
       const float near = random.uniform() * std::ldexp(1.0F, static_cast<int>(random.integer(26)));
       for (const float number : {value, near}) {
         if (!std::isnan(number)) {
-          EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, number)),
+          EXPECT_EQ(std::bit_cast<std::uint32_t>(read_back(dtype, number)),
                     std::bit_cast<std::uint32_t>(stored(dtype, number)))
               << name_of(dtype) << " " << number;
         }
       }
     }
     for (const float number : {0.0F, -0.0F, infinity, -infinity}) {
-      EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, number)), std::bit_cast<std::uint32_t>(number));
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(read_back(dtype, number)), std::bit_cast<std::uint32_t>(number));
     }
-    EXPECT_TRUE(std::isnan(kept(dtype, std::bit_cast<float>(0x7f800001U))));
-    EXPECT_TRUE(std::isnan(kept(dtype, std::numeric_limits<float>::quiet_NaN())));
+    EXPECT_TRUE(std::isnan(read_back(dtype, std::bit_cast<float>(0x7f800001U))));
+    EXPECT_TRUE(std::isnan(read_back(dtype, std::numeric_limits<float>::quiet_NaN())));
   }
 }
 
@@ -135,10 +135,10 @@ TEST(Rounding, ErrorsAreAtMostTheRoundoff) {
     for (int i = 0; i < 100'000; ++i) {
       const float value = std::ldexp(random.uniform(), static_cast<int>(random.integer(30)) - 15);
       const Roundoff roundoff = roundoff_of(dtype);
-      const double off = std::abs(static_cast<double>(stored(dtype, value)) - static_cast<double>(value));
+      const double error = std::abs(static_cast<double>(stored(dtype, value)) - static_cast<double>(value));
       const double allowed = roundoff.relative * std::abs(static_cast<double>(value)) + roundoff.absolute;
-      ASSERT_LE(off, allowed) << name_of(dtype) << " " << value;
-      worst = std::max(worst, off / allowed);
+      ASSERT_LE(error, allowed) << name_of(dtype) << " " << value;
+      worst = std::max(worst, error / allowed);
     }
     EXPECT_GT(worst, dtype == DType::fp32 ? -1.0 : 0.9) << name_of(dtype);
   }
@@ -180,17 +180,17 @@ TEST(Rounding, AllEightBitsComeBackFromMemory) {
   }
 }
 
-TEST(Rounding, Fp8IsOffByNoMoreThanItsRoundoff) {
+TEST(Rounding, Fp8ErrorsAreAtMostTheRoundoff) {
   Random random(7);
   const Roundoff roundoff = roundoff_of(DType::fp8);
   double worst = 0.0;
   for (int i = 0; i < 100'000; ++i) {
     const float value = std::ldexp(random.uniform(), static_cast<int>(random.integer(8)));
-    const double off = std::abs(static_cast<double>(stored(DType::fp8, value)) - static_cast<double>(value));
+    const double error = std::abs(static_cast<double>(stored(DType::fp8, value)) - static_cast<double>(value));
     const double allowed = roundoff.relative * std::abs(static_cast<double>(value)) + roundoff.absolute;
-    ASSERT_LE(off, allowed) << value;
-    EXPECT_EQ(kept(DType::fp8, value), stored(DType::fp8, value));
-    worst = std::max(worst, off / allowed);
+    ASSERT_LE(error, allowed) << value;
+    EXPECT_EQ(read_back(DType::fp8, value), stored(DType::fp8, value));
+    worst = std::max(worst, error / allowed);
   }
   EXPECT_GT(worst, 0.9);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unfused operation and its error bound, on operations small enough to compute by hand.
+// Tests the unfused operation and its error bound, on operations small enough to compute by hand.
 #include "validate/reference/unfused.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ namespace {
 
 using test::matrix;
 
-/// y = x w with a contraction of `parts` blocks, then a function of y if one is given. Each block is one element.
+/// Returns a program for y = x w with a contraction of `parts` blocks, then a function of y if one is given. Each block
+/// is one element.
 Program chain(std::int32_t parts, DType dtype, std::optional<Function> function = {}, std::int32_t columns = 1) {
   ProgramBuilder builder("chain", Mesh{{{"tp", 1}}});
   const Extent rows{builder.dimension("rows", 1), 1};
@@ -39,12 +40,12 @@ TEST(Unfused, AGemmIsStoredInItsDtype) {
   EXPECT_EQ(unfused(chain(2, DType::bf16), ones, inputs, Functions::real)[2], matrix({{256}}));
 }
 
-TEST(Unfused, AFunctionTakesTheStoredGemmOutput) {
+TEST(Unfused, AFunctionUsesTheStoredGemmOutput) {
   const std::vector inputs{matrix({{1}}), matrix({{3, -1}}), Matrix<float>{}, Matrix<float>{}};
   EXPECT_EQ(unfused(chain(1, DType::fp32, Function::swiglu, 2), ones, inputs, Functions::integer)[3], matrix({{-2}}));
 }
 
-TEST(Bounded, AGemmOfOneTermMayBeOffByThreeRoundings) {
+TEST(Bounded, AGemmOfOneTermMayDifferByThreeRoundings) {
   const std::vector inputs{matrix({{3}}), matrix({{5}}), Matrix<float>{}};
   const Bounded y = bounded(chain(1, DType::bf16), ones, inputs)[2];
   EXPECT_EQ(y.value.at(0, 0), 15.0);
@@ -69,7 +70,8 @@ TEST(Bounded, AFunctionSpreadsTheBoundByItsSlope) {
   EXPECT_LT(values[3].bound.at(0, 0), spread + 3 * 0x1p-8 * 15.2);
 }
 
-/// dw = x^T dy, summed over `parts` blocks of tokens and kept in fp32; dx = dy w^T. Each block is one element.
+/// Returns a program for dw = x^T dy, summed over `parts` blocks of tokens and stored in fp32, and for dx = dy w^T.
+/// Each block is one element.
 Program backward(std::int32_t parts) {
   ProgramBuilder builder("backward", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", parts), parts};

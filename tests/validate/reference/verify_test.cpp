@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every schedule computes the unfused operation; a wrong schedule is caught.
+// Tests that every schedule computes the unfused operation, and that a wrong schedule is caught.
 #include "validate/reference/verify.h"
 #include "tests/slow_build.h"
 
@@ -30,7 +30,7 @@ bool plainest(const StrategyOptions& options) {
   return options == plain;
 }
 
-/// Returns whether only the long check covers the point. The test covers every kind of schedule at a single site on a
+/// True if only the long check covers the point. The test covers every kind of schedule at a single site on a
 /// few ranks, and a few kinds in chains of sites.
 bool is_left_to_the_long_check(const CheckPoint& point) {
   const std::string_view strategy = point.strategy->name;
@@ -41,11 +41,11 @@ bool is_left_to_the_long_check(const CheckPoint& point) {
   if (cut && (point.ranks == 4 || point.operation->name == "layer" || point.options.add_lane == LaneKind::aux)) {
     return true;
   }
-  const bool alone = point.operation->operation.stages.size() == 1;
+  const bool single_site = point.operation->operation.stages.size() == 1;
   if (strategy == "serial" || strategy == "sliced" || strategy == "commfuse") {
-    return !alone && text_of(*option_named("shuffles"), point.options) == "copied";
+    return !single_site && text_of(*option_named("shuffles"), point.options) == "copied";
   }
-  return alone ? point.ranks > 3 : strategy != "tokenweave" || point.ranks > 2;
+  return single_site ? point.ranks > 3 : strategy != "tokenweave" || point.ranks > 2;
 }
 
 class EveryRankCount : public testing::TestWithParam<std::int32_t> {};
@@ -96,7 +96,7 @@ TEST_P(SomeRankCount, EqualBitsAreRequiredOfAllGatherAndGemmOnly) {
   }
 }
 
-/// Returns the operation of that name.
+/// Returns the operation with this name.
 const CheckedOperation& operation_named(std::string_view name) {
   return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
@@ -127,23 +127,23 @@ TEST(Verify, ASumCutInTwoNeedNotHaveEqualBits) {
   // An accumulating GEMM, an add, an all-reduce, or a part of the contraction: each of them suffices.
   const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
-  const auto with = [&](const Shape& shape) {
+  const auto with_shape = [&](const Shape& shape) {
     Program program = whole;
     program.shapes.push_back(shape);
     return program;
   };
   GemmShape gemm = std::get<GemmShape>(whole.shapes[whole.ops.back().shape]);
   gemm.accumulate = true;
-  EXPECT_FALSE(cuts_no_sum(with(gemm)));
-  EXPECT_FALSE(cuts_no_sum(with(ElementwiseShape{.function = Function::add})));
-  EXPECT_FALSE(cuts_no_sum(with(CollectiveShape{.kind = CollectiveKind::all_reduce})));
-  EXPECT_FALSE(cuts_no_sum(with(CollectiveShape{.kind = CollectiveKind::reduce_scatter})));
+  EXPECT_FALSE(cuts_no_sum(with_shape(gemm)));
+  EXPECT_FALSE(cuts_no_sum(with_shape(ElementwiseShape{.function = Function::add})));
+  EXPECT_FALSE(cuts_no_sum(with_shape(CollectiveShape{.kind = CollectiveKind::all_reduce})));
+  EXPECT_FALSE(cuts_no_sum(with_shape(CollectiveShape{.kind = CollectiveKind::reduce_scatter})));
   gemm.accumulate = false;
   gemm.k = whole.tensors.front().rows;  // four blocks of tokens
   gemm.k.blocks = 1;
-  EXPECT_FALSE(cuts_no_sum(with(gemm)));
-  EXPECT_TRUE(cuts_no_sum(with(ElementwiseShape{.function = Function::residual})));
-  EXPECT_TRUE(cuts_no_sum(with(CollectiveShape{.kind = CollectiveKind::all_to_all})));
+  EXPECT_FALSE(cuts_no_sum(with_shape(gemm)));
+  EXPECT_TRUE(cuts_no_sum(with_shape(ElementwiseShape{.function = Function::residual})));
+  EXPECT_TRUE(cuts_no_sum(with_shape(CollectiveShape{.kind = CollectiveKind::all_to_all})));
 }
 
 TEST(Verify, WrongBitsFailThePoint) {
@@ -173,7 +173,7 @@ TEST(Verify, ReduceScatterOnRandomDataDependsOnTheOrderOfTheSum) {
   EXPECT_GT(verify_bitwise(program, checked_sizes(*program)[1], 3).wrong, 0);
 }
 
-TEST(Verify, RanksOfAMeshOfTwoAxesRunSideBySide) {
+TEST(Verify, GroupsOfAMeshOfTwoAxesRunIndependently) {
   const Mesh mesh{{{"node", 2}, {"tp", 3}}};
   for (const CheckedOperation& operation : checked_operations()) {
     for (const Strategy& strategy : strategies()) {
@@ -200,14 +200,14 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
   const Verdict verdict = verify(shared(program), checked_sizes(program)[1], {});
   EXPECT_FALSE(verdict.integers.ok());
   EXPECT_FALSE(verdict.bound.ok());
-  // A rank only meets its own shard and that of the rank two further, so one row block of four is right.
+  // A rank only receives its own shard and that of the rank two further on, so one row block of four is right.
   EXPECT_EQ(verdict.bound.elements, 4 * 32 * 6);
   EXPECT_GT(verdict.bound.wrong, verdict.bound.elements * 7 / 10);
   EXPECT_LE(verdict.bound.wrong, verdict.bound.elements * 3 / 4);
   EXPECT_GT(verdict.bound.worst, 10.0);
 }
 
-TEST(Verify, UnwrittenElementsAreInfinitelyFarOff) {
+TEST(Verify, UnwrittenElementsHaveInfiniteErrors) {
   Program program = program_of({&checked_operations()[1], &serial_strategy, {}, 2, 1});
   program.ops.pop_back();
   const Verdict verdict = verify(shared(program), checked_sizes(program)[0], {});
@@ -218,7 +218,7 @@ TEST(Verify, UnwrittenElementsAreInfinitelyFarOff) {
 
 TEST(Verify, ComparingNothingIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
 
-/// Returns true if the findings still allow the program to be lowered.
+/// True if the program can be lowered in spite of its findings.
 bool can_run(const CheckReport& report) {
   return report.ok() || report.findings.front().kind == FindingKind::deadlock ||
          report.findings.front().kind == FindingKind::hazard || report.findings.front().kind == FindingKind::contents;

@@ -12,7 +12,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Numbers of many magnitudes, so that another order of additions would give other bits.
+/// Returns numbers of many magnitudes, so that another order of additions would give other bits.
 template <class Number>
 std::vector<Number> numbers(Random& random, std::int64_t count) {
   std::vector<Number> values;
@@ -38,7 +38,7 @@ void expect_sums_row_by_row() {
             weights[static_cast<std::size_t>(k)] * rows[static_cast<std::size_t>(k * stride + j)];
       }
     }
-    // One number more on either side must stay.
+    // One extra number on either side must stay unchanged.
     std::vector<Number> sums(static_cast<std::size_t>(columns + 2), -1);
     weighted_sum(weights, Rows<const Number>{rows.data(), count, columns, stride},
                  std::span(sums).subspan(1, static_cast<std::size_t>(columns)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers in fewer bits than the tensors: the interpreter and executors round alike, and the bounds hold.
+// Tests transfers in fewer bits than the tensors: the interpreter and executors round equally, and the bounds hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST_P(WireOfEightBits, ThreadsGiveTheInterpretersBits) {
   }
 }
 
-/// Data from another rank are rounded, and a rank's own data are not.
+// Data from another rank is rounded, and a rank's own data is not.
 TEST(Wire, RoundsOnlyDataOfOtherRanks) {
   const auto program = shared(test::ring(2, Protocol::rendezvous, DType::bf16, DType::fp8));
   const Sizes sizes = checked_sizes(*program)[0];
@@ -81,15 +81,15 @@ TEST(Wire, RoundsOnlyDataOfOtherRanks) {
   int rounded = 0;
   for (std::int64_t row = 0; row < 2 * rows; ++row) {
     for (std::int64_t column = 0; column < result.columns(); ++column) {
-      const float given = inputs[0].at(row, column);
-      EXPECT_EQ(result.at(row, column), row < rows ? stored(DType::fp8, given) : given);
-      rounded += stored(DType::fp8, given) != given ? 1 : 0;
+      const float original = inputs[0].at(row, column);
+      EXPECT_EQ(result.at(row, column), row < rows ? stored(DType::fp8, original) : original);
+      rounded += stored(DType::fp8, original) != original ? 1 : 0;
     }
   }
   EXPECT_GT(rounded, 0);
 }
 
-TEST(Wire, TagsArriveAsTheyWereSent) {
+TEST(Wire, TagsFitIntoEightBits) {
   const auto& ag = *std::ranges::find(checked_operations(), "ag_gemm", &CheckedOperation::name);
   const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 3, 1, {}, DType::fp8}));
   const Sizes sizes = checked_sizes(*program)[0];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers that connect to the port: at most they end a run, with a clear error, and they cost little time and memory.
+// Tests strangers that connect to the port: at most they end a run, with a clear error, and they cost little time and
+// memory.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -46,17 +47,17 @@ class Stranger {
   }
 
   void greet(std::int32_t process, std::int32_t processes) {
-    say(std::array<std::int32_t, 3>{0x636d6632, process, processes});
+    send_value(std::array<std::int32_t, 3>{0x636d6632, process, processes});
   }
   template <class Value>
-  void say(const Value& value) {
+  void send_value(const Value& value) {
     EXPECT_EQ(::send(socket_.get(), &value, sizeof value, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof value));
   }
   void send(std::int32_t from, std::int32_t to, const Payload& bytes) {
-    say(Head{from, to, bytes.size()});
+    send_value(Head{from, to, bytes.size()});
     EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  /// Sends empty messages of process 1 until the socket would block; returns the number of bytes.
+  /// Sends empty messages of process 1 until the socket would block. Returns the number of bytes.
   std::size_t flood() {
     const std::vector<Head> heads(1 << 12, Head{1, 0, 0});
     const auto bytes = std::as_bytes(std::span(heads));
@@ -76,9 +77,9 @@ class Stranger {
   std::size_t flooded_ = 0;
 };
 
-/// The first of several processes; strangers take the place of the others.
-struct Taken {
-  explicit Taken(int processes) {
+/// The first of several processes. Strangers impersonate the others.
+struct WorldOfStrangers {
+  explicit WorldOfStrangers(int processes) {
     const TcpDoor door(0);
     for (int process = 1; process < processes; ++process) {
       strangers.push_back(std::make_unique<Stranger>(door.port()));
@@ -102,7 +103,7 @@ std::string thrown_by(const std::function<void()>& work) {
   return "";
 }
 
-/// Receives until an exception is thrown; returns its message.
+/// Receives until an exception is thrown. Returns its message.
 std::string refusal_of(World& world) {
   return thrown_by([&] {
     for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
@@ -113,57 +114,57 @@ std::string refusal_of(World& world) {
 
 TEST(TcpStrangers, CannotImpersonateAnotherProcess) {
   for (const std::int32_t from : {0, 2}) {
-    Taken place(3);
-    place.stranger(1).send(from, 0, Payload(9));
-    EXPECT_EQ(refusal_of(*place.world),
+    WorldOfStrangers first(3);
+    first.stranger(1).send(from, 0, Payload(9));
+    EXPECT_EQ(refusal_of(*first.world),
               fmt::format("process 1 sends as process {}; run the same program everywhere", from));
   }
 }
 
 TEST(TcpStrangers, ARefusedConnectionStaysRefused) {
-  Taken place(2);
-  place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
-  EXPECT_EQ(refusal_of(*place.world), "data over TCP from process 1 is not of this program; choose another port");
-  EXPECT_FALSE(place.world->receive().has_value());
-  EXPECT_EQ(thrown_by([&] { place.world->send(1, {}); }), "process 1 has exited");
-  place.world->close();
+  WorldOfStrangers first(2);
+  first.stranger(1).send_value(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
+  EXPECT_EQ(refusal_of(*first.world), "data over TCP from process 1 is not of this program; choose another port");
+  EXPECT_FALSE(first.world->receive().has_value());
+  EXPECT_EQ(thrown_by([&] { first.world->send(1, {}); }), "process 1 has exited");
+  first.world->close();
 }
 
 TEST(TcpStrangers, AreIgnoredDuringTheOrderlyEnd) {
-  Taken place(2);
-  place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
-  place.world->close();
+  WorldOfStrangers first(2);
+  first.stranger(1).send_value(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
+  first.world->close();
 }
 
 TEST(TcpStrangers, ATooLongMessageIsRefusedBeforeItArrives) {
-  Taken place(2);
-  place.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
-  EXPECT_EQ(refusal_of(*place.world), "data over TCP from process 1 is not of this program; choose another port");
+  WorldOfStrangers first(2);
+  first.stranger(1).send_value(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
+  EXPECT_EQ(refusal_of(*first.world), "data over TCP from process 1 is not of this program; choose another port");
 }
 
 TEST(TcpStrangers, ATooLongMessageIsNotSent) {
-  Taken place(2);
-  EXPECT_EQ(thrown_by([&] { place.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
+  WorldOfStrangers first(2);
+  EXPECT_EQ(thrown_by([&] { first.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
             "a message between processes is larger than 64 MiB; choose a schedule of fewer ops");
 }
 
 TEST(TcpStrangers, AFloodIsReadInSmallPieces) {
-  Taken place(2);
-  std::size_t taken = place.stranger(1).flood();
+  WorldOfStrangers first(2);
+  std::size_t accepted = first.stranger(1).flood();
   for (int i = 0; i < 100; ++i) {
-    EXPECT_TRUE(place.world->receive().has_value());
-    taken += place.stranger(1).flood();
+    EXPECT_TRUE(first.world->receive().has_value());
+    accepted += first.stranger(1).flood();
   }
-  EXPECT_LT(taken, std::size_t{1} << 23U);
+  EXPECT_LT(accepted, std::size_t{1} << 23U);
 }
 
-TEST(TcpStrangers, IdleOnesDelayNobody) {
+TEST(TcpStrangers, IdleStrangersDelayNobody) {
   const TcpDoor door(0);
   std::vector<std::unique_ptr<Stranger>> idle;
   for (int i = 0; i < 100; ++i) {
     idle.push_back(std::make_unique<Stranger>(door.port()));
   }
-  idle[0]->say(std::uint32_t{0x636d6632});  // half a greeting
+  idle[0]->send_value(std::uint32_t{0x636d6632});  // half a greeting
   std::unique_ptr<TcpWorld> joined;
   std::jthread other([&] { joined = TcpWorld::join("127.0.0.1", door.port(), 1, 2, 1min); });
   const auto begin = std::chrono::steady_clock::now();
@@ -172,7 +173,7 @@ TEST(TcpStrangers, IdleOnesDelayNobody) {
   EXPECT_EQ(world->processes(), 2);
 }
 
-TEST(TcpWorld, DetectsALostFirstProcessAtOnce) {
+TEST(TcpWorld, DetectsALostFirstProcessImmediately) {
   const TcpDoor door(0);
   std::unique_ptr<TcpWorld> joined;
   {
@@ -205,8 +206,8 @@ TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
 TEST(TcpStrangers, ALateProcessIsStillAccepted) {
   const TcpDoor door(0);
   Stranger slow(door.port());
-  slow.say(std::array<std::int32_t, 2>{0x636d6632, 1});
-  std::jthread rest([&] { slow.say(std::int32_t{2}); });
+  slow.send_value(std::array<std::int32_t, 2>{0x636d6632, 1});
+  std::jthread rest([&] { slow.send_value(std::int32_t{2}); });
   EXPECT_EQ(TcpWorld::lead(door, 2, 1min)->processes(), 2);
 }
 

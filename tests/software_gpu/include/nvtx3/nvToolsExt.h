@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX where no profiler listens: every call does nothing.
+// NVTX without a profiler: every call does nothing.
 #pragma once
 
 #include <cstddef>
