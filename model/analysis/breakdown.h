@@ -33,8 +33,8 @@ struct EssentialPrices {
 /// Returns the breakdown of one rank, with its own last end as the makespan.
 Breakdown breakdown_of(const RankSummary& summary, const EssentialPrices& prices);
 
-/// Breakdown of the rank whose last op ends last (the lowest rank on ties), and the mean and the largest exposed time
-/// over all ranks.
+/// Breakdown of the rank whose last op finishes last (the lowest rank on ties), and the mean and the largest exposed
+/// time over all ranks.
 struct Analysis {
   Rank critical_rank = 0;
   Breakdown critical;

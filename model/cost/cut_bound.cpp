@@ -251,7 +251,7 @@ bool kernels_move(const Program& program) {
   return std::ranges::any_of(program.lanes, [](const Lane& lane) { return lane.kind == LaneKind::kernel; });
 }
 
-std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machine& machine) {
+std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Machine& machine) {
   if (!has_wires(machine) || is_on_a_switch(program, machine)) {  // All transfers of a set pass one port.
     return std::vector<double>(program.ops.size(), 1.0 / machine.link.nominal_rate.value.value);
   }

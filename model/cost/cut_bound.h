@@ -60,6 +60,6 @@ bool kernels_move(const Program& program);
 
 /// Returns, by op, the seconds per byte of each transfer inside a kernel: a set of transfers (wire_loads.h) takes as
 /// long as its busiest wire at its rate, and the ops of the set share that evenly. Values of other ops are meaningless.
-std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machine& machine);
+std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Machine& machine);
 
 }  // namespace commfuse

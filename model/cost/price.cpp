@@ -444,7 +444,7 @@ void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
     const bool is_of_conversion = address == &conversion || address == &parameters.cached_conversion_cost;
     const bool is_unused = (is_of_conversion && conversion.value == 0.0) ||
                            (is_of_kept_outputs && parameters.resident_output_share.value == 0.0) ||
-                           (which == &parameters.operand_feed && parameters.operand_feed.value == 0.0);
+                           (address == &parameters.operand_feed && parameters.operand_feed.value == 0.0);
     if (!is_of_benchmarks && !is_unused) {
       mark(parameter);
     }
@@ -617,7 +617,7 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
   const std::vector<double> in_kernels =
-      kernels_move(program) ? seconds_a_byte_in_kernel(program, machine) : std::vector<double>{};
+      kernels_move(program) ? seconds_per_byte_in_kernel(program, machine) : std::vector<double>{};
   clear(costs);
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());

@@ -266,7 +266,7 @@ constexpr std::array columns_after{
                  [](const Row& row) -> Value { return us(row, critical(row).bubble); }, put_part<&Breakdown::bubble>},
     ResultColumn{"tail_us", "after the last essential op", ColumnType::number,
                  [](const Row& row) -> Value { return us(row, critical(row).tail); }, put_part<&Breakdown::tail>},
-    ResultColumn{"critical_rank", "rank whose last op ends last; the times above are its own", ColumnType::count,
+    ResultColumn{"critical_rank", "rank whose last op finishes last; the times above are its own", ColumnType::count,
                  [](const Row& row) -> Value { return result(row, std::int64_t{row.analysis.critical_rank}); },
                  put_critical_rank},
     ResultColumn{"mean_exposed_us", "exposed time, mean over ranks", ColumnType::number,

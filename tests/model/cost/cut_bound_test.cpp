@@ -77,7 +77,7 @@ TEST(CutBound, AKernelTakesAsLongAsItsBusiestWire) {
   const Machine tree = wired(test::pcie_tree());
   for (const std::int32_t blocks : {1, 2, 4}) {
     const Case fused(8, "fused_kernel", {.sub_slices = blocks});
-    const std::vector<double> by_op = seconds_a_byte_in_kernel(fused.program, tree);
+    const std::vector<double> by_op = seconds_per_byte_in_kernel(fused.program, tree);
     double seconds = 0.0;
     for (std::size_t op = 0; op < fused.program.ops.size(); ++op) {
       seconds += fused.program.ops[op].kind == OpKind::exchange ? by_op[op] * 1e6 / blocks : 0.0;

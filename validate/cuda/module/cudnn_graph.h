@@ -29,7 +29,6 @@ class CudnnGraph {
 
  private:
   void add_tensor(const GraphTensor& tensor);
-  void add_operation(const GraphOperation& operation);
   void add_product(const GraphOperation& operation);
   void add_reduction(const GraphOperation& operation);
   void add_pointwise(const GraphOperation& operation, GraphType type);
