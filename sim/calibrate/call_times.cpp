@@ -20,9 +20,9 @@ std::string_view plural_of(const Work& work) {
   return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
 }
 
-/// Returns whether the overlap of two kernels, in microseconds, is too long for rounding to explain; `duration` is the
-/// duration of one of the kernels.
-bool is_beside(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
+/// Returns whether two kernels overlap for longer than rounding explains. `overlap` and `duration`, the duration of one
+/// of the kernels, are in microseconds.
+bool is_concurrent(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
 
 }  // namespace
 
@@ -105,8 +105,8 @@ void CallTimes::find_disturbed() {
       if (run.kernel != none) {
         Kernel& kernel = kernels_[run.kernel];
         const double before = latest.call == run.call ? second.end : latest.end;
-        kernel.is_disturbed =
-            is_beside(std::min(before, run.end) - run.begin, kernel.span.duration) || is_disturbed_by_later(runs, at);
+        kernel.is_disturbed = is_concurrent(std::min(before, run.end) - run.begin, kernel.span.duration) ||
+                              is_disturbed_by_later(runs, at);
       }
       if (run.end > latest.end) {
         second = run.call == latest.call ? second : latest;
@@ -126,7 +126,8 @@ bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t 
   for (std::size_t later = at + 1; later < runs.size() && runs[later].begin < run.end; ++later) {
     const Run& other = runs[later];
     const bool is_other = other.call != run.call;
-    if (later - at > many || (is_other && is_beside(std::min(other.end, run.end) - other.begin, run.end - run.begin))) {
+    if (later - at > many ||
+        (is_other && is_concurrent(std::min(other.end, run.end) - other.begin, run.end - run.begin))) {
       return true;
     }
   }
@@ -160,13 +161,13 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   if (!is_measured_time(time)) {
     return skip(fmt::format("{} with times outside 1 ps to 1e5 s", plural_of(call.work)));
   }
-  const Duration taken = from_seconds(1e-6 * time);
+  const Duration duration = from_seconds(1e-6 * time);
   if (const auto* const product = std::get_if<GemmSize>(&call.work)) {
-    profile_.products.push_back({*product, taken});
+    profile_.products.push_back({*product, duration});
   } else if (const auto* const attention = std::get_if<AttentionSize>(&call.work)) {
-    profile_.attention.push_back({*attention, taken});
+    profile_.attention.push_back({*attention, duration});
   } else if (const auto* const kernel = std::get_if<KernelCall>(&call.work)) {
-    profile_.kernels.push_back({kernel->op, kernel->size, taken});
+    profile_.kernels.push_back({kernel->op, kernel->size, duration});
   }
 }
 
@@ -177,9 +178,9 @@ bool CallTimes::is_slowed(const KernelSpan& span) const {
     return false;
   }
   const std::vector<Busy>& busy = device->second;
-  const auto behind = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
-                                       [](const Busy& interval, double end) { return interval.begin < end; });
-  return behind != busy.begin() && std::prev(behind)->end > span.begin;
+  const auto after = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
+                                      [](const Busy& interval, double end) { return interval.begin < end; });
+  return after != busy.begin() && std::prev(after)->end > span.begin;
 }
 
 std::string CallTimes::share(double duration) const {

@@ -31,7 +31,7 @@ class CallTimes {
   std::size_t call(Work work, bool runs_kernels);
   /// Adds one kernel of the call.
   void kernel(std::size_t call, const KernelSpan& span);
-  /// Adds communication, which slows the GEMMs beside it.
+  /// Adds communication, which slows concurrent GEMMs.
   void communication(const KernelSpan& span);
   /// Adds communication that no fit can use; `why`, a plural noun, states the reason.
   void lost_communication(const KernelSpan& span, const std::string& why);
@@ -39,12 +39,13 @@ class CallTimes {
   void other(const KernelSpan& span, std::string_view op);
   /// Adds a kernel that no fit can use; `why`, a plural noun, states the reason.
   void lost(const KernelSpan& span, const std::string& why);
-  /// Called where the profile lacks the begin of kernels, so that overlaps are unknown.
+  /// Discards start times. For profiles that do not record when kernels begin, so that overlaps are unknown.
   void forget_starts() { device_.clear(); }
 
-  /// Returns the calls with their times. The time of a call is the sum of its kernels. Calls are omitted where
-  /// communication, or a kernel of another call, ran beside one of their kernels on its device. Kernels that overlap by
-  /// at most a microsecond count as consecutive, because old profiles round to microseconds.
+  /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls
+  /// if communication, or a kernel of another call, ran at the same time as one of their kernels on its device. Kernels
+  /// that overlap by up to 1 us, and up to half of their duration, count as consecutive, because old profiles round to
+  /// microseconds.
   Profile profile() &&;
 
  private:

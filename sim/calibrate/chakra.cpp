@@ -2,8 +2,7 @@
 // Messages: mlcommons/chakra, schema/protobuf/et_def.proto; conversion of PyTorch's traces:
 // src/converter/pytorch_converter.py. Every node of a kernel has is_cpu_op = false and its operator among ctrl_deps.
 //
-// Ignored are metadata nodes, loads and stores of memory, storage and checkpoints, and the time of operators on the
-// host.
+// Ignored: metadata nodes, loads and stores of memory, storage and checkpoints, and the host time of operators.
 #include "sim/calibrate/chakra.h"
 
 #include <et_def.pb.h>
@@ -157,10 +156,10 @@ class Collector {
     if (operation == kernel.operators.end()) {
       times_.lost(kernel.span, "kernels of operators without a fit");
     } else if (kernel.duration < least_microseconds) {
-      times_.lost(kernel.span,
-                  fmt::format("kernels shorter than {} us, which whole microseconds time badly", least_microseconds));
+      times_.lost(kernel.span, fmt::format("kernels shorter than {} us, too short for times in whole microseconds",
+                                           least_microseconds));
     } else if (has_communication_ && !has_starts_) {
-      times_.lost(kernel.span, "kernels that communication may have slowed, which a trace without start times hides");
+      times_.lost(kernel.span, "kernels that communication may have slowed, because the trace has no start times");
     } else {
       times_.kernel(calls_[*operation], kernel.span);
     }
@@ -208,7 +207,7 @@ Profile read_chakra(const fs::path& path) {
   CodedInputStream in = stream_of(bytes);
   proto::GlobalMetadata metadata;
   if (!read_message(in, metadata)) {
-    throw ConfigError(fmt::format("{}: does not begin as a Chakra trace; convert it again", path.string()));
+    throw ConfigError(fmt::format("{}: does not begin like a Chakra trace; convert it again", path.string()));
   }
   if (attribute(metadata.attr(), "commfuse_time_scale") != nullptr) {
     throw ConfigError(fmt::format(
@@ -219,7 +218,7 @@ Profile read_chakra(const fs::path& path) {
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
     const int place = in.CurrentPosition();
     if (!read_message(in, node)) {
-      throw ConfigError(fmt::format("{}: what begins at byte {} is not a node of a Chakra trace; convert it again",
+      throw ConfigError(fmt::format("{}: the data at byte {} is not a node of a Chakra trace; convert it again",
                                     path.string(), place));
     }
     collector.take(node);

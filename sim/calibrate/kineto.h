@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of PyTorch's profiler (Kineto), of 2022 to 2026, on CUDA and ROCm: operators with the sizes that the trace
-// records, and NCCL's collectives. The trace may be gzipped, and is read in one pass, however large.
+// records, and NCCL collectives. The trace may be gzipped, and is read in one pass, however large.
 #pragma once
 
 #include <filesystem>

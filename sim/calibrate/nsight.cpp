@@ -87,7 +87,7 @@ class Columns {
   }
   [[nodiscard]] bool exist() const { return !columns_.empty(); }
   [[nodiscard]] bool have(const char* column) const { return columns_.contains(column); }
-  /// Returns the first of `names` that exists, with the table's letter, or else `otherwise`.
+  /// Returns the first of `names` that exists, qualified with the table alias t, or else `otherwise`.
   [[nodiscard]] std::string first(std::initializer_list<const char*> names, const char* otherwise) const {
     for (const char* name : names) {
       if (have(name)) {
@@ -116,12 +116,13 @@ class Columns {
 class DatabaseReader {
  public:
   explicit DatabaseReader(const fs::path& path) : path_(path), database_(path, Database::Access::read) {
-    constexpr std::int64_t least = 10'000'000;
-    constexpr std::int64_t for_a_byte = 20;
+    constexpr std::int64_t min_steps = 10'000'000;
+    constexpr std::int64_t steps_per_byte = 20;
     std::error_code ignored;
     const std::uintmax_t size = fs::file_size(path, ignored);
     database_.allow_queries_only();
-    database_.allow_steps(least + for_a_byte * static_cast<std::int64_t>(std::min<std::uintmax_t>(size, 1ULL << 40U)));
+    database_.allow_steps(min_steps +
+                          steps_per_byte * static_cast<std::int64_t>(std::min<std::uintmax_t>(size, 1ULL << 40U)));
   }
 
   Profile profile() && {
@@ -252,8 +253,8 @@ class DatabaseReader {
     }
   }
 
-  /// Correlation ids are unique only within a process, which old versions do not record. Throws ConfigError where an id
-  /// may belong to several.
+  /// Correlation ids are unique only within a process, which old versions do not record. Throws ConfigError if the id
+  /// may belong to several processes.
   [[nodiscard]] const Launch* launch_of(std::optional<std::int64_t> process, std::int64_t correlation) const {
     if (process) {
       return launch_in(*process, correlation);
@@ -263,8 +264,8 @@ class DatabaseReader {
       const Launch* const launch = launch_in(candidate, correlation);
       if (launch != nullptr && only != nullptr) {
         throw ConfigError(
-            fmt::format("{}: correlation {} stands for launches of two processes, and the kernel does not say whose it "
-                        "is (globalPid); profile one process, or export the report with a newer nsys",
+            fmt::format("{}: correlation {} belongs to launches of two processes, and the kernel does not name its "
+                        "process (globalPid); profile one process, or export the report with a newer nsys",
                         path_.string(), correlation));
       }
       only = launch != nullptr ? launch : only;
@@ -381,14 +382,14 @@ void take_rows(const score::Table& table, const fs::path& path, std::int64_t bef
           fmt::format("{}:{}: {}; export the table again", path.string(), table.line_of(row) + before, what));
     };
     if (table.cells_of(row) != table.header().size()) {
-      throw refuse("the row has not as many cells as the header");
+      throw refuse("the row and the header have different numbers of cells");
     }
     const std::optional<double> time = parse_number(table.cell(row, duration));
     if (!time || !std::isfinite(*time) || *time < 0.0) {
       throw refuse("the duration is not a number");
     }
     const std::string_view kernel = table.cell(row, name);
-    times.lost({.duration = *time}, kernel.starts_with("[CUDA mem") ? "copies and fills of memory, which no fit takes"
+    times.lost({.duration = *time}, kernel.starts_with("[CUDA mem") ? "copies and fills of memory, which no fit uses"
                                                                     : without_operator(kernel));
   }
 }
@@ -417,7 +418,7 @@ Profile read_nsight_database(const fs::path& path) {
     throw damaged(path);
   } catch (const DatabaseError& error) {
     if (error.kind() == DatabaseError::Kind::busy) {
-      throw ConfigError(fmt::format("{}: another process is writing it; wait until it ends", path.string()));
+      throw ConfigError(fmt::format("{}: another process is writing it; wait until that process ends", path.string()));
     }
     throw ConfigError(
         fmt::format("{}: cannot be read as a Nsight Systems export ({}); export the report again with "

@@ -135,10 +135,10 @@ class Reader {
       case Kind::scaled: return product(shape(known_.first), shape(known_.first + 1));
       case Kind::linear: return linear();
       case Kind::batched: return batched();
-      case Kind::grouped: return unfitted("of groups of experts, which no fit takes");
+      case Kind::grouped: return unfitted("of groups of experts, which no fit uses");
       case Kind::attention: return attention();
-      case Kind::varlen: return unfitted("of packed sequences (varlen), whose lengths the shapes do not tell");
-      case Kind::backward: return unfitted("of a backward pass, which no fit takes");
+      case Kind::varlen: return unfitted("of packed sequences (varlen), whose lengths the shapes do not show");
+      case Kind::backward: return unfitted("of a backward pass, which no fit uses");
       default: return kernel();
     }
   }
@@ -156,8 +156,8 @@ class Reader {
   }
 
   [[nodiscard]] Work untyped() const {
-    return call_.types.empty() ? unfitted("whose type neither their shapes nor the name of their kernel tells")
-                               : unfitted("in a type that the model has not");
+    return call_.types.empty() ? unfitted("whose type is neither recorded nor in the name of their kernel")
+                               : unfitted("in a type that the model does not support");
   }
 
   [[nodiscard]] Work product(const Dims& a, const Dims& b) const {
@@ -169,7 +169,7 @@ class Reader {
       return untyped();
     }
     if (!call_.types.empty() && type(known_.first + 1) != dtype) {
-      return unfitted("of two types");
+      return unfitted("with inputs of two types");
     }
     GemmSize size{.m = a[0], .n = b[1], .k = a[1], .dtype = *dtype};
     if (*dtype == DType::fp8) {
@@ -191,7 +191,7 @@ class Reader {
     const Dims a = shape(known_.first);
     const Dims b = shape(known_.first + 1);
     if (a.size() != 3 || b.size() != 3 || a[0] != 1 || b[0] != 1) {
-      return unfitted("in batches (bmm), which no fit takes");
+      return unfitted("in batches (bmm), which no fit uses");
     }
     return product({a[1], a[2]}, {b[1], b[2]});
   }
@@ -216,7 +216,7 @@ class Reader {
   }
 
   /// Returns whether any input after query, key and value is a tensor: a bias, slopes, or lengths of packed sequences.
-  [[nodiscard]] bool has_tensor_behind() const {
+  [[nodiscard]] bool has_other_tensors() const {
     return std::any_of(call_.dims.begin() + 3, call_.dims.end(), [](const Dims& dims) { return !dims.empty(); });
   }
 
@@ -231,36 +231,37 @@ class Reader {
     const Dims value = shape(known_.first + 2);
     for (const Dims* dims : {&query, &key, &value}) {
       if (dims->size() != 4 || !std::all_of(dims->begin(), dims->end(), is_extent)) {
-        return unfitted("whose queries, keys and values are not of four dimensions");
+        return unfitted("whose queries, keys and values do not have four dimensions");
       }
     }
     const std::size_t heads = known_.heads_at;
     const std::size_t seq = 3 - heads;
-    if (call_.dims.size() > 3 && has_tensor_behind()) {
+    if (call_.dims.size() > 3 && has_other_tensors()) {
       return unfitted("with a bias, or of packed sequences (varlen)");
     }
     if (query[seq] != key[seq]) {
-      return unfitted("with fewer queries than keys (decoding), which no fit takes");
+      return unfitted("with fewer queries than keys (decoding), which no fit uses");
     }
     if (query[0] != key[0] || query[3] != key[3] || query[heads] % key[heads] != 0) {
       return unfitted("whose heads do not share keys evenly");
     }
     if (value[3] != key[3]) {
-      return unfitted("whose values are of another width than queries and keys (MLA), which no fit takes");
+      return unfitted("whose values have another width than queries and keys (MLA), which no fit uses");
     }
     if (value != key) {
-      return unfitted("whose values are not as many as their keys");
+      return unfitted("with different numbers of keys and values");
     }
     const std::optional<bool> is_causal = causal();
     if (!is_causal) {
-      return unfitted("that do not say whether they are causal: 'Concrete Inputs' is there from PyTorch 2.1 on");
+      return unfitted(
+          "that do not state whether they are causal: PyTorch records it ('Concrete Inputs') from version 2.1 on");
     }
     const std::optional<DType> dtype = type(known_.first);
     if (!dtype || (*dtype != DType::bf16 && *dtype != DType::fp16)) {
       return untyped();
     }
     if (has_window()) {
-      return unfitted("with a sliding window, which no fit takes");
+      return unfitted("with a sliding window, which no fit uses");
     }
     return AttentionSize{.batch = query[0],
                          .seq = query[seq],
@@ -304,12 +305,12 @@ class Reader {
     if (key.empty() || rows_of(key) != rows || !is_extent(key.back())) {
       return unfitted("whose sizes are not rows of one width");
     }
-    const std::int64_t both = width + key.back();
+    const std::int64_t total_width = width + key.back();
     return KernelCall{"rotation",
                       {.kernel = FrameworkKernel::rotation,
                        .rows = rows,
-                       .width = both,
-                       .traffic = {2 * rows * both * bytes_of(dtype)}}};
+                       .width = total_width,
+                       .traffic = {2 * rows * total_width * bytes_of(dtype)}}};
   }
 
   const KnownOperator& known_;

@@ -11,11 +11,11 @@
 
 namespace commfuse::sim {
 
-/// Values that apply to all rows.
-struct ExpectedOf {
+/// Values that all rows share.
+struct SharedValues {
   std::string machine;
   double false_alarms = 0.01;
-  std::string note{};  ///< A line of the table; empty for none.
+  std::string note{};  ///< A line above the table; empty for none.
 };
 
 std::string expected_table(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);

@@ -193,7 +193,7 @@ void require_of_format(const import::Format& format, const ImportRequest& reques
   for (const auto& [flag, values] : request.options) {
     if (!values.empty() &&
         std::ranges::find(format.options, flag, &import::FormatOption::flag) == format.options.end()) {
-      throw ConfigError(fmt::format("{} is read as {}, which takes no {}; see commfuse-sim import {} --help",
+      throw ConfigError(fmt::format("{} is read as {}, which has no {}; see commfuse-sim import {} --help",
                                     request.file, format.name,
                                     flag.starts_with("--") ? flag : in_quotes(values.front()), format.name));
     }

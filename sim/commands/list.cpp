@@ -33,8 +33,8 @@ std::vector<std::string> names_of(const Listing& listing) {
   return names;
 }
 
-/// The text column at the end of a list. Its lines are wrapped at the width of the terminal: beside the other columns
-/// or, if these leave little room, below them.
+/// The text column at the end of a list. Its lines are wrapped at the width of the terminal: next to the other
+/// columns or, if these leave too little space, below them.
 class LastColumn {
  public:
   LastColumn(const Listing& listing, std::span<const std::size_t> widths) {
@@ -48,8 +48,8 @@ class LastColumn {
 
   /// Returns a row: the line `others`, which has the other cells, and the wrapped text of the last column.
   [[nodiscard]] std::string broken(std::string others, const std::string& text) const {
-    constexpr std::size_t least_room = 24;
-    if (start_ + least_room > terminal_width()) {
+    constexpr std::size_t min_width = 24;
+    if (start_ + min_width > terminal_width()) {
       return others + wrapped(text, "    ", "    ");
     }
     others.pop_back();  // Removes the line break.
@@ -70,8 +70,8 @@ std::string table_of(const Listing& listing) {
       widths.back() = std::max(widths.back(), row[column].size());
     }
   }
-  const std::size_t roomy = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
-  const std::string gap(roomy > terminal_width() && !listing.columns.back().is_text ? 1 : 2, ' ');
+  const std::size_t width_with_wide_gaps = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
+  const std::string gap(width_with_wide_gaps > terminal_width() && !listing.columns.back().is_text ? 1 : 2, ' ');
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
     for (std::size_t column = 0; column < cells.size(); ++column) {

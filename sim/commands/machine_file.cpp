@@ -128,7 +128,7 @@ void write_machine(const fs::path& path, const std::string& base, const std::str
   } catch (const ConfigError& error) {
     throw ConfigError(
         fmt::format("the fit is impossible for {} ({}); name the --base that was measured, or a file of your own that "
-                    "extends {} and writes the nominal_rate of its link",
+                    "extends {} and sets the nominal_rate of its link",
                     base, reason_of(error.what(), draft.path().string()), base));
   }
   fs::rename(draft.path(), path);
@@ -142,7 +142,7 @@ std::string calibration_in_words(const calibrate::Observations& seen, const cali
   }
   for (const auto* sentences : {&seen.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
-      text += fmt::format("left out: {}\n", sentence);
+      text += fmt::format("skipped: {}\n", sentence);
     }
   }
   return text + fmt::format("wrote {}\n", out.string());

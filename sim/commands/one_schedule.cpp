@@ -33,7 +33,7 @@ std::string label_of(const Strategy& strategy, const StrategyOptions& options) {
   return reports::strategy_label(std::string{strategy.name}, strategy.describe(options));
 }
 
-/// Returns the only candidate. Throws ConfigError if there are several.
+/// Returns the only candidate. Throws ConfigError if there are has_several_strategies.
 const Candidates& only(const std::vector<Candidates>& candidates) {
   if (candidates.size() == 1) {
     return candidates.front();
@@ -47,11 +47,12 @@ const Candidates& only(const std::vector<Candidates>& candidates) {
     }
     schedules.push_back(label_of(*candidate.strategy, candidate.options.front()));
   }
-  const bool several = strategies.size() > 1;
+  const bool has_several_strategies = strategies.size() > 1;
   throw ConfigError(fmt::format("a single schedule is required, but these settings choose {}; {}",
-                                fmt::join(several ? strategies : schedules, ", "),
-                                several ? "choose a strategy with --strategy"
-                                        : "choose one with its options, or remove --variants to take the fastest"));
+                                fmt::join(has_several_strategies ? strategies : schedules, ", "),
+                                has_several_strategies
+                                    ? "choose a strategy with --strategy"
+                                    : "choose one with its options, or remove --variants to take the fastest"));
 }
 
 /// Returns the fastest schedule of a strategy at the point, which `run` shows too.

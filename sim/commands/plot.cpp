@@ -45,10 +45,10 @@ std::string list_of(const std::vector<Figure>& figures) {
 
 /// Returns the figure named `name`. An empty name means the only figure.
 const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
-  const auto named =
+  const auto match =
       std::find_if(figures.begin(), figures.end(), [&](const Figure& candidate) { return candidate.id == name; });
-  if (named != figures.end()) {
-    return *named;
+  if (match != figures.end()) {
+    return *match;
   }
   std::string names;
   for (const Figure& figure : figures) {

@@ -76,7 +76,7 @@ int run_converter(const Scratch& in, const Scratch& out) {
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     throw HardwareAbsent(
-        "--out: PNG is made by rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg");
+        "--out: PNG needs rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg");
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

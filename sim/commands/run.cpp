@@ -62,8 +62,8 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// Returns whether every point takes only microseconds to simulate: a single prediction without samples and without
-/// raised machines.
+/// Returns whether every point takes only microseconds to simulate: a single prediction, without samples and without
+/// machines of raised parameters.
 bool is_quick(const Grid& grid) {
   const auto has = [&](std::string_view key, std::string_view value) {
     const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
@@ -156,7 +156,7 @@ bool is_for_programs(std::string_view format) {
   return std::ranges::find(for_programs, format) != for_programs.end();
 }
 
-void require_room_for_plot(const RunRequest& request) {
+void require_table_for_plot(const RunRequest& request) {
   if (request.plot && is_for_programs(request.format)) {
     throw ConfigError(fmt::format("--plot requires -o table; remove --plot, or -o {}", request.format));
   }
@@ -188,7 +188,7 @@ class LayerRun {
     return traced(point_of(settings, library_), rows_.rows(0, rows_.size()),
                   {library_.schedules(), implementations_named(settings, library_)});
   }
-  /// Draws for a single point where the time goes; for several points the lead of a strategy by sequence length, or a
+  /// For a single point, draws where the time goes; for several points, the lead of a strategy by sequence length, or a
   /// map of winners.
   [[nodiscard]] std::vector<reports::Figure> figures() const {
     const std::vector<reports::TracedRun> of_point = runs();
@@ -219,8 +219,9 @@ Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& r
           .figures = [run] { return run->figures(); }};
 }
 
-/// Throws ConfigError for axes that affect the spreading of GPUs, because GPUs are spread once, not for each point.
-void require_no_spread_axis(const Grid& grid) {
+/// Throws ConfigError for axes that affect how --gpus distributes the GPUs, because it does so once, not for each
+/// point.
+void require_no_layout_axis(const Grid& grid) {
   for (const GridAxis& axis : grid.axes) {
     for (const Field* field : axis.fields) {
       if (field->key == "ranks" || field->key == "hardware" || field->key == "scope" ||
@@ -233,7 +234,7 @@ void require_no_spread_axis(const Grid& grid) {
 
 Answer run(const RunRequest& request, Caller& caller) {
   renderer(request.format);  // Rejects an unknown format before the work.
-  require_room_for_plot(request);
+  require_table_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
   if (!schedules) {
@@ -241,7 +242,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   }
   Grid grid = grid_of(request.settings);
   if (!request.gpus.empty()) {
-    require_no_spread_axis(grid);
+    require_no_layout_axis(grid);
     caller.note(spread_over(request.gpus, grid.settings));
   }
   fit(grid, *schedules, names_strategies(grid));

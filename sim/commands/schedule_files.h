@@ -22,7 +22,7 @@ struct ScheduleArguments {
 
 /// Adds the flags. The arguments must outlive the parsing.
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
-/// Adds only --size, for commands that take their files in another way.
+/// Adds only --size, for commands that name their files without --schedule.
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 
 /// Reads and proves all files. Returns nothing if a proof fails, after printing the findings on stderr. Throws

@@ -77,8 +77,8 @@ Scores scores_of(const ScoreRequest& request, Caller& caller) {
 }
 
 /// Returns a line for every table over the limit. A table without scored rows is never over the limit.
-std::string missed(const Scores& scores, std::optional<double> limit, std::string_view what,
-                   double ErrorSummary::*member) {
+std::string lines_over_limit(const Scores& scores, std::optional<double> limit, std::string_view what,
+                             double ErrorSummary::*member) {
   std::string text;
   for (const TableScore& score : scores) {
     const ErrorSummary summary = summary_of(score.errors);
@@ -221,8 +221,8 @@ Answer run_score(const ScoreRequest& request, Caller& caller) {
   require_tables(request, *scores);
   require_scored(request, *scores);
   const std::string faults = reports::score_faults(*scores);
-  const std::string over = missed(*scores, request.max_median, "median", &ErrorSummary::median) +
-                           missed(*scores, request.max_p90, "p90", &ErrorSummary::p90);
+  const std::string over = lines_over_limit(*scores, request.max_median, "median", &ErrorSummary::median) +
+                           lines_over_limit(*scores, request.max_p90, "p90", &ErrorSummary::p90);
   const int code = faults.empty() ? exit_code::done : exit_code::failed_points;
   return {.code = over.empty() ? code : exit_code::gate_missed,
           .write = [request, scores](std::string_view format,
@@ -255,8 +255,8 @@ constexpr const char* about =
     "that the model cannot express are skipped and counted; faulty rows are named on\n"
     "stderr, and the exit code is 3. docs/accuracy.md shows the current scores.\n"
     "\n"
-    "--dynamic runs every shipped machine with --interference static and dynamic for\n"
-    "some seconds, and exits with 4 if the results differ too much.\n"
+    "--dynamic runs every shipped machine with --interference static and dynamic,\n"
+    "which takes some seconds, and exits with 4 if the results differ too much.\n"
     "\n"
     "Examples:\n"
     "  commfuse-sim score\n"

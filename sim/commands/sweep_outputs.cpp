@@ -114,7 +114,7 @@ void add_maps(std::span<const Row> rows, const VerdictRule& rule, std::vector<Ou
   }
 }
 
-bool streams(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
+bool is_for_programs(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
 
 int code_of(const StoreReader& store) {
   return store.counts().infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
@@ -155,14 +155,14 @@ std::string summary_of(const StoreReader& store) {
                      store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
 
-/// Returns a writer for a store of layers. It streams rows in formats for programs, and calls `shown` for formats for
-/// people.
+/// Returns a writer for a store of layers. It is_for_programs rows in formats for programs, and calls `shown` for
+/// formats for people.
 std::function<void(std::string_view, const Sink&)> layer_writer(
     const StoreReader& store, std::function<std::string(std::string_view format)> shown) {
   return [path = store.path(), counts = store.counts(), shown = std::move(shown)](std::string_view format,
                                                                                   const Sink& sink) {
     require_format(StoreKind::layers, format);
-    if (streams(format)) {
+    if (is_for_programs(format)) {
       StoreReader again(path, counts);
       write_rows(again, format, sink);
     } else {

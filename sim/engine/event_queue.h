@@ -25,7 +25,7 @@ struct TimedEvent {
   }
 };
 
-/// Events in order of time: later events are appended and the first is taken, both in constant time.
+/// Events in order of time: appends later events and removes the first event, both in constant time.
 class EventRun {
  public:
   void clear() { first_ = end_ = 0; }
@@ -105,25 +105,25 @@ class EventQueue {
     return heap_.empty() || (first && *first < heap_.front().when) ? first : heap_.front().when;
   }
 
-  /// Takes the first event. Returns false when the queue is empty.
+  /// Removes the first event and stores it in `first`. Returns false if the queue is empty.
   bool pop(TimedEvent& first) {
-    EventRun* from = nullptr;
+    EventRun* first_run = nullptr;
     for (EventRun& run : runs_) {
-      if (!run.empty() && (from == nullptr || run.front() < first)) {
-        from = &run;
+      if (!run.empty() && (first_run == nullptr || run.front() < first)) {
+        first_run = &run;
         first = run.front();
       }
     }
-    if (!heap_.empty() && (from == nullptr || heap_.front() < first)) {
+    if (!heap_.empty() && (first_run == nullptr || heap_.front() < first)) {
       std::pop_heap(heap_.begin(), heap_.end(), later);
       first = heap_.back();
       heap_.pop_back();
       return true;
     }
-    if (from != nullptr) {
-      from->pop();
+    if (first_run != nullptr) {
+      first_run->pop();
     }
-    return from != nullptr;
+    return first_run != nullptr;
   }
 
  private:

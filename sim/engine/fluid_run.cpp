@@ -187,11 +187,11 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
   for (const Rank rank : dirty_ranks_) {
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     state.dirty = false;
-    const unsigned beside = (state.resident[0] > 0 ? 1U : 0U) + (state.resident[1] > 0 ? 2U : 0U);
+    const unsigned communication_mask = (state.resident[0] > 0 ? 1U : 0U) + (state.resident[1] > 0 ? 2U : 0U);
     const std::uint32_t first = static_cast<std::uint32_t>(rank) * lanes_;
     for (std::uint32_t slot = first; slot < first + lanes_; ++slot) {
       if (jobs_[slot].kind == JobKind::kernel) {
-        set_speed(slot, fluid_->speed_of(beside, rank, jobs_[slot].op), now, queue);
+        set_speed(slot, fluid_->speed_of(communication_mask, rank, jobs_[slot].op), now, queue);
       }
     }
   }
@@ -201,11 +201,11 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
 /// A new speed is needed only by transfers that began and by transfers that share a tight link with them, directly or
 /// through other transfers.
 void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
-  const auto halted = [&](const Job& job) { return faults_->down(job.link, now); };
+  const auto is_halted = [&](const Job& job) { return faults_->down(job.link, now); };
   for (const std::uint32_t slot : fresh_) {
     const Job& job = jobs_[slot];
     if (job.kind == JobKind::transfer && job.stage >= 0) {
-      halted(job) ? leave(slot) : draw(slot);
+      is_halted(job) ? leave(slot) : draw(slot);
     }
   }
   refresh_links();
@@ -219,7 +219,7 @@ void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
       drawing_.push_back(slot);
       flows_.push_back(flow_of(job));
     } else if (job.kind == JobKind::transfer) {
-      set_speed(slot, halted(job) ? 0.0 : 1.0, now, queue);
+      set_speed(slot, is_halted(job) ? 0.0 : 1.0, now, queue);
     }
   }
   fresh_.clear();
@@ -234,15 +234,15 @@ void FluidRun::refresh_links() {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.dirty = false;
     std::sort(link.members.begin(), link.members.end());  // so that the sum does not depend on the order of arrival
-    double wanted = 0.0;
+    double demand = 0.0;
     for (const Member& member : link.members) {
       // One multiplication would round differently from separate transfers.
       for (std::int32_t i = 0; i < member.times; ++i) {
-        wanted += cap_of(jobs_[member.slot]);
+        demand += cap_of(jobs_[member.slot]);
       }
     }
     const bool was_tight = link.tight;
-    link.tight = wanted > wiring_->capacity[static_cast<std::size_t>(id)];
+    link.tight = demand > wiring_->capacity[static_cast<std::size_t>(id)];
     if (link.tight || was_tight) {
       look_at(link);
     }

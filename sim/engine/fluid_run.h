@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs whose speed changes during a run: kernels beside communication, and transfers that share links.
+// The jobs whose speed changes during a run: kernels that overlap with communication, and transfers that share links.
 //
-// Progress is measured in time: the rest of a job is the time that it would still take alone, at speed 1. So an
-// undisturbed op ends at its start plus its price, to the picosecond.
+// Progress is measured in time: the remaining work of a job is the time that it would still take alone, at speed 1. So
+// an undisturbed op ends at its start plus its price, to the picosecond.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ class FluidRun {
  private:
   enum class JobKind : std::uint8_t { none, kernel, transfer };
   struct Job {
-    double left = 0.0;  // time left in the stage at `since`, alone; picoseconds
+    double left = 0.0;  // remaining time of the stage at `since` if the job were alone, in picoseconds
     double speed = -1.0;
     std::int64_t since = 0;
     std::int64_t end = -1;           // end of the stage at this speed; -1: not known
@@ -83,7 +83,7 @@ class FluidRun {
   /// The transfers on a link.
   struct LinkState {
     std::vector<Member> members;
-    bool tight = false;  // its transfers together want more than its capacity
+    bool tight = false;  // its transfers together could use more than its capacity
     bool dirty = false;
     bool gathered = false;  // its transfers are on the list to look at
   };

@@ -75,7 +75,7 @@ void expect_that_trace(const Profile& read) {
   EXPECT_EQ(read.collectives[1].op, "reduce_scatter");
   EXPECT_EQ(read.collectives[1].bytes, 8'388'608);
   EXPECT_EQ(read.skipped,
-            (std::map<std::string, std::size_t>{{"broadcast, which the model has not", 1},
+            (std::map<std::string, std::size_t>{{"broadcast, which the model does not support", 1},
                                                 {"GEMMs concurrent with communication, which slows them", 1},
                                                 {"GEMMs without sizes: profile with record_shapes=True", 1}}));
 }
