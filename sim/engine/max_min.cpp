@@ -10,9 +10,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double open = -1.0;
+constexpr double unsettled = -1.0;
 
-/// Orders a heap whose top is the smallest.
+/// Orders a heap with the lowest rate on top.
 constexpr auto later = [](const auto& a, const auto& b) {
   return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
 };
@@ -73,7 +73,7 @@ void MaxMin::pop() {
 
 std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<const double> capacity) {
   list_members(flows, capacity);
-  rates_.assign(flows.size(), open);
+  rates_.assign(flows.size(), unsettled);
   by_cap_.resize(flows.size());
   std::iota(by_cap_.begin(), by_cap_.end(), 0U);
   const auto smaller = [&](std::uint32_t a, std::uint32_t b) { return flows[a].cap < flows[b].cap; };

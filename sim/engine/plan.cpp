@@ -108,7 +108,7 @@ class RankPlanner {
   RankPlan plan_;
 };
 
-/// Tells which of the program's predicates hold on a rank.
+/// Determines which of the program's predicates hold on a rank.
 class Predicates {
  public:
   explicit Predicates(const Program& program) {

@@ -69,21 +69,22 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
   std::map<decltype(key_of(Message{})), int> seen;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     score::Row row(table, i);
-    const std::optional<LinkOp> what = link_op_named(row.text(op));
-    Message message{
-        .op = what.value_or(LinkOp::all_gather), .gpus = row.count(gpus, score::max_gpus), .bytes = {row.size(bytes)}};
+    const std::optional<LinkOp> link_op = link_op_named(row.text(op));
+    Message message{.op = link_op.value_or(LinkOp::all_gather),
+                    .gpus = row.count(gpus, score::max_gpus),
+                    .bytes = {row.size(bytes)}};
     const double us = row.microseconds(time);
     const std::int64_t in_a_node = known.machine->gpus_per_node;
     message.nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
     const score::FoundMachine machine =
         machines.over_nodes(*known.machine, static_cast<int>(message.nodes), table.comment("hardware"));
-    if (!row.is_sound() || !what || machine.machine == nullptr || message.bytes.count == 0 ||
+    if (!row.is_sound() || !link_op || machine.machine == nullptr || message.bytes.count == 0 ||
         !fits(*machine.machine, message)) {
       continue;
     }
     // Without a column that names runs, the n-th row of a message belongs to the n-th run.
-    const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
-    const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
+    const int occurrence = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
+    const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", occurrence);
     MeasuredNode& node = by_run[{which, message.gpus}];
     if (node.rows.empty()) {
       node = {stem, which, message.gpus, std::string(row.text(version)), known_of(stem, message.gpus), *machine.machine,

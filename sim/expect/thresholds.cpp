@@ -110,7 +110,7 @@ std::string aicr(const Expectation& expectation, double false_alarms) {
   }
   return origin(expectation, false_alarms) +
          fmt::format(
-             "# Of {} nodes with {} GPUs each; put it below spec: of your overlay.\n"
+             "# For {} nodes with {} GPUs each; put this below spec: in your overlay.\n"
              "validation:\n"
              "  performance:\n"
              "    checks:\n"

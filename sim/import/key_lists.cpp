@@ -33,8 +33,8 @@ bool matches(std::string_view pattern, std::string_view key) {
   return pattern.starts_with('*') ? key.ends_with(pattern.substr(1)) : key == pattern;
 }
 
-/// Returns the readable key of which `key` is a likely misspelling: up to two edits away, and missing from the file.
-std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) {
+/// Returns the readable key that `key` probably misspells: it is up to two edits away and missing from the file.
+std::optional<std::string> misspelled_key(const KeyedFile& file, std::string_view key) {
   constexpr std::size_t longest = 80;
   constexpr std::size_t shortest = 6;
   if (key.size() > longest || key.size() < shortest) {
@@ -100,7 +100,7 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
     if (!why_irrelevant(lists.irrelevant, name).empty()) {
       continue;
     }
-    const std::optional<std::string> meant = unknown.size() < max_compared ? slip_of(file, key) : std::nullopt;
+    const std::optional<std::string> meant = unknown.size() < max_compared ? misspelled_key(file, key) : std::nullopt;
     if (meant) {
       notes.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", entry.where, in_quotes(key), *meant));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of another program's keys that are not read: keys that change nothing here, with the reason, and keys that
-// change the work but have no counterpart. Unread keys on neither list are reported as unknown.
+// Lists of another program's keys that are not read: keys that do not affect a prediction, with the reason, and keys
+// that change the work but have no counterpart. Unread keys on neither list are reported as unknown.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,9 @@ struct Irrelevant {
 /// A key that changes work, memory or communication, but has no counterpart.
 struct LeftOut {
   std::string_view key;
-  std::string_view instead;    ///< The assumption made instead, for messages.
-  std::string_view neutral{};  ///< Values that change nothing, separated by spaces, besides null, false and none.
+  std::string_view instead;  ///< The assumption made instead, for messages.
+  std::string_view
+      neutral{};  ///< Values that change nothing, separated by spaces, in addition to null, false and none.
 };
 
 /// Both lists of a program. A key in `left_out` is reported even if a pattern of `irrelevant` matches the key.

@@ -84,7 +84,7 @@ KeyedFile read_toml(const std::string& path);
 KeyedFile read_json(const std::string& path);  ///< Comments are allowed, as in hjson.
 KeyedFile read_yaml(const std::string& path);
 
-/// Returns the boolean that YAML, Python or JSON reads from the word; nothing for other words.
+/// Returns the boolean that the word means in YAML, Python or JSON; nothing for other words.
 std::optional<bool> truth_of(std::string_view word);
 
 /// Returns the remedy for a number that is out of range.

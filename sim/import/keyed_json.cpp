@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest_nesting = 32;
 
-/// Iterates over a text and counts the bytes that the parser has read, because the parser reports places of errors
-/// only.
+/// Iterates over a text and counts the bytes that the parser has read, because the parser reports only the places of
+/// errors.
 class Reading {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -78,7 +78,7 @@ class Listener {
       : text_(text), read_(read), places_(text), file_(file) {}
 
   bool null() { return value(EntryKind::null, "null"); }
-  bool boolean(bool is) { return value(EntryKind::boolean, is ? "true" : "false"); }
+  bool boolean(bool truth) { return value(EntryKind::boolean, truth ? "true" : "false"); }
   bool number_integer(Json::number_integer_t number) { return value(EntryKind::number, fmt::format("{}", number)); }
   bool number_unsigned(Json::number_unsigned_t number) { return value(EntryKind::number, fmt::format("{}", number)); }
   bool number_float(Json::number_float_t /*number*/, const std::string& text) { return value(EntryKind::number, text); }
@@ -138,7 +138,7 @@ class Listener {
   }
   bool parse_error(std::size_t byte, const std::string& /*token*/, const Json::exception& /*error*/) {
     throw ConfigError(
-        fmt::format("{}:{}: the JSON breaks off or is wrong; write JSON", file_.path(), line_and_column(text_, byte)));
+        fmt::format("{}:{}: the JSON is truncated or invalid; write JSON", file_.path(), line_and_column(text_, byte)));
   }
 
  private:

@@ -54,37 +54,38 @@ std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& 
     return *padded;
   }
   constexpr std::int64_t gpt_2 = 50257;
-  const std::optional<std::int64_t> said = arguments.count("--vocab-size", vocab_range);
-  if (!said) {
-    notes.push_back(fmt::format("{} is not there, since the tokenizer has it: {} is assumed, GPT-2's",
+  const std::optional<std::int64_t> given = arguments.count("--vocab-size", vocab_range);
+  if (!given) {
+    notes.push_back(fmt::format("{} is missing, because the tokenizer defines it: {}, as in GPT-2, is assumed",
                                 arguments.spelled("--vocab-size"), gpt_2));
   }
   const std::int64_t unit = arguments.count("--make-vocab-size-divisible-by", vocab_range).value_or(128) *
                             arguments.count("--tensor-model-parallel-size", range_of("ranks")).value_or(1);
-  return arguments.derived("rows of the embedding", (said.value_or(gpt_2) + unit - 1) / unit * unit, vocab_range,
+  return arguments.derived("rows of the embedding", (given.value_or(gpt_2) + unit - 1) / unit * unit, vocab_range,
                            fmt::format("make {} smaller", arguments.spelled("--make-vocab-size-divisible-by")));
 }
 
 /// Returns --ffn-hidden-size. Its default is 4 x hidden; for a gated MLP two thirds of that, rounded down to a multiple
 /// of 64, so that the MLP has about as many weights.
 std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
-  const std::int64_t usual = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
-  const std::optional<std::int64_t> said = arguments.count("--ffn-hidden-size", model_size_range);
-  return said ? *said
-              : arguments.derived("columns of the MLP", usual, model_size_range,
-                                  written(arguments, "--ffn-hidden-size"));
+  const std::int64_t default_columns = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
+  const std::optional<std::int64_t> given = arguments.count("--ffn-hidden-size", model_size_range);
+  return given ? *given
+               : arguments.derived("columns of the MLP", default_columns, model_size_range,
+                                   written(arguments, "--ffn-hidden-size"));
 }
 
 std::int64_t head_dim_of(const Arguments& arguments, std::int64_t hidden, std::int64_t heads) {
-  const std::optional<std::int64_t> said = arguments.count("--kv-channels", head_range);
-  if (!said && hidden % heads != 0) {
+  const std::optional<std::int64_t> given = arguments.count("--kv-channels", head_range);
+  if (!given && hidden % heads != 0) {
     arguments.wrong("--num-attention-heads",
                     fmt::format("is {}, which does not divide {} {} evenly; write one that "
                                 "does, or {}",
                                 heads, arguments.spelled("--hidden-size"), hidden, arguments.spelled("--kv-channels")));
   }
-  return said ? *said
-              : arguments.derived("columns of a head", hidden / heads, head_range, written(arguments, "--kv-channels"));
+  return given
+             ? *given
+             : arguments.derived("columns of a head", hidden / heads, head_range, written(arguments, "--kv-channels"));
 }
 
 std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
@@ -108,10 +109,10 @@ std::string positions_of(const Arguments& arguments) {
     return {};
   }
   const std::int64_t seq = arguments.required("--seq-length", range_of("seq"));
-  const std::optional<std::int64_t> said = arguments.count("--max-position-embeddings", model_size_range);
-  return fmt::format("positions: {}\n", said ? *said
-                                             : arguments.derived("learned positions", seq, model_size_range,
-                                                                 written(arguments, "--max-position-embeddings")));
+  const std::optional<std::int64_t> given = arguments.count("--max-position-embeddings", model_size_range);
+  return fmt::format("positions: {}\n", given ? *given
+                                              : arguments.derived("learned positions", seq, model_size_range,
+                                                                  written(arguments, "--max-position-embeddings")));
 }
 
 /// Returns our name for the norm.
@@ -206,10 +207,10 @@ std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
 /// Returns --global-batch-size. Its default is one micro-batch per replica.
 std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64_t data) {
   const Counts range = range_of("batch");
-  const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
-  return said ? *said
-              : arguments.derived("sequences of a batch", micro * data, range,
-                                  written(arguments, "--global-batch-size"));
+  const std::optional<std::int64_t> given = arguments.count("--global-batch-size", range);
+  return given ? *given
+               : arguments.derived("sequences of a batch", micro * data, range,
+                                   written(arguments, "--global-batch-size"));
 }
 
 /// Returns the ZeRO stage. Without a sharding strategy, Megatron's FSDP shards nothing, while PyTorch's FSDP shards
@@ -326,31 +327,31 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
 }
 
 /// Names in the file for the GEMMs of a layer's forward pass.
-constexpr std::array products{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
+constexpr std::array forward_gemms{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
 
 struct Overlap {
-  std::map<std::string, int> ways;      // our flags, with the number of GEMMs that use them
-  std::vector<std::string> by_product;  // "qkv_fprop is sliced in 4"
+  std::map<std::string, int> ways;   // our flags, with the number of GEMMs that use them
+  std::vector<std::string> by_gemm;  // "qkv_fprop is sliced in 4"
 };
 
-void read_product(YamlMap& root, const char* product, Overlap& overlap) {
-  std::optional<YamlMap> map = root.optional_map(product);
+void read_gemm(YamlMap& root, const char* gemm, Overlap& overlap) {
+  std::optional<YamlMap> map = root.optional_map(gemm);
   const std::string method = map ? map->text("method") : "none";
   if (method == "ring_exchange") {
     ++overlap.ways["--strategy ring_exchange"];
-    overlap.by_product.push_back(fmt::format("{} is ring_exchange", product));
+    overlap.by_gemm.push_back(fmt::format("{} is ring_exchange", gemm));
   } else if (method == "pipeline") {
     const std::int64_t slices = map->has("num_splits") ? map->count("num_splits") : 4;
     ++overlap.ways[fmt::format("--strategy sliced --slices {}", slices)];
-    overlap.by_product.push_back(fmt::format("{} is sliced in {}", product, slices));
+    overlap.by_gemm.push_back(fmt::format("{} is sliced in {}", gemm, slices));
   } else {
-    overlap.by_product.push_back(
-        fmt::format("{} is serial{}", product, map ? fmt::format(" ({} has no counterpart)", in_quotes(method)) : ""));
+    overlap.by_gemm.push_back(
+        fmt::format("{} is serial{}", gemm, map ? fmt::format(" ({} has no counterpart)", in_quotes(method)) : ""));
   }
 }
 
 /// Returns, in quotes, the GEMM names that userbuffers does not recognise.
-std::vector<std::string> unknown_products(const YamlValue& value) {
+std::vector<std::string> unknown_gemms(const YamlValue& value) {
   constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
   constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
   std::vector<std::string> unknown;
@@ -366,7 +367,7 @@ std::vector<std::string> unknown_products(const YamlValue& value) {
 }
 
 /// Marks the keys of all GEMMs as read, so that keys without a counterpart are not reported as mistakes.
-void pass_over(const YamlValue& value, YamlMap& root) {
+void mark_as_read(const YamlValue& value, YamlMap& root) {
   for (const YamlValue::Field& field : value.fields()) {
     if (std::optional<YamlMap> map = root.optional_map(field.key)) {
       for (const std::string& key : map->keys()) {
@@ -417,10 +418,10 @@ std::string choice_of(const std::vector<std::string>& values) {
 void note_repeats(std::string_view text, const Arguments& arguments, const Repeats& repeats,
                   std::vector<std::string>& notes) {
   constexpr std::size_t limit = 20;
-  std::vector<std::string> named;
+  std::vector<std::string> remarks;
   for (const Reassigned& variable : reassigned(text)) {
-    named.push_back(fmt::format("{} is {}, of which {} taken", variable.name, choice_of(variable.values),
-                                variable.holds_flags ? "the flags of all are" : "the last is"));
+    remarks.push_back(fmt::format("{} is {}, of which {} used", variable.name, choice_of(variable.values),
+                                  variable.holds_flags ? "the flags of all are" : "the last is"));
   }
   for (const auto& [flag, values] : repeats) {
     std::vector<std::string> different;
@@ -432,20 +433,20 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     }
     if (different.size() > 1) {
       const std::string& last = arguments.find(flag)->text;
-      named.push_back(fmt::format("{} is {}, of which {} is taken", flag, choice_of(different),
-                                  choice_of({arguments.dialect().expand(last).value_or(last)})));
+      remarks.push_back(fmt::format("{} is {}, of which {} is used", flag, choice_of(different),
+                                    choice_of({arguments.dialect().expand(last).value_or(last)})));
     }
   }
   if (const std::vector<std::string> branches = flags_in_branches(shell_words(text)); !branches.empty()) {
-    named.push_back(fmt::format("used regardless of their branch's condition: {}", fmt::join(branches, ", ")));
+    remarks.push_back(fmt::format("used regardless of their branch's condition: {}", fmt::join(branches, ", ")));
   }
   if (arguments.has("--bf16") && arguments.has("--fp16")) {
-    named.emplace_back("--bf16 and --fp16 are both there, of which --bf16 is taken");
+    remarks.emplace_back("--bf16 and --fp16 are both given, of which --bf16 is used");
   }
-  if (!named.empty()) {
-    const std::size_t shown = std::min(named.size(), limit);
-    notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(named).first(shown), "; "),
-                                named.size() > limit ? fmt::format("; and {} more", named.size() - limit) : ""));
+  if (!remarks.empty()) {
+    const std::size_t shown = std::min(remarks.size(), limit);
+    notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(remarks).first(shown), "; "),
+                                remarks.size() > limit ? fmt::format("; and {} more", remarks.size() - limit) : ""));
   }
 }
 
@@ -488,7 +489,7 @@ Arguments arguments_of(std::string_view text, const std::string& path, Repeats& 
 void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<std::pair<const LeftOut*, const Argument*>> left_out;
-  std::vector<std::string> slips;
+  std::vector<std::string> misspellings;
   std::vector<std::string> unknown;
   for (const auto& [flag, argument] : arguments.flags()) {
     const std::string key = key_of(flag);
@@ -498,7 +499,7 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
     if (const LeftOut* const left = find_left_out(lists.left_out, key)) {
       left_out.emplace_back(left, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
-      slips.push_back(
+      misspellings.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", argument.where, in_quotes(flag), *meant));
     } else if (why_irrelevant(lists.irrelevant, key).empty()) {
       unknown.push_back(in_quotes(flag));
@@ -510,7 +511,7 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
       notes.push_back(fmt::format("{} has no counterpart and is ignored: {}", argument->spelling, entry->instead));
     }
   }
-  notes.insert(notes.end(), slips.begin(), slips.end());
+  notes.insert(notes.end(), misspellings.begin(), misspellings.end());
   note_unknown(unknown, notes);
 }
 
@@ -550,13 +551,13 @@ bool is_megatron(std::string_view text) {
 void add_overlap(const std::string& path, Imported& import) {
   YamlFile file(path);
   YamlMap root = file.root();
-  pass_over(file.top(), root);
+  mark_as_read(file.top(), root);
   Overlap overlap;
-  for (const char* product : products) {
-    read_product(root, product, overlap);
+  for (const char* gemm : forward_gemms) {
+    read_gemm(root, gemm, overlap);
   }
   file.finish();
-  note_unknown(unknown_products(file.top()), import.notes);
+  note_unknown(unknown_gemms(file.top()), import.notes);
   if (overlap.ways.empty()) {
     import.step.framework = "megatron-lm";
     import.notes.push_back(fmt::format("{} overlaps no GEMM of the forward pass in a supported way: serial", path));
@@ -565,8 +566,8 @@ void add_overlap(const std::string& path, Imported& import) {
   import.step.framework = "megatron-core-2024";
   const std::string& way =
       std::ranges::max_element(overlap.ways, {}, [](const auto& entry) { return entry.second; })->first;
-  import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,
-                                     fmt::join(overlap.by_product, ", "), way));
+  import.notes.push_back(fmt::format("{}: {}; a layer uses one strategy for all of them: --scope layer {}", path,
+                                     fmt::join(overlap.by_gemm, ", "), way));
 }
 
 }  // namespace commfuse::import

@@ -32,7 +32,7 @@ TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   EXPECT_EQ(
       outcome.err,
       "note: cfg.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is ring_exchange, fc2_fprop is "
-      "serial; a layer has one way for all of them: --scope layer --strategy ring_exchange\n");
+      "serial; a layer uses one strategy for all of them: --scope layer --strategy ring_exchange\n");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out.find("mine step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U) << run.out;
