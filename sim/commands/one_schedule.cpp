@@ -123,7 +123,7 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
   fit(grid, *schedules, false);
   const Library library = library_of(grid);
   const Point point = point_of(grid.settings, library);
-  require_playable(point);
+  require_simulatable(point);
   Sizes sizes = sizes_at(schedules->front(), point);
   OneSchedule schedule{.structure = std::move(schedules->front().structure), .sizes = std::move(sizes)};
   put_costs(point, schedule);

@@ -248,7 +248,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
   const std::size_t count = PointList(grid, max_run_points).size();
-  if (plays_whole_models(grid)) {
+  if (has_whole_models(grid)) {
     require_no_drawing(request);
     const std::vector<Settings> points = points_of(grid);
     const Settings* single_point = points.size() == 1 ? &points.front() : nullptr;

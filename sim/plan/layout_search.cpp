@@ -47,9 +47,9 @@ std::vector<std::int64_t> stages_of(const Transformer& model, const std::optiona
   return degrees;
 }
 
-/// Returns whether the GPUs are whole nodes, or divide the GPUs of a node.
-bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
-  return gpus < of_a_node ? of_a_node % gpus == 0 : gpus % of_a_node == 0;
+/// Returns whether the GPUs fill whole nodes, or divide one node evenly.
+bool is_even(std::int64_t gpus, std::int64_t gpus_per_node) {
+  return gpus < gpus_per_node ? gpus_per_node % gpus == 0 : gpus % gpus_per_node == 0;
 }
 
 }  // namespace

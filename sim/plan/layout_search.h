@@ -33,7 +33,7 @@ struct FoundLayout {
   StepPercentiles tail;
 };
 
-/// Counts of a search so far.
+/// Statistics of a search so far.
 struct SearchTally {
   std::size_t layouts = 0;       ///< Possible layouts.
   std::size_t fitting = 0;       ///< Layouts that fit in memory.

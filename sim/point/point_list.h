@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of a grid by number, without a list of them: a million points cost no memory.
+// The points of a grid by number. They are computed on demand, so a million points use no memory.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,8 @@ class PointList {
   std::vector<std::uint32_t> places_;  // by point; empty if every place is a point
 };
 
-/// Moves from point to point and changes only the settings that differ. Use one per thread; the list must outlive it.
+/// Moves from point to point and changes only the settings that differ. Use one cursor per thread; the list must
+/// outlive it.
 class PointCursor {
  public:
   explicit PointCursor(const PointList& list);

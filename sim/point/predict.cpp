@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t max_cut_bounds = 16'384;  // sweeps over link rates have different wires at each rate
 
 /// Copies the timeline of the first ranks to all ranks that they represent.
-Timeline repeated(Timeline timeline, Rank first_ranks, Rank ranks) {
+Timeline on_all_ranks(Timeline timeline, Rank first_ranks, Rank ranks) {
   const std::size_t spans = timeline.size();
   timeline.reserve(spans * static_cast<std::size_t>(ranks / first_ranks));
   for (Rank first = first_ranks; first < ranks; first += first_ranks) {
@@ -220,7 +220,7 @@ Timeline Predictor::timeline(const Point& point, const Structure& structure, con
   fold(priced, point, structure);
   Recorder recorder(Recorder::Keep::timeline);
   engine_.run(structure.plan, priced.costs, recorder, priced.options);
-  return repeated(recorder.timeline(), recorder.ranks(), structure.program().mesh.ranks());
+  return on_all_ranks(recorder.timeline(), recorder.ranks(), structure.program().mesh.ranks());
 }
 
 void Predictor::add_tails(const Point& point, Prediction& prediction) {

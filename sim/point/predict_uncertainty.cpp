@@ -14,7 +14,7 @@ namespace commfuse {
 namespace {
 
 /// Returns whether two runs at these prices are identical.
-bool same(const Costs& a, const Costs& b) {
+bool are_identical(const Costs& a, const Costs& b) {
   return a.duration == b.duration && a.by_rank == b.by_rank && a.issue == b.issue;
 }
 
@@ -39,7 +39,7 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
 bool is_of_kernels(FeltBy felt_by) { return felt_by == FeltBy::products || felt_by == FeltBy::attention; }
 
 /// Keeps only the times that are also valid on the raised machine: those that cannot depend on its parameter.
-void forget_felt(KernelTimes& known, const Program& program, FeltBy felt_by) {
+void forget_affected(KernelTimes& known, const Program& program, FeltBy felt_by) {
   switch (felt_by) {
     case FeltBy::anything: known.forget_all(); break;
     case FeltBy::products: known.forget_products(program); break;
@@ -113,23 +113,23 @@ Duration Predictor::static_makespan(const Point& point, const Structure& structu
 std::vector<Duration> Predictor::static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
                                                   std::span<Costs> others) {
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
-  const auto is_issued_alike = [&](const Costs& other) {
+  const auto has_same_issue = [&](const Costs& other) {
     return other.by_rank.size() == nominal.by_rank.size() && other.issue == nominal.issue;
   };
-  std::vector<std::size_t> together;  // original places of the costs that the swaps move to the front
+  std::vector<std::size_t> replayed_together;  // original places of the costs that the swaps move to the front
   std::vector<Duration> times(others.size());
   for (std::size_t i = 0; i < others.size(); ++i) {
-    if (is_issued_alike(others[i])) {
-      std::swap(others[together.size()], others[i]);
-      together.push_back(i);
+    if (has_same_issue(others[i])) {
+      std::swap(others[replayed_together.size()], others[i]);
+      replayed_together.push_back(i);
     } else {
       times[i] = static_makespan(point, structure, others[i]);
     }
   }
-  std::vector<Duration> of_those;
-  replay_.makespans(structure.program(), structure.tape, others.first(together.size()), ranks, of_those);
-  for (std::size_t k = 0; k < together.size(); ++k) {
-    times[together[k]] = of_those[k];
+  std::vector<Duration> makespans;
+  replay_.makespans(structure.program(), structure.tape, others.first(replayed_together.size()), ranks, makespans);
+  for (std::size_t k = 0; k < replayed_together.size(); ++k) {
+    times[replayed_together[k]] = makespans[k];
   }
   return times;
 }
@@ -143,50 +143,49 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const Sizes& sizes = prediction.sizes;
   const Program& program = structure.program();
   PriceOptions options = with_fixed_prices(point.price);
-  auto& [known, raised_known, costs, others, asked] = doubted_;
+  auto& [known, raised_known, costs, others, used] = doubted_;
   known.forget_all();
-  asked = 0;
+  used = 0;
   price(program, structure.meetings, sizes, point.machine, options, known, costs);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
     return result;  // a file may hold no op
   }
   std::vector<DoubtOf> doubts;
-  const auto ask = [&](const DoubtOf& of) {
+  const auto add_doubt = [&](const DoubtOf& of) {
     doubts.push_back(of);
-    ++doubted_.asked;
+    ++doubted_.used;
   };
   for (const RaisedMachine& raised : *point.raised) {
     if (!may_feel(program, point, raised)) {
       continue;
     }
     raised_known = known;
-    forget_felt(raised_known, program, raised.felt_by);
+    forget_affected(raised_known, program, raised.felt_by);
     if (is_of_kernels(raised.felt_by) &&
         kernels_are_the_same(program, sizes, raised.machine, options, known, raised_known)) {
       continue;
     }
     Costs& other = doubted_.next();
     price(program, structure.meetings, sizes, raised.machine, options, raised_known, other);
-    if (!same(other, costs)) {
-      ask(raised.parameter);
+    if (!are_identical(other, costs)) {
+      add_doubt(raised.parameter);
     }
   }
   const int ranks = program.mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(program, sizes)) {
     doubted_.next() = costs;
     lengthen_ops(doubted_.next(), ops, residual_of(shape, point.machine, ranks));
-    ask(shape);
+    add_doubt(shape);
   }
   if (const ImplementedSites* sites = point.price.implementation) {
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
       price(program, structure.meetings, sizes, point.machine, options, known, doubted_.next());
-      ask(ImplementationDoubt{sites->name, raised.name});
+      add_doubt(ImplementationDoubt{sites->name, raised.name});
     }
   }
-  const std::vector<Duration> times =
-      static_makespans(point, structure, costs, std::span(others).first(doubted_.asked));
+  const std::vector<Duration> times = static_makespans(point, structure, costs, std::span(others).first(doubted_.used));
   for (std::size_t i = 0; i < doubts.size(); ++i) {
     if (times[i] != nominal && times[i] > Duration{}) {
       result.doubts.push_back({doubts[i], math::log(to_seconds(times[i]) / to_seconds(nominal))});
