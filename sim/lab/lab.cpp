@@ -178,7 +178,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     run.makespan = recorder.makespan().time_since_epoch();
   } else {
     tape = tape_of(plan.lowered);
-    run.one_for_all = options.simulation.symmetry && alike(tape, costs);
+    run.one_for_all = options.simulation.symmetry && ranks_are_identical(tape, costs);
     run.makespan =
         Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::distinct : Replay::Ranks::all);
   }

@@ -37,7 +37,7 @@ ShapeKey fit_key() {
                    "Error and range of the fit of these parameters"});
 }
 
-ShapeKey known_as() { return optional({"known_as", list(text()), "Names of it in tables of measurements"}); }
+ShapeKey known_as() { return optional({"known_as", list(text()), "Its names in tables of measurements"}); }
 
 Shape matrix_units() {
   const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Dense peak of the data sheet, without sparsity"},

@@ -14,13 +14,14 @@ using Json = nlohmann::ordered_json;
 constexpr std::array kinds{
     FileKind{"model", "commfuse.model/1", "A transformer's shape", model_shape},
     FileKind{"hardware", "commfuse.hardware/1", "One node: accelerators and their links", hardware_shape},
-    FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and what joins them", cluster_shape},
+    FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and the network that joins them", cluster_shape},
     FileKind{"jitter", "commfuse.jitter/1", "Jitter of op times", jitter_shape},
     FileKind{"faults", "commfuse.faults/1", "Faults during a run", faults_shape},
     FileKind{"lab", "commfuse.lab/1", "Workload of a lab, on which other simulators were timed", lab_shape},
     FileKind{"implementation", "commfuse.implementation/1", "Implementation: kernels in use, and their costs",
              implementation_shape},
-    FileKind{"framework", "commfuse.framework/1", "Framework: costs of a step besides its kernels", framework_shape},
+    FileKind{"framework", "commfuse.framework/1", "Framework: costs of a step in addition to its kernels",
+             framework_shape},
     FileKind{"schedule", "commfuse.schedule/1", "Hand-written schedule", schedule_shape}};
 
 constexpr const char* plain_number = R"(^[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? ?)";

@@ -59,7 +59,7 @@ Shape table(std::string pattern, Shape each);
 Shape one_of(std::vector<Shape> shapes);
 /// `{value: ..., error: 0.05, provenance: "fitted: table"}`.
 Shape sourced(Shape value);
-/// Returns the key, no longer required.
+/// Returns the key as an optional key.
 ShapeKey optional(ShapeKey key);
 /// Returns a shape for a file that another file completes: no key is required, at any depth.
 Shape partial(Shape shape);

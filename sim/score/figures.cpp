@@ -79,7 +79,7 @@ void each_observation(const Table& table, std::string_view place, Tally& tally,
       continue;
     }
     if (row.text(trust) == "recalled") {
-      tally.skip("written down from memory, so nothing is scored on it");
+      tally.skip("written down from memory, so it is not scored");
     } else {
       score(row, {row.text(what), row.text(where), amount, row.text(unit)});
     }

@@ -51,7 +51,7 @@ constexpr double rows_before = 3.0;      // weight of that prior, as a number of
 
 const CostPrior& prior_of(std::string_view name) {
   const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
-  check(prior != cost_priors.end(), "the file's reader knows the parameter");
+  check(prior != cost_priors.end(), "the reader of the file supports the parameter");
   return *prior;
 }
 
@@ -250,7 +250,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
 
 /// Returns whether rows of `measured` belong to the fit of `implementation`: always its own rows, and rows of other
 /// implementations of its strategy if it stands in for all of them.
-bool counts(const Implementation& implementation, const Implementation& measured) {
+bool belongs_to_fit(const Implementation& implementation, const Implementation& measured) {
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }
 
@@ -301,7 +301,7 @@ std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& 
   for (const auto& implementation : known) {
     std::vector<const Sample*> own_samples;
     for (const Sample& sample : samples) {
-      if (counts(*implementation, *known[sample.implementation])) {
+      if (belongs_to_fit(*implementation, *known[sample.implementation])) {
         own_samples.push_back(&sample);
       }
     }

@@ -21,8 +21,8 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::string_view speed_up = "a gain over workloads that the source does not describe";
-constexpr std::string_view elsewhere = "the same times are scored in the table they come from";
-constexpr std::string_view occupancy = "no time: how busy SMs are, or how many of them a kernel takes";
+constexpr std::string_view elsewhere = "the same times are scored in the table that they come from";
+constexpr std::string_view occupancy = "not a time: how busy SMs are, or how many SMs a kernel uses";
 constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
 constexpr std::string_view host = "priors of host costs come from it";
 
@@ -49,7 +49,7 @@ constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
                               NotOurs{"CPU-side cudaLaunchKernel", host},
                               NotOurs{"cudaEventRecord", host},
                               NotOurs{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
-                              NotOurs{"matmul 8192^3", "the data of a product does not count here"}};
+                              NotOurs{"matmul 8192^3", "the data of a GEMM does not affect its time here"}};
 
 /// The machines of a row, and the scorer's context.
 struct Setting {
@@ -63,19 +63,19 @@ using Predicted = std::function<double(const Setting&)>;
 struct Ours {
   std::string_view begins;
   std::string_view hardware;
-  std::vector<std::string_view> machines;  ///< Their names in tables.
+  std::vector<std::string_view> machines;  ///< Names of the machines in tables.
   Predicted predicted;
 };
 
-/// Returns the number of SMs left to a kernel beside collectives of eight GPUs.
-int sms_beside_collectives(const Machine& machine) {
+/// Returns the number of SMs left to a kernel that runs during collectives of eight GPUs.
+int sms_during_collectives(const Machine& machine) {
   const Program eight = ProgramBuilder("eight", Mesh{{{"tp", 8}}}).build();
   return sms_left(eight, machine, {.collective = true}, Interference::constant);
 }
 
 double slowdown_of(const Machine& machine, const GemmSize& size) {
   const Accelerator& accelerator = machine.accelerator;
-  return to_seconds(estimate_gemm(accelerator, size, sms_beside_collectives(machine)).time) /
+  return to_seconds(estimate_gemm(accelerator, size, sms_during_collectives(machine)).time) /
          to_seconds(estimate_gemm(accelerator, size, accelerator.sms).time);
 }
 
@@ -86,14 +86,15 @@ double one_wave(const Setting& setting) {
 }
 
 /// Returns the slowdown of the GEMM in overlap_ascend_gemm_allreduce_pto.csv.
-double product_of_pto(const Setting& setting) {
+double gemm_of_pto(const Setting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 5504, .n = 1536, .k = 6144, .dtype = DType::fp16});
 }
 
-/// Returns 1, because a collective keeps its price beside kernels.
-double collective_beside_product(const Setting& /*setting*/) { return 1.0; }
+/// Returns 1, because kernels do not change the price of a concurrent collective.
+double collective_during_gemm(const Setting& /*setting*/) { return 1.0; }
 
-/// Returns the slowdowns of an MLP's GEMM slices beside a collective: Llama-3.1-70B, eight ranks, 2K to 32K tokens.
+/// Returns the slowdowns of an MLP's GEMM slices that overlap with a collective: Llama-3.1-70B, eight ranks, 2K to 32K
+/// tokens.
 std::vector<double> slowdowns_in_layers(const Setting& setting) {
   std::vector<double> factors;
   const Strategy& sliced = *find_strategy("sliced");
@@ -112,7 +113,7 @@ std::vector<double> slowdowns_in_layers(const Setting& setting) {
     }
   }
   if (factors.empty()) {
-    throw ConfigError("no GEMM runs beside a collective");
+    throw ConfigError("no GEMM overlaps with a collective");
   }
   return factors;
 }
@@ -136,14 +137,14 @@ const std::vector<Ours>& ours() {
       {"average compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, mean_in_layers},
       {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, max_in_layers},
       {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
-      {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_beside_product},
-      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, product_of_pto}};
+      {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_during_gemm},
+      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, gemm_of_pto}};
   return list;
 }
 
 constexpr std::string_view remark =
     "Two of the four GPUs behind the mean and the largest slowdown have a machine file, and the source does not state "
-    "its layers. The predictions are for the GEMMs of an MLP of Llama-3.1-70B in four slices beside NCCL's "
+    "its layers. The predictions are for the GEMMs of an MLP of Llama-3.1-70B in four slices next to NCCL's "
     "collectives, on eight A100 and H100, 2K to 32K tokens.";
 
 class Slowdowns {
@@ -195,7 +196,7 @@ class Slowdowns {
       return std::string(known->why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
-                                              : "no run gives such a figure";
+                                              : "no run predicts such a figure";
   }
 
   Context& context_;

@@ -43,8 +43,9 @@ Accelerator with_early_library(Accelerator accelerator, const EarlyLibrary& libr
 
 std::string remark_on(const EarlyLibrary& library) {
   return fmt::format(
-      "{} on {} multiplies with a library of 2023: its waves count whole and its loops run at {} of today's, fitted on "
-      "the rows of {} x {} (n x k), which are not scored.",
+      "{} on {} uses a GEMM library of 2023: partial waves cost as much as full waves and its loops run at {} of "
+      "today's "
+      "rate, fitted to the rows of {} x {} (n x k), which are not scored.",
       library.framework, library.machine, library.loop_share, library.fitted_n, library.fitted_k);
 }
 
@@ -80,7 +81,7 @@ class Layers {
     const bool held_out = size && is_held_out(framework_kernel_group(hw, op, size->width));
     const Machine* machine = machine_of(row, hw, held_out);
     if (machine != nullptr && !size) {
-      tally_.skip(fmt::format("the table does not tell what {} moves", op));
+      tally_.skip(fmt::format("the table does not state what {} moves", op));
     } else if (machine != nullptr) {
       constexpr std::string_view part = "memory-bound ops";
       const auto price = [&](const Machine& other) {
@@ -117,7 +118,7 @@ class Layers {
     if (!machine.accelerator.supports(dtype_)) {
       tally_.skip(fmt::format("{} has no GEMMs in {}", machine.name, name_of(dtype_)));
     } else if (is_early && size.n == cublas_of_sarathi.fitted_n && size.k == cublas_of_sarathi.fitted_k) {
-      tally_.skip("it fixed how fast the library of the framework is");
+      tally_.skip("the rate of the framework's library was fitted to it");
     } else {
       const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;

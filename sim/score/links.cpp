@@ -31,7 +31,7 @@ bool is_guessed(const Parameter<BytesPerSecond>& rate) {
 }
 
 /// Returns whether the message's price depends on rates between nodes and none of them was measured.
-bool rests_on_priors(const Machine& machine, const Message& message) {
+bool depends_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;
   }
@@ -39,9 +39,9 @@ bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.op == LinkOp::send_recv) {
     return is_guessed(machine.network->peer.rate);
   }
-  const bool climbs = message.op == LinkOp::all_reduce && collective.tree != nullptr;
-  const bool goes_round = !climbs || nccl_chooses_trees(collective);
-  return (!goes_round || is_guessed(collective.rate)) && (!climbs || is_guessed(rate_over(*collective.tree, 2)));
+  const bool uses_trees = message.op == LinkOp::all_reduce && collective.tree != nullptr;
+  const bool uses_rings = !uses_trees || nccl_chooses_trees(collective);
+  return (!uses_rings || is_guessed(collective.rate)) && (!uses_trees || is_guessed(rate_over(*collective.tree, 2)));
 }
 
 /// Returns whose kernels run an all-reduce in a node. Kernels other than NCCL's occur only in tables of frameworks.
@@ -57,7 +57,7 @@ class PartNames {
   std::string_view of(const Machine& machine, const Message& message) {
     const std::int64_t from = large_from(message);
     const bool large = message.bytes.count >= from;
-    const bool priors = rests_on_priors(machine, message);
+    const bool priors = depends_on_priors(machine, message);
     const AllReduceKernel framework = framework_of(machine, message);
     const auto [place, added] = names_.try_emplace({message.op, message.nodes, large, priors, framework});
     if (added) {
@@ -140,7 +140,7 @@ class LinkScorer {
     const FoundMachine known = machine_of(read);
     const std::string why_not = reason_to_skip(read, known);
     // A row is also unseen if the rates of its network are priors.
-    const bool unseen = read.held_out || (why_not.empty() && rests_on_priors(*known.machine, read.message));
+    const bool unseen = read.held_out || (why_not.empty() && depends_on_priors(*known.machine, read.message));
     if (!tally_.takes(row, unseen)) {
       return;
     }
@@ -184,7 +184,7 @@ class LinkScorer {
       return known.why_not;
     }
     if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
-      return fmt::format("{} has fewer GPUs than take part", known.machine->name);
+      return fmt::format("{} has fewer GPUs than the message needs", known.machine->name);
     }
     if (message.gpus % message.nodes != 0) {
       return "the nodes have different numbers of GPUs";
@@ -193,7 +193,7 @@ class LinkScorer {
       return "nothing is sent";
     }
     if (message.op == LinkOp::send_recv && message.gpus != 2) {
-      return "more than two GPUs exchange messages, and the table does not say how";
+      return "more than two GPUs exchange messages, and the table does not state how";
     }
     return "";
   }
@@ -271,11 +271,11 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
       read.node = by_gpus.of(message.gpus);
     }
     const Machine* node = read.node.machine;
-    const std::int64_t in_one = node == nullptr ? message.gpus : node->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, max_gpus) : (message.gpus + in_one - 1) / in_one;
-    const std::string_view ours = node == nullptr ? std::string_view() : node->name;
-    const std::string_view said = hw.exists() ? row.text(hw) : ours;
-    read.held_out = is_held_out(link_group("collective", said, read.op, message.bytes.count));
+    const std::int64_t gpus_per_node = node == nullptr ? message.gpus : node->gpus_per_node;
+    message.nodes = row.has(nodes) ? row.count(nodes, max_gpus) : (message.gpus + gpus_per_node - 1) / gpus_per_node;
+    const std::string_view node_name = node == nullptr ? std::string_view() : node->name;
+    const std::string_view machine_name = hw.exists() ? row.text(hw) : node_name;
+    read.held_out = is_held_out(link_group("collective", machine_name, read.op, message.bytes.count));
     scorer.score(row, read);
   }
   scorer.judge_sums();

@@ -61,7 +61,7 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
     const Transformer* const model =
         models.of(split == std::string::npos ? name : "llama-3.1-" + name.substr(split + 1));
     if (model == nullptr || !row.text(table.column("config_recalled")).starts_with(configuration)) {
-      tally.skip(model == nullptr ? "no model file is called so" : "its configuration is not known");
+      tally.skip(model == nullptr ? "no model file has this name" : "its configuration is not known");
       continue;
     }
     const StepCase step = case_of(overlaps ? overlapped : exposed, *model, local_batch);

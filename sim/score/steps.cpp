@@ -328,7 +328,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     if (model == nullptr) {
-      tally.skip("no model file is called so");
+      tally.skip("no model file has this name");
       continue;
     }
     step.model = *model;

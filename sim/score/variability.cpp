@@ -187,7 +187,7 @@ class Variability {
   static std::string_view why_not(std::string_view what) {
     const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
                                      [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
-    return known == not_ours.end() ? "no run gives such a figure" : known->why;
+    return known == not_ours.end() ? "no run predicts such a figure" : known->why;
   }
 
   Context& context_;

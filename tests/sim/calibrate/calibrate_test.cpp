@@ -473,7 +473,7 @@ TEST_F(Calibrate, AFileOfUnknownFormatListsTheKnownOnes) {
   EXPECT_EQ(why("[1, 2]\n"), file + ": its format is not recognised" + remedy);
   EXPECT_EQ(why("kernel,time_us\nmine,3.5\n"), file + ": its columns match no known table" + remedy);
   EXPECT_EQ(why("hw,dtype,m,n,time_us\nmine,bf16,64,64,3.5\n"),
-            file + ":1: the header is that of kind gemm but for the column k; add it");
+            file + ":1: the header matches kind gemm except for the column k; add it");
 }
 
 TEST_F(Calibrate, NamesADuplicateColumn) {
