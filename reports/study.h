@@ -70,7 +70,7 @@ struct FitResidual {
   bool held_out = false;
 };
 struct FitCheck {
-  std::string name;  // "products in bf16"
+  std::string name;  // "GEMMs in bf16"
   std::string source;
   std::vector<FitResidual> residuals;
 };

@@ -276,7 +276,7 @@ class Calibrator {
     frameworks_ += fmt::format("      {}:\n{}{}", name_of(framework), comment(part, 8), part.yaml);
   }
 
-  /// Exchanges over the network are skipped where the base is a single node.
+  /// Exchanges over the network are skipped if the base is a single node.
   void network_exchanges() {
     if (base_.network) {
       exchanges("exchanges between nodes", observations_.network_peers, *base_.network, network_);

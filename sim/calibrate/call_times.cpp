@@ -162,8 +162,8 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
     return skip(fmt::format("{} with times outside 1 ps to 1e5 s", plural_of(call.work)));
   }
   const Duration duration = from_seconds(1e-6 * time);
-  if (const auto* const product = std::get_if<GemmSize>(&call.work)) {
-    profile_.products.push_back({*product, duration});
+  if (const auto* const gemm = std::get_if<GemmSize>(&call.work)) {
+    profile_.products.push_back({*gemm, duration});
   } else if (const auto* const attention = std::get_if<AttentionSize>(&call.work)) {
     profile_.attention.push_back({*attention, duration});
   } else if (const auto* const kernel = std::get_if<KernelCall>(&call.work)) {

@@ -248,7 +248,7 @@ class Collector {
 
   Job& job() { return job_; }
 
-  /// Throws ConfigError where there are too many events to keep.
+  /// Throws ConfigError if there are too many events to keep.
   void take(const json& event) {
     const std::string category = in_lower_case(text_in(event, "cat"));
     const std::string phase = text_in(event, "ph");

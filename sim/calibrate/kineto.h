@@ -10,7 +10,7 @@
 namespace commfuse::calibrate {
 
 /// A kernel belongs to the innermost operator around its launch, which the correlation finds; without launches, to the
-/// operator of its external id. Throws ConfigError where the file cannot be read, is cut off, or is not such a trace.
+/// operator of its external id. Throws ConfigError if the file cannot be read, is truncated, or is not such a trace.
 Profile read_kineto(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

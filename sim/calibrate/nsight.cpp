@@ -44,12 +44,13 @@ std::string without_operator(std::string_view kernel) {
   if (is_collective_kernel(kernel)) {
     return "NCCL kernels, whose sizes and ranks are not read: use nccl-tests or a trace of PyTorch's profiler";
   }
-  constexpr std::array products{"gemm", "Gemm", "GEMM", "nvjet", "Cijk_", "cutlass"};
-  if (std::any_of(products.begin(), products.end(), [&](const char* word) { return has(kernel, word); })) {
+  constexpr std::array gemm_words{"gemm", "Gemm", "GEMM", "nvjet", "Cijk_", "cutlass"};
+  if (std::any_of(gemm_words.begin(), gemm_words.end(), [&](const char* word) { return has(kernel, word); })) {
     return fmt::format("kernels of GEMMs without sizes: {}", remedy);
   }
-  constexpr std::array attention{"flash", "fmha", "Flash", "Fmha"};
-  if (std::any_of(attention.begin(), attention.end(), [&](const char* word) { return has(kernel, word); })) {
+  constexpr std::array attention_words{"flash", "fmha", "Flash", "Fmha"};
+  if (std::any_of(attention_words.begin(), attention_words.end(),
+                  [&](const char* word) { return has(kernel, word); })) {
     return fmt::format("kernels of attention without sizes: {}", remedy);
   }
   return fmt::format("other kernels without sizes: {}", remedy);
@@ -96,7 +97,7 @@ class Columns {
     }
     return otherwise;
   }
-  /// Throws ConfigError where a column is missing.
+  /// Throws ConfigError if a column is missing.
   void require(const fs::path& path, std::initializer_list<const char*> names) const {
     for (const char* name : names) {
       if (!have(name)) {

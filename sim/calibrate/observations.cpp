@@ -82,7 +82,7 @@ class Reader {
     if (kind == nullptr) {
       read_runs(table);
     } else if (kind->name == "gemm") {
-      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_product(row, whole); });
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_gemm(row, whole); });
     } else if (kind->name == "attention") {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_attention(row, whole); });
     } else if (kind->name == "gemm_layer") {
@@ -211,33 +211,33 @@ class Reader {
     }
   }
 
-  void read_product(Row& row, const Table& table) {
+  void read_gemm(Row& row, const Table& table) {
     const score::ProductColumns columns(table);
     const GemmSize size = columns.size(row);
     const double time = row.microseconds(table.column("time_us"));
     if (row.is_sound() && !score::dtype_in_table(row.text(columns.dtype))) {
       skip(fmt::format("{}: GEMMs in {}, which the model does not support", name_, row.text(columns.dtype)));
     } else if (row.is_sound()) {
-      add_product({size, from_seconds(1e-6 * time)}, fmt::format("{}:{}", path_.string(), row.line()));
+      add_gemm({size, from_seconds(1e-6 * time)}, fmt::format("{}:{}", path_.string(), row.line()));
     }
   }
 
   /// A GEMM that is faster than the base allows is a fault: either its time is wrong, or the choice of the base.
-  void add_product(const MeasuredGemm& product, const std::string& place) {
-    const auto index = index_of(product.size.dtype);
-    const double rate = flops_of(product.size).count / to_seconds(product.time);
+  void add_gemm(const MeasuredGemm& gemm, const std::string& place) {
+    const auto index = index_of(gemm.size.dtype);
+    const double rate = flops_of(gemm.size).count / to_seconds(gemm.time);
     if (base_ != nullptr && base_->accelerator.matrix_units[index]) {
       const FlopsPerSecond peak = base_->accelerator.matrix_units[index]->dense_peak.value;
       if (rate > max_of_peak * peak.value) {
         seen_.faults.push_back(fmt::format(
             "{}: a GEMM of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
             "--base",
-            place, product.size.m, product.size.n, product.size.k, parameter_text(FlopsPerSecond{rate}), base_->name,
-            name_of(product.size.dtype), parameter_text(peak)));
+            place, gemm.size.m, gemm.size.n, gemm.size.k, parameter_text(FlopsPerSecond{rate}), base_->name,
+            name_of(gemm.size.dtype), parameter_text(peak)));
         return;
       }
     }
-    add(seen_.gemm[index], product);
+    add(seen_.gemm[index], gemm);
   }
 
   void read_attention(Row& row, const Table& table) {
@@ -331,8 +331,8 @@ class Reader {
   }
 
   void read_profile(const Profile& profile) {
-    for (const MeasuredGemm& product : profile.products) {
-      add_product(product, path_.string());
+    for (const MeasuredGemm& gemm : profile.products) {
+      add_gemm(gemm, path_.string());
     }
     for (const MeasuredAttention& attention : profile.attention) {
       if (base_ == nullptr || base_->accelerator.matrix_units[index_of(attention.size.dtype)]) {
@@ -432,7 +432,7 @@ class Reader {
     return true;
   }
 
-  /// Returns the number of nodes that hold these ranks, where ranks fill one node after another.
+  /// Returns the number of nodes that hold these ranks, assuming that ranks fill one node after another.
   [[nodiscard]] std::int64_t nodes_of(const std::vector<std::int64_t>& members) const {
     std::set<std::int64_t> nodes;
     for (const std::int64_t member : members) {

@@ -20,11 +20,11 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 enum class Kind : std::uint8_t {
-  product,    ///< [m, k] x [k, n]
+  gemm,       ///< [m, k] x [k, n]
   linear,     ///< [..., k] x [n, k]
   batched,    ///< [b, m, k] x [b, k, n]
   grouped,    ///< GEMMs of experts
-  scaled,     ///< like product, in fp8
+  scaled,     ///< like gemm, in fp8
   attention,  ///< forward
   varlen,     ///< attention over packed sequences, whose lengths no shape contains
   backward,   ///< the backward pass of attention
@@ -47,10 +47,10 @@ struct KnownOperator {
 constexpr std::string_view efficient_forward = "aten::_efficient_attention_forward";
 
 constexpr std::array operators{
-    KnownOperator{"aten::mm", Kind::product, 0},
-    KnownOperator{"aten::addmm", Kind::product, 1},
-    KnownOperator{"aten::addmm_", Kind::product, 1},
-    KnownOperator{"aten::_addmm_activation", Kind::product, 1},
+    KnownOperator{"aten::mm", Kind::gemm, 0},
+    KnownOperator{"aten::addmm", Kind::gemm, 1},
+    KnownOperator{"aten::addmm_", Kind::gemm, 1},
+    KnownOperator{"aten::_addmm_activation", Kind::gemm, 1},
     KnownOperator{"aten::linear", Kind::linear, 0},
     KnownOperator{"aten::bmm", Kind::batched, 0},
     KnownOperator{"aten::baddbmm", Kind::batched, 1},
@@ -109,7 +109,7 @@ std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
 /// Returns the plural noun that begins a sentence about the operator.
 std::string_view plural_of(Kind kind) {
   switch (kind) {
-    case Kind::product:
+    case Kind::gemm:
     case Kind::linear:
     case Kind::batched:
     case Kind::grouped:
@@ -131,8 +131,8 @@ class Reader {
       return unfitted("without sizes: profile with record_shapes=True");
     }
     switch (known_.kind) {
-      case Kind::product:
-      case Kind::scaled: return product(shape(known_.first), shape(known_.first + 1));
+      case Kind::gemm:
+      case Kind::scaled: return gemm(shape(known_.first), shape(known_.first + 1));
       case Kind::linear: return linear();
       case Kind::batched: return batched();
       case Kind::grouped: return unfitted("of groups of experts, which no fit uses");
@@ -160,7 +160,7 @@ class Reader {
                                : unfitted("in a type that the model does not support");
   }
 
-  [[nodiscard]] Work product(const Dims& a, const Dims& b) const {
+  [[nodiscard]] Work gemm(const Dims& a, const Dims& b) const {
     if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || !is_extent(a[0]) || !is_extent(a[1]) || !is_extent(b[1])) {
       return unfitted("whose sizes are not two matrices");
     }
@@ -184,7 +184,7 @@ class Reader {
     if (input.empty() || weight.size() != 2) {
       return unfitted("whose sizes are not two matrices");
     }
-    return product({rows_of(input), input.back()}, {weight[1], weight[0]});
+    return gemm({rows_of(input), input.back()}, {weight[1], weight[0]});
   }
 
   [[nodiscard]] Work batched() const {
@@ -193,7 +193,7 @@ class Reader {
     if (a.size() != 3 || b.size() != 3 || a[0] != 1 || b[0] != 1) {
       return unfitted("in batches (bmm), which no fit uses");
     }
-    return product({a[1], a[2]}, {b[1], b[2]});
+    return gemm({a[1], a[2]}, {b[1], b[2]});
   }
 
   [[nodiscard]] std::string_view value(std::size_t input) const {
@@ -324,8 +324,7 @@ bool is_known_operator(std::string_view name) { return find_operator(name) != nu
 
 bool runs_kernels(std::string_view name) {
   const KnownOperator* const known = find_operator(name);
-  return known != nullptr &&
-         (known->kind == Kind::product || known->kind == Kind::batched || known->kind == Kind::scaled);
+  return known != nullptr && (known->kind == Kind::gemm || known->kind == Kind::batched || known->kind == Kind::scaled);
 }
 
 Work work_of(const OperatorCall& call, std::optional<DType> assumed) {

@@ -95,7 +95,7 @@ std::vector<fs::path> write(const import::Imported& read, const ImportRequest& r
   return {folder / model, folder / run};
 }
 
-/// Returns a machine of at least two nodes with room for the GPUs, for an example command. Returns nothing for more
+/// Returns a machine of at least two nodes that has the GPUs, for an example command. Returns nothing for more
 /// GPUs than a machine may have.
 std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;

@@ -119,7 +119,7 @@ void Engine::handle(const TimedEvent& event) {
     case EventKind::half_end: end_half(slot); break;
     case EventKind::own_half_end: end_own_half(slot); break;
     case EventKind::collective_end: end_collective(slot); break;
-    case EventKind::wake: break;  // only where links share bandwidth
+    case EventKind::wake: break;  // only if links share bandwidth
   }
 }
 

@@ -54,7 +54,7 @@ struct RankPlan {
 
 struct Plan {
   Lowered lowered;
-  std::vector<RankPlan> kinds;              // distinct plans; a single one where every rank runs every op
+  std::vector<RankPlan> kinds;              // distinct plans; a single plan if every rank runs every op
   std::vector<std::uint32_t> kind_of_rank;  // by rank
   std::vector<Coordinates> coordinates;     // by rank
 };

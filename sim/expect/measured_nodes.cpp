@@ -61,8 +61,8 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
   const score::Column time = table.column("time_us");
   const score::Column run = table.column("run");
   const score::Column version = table.column("nccl_version");
-  const score::FoundMachine known = score::machine_of_table(table, stem, machines);
-  if (known.machine == nullptr) {
+  const score::FoundMachine table_machine = score::machine_of_table(table, stem, machines);
+  if (table_machine.machine == nullptr) {
     return;
   }
   Nodes by_run;
@@ -74,10 +74,10 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
                     .gpus = row.count(gpus, score::max_gpus),
                     .bytes = {row.size(bytes)}};
     const double us = row.microseconds(time);
-    const std::int64_t in_a_node = known.machine->gpus_per_node;
+    const std::int64_t in_a_node = table_machine.machine->gpus_per_node;
     message.nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
     const score::FoundMachine machine =
-        machines.over_nodes(*known.machine, static_cast<int>(message.nodes), table.comment("hardware"));
+        machines.over_nodes(*table_machine.machine, static_cast<int>(message.nodes), table.comment("hardware"));
     if (!row.is_sound() || !link_op || machine.machine == nullptr || message.bytes.count == 0 ||
         !fits(*machine.machine, message)) {
       continue;

@@ -166,10 +166,10 @@ std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, 
                                                     processes, ranks_of_one));
   }
   if (processes % ranks_of_one != 0) {
-    std::string product = arguments.dialect().processes;
-    product.replace(product.find(", "), 2, " x ");
+    std::string processes_text = arguments.dialect().processes;
+    processes_text.replace(processes_text.find(", "), 2, " x ");
     notes.push_back(fmt::format("{} x {} processes ({}) do not hold whole replicas of {} ranks: one replica is assumed",
-                                nodes.value_or(1), *in_a_node, product, ranks_of_one));
+                                nodes.value_or(1), *in_a_node, processes_text, ranks_of_one));
     return 1;
   }
   return arguments.derived("replicas", processes / ranks_of_one, range_of("parallel.data"),

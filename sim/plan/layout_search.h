@@ -21,7 +21,7 @@ struct LayoutTerms {
   double communication_sigma = 0.0;  ///< Same as StepPoint::communication_sigma.
   Framework framework{};             ///< Framework whose host costs and kernels apply to all layouts.
 
-  /// Returns the candidates for every site, where the fastest of them wins; for a named framework, its own strategy.
+  /// Returns the candidates for every site, of which the fastest wins; for a named framework, only its own strategy.
   [[nodiscard]] std::vector<const Strategy*> strategies() const {
     return framework.name.empty() ? strategies_for_steps() : strategies_by_default(framework);
   }

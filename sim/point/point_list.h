@@ -17,7 +17,7 @@ inline constexpr std::size_t max_sweep_points = 100'000'000;
 /// outlive the list.
 class PointList {
  public:
-  /// Throws ConfigError for more than `limit` points before constraints, and where a constraint cannot be evaluated.
+  /// Throws ConfigError for more than `limit` points before constraints, and if a constraint cannot be evaluated.
   PointList(const Grid& grid, std::size_t limit);
 
   [[nodiscard]] std::size_t size() const { return size_; }

@@ -109,8 +109,8 @@ std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<con
   return variants;
 }
 
-/// Returns the strategies with a schedule for the scope. Throws ConfigError where a named strategy has none, and where
-/// a fixed parameter belongs to none of them.
+/// Returns the strategies with a schedule for the scope. Throws ConfigError if a named strategy has none, and if a
+/// fixed parameter belongs to none of them.
 std::vector<const Strategy*> applicable(const Settings& settings, const RunChoices& run) {
   std::vector<const Strategy*> strategies = strategies_of(run.schedules);
   for (const Option option : all_options()) {

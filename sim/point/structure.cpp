@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the partners of each op on any rank. Ranks differ only where ops have predicates.
+/// Returns the partners of each op on any rank. Ranks differ only if ops have predicates.
 std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
   std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
   const bool same = std::all_of(program.ops.begin(), program.ops.end(),

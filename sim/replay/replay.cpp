@@ -218,7 +218,7 @@ class Replay::Pass {
   [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
   [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
 
-  /// Runs a kernel or a self-paired exchange, where registers are single values. Returns false, and does nothing, for
+  /// Runs a kernel or a self-paired exchange if registers are single values. Returns false, and does nothing, for
   /// any other instruction.
   bool run_single(const Instruction& instruction) {
     if (instruction.kind != Tape::Kind::kernel && instruction.kind != Tape::Kind::exchange) {

@@ -26,7 +26,7 @@ struct Makespans {
 bool ranks_are_identical(const Tape& tape, const Costs& costs);
 /// Returns the number of first ranks that represent all others: rank r does the same at the same time as rank r modulo
 /// this number. Returns the number of all ranks if none represents another. Ranks that differ only in costs, like the
-/// ranks of a node, repeat where their costs do.
+/// ranks of a node, repeat if their costs do.
 Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs);
 
 /// Reuses its memory in later runs; every run is otherwise a pure function of its arguments. Use one object per thread.

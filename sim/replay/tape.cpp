@@ -103,7 +103,7 @@ class Actors {
     }
   }
 
-  /// Visits the members of a collective; where actors are ops on all ranks, this is one actor.
+  /// Visits the members of a collective; if actors are ops on all ranks, this is one actor.
   template <class Visit>
   void for_each_member(Actor actor, const CollectiveShape& shape, const Visit& visit) const {
     if (ranks_ == 1) {

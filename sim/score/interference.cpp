@@ -153,10 +153,10 @@ class Slowdowns {
 
   void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
     const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
-      return what.starts_with(ours.begins) && hardware.starts_with(ours.hardware);
+    const auto entry = std::find_if(list.begin(), list.end(), [&](const Ours& candidate) {
+      return what.starts_with(candidate.begins) && hardware.starts_with(candidate.hardware);
     });
-    if (known == list.end()) {
+    if (entry == list.end()) {
       tally_.skip(why_not(what, hardware));
       return;
     }
@@ -166,23 +166,23 @@ class Slowdowns {
       tally_.fault(row, fmt::format("unit is {}; write pct or x", in_quotes(unit)));
       return;
     }
-    predict(row, *known, figures->front().factor);
+    predict(row, *entry, figures->front().factor);
   }
 
  private:
-  void predict(const Row& row, const Ours& known, double measured) {
+  void predict(const Row& row, const Ours& entry, double measured) {
     Setting setting{{}, context_};
-    for (const std::string_view name : known.machines) {
-      const FoundMachine named = context_.machines.by_name(name);
-      if (named.machine == nullptr) {
-        tally_.skip(named.why_not);
+    for (const std::string_view name : entry.machines) {
+      const FoundMachine match = context_.machines.by_name(name);
+      if (match.machine == nullptr) {
+        tally_.skip(match.why_not);
         return;
       }
-      setting.machines.push_back(named.machine);
+      setting.machines.push_back(match.machine);
     }
     try {
-      const Observation observation{std::string(known.begins), setting.machines.back()->name, measured,
-                                    known.predicted(setting)};
+      const Observation observation{std::string(entry.begins), setting.machines.back()->name, measured,
+                                    entry.predicted(setting)};
       tally_.observe(row, *setting.machines.back(), std::span(&observation, 1));
     } catch (const ConfigError& mistake) {
       tally_.skip(mistake.what());
@@ -190,10 +190,10 @@ class Slowdowns {
   }
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
-    const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
+    const auto* entry = std::find_if(not_ours.begin(), not_ours.end(),
                                      [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
-    if (known != not_ours.end()) {
-      return std::string(known->why);
+    if (entry != not_ours.end()) {
+      return std::string(entry->why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
                                               : "no run predicts such a figure";

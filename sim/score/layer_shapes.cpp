@@ -71,13 +71,13 @@ class Layers {
       const GemmSize size{.m = m, .n = row.count(columns_.n), .k = row.count(columns_.k), .dtype = dtype_};
       const bool held_out = is_held_out(gemm_group("gemm_layer", hw, name_of(dtype_), size));
       if (const Machine* machine = machine_of(row, hw, held_out)) {
-        score_product(row, *machine, held_out, size, measured);
+        score_gemm(row, *machine, held_out, size, measured);
       }
       return;
     }
-    const auto known = widths_.find(tp);
+    const auto widths_of_degree = widths_.find(tp);
     const std::optional<FrameworkKernelSize> size =
-        known == widths_.end() ? std::nullopt : framework_kernel_of(op, m, known->second, dtype_);
+        widths_of_degree == widths_.end() ? std::nullopt : framework_kernel_of(op, m, widths_of_degree->second, dtype_);
     const bool held_out = size && is_held_out(framework_kernel_group(hw, op, size->width));
     const Machine* machine = machine_of(row, hw, held_out);
     if (machine != nullptr && !size) {
@@ -105,14 +105,14 @@ class Layers {
     if (!tally_.takes(row, held_out)) {
       return nullptr;
     }
-    const FoundMachine& known = machines_.of(hw);
-    if (known.machine == nullptr) {
-      tally_.skip(known.why_not);
+    const FoundMachine& match = machines_.of(hw);
+    if (match.machine == nullptr) {
+      tally_.skip(match.why_not);
     }
-    return known.machine;
+    return match.machine;
   }
 
-  void score_product(Row& row, const Machine& machine, bool held_out, const GemmSize& size, double measured) {
+  void score_gemm(Row& row, const Machine& machine, bool held_out, const GemmSize& size, double measured) {
     constexpr std::string_view part = "products";
     const bool is_early = is_early_ && machine.name == cublas_of_sarathi.machine;
     if (!machine.accelerator.supports(dtype_)) {

@@ -137,10 +137,10 @@ class LinkScorer {
 
  private:
   void score_message(const Row& row, const LinkRow& read) {
-    const FoundMachine known = machine_of(read);
-    const std::string why_not = reason_to_skip(read, known);
+    const FoundMachine match = machine_of(read);
+    const std::string why_not = reason_to_skip(read, match);
     // A row is also unseen if the rates of its network are priors.
-    const bool unseen = read.held_out || (why_not.empty() && depends_on_priors(*known.machine, read.message));
+    const bool unseen = read.held_out || (why_not.empty() && depends_on_priors(*match.machine, read.message));
     if (!tally_.takes(row, unseen)) {
       return;
     }
@@ -148,11 +148,11 @@ class LinkScorer {
       tally_.skip(why_not);
       return;
     }
-    const std::string_view part = parts_.of(*known.machine, read.message);
-    const Compared time{read.measured_us, to_microseconds(message_time(*known.machine, read.message)),
+    const std::string_view part = parts_.of(*match.machine, read.message);
+    const Compared time{read.measured_us, to_microseconds(message_time(*match.machine, read.message)),
                         std::span(&part, 1)};
-    if (tally_.score(row, *known.machine, unseen, {time})) {
-      check(*known.machine, read.message, unseen, time);
+    if (tally_.score(row, *match.machine, unseen, {time})) {
+      check(*match.machine, read.message, unseen, time);
     }
   }
 
@@ -178,13 +178,13 @@ class LinkScorer {
   }
 
   /// Returns the reason to skip the row; empty if it can be scored.
-  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& known) {
+  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& match) {
     const Message& message = read.message;
-    if (known.machine == nullptr) {
-      return known.why_not;
+    if (match.machine == nullptr) {
+      return match.why_not;
     }
     if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
-      return fmt::format("{} has fewer GPUs than the message needs", known.machine->name);
+      return fmt::format("{} has fewer GPUs than the message needs", match.machine->name);
     }
     if (message.gpus % message.nodes != 0) {
       return "the nodes have different numbers of GPUs";

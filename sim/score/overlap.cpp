@@ -53,22 +53,22 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
     if (!tally.takes(row, true)) {
       continue;
     }
-    const FoundMachine& known = machines.of(row.text(hw));
-    if (known.machine == nullptr) {
-      tally.skip(known.why_not);
+    const FoundMachine& match = machines.of(row.text(hw));
+    if (match.machine == nullptr) {
+      tally.skip(match.why_not);
       continue;
     }
-    const Accelerator& accelerator = known.machine->accelerator;
-    if (degree > known.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", known.machine->name, degree, name_of(size.dtype)));
+    const Accelerator& accelerator = match.machine->accelerator;
+    if (degree > match.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
+      tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", match.machine->name, degree, name_of(size.dtype)));
       continue;
     }
     const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
-    const double reduce = to_microseconds(all_reduce_time(known.machine->link, degree, sums));
+    const double reduce = to_microseconds(all_reduce_time(match.machine->link, degree, sums));
     // Nothing can be sent before the tiles of the first rank's share are computed.
     const double overlapped_us = std::max(multiply, multiply / degree + slowdown_during_gemm * reduce);
-    if (tally.score(row, *known.machine, true,
+    if (tally.score(row, *match.machine, true,
                     {{compute_us, multiply, parts.subspan(0, 1)},
                      {serial_us, multiply + reduce, parts.subspan(1, 1)},
                      {pipelined_us, overlapped_us, parts.subspan(2, 1)}})) {
