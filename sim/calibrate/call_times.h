@@ -42,10 +42,9 @@ class CallTimes {
   /// Discards start times. For profiles that do not record when kernels begin, so that overlaps are unknown.
   void forget_starts() { device_.clear(); }
 
-  /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls
-  /// if communication, or a kernel of another call, ran at the same time as one of their kernels on its device. Kernels
-  /// that overlap by up to 1 us, and up to half of their duration, count as consecutive, because old profiles round to
-  /// microseconds.
+  /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls if communication, or
+  /// a kernel of another call, ran at the same time as one of their kernels on its device. Kernels that overlap by up
+  /// to 1 us, and up to half of their duration, count as consecutive, because old profiles round to microseconds.
   Profile profile() &&;
 
  private:

@@ -33,7 +33,7 @@ std::string label_of(const Strategy& strategy, const StrategyOptions& options) {
   return reports::strategy_label(std::string{strategy.name}, strategy.describe(options));
 }
 
-/// Returns the only candidate. Throws ConfigError if there are has_several_strategies.
+/// Returns the only candidate. Throws ConfigError if there are several.
 const Candidates& only(const std::vector<Candidates>& candidates) {
   if (candidates.size() == 1) {
     return candidates.front();

@@ -155,8 +155,8 @@ std::string summary_of(const StoreReader& store) {
                      store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
 
-/// Returns a writer for a store of layers. It is_for_programs rows in formats for programs, and calls `shown` for
-/// formats for people.
+/// Returns a writer for a store of layers. It streams rows in formats for programs, and calls `shown` for formats for
+/// people.
 std::function<void(std::string_view, const Sink&)> layer_writer(
     const StoreReader& store, std::function<std::string(std::string_view format)> shown) {
   return [path = store.path(), counts = store.counts(), shown = std::move(shown)](std::string_view format,

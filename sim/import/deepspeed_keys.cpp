@@ -74,7 +74,7 @@ constexpr std::array left_out{
     LeftOut{"zero_optimization.cpu_offload", on_gpu},
     LeftOut{"zero_optimization.cpu_offload_params", on_gpu},
     LeftOut{"zero_optimization.zenflow.*", on_gpu},
-    LeftOut{"activation_checkpointing.partition_activations", "each tensor rank keeps all activations"},
+    LeftOut{"activation_checkpointing.partition_activations", "saved activations are not split over tensor ranks"},
     LeftOut{"activation_checkpointing.cpu_checkpointing", "activations stay on the GPU"},
     LeftOut{"seq_parallel_communication_data_type", "sequence ranks exchange the dtype of the GEMMs", "auto"},
     LeftOut{"data_types.grad_accum_dtype", "gradients are summed in 32 bits", "fp32 auto"},

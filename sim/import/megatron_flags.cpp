@@ -156,7 +156,7 @@ constexpr std::array left_out{
     LeftOut{"recompute_modules", "selective recomputation covers the attention core", "core_attn"},
     LeftOut{"activations_checkpoint_method", "full recomputation covers every layer", "uniform"},
     LeftOut{"activations_checkpoint_num_layers", "full recomputation covers every layer", "1"},
-    LeftOut{"distribute_saved_activations", "each tensor rank keeps all activations"},
+    LeftOut{"distribute_saved_activations", "saved activations are not split over tensor ranks"},
     LeftOut{"rampup_batch_size", "the batch has its full size from the first step on"},
     LeftOut{"delay_wgrad_compute", "gradients of weights are computed together with those of inputs"},
     LeftOut{"enable_cuda_graph", "kernels are launched one by one; --launch graph puts them into a graph"},

@@ -118,7 +118,7 @@ class Layers {
     if (!machine.accelerator.supports(dtype_)) {
       tally_.skip(fmt::format("{} has no GEMMs in {}", machine.name, name_of(dtype_)));
     } else if (is_early && size.n == cublas_of_sarathi.fitted_n && size.k == cublas_of_sarathi.fitted_k) {
-      tally_.skip("the rate of the framework's library was fitted to it");
+      tally_.skip("used to fit the rate of the framework's library");
     } else {
       const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;

@@ -272,7 +272,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   const TableScore early = score_text("# software: fp16, via sarathi-serve\n" + rows, "x.csv", {});
   EXPECT_EQ(early.scored, 1);
   ASSERT_EQ(early.skipped.size(), 1U);
-  EXPECT_EQ(early.skipped[0].reason, "the rate of the framework's library was fitted to it");
+  EXPECT_EQ(early.skipped[0].reason, "used to fit the rate of the framework's library");
   ASSERT_EQ(early.remarks.size(), 1U);
   EXPECT_NE(early.remarks[0].find("waves count whole and its loops run at 0.76"), std::string::npos);
   EXPECT_LT(early.errors[0], later.errors[1]);  // 160 tiles of 128 x 128: two waves, not 1.2
