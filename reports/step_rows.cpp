@@ -106,18 +106,18 @@ std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
     return {};
   }
-  const char* full = row.holds("fits") ? "" : ", out of memory";
+  const char* memory_text = row.holds("fits") ? "" : ", out of memory";
   const auto gb = [&](const char* name) { return row.number(name); };
   if (row.has("cache_gb")) {
     return "\n" + wrapped(fmt::format("memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}",
-                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), full),
+                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), memory_text),
                           "  ", "    ");
   }
   const bool gathers = row.has("gathered_gb") && gb("gathered_gb") > 0.0;
   return "\n" +
          wrapped(fmt::format("memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
                              "optimizer {:.1f}, activations {:.1f}{}",
-                             gb("memory_gb"), gb("capacity_gb"), full, gb("weights_gb"), gb("gradients_gb"),
+                             gb("memory_gb"), gb("capacity_gb"), memory_text, gb("weights_gb"), gb("gradients_gb"),
                              gb("optimizer_gb"), gb("activations_gb"),
                              gathers ? fmt::format(", gathered {:.1f}", gb("gathered_gb")) : ""),
                  "  ", "    ");
@@ -317,7 +317,7 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
   PlanSavings savings;
   SavingTally tally;
   const std::vector<PlanRows> plans = plans_of(rows);
-  std::optional<PlanSaving> kept;
+  std::optional<PlanSaving> decisive_saving;
   const auto fits = [](const StepRow& row) { return !row.has("fits") || row.holds("fits"); };
   const bool any_fits = std::ranges::any_of(rows, [&](const StepRow& row) { return row.feasible() && fits(row); });
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -334,8 +334,8 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
                                                 : 0,
                         plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
     };
-    if (!kept || weight(*saving) > weight(*kept)) {
-      kept = saving;
+    if (!decisive_saving || weight(*saving) > weight(*decisive_saving)) {
+      decisive_saving = saving;
       savings.decisive = i;
     }
     savings.baseline = savings.baseline.empty() ? saving->serial->text("strategy") : savings.baseline;
@@ -426,8 +426,8 @@ std::string memory_sentence(std::span<const StepRow> rows) { return largest_need
 
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, const ModelWords& words,
                        TerminalStyle style) {
-  const std::string full = memory_sentence(rows);
-  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  const std::string memory_text = memory_sentence(rows);
+  std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   for (const PlanRows& plan : plans_of(rows)) {
     std::string memory;
     std::string percentiles;
@@ -445,8 +445,8 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
 
 std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::vector<PlanRows> plans = plans_of(rows);
-  const std::string full = memory_sentence(rows);
-  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  const std::string memory_text = memory_sentence(rows);
+  std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   for (const PlanRows& plan : plans) {
     const std::string heading = plans.size() == 1 ? std::string{} : plan_heading(*plan.front()) + ": ";
     const PlanVerdict verdict(plan, rule);

@@ -165,8 +165,8 @@ nlohmann::ordered_json hold_json(const Hold& hold) {
 std::string why_text(const Explanation& explanation, std::size_t max_shown) {
   const Rows rows(&explanation.row, 1);
   const Unit unit(rows);
-  const std::string full = memory_sentence(rows);
-  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  const std::string memory_text = memory_sentence(rows);
+  std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   text += head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
   if (!explanation.holds.empty()) {
     text += holds(explanation, max_shown) + "\n" + priors(explanation);

@@ -231,13 +231,13 @@ struct Job {
 /// least 1.
 bool sizes_match(const CollectiveCall& call) {
   const std::string_view op = collective_named(call.name);
-  const auto is_times_the_ranks = [&](std::int64_t total, std::int64_t share) {
+  const auto is_share_times_ranks = [&](std::int64_t total, std::int64_t share) {
     return total % call.ranks == 0 && total / call.ranks == share;
   };
   if (op == "all_gather") {
-    return is_times_the_ranks(call.received, call.sent);
+    return is_share_times_ranks(call.received, call.sent);
   }
-  return op == "reduce_scatter" ? is_times_the_ranks(call.sent, call.received) : call.sent == call.received;
+  return op == "reduce_scatter" ? is_share_times_ranks(call.sent, call.received) : call.sent == call.received;
 }
 
 class Collector {
@@ -387,7 +387,7 @@ class Collector {
     return place->second;
   }
 
-  std::uint32_t number_of_name(const std::string& name) {
+  std::uint32_t id_of_name(const std::string& name) {
     const auto [place, is_new] = names_.emplace(name, static_cast<std::uint32_t>(names_.size()));
     keep_text(is_new ? name.size() : 0);
     return place->second;
@@ -405,7 +405,7 @@ class Collector {
   void take_op(const json& event, const json& args, double begin, double duration) {
     const std::string name = text_in(event, "name");
     const std::size_t range = hosts_.add(hosts_.thread(thread_of(event)), begin, begin + duration);
-    Op op{.name = number_of_name(name),
+    Op op{.name = id_of_name(name),
           .process = process(event),
           .has_dims = args.contains("Input Dims") || args.contains("Input dims")};
     if (is_known_operator(name)) {

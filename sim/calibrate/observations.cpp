@@ -40,9 +40,9 @@ using score::Row;
 using score::Table;
 
 /// Clocks may rise a little above the clock for which a peak is stated.
-constexpr double max_of_peak = 1.05;
+constexpr double max_share_of_peak = 1.05;
 /// A sender finishes while buffers on the way are still being emptied, and timers have errors.
-constexpr double max_of_link = 1.25;
+constexpr double max_share_of_link_rate = 1.25;
 
 class Reader {
  public:
@@ -228,7 +228,7 @@ class Reader {
     const double rate = flops_of(gemm.size).count / to_seconds(gemm.time);
     if (base_ != nullptr && base_->accelerator.matrix_units[index]) {
       const FlopsPerSecond peak = base_->accelerator.matrix_units[index]->dense_peak.value;
-      if (rate > max_of_peak * peak.value) {
+      if (rate > max_share_of_peak * peak.value) {
         seen_.faults.push_back(fmt::format(
             "{}: a GEMM of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
             "--base",
@@ -298,10 +298,10 @@ class Reader {
 
   void read_exchange(Row& row, const Table& table) {
     const std::int64_t ranks = row.count(table.column("ngpus"), score::max_gpus);
-    const std::int64_t in_a_node = row.count(table.column("devices_per_node"), score::max_gpus);
+    const std::int64_t devices_per_node = row.count(table.column("devices_per_node"), score::max_gpus);
     const Message message{.op = std::string(row.text(table.column("op"))),
                           .ranks = ranks,
-                          .nodes = (ranks + in_a_node - 1) / in_a_node,
+                          .nodes = (ranks + devices_per_node - 1) / devices_per_node,
                           .bytes = row.size(table.column("bytes")),
                           .time_us = row.microseconds(table.column("median_us")),
                           .place = fmt::format("{}:{}", path_.string(), row.line())};
@@ -419,7 +419,7 @@ class Reader {
   bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
     const BytesPerSecond bandwidth_limit{nominal.value * links};
-    if (rate.value <= max_of_link * bandwidth_limit.value) {
+    if (rate.value <= max_share_of_link_rate * bandwidth_limit.value) {
       return false;
     }
     if (too_fast_++ == 0) {
@@ -427,8 +427,8 @@ class Reader {
     }
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_of_link, what, base_->name,
-        parameter_text(bandwidth_limit)));
+        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_share_of_link_rate, what,
+        base_->name, parameter_text(bandwidth_limit)));
     return true;
   }
 

@@ -33,9 +33,9 @@ std::vector<std::size_t> sample_points(const StoreIdentity& identity) {
     }
   }
   std::vector<std::size_t> sample;
-  const std::size_t taken = std::min(shard_points.size(), max_points);
-  for (std::size_t i = 0; i < taken; ++i) {
-    sample.push_back(shard_points[(2 * i + 1) * shard_points.size() / (2 * taken)]);
+  const std::size_t sample_size = std::min(shard_points.size(), max_points);
+  for (std::size_t i = 0; i < sample_size; ++i) {
+    sample.push_back(shard_points[(2 * i + 1) * shard_points.size() / (2 * sample_size)]);
   }
   return sample;
 }

@@ -124,12 +124,12 @@ std::string title_of(const ExpectedRow& row) {
 }
 
 bool begins_group(std::span<const ExpectedRow> rows, std::size_t i) {
-  const Message& now = rows[i].message;
+  const Message& message = rows[i].message;
   if (i == 0) {
     return true;
   }
   const Message& before = rows[i - 1].message;
-  return now.op != before.op || now.gpus != before.gpus || now.nodes != before.nodes;
+  return message.op != before.op || message.gpus != before.gpus || message.nodes != before.nodes;
 }
 
 std::string time_text(Duration time) { return fmt::format("{:.2f}", to_microseconds(time)); }

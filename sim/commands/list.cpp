@@ -47,14 +47,14 @@ class LastColumn {
   [[nodiscard]] bool is_too_wide() const { return is_too_wide_; }
 
   /// Returns a row: the line `others`, which has the other cells, and the wrapped text of the last column.
-  [[nodiscard]] std::string broken(std::string others, const std::string& text) const {
+  [[nodiscard]] std::string wrapped_row(std::string other_cells, const std::string& text) const {
     constexpr std::size_t min_width = 24;
     if (start_ + min_width > terminal_width()) {
-      return others + wrapped(text, "    ", "    ");
+      return other_cells + wrapped(text, "    ", "    ");
     }
-    others.pop_back();  // Removes the line break.
-    others.resize(start_, ' ');
-    return wrapped(text, others, std::string(start_, ' '));
+    other_cells.pop_back();  // Removes the line break.
+    other_cells.resize(start_, ' ');
+    return wrapped(text, other_cells, std::string(start_, ' '));
   }
 
  private:
@@ -85,7 +85,7 @@ std::string table_of(const Listing& listing) {
   const LastColumn last(listing, widths);
   std::string text = line(names_of(listing));
   for (const std::vector<std::string>& row : listing.rows) {
-    text += last.is_too_wide() ? last.broken(line({row.begin(), row.end() - 1}), row.back()) : line(row);
+    text += last.is_too_wide() ? last.wrapped_row(line({row.begin(), row.end() - 1}), row.back()) : line(row);
   }
   return text;
 }

@@ -57,10 +57,10 @@ std::string summary_of(const calibrate::FittedPart& part) {
     text += fmt::format("    {:<9} {:>6} rows, error {:5.1f}% median, {:5.1f}% p90, {:5.1f}% max\n", words,
                         quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
   }
-  const auto add_names = [&](const char* words, bool FittedParameter::*is_so) {
+  const auto add_names = [&](const char* words, bool FittedParameter::*applies) {
     std::string names;
     for (const FittedParameter& parameter : part.parameters) {
-      if (parameter.*is_so) {
+      if (parameter.*applies) {
         names += (names.empty() ? "" : ", ") + parameter.name;
       }
     }

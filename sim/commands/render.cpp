@@ -110,11 +110,11 @@ std::string verdicts(std::span<const ResultRow> rows_of_run, const VerdictRule& 
   std::string text = memory_line(rows);
   for (const std::span<const ResultRow> point : points) {
     const ResultRow& first_row = point.front();
-    const std::string which = points.size() == 1
-                                  ? std::string{}
-                                  : fmt::format("{} {} on {}, ranks {}, seq {}: ", first_row.model, first_row.scope,
-                                                first_row.hardware, first_row.ranks, format_count(first_row.seq));
-    text += wrapped(which + reports::verdict(point, rule), "", "  ");
+    const std::string heading = points.size() == 1
+                                    ? std::string{}
+                                    : fmt::format("{} {} on {}, ranks {}, seq {}: ", first_row.model, first_row.scope,
+                                                  first_row.hardware, first_row.ranks, format_count(first_row.seq));
+    text += wrapped(heading + reports::verdict(point, rule), "", "  ");
   }
   return text + infeasible(rows_of_run);
 }

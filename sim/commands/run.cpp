@@ -104,12 +104,12 @@ bool names_strategies(const Grid& grid) {
 
 void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule,
           Caller& caller) {
-  std::vector<std::string> read = files_named(request.settings);
-  read.insert(read.end(), request.schedules.files.begin(), request.schedules.files.end());
-  reports::require_no_input(request.figure, read);
+  std::vector<std::string> files_read = files_named(request.settings);
+  files_read.insert(files_read.end(), request.schedules.files.begin(), request.schedules.files.end());
+  reports::require_no_input(request.figure, files_read);
   if (!request.trace.empty()) {
     const std::filesystem::path path = reports::trace_path(runs, request.trace);
-    reports::require_no_input(path, read);
+    reports::require_no_input(path, files_read);
     reports::write_trace(runs, path);
     if (path != request.trace) {
       caller.note(fmt::format("the trace is {}\n", path.string()));

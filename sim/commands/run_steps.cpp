@@ -31,8 +31,8 @@ std::string table(std::span<const StepRow> rows, const VerdictRule& rule, const 
 
 std::string map(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
-  const std::string full = reports::memory_sentence(rows);
-  return (full.empty() ? full : wrapped(full, "", "  ") + "\n") +
+  const std::string memory_text = reports::memory_sentence(rows);
+  return (memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ") + "\n") +
          reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
 }
 

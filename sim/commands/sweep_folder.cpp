@@ -71,8 +71,8 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t max_by
 
 /// Returns the settings in a folder; nothing if there are none. Reads up to one byte more than `wanted` has, which is
 /// enough to compare them.
-std::optional<std::string> settings_in(const fs::path& folder, const std::string& wanted) {
-  return beginning_of(folder / settings_file, wanted.size() + 1);
+std::optional<std::string> settings_in(const fs::path& folder, const std::string& expected_settings) {
+  return beginning_of(folder / settings_file, expected_settings.size() + 1);
 }
 
 /// Returns whether a file may be an unfinished settings file, which is the first file that a process writes.

@@ -125,11 +125,11 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
     fail_as_replaced(store.path());
   }
   const std::size_t stored = counts.points;
-  const std::size_t wanted = store.points_wanted();
-  if (stored < wanted) {
+  const std::size_t expected = store.points_wanted();
+  if (stored < expected) {
     return {.is_interrupted = true,
             .notes = fmt::format("interrupted; {} of {} points are stored, and the same command resumes there\n",
-                                 stored, wanted)};
+                                 stored, expected)};
   }
   if (identity.kind == StoreKind::layers) {
     if (const std::string uncovered = uncovered_in_words(prepared.list, prepared.library); !uncovered.empty()) {

@@ -248,7 +248,7 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
 Json plan_json(const TrainingPlan& plan) {
   Json json;
   for (const auto& [name, value] : reports::layout_cells(plan)) {
-    json[std::string(name)] = std::visit([](auto held) { return Json(held); }, value);
+    json[std::string(name)] = std::visit([](auto cell) { return Json(cell); }, value);
   }
   return json;
 }

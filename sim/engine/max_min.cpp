@@ -93,9 +93,9 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
       break;
     }
     const double cap = flows[by_cap_[next]].cap;
-    const Level* full = first_full();
+    const Level* first_to_fill = first_full();
     changed_.clear();
-    if (full == nullptr || cap <= full->rate) {
+    if (first_to_fill == nullptr || cap <= first_to_fill->rate) {
       for (; next < by_cap_.size() && flows[by_cap_[next]].cap == cap; ++next) {
         if (rates_[by_cap_[next]] < 0.0) {
           settle(flows[by_cap_[next]], by_cap_[next], cap);
@@ -103,8 +103,9 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
       }
     } else {
       full_.clear();
-      for (const double rate = full->rate; full != nullptr && full->rate == rate; full = first_full()) {
-        full_.push_back(*full);
+      for (const double rate = first_to_fill->rate; first_to_fill != nullptr && first_to_fill->rate == rate;
+           first_to_fill = first_full()) {
+        full_.push_back(*first_to_fill);
         pop();
       }
       for (const Level& level : full_) {

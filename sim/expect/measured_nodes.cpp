@@ -74,8 +74,9 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
                     .gpus = row.count(gpus, score::max_gpus),
                     .bytes = {row.size(bytes)}};
     const double us = row.microseconds(time);
-    const std::int64_t in_a_node = table_machine.machine->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
+    const std::int64_t gpus_per_node = table_machine.machine->gpus_per_node;
+    message.nodes =
+        row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + gpus_per_node - 1) / gpus_per_node;
     const score::FoundMachine machine =
         machines.over_nodes(*table_machine.machine, static_cast<int>(message.nodes), table.comment("hardware"));
     if (!row.is_sound() || !link_op || machine.machine == nullptr || message.bytes.count == 0 ||
@@ -84,11 +85,12 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
     }
     // Without a column that names runs, the n-th row of a message belongs to the n-th run.
     const int occurrence = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
-    const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", occurrence);
-    MeasuredNode& node = by_run[{which, message.gpus}];
+    const std::string run_name = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", occurrence);
+    MeasuredNode& node = by_run[{run_name, message.gpus}];
     if (node.rows.empty()) {
-      node = {stem, which, message.gpus, std::string(row.text(version)), known_of(stem, message.gpus), *machine.machine,
-              {}};
+      node = {
+          stem, run_name, message.gpus, std::string(row.text(version)), known_of(stem, message.gpus), *machine.machine,
+          {}};
     }
     node.rows.push_back({message, us});
   }

@@ -40,10 +40,11 @@ std::optional<std::string> misspelled_key(const KeyedFile& file, std::string_vie
   if (key.size() > longest || key.size() < shortest) {
     return std::nullopt;
   }
-  for (const std::string& asked : file.asked()) {
-    const std::size_t difference = asked.size() < key.size() ? key.size() - asked.size() : asked.size() - key.size();
-    if (difference <= 2 && !file.has(asked) && edit_distance(asked, key) <= 2) {
-      return asked;
+  for (const std::string& requested : file.asked()) {
+    const std::size_t difference =
+        requested.size() < key.size() ? key.size() - requested.size() : requested.size() - key.size();
+    if (difference <= 2 && !file.has(requested) && edit_distance(requested, key) <= 2) {
+      return requested;
     }
   }
   return std::nullopt;

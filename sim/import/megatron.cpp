@@ -148,43 +148,43 @@ std::string dtype_of(const Arguments& arguments) {
 
 /// Returns the number of replicas among torchrun's processes. Returns 1, with a note, if the number of processes is
 /// unknown or does not make whole replicas.
-std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, std::vector<std::string>& notes) {
+std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_per_replica, std::vector<std::string>& notes) {
   const auto either = [&](std::string_view a, std::string_view b) {
     return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));
   };
   const auto nodes = either("--nnodes", "--num-nodes");
-  const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
-  if (!in_a_node) {
+  const auto processes_per_node = either("--nproc-per-node", "--nproc_per_node");
+  if (!processes_per_node) {
     notes.push_back(fmt::format("the number of processes is not given ({}): one replica is assumed",
                                 arguments.dialect().processes));
     return 1;
   }
-  const std::int64_t processes = *in_a_node * nodes.value_or(1);
-  if (processes % ranks_of_one != 0 && arguments.spelled("--nproc-per-node") == "--gpus") {
+  const std::int64_t processes = *processes_per_node * nodes.value_or(1);
+  if (processes % ranks_per_replica != 0 && arguments.spelled("--nproc-per-node") == "--gpus") {
     arguments.wrong("--nproc-per-node", fmt::format("is {}, not a multiple of the {} GPUs of a replica; choose one "
                                                     "that is",
-                                                    processes, ranks_of_one));
+                                                    processes, ranks_per_replica));
   }
-  if (processes % ranks_of_one != 0) {
+  if (processes % ranks_per_replica != 0) {
     std::string processes_text = arguments.dialect().processes;
     processes_text.replace(processes_text.find(", "), 2, " x ");
     notes.push_back(fmt::format("{} x {} processes ({}) do not hold whole replicas of {} ranks: one replica is assumed",
-                                nodes.value_or(1), *in_a_node, processes_text, ranks_of_one));
+                                nodes.value_or(1), *processes_per_node, processes_text, ranks_per_replica));
     return 1;
   }
-  return arguments.derived("replicas", processes / ranks_of_one, range_of("parallel.data"),
+  return arguments.derived("replicas", processes / ranks_per_replica, range_of("parallel.data"),
                            "choose fewer processes, or larger replicas");
 }
 
 std::string recompute_of(const Arguments& arguments) {
   constexpr std::string_view flag = "--recompute-granularity";
-  const std::string how = arguments.text(flag).value_or("none");
+  const std::string granularity = arguments.text(flag).value_or("none");
   const Field* const setting = find_field("step.recompute");
   check(setting != nullptr, "recomputation is a setting");
-  if (const std::optional<std::string> mistake = mistake_in(*setting, how)) {
+  if (const std::optional<std::string> mistake = mistake_in(*setting, granularity)) {
     arguments.wrong(flag, fmt::format("is wrong: {}", *mistake));
   }
-  return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
+  return arguments.has("--recompute-activations") && granularity == "none" ? "selective" : granularity;
 }
 
 /// Returns the number of pieces per stage. As in Megatron, embedding and loss may each count as a layer.
@@ -222,10 +222,10 @@ int zero_of(const Arguments& arguments) {
   }
   constexpr std::array<std::string_view, 4> shared{"no_shard", "optim", "optim_grads", "optim_grads_params"};
   constexpr std::string_view flag = "--data-parallel-sharding-strategy";
-  const std::string how = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
-  const auto* const match = std::ranges::find(shared, how);
+  const std::string strategy = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
+  const auto* const match = std::ranges::find(shared, strategy);
   if (match == shared.end()) {
-    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(how), remedy_for(how, shared, "strategies")));
+    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(strategy), remedy_for(strategy, shared, "strategies")));
   }
   return static_cast<int>(match - shared.begin());
 }

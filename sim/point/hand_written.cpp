@@ -87,12 +87,12 @@ void require_whole_queries(const ScheduleFile& file) {
 /// Finds the scope whose generated schedules do the same work on the same number of ranks.
 void find_scope(HandWritten& schedule) {
   const Mesh mesh{{{"tp", schedule.ranks()}}};
-  const auto does_the_work = [&](Scope scope, bool gated) {
+  const auto has_same_work = [&](Scope scope, bool gated) {
     return work_of(generate(operation_of(scope, gated), mesh, 0, serial_strategy, {})) == schedule.work;
   };
   for (const Scope scope : all_scopes) {
-    const bool gated = does_the_work(scope, true);
-    const bool plain = does_the_work(scope, false);
+    const bool gated = has_same_work(scope, true);
+    const bool plain = has_same_work(scope, false);
     if (gated || plain) {
       schedule.scope = scope;
       schedule.gated_mlp = gated && plain ? std::nullopt : std::optional(gated);
@@ -137,8 +137,10 @@ void require_agreement(const Field& field, const Given& given, std::span<const H
                        const TextOf& text_of_file) {
   for (const HandWritten& file : files) {
     const std::string required_text = text_of_file(file);
-    const auto same = [&](const std::string& value) { return means_the_same(field, value, required_text); };
-    if (std::none_of(given.values.begin(), given.values.end(), same)) {
+    const auto has_required_text = [&](const std::string& value) {
+      return means_the_same(field, value, required_text);
+    };
+    if (std::none_of(given.values.begin(), given.values.end(), has_required_text)) {
       throw ConfigError(fmt::format("{} fixes {} at {}, but {} requests {}; write {} there, or remove it", file.file,
                                     field.key, required_text, given.origin.where, fmt::join(given.values, ", "),
                                     required_text));
@@ -156,8 +158,8 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   GridAxis axis{.fields = {&field}, .steps = {}, .origin = {Source::file, files.front().file}};
   for (const HandWritten& file : files) {
     const std::string required_text = text_of_file(file);
-    const auto same = [&](const std::vector<Setting>& step) { return step.front().text == required_text; };
-    if (std::none_of(axis.steps.begin(), axis.steps.end(), same)) {
+    const auto has_required_text = [&](const std::vector<Setting>& step) { return step.front().text == required_text; };
+    if (std::none_of(axis.steps.begin(), axis.steps.end(), has_required_text)) {
       axis.steps.push_back({Setting{required_text, {Source::file, file.file}}});
     }
   }
@@ -315,17 +317,17 @@ Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& siz
     return flops_of(*schedule.scope, point.model, point.load());
   }
   const auto elements = [&](Extent extent) { return static_cast<double>(sizes.elements(extent)); };
-  Flops one_rank;
+  Flops flops_per_rank;
   for (const Shape& shape : schedule.program().unfused) {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      one_rank += Flops{2.0 * elements(gemm->m) * elements(gemm->n) * elements(gemm->k)};
+      flops_per_rank += Flops{2.0 * elements(gemm->m) * elements(gemm->n) * elements(gemm->k)};
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       const double seq = elements(attention->keys) / static_cast<double>(sizes.block[position(attention->batch)]);
       const double full = 4.0 * elements(attention->queries) * seq * elements(attention->columns);
-      one_rank += Flops{attention->causal ? full / 2.0 : full};
+      flops_per_rank += Flops{attention->causal ? full / 2.0 : full};
     }
   }
-  return static_cast<double>(schedule.ranks()) * one_rank;
+  return static_cast<double>(schedule.ranks()) * flops_per_rank;
 }
 
 }  // namespace commfuse

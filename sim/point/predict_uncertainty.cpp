@@ -152,8 +152,8 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     return result;  // a file may hold no op
   }
   std::vector<DoubtOf> doubts;
-  const auto add_doubt = [&](const DoubtOf& of) {
-    doubts.push_back(of);
+  const auto add_doubt = [&](const DoubtOf& source) {
+    doubts.push_back(source);
     ++doubted_.used;
   };
   for (const RaisedMachine& raised : *point.raised) {

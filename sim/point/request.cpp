@@ -57,14 +57,14 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
 
 /// Throws the ConfigError for a strategy that the user named but that has no schedule for the scope.
 [[noreturn]] void refuse(const Strategy& strategy, Scope scope) {
-  std::vector<std::string_view> others;
+  std::vector<std::string_view> applicable_names;
   for (const Strategy& other : strategies()) {
     if (applies(other, kinds_of(scope))) {
-      others.push_back(other.name);
+      applicable_names.push_back(other.name);
     }
   }
   throw ConfigError(fmt::format("strategy {} has no schedule for scope {}; strategies with one: {}", strategy.name,
-                                name_of(scope), fmt::join(others, ", ")));
+                                name_of(scope), fmt::join(applicable_names, ", ")));
 }
 
 /// Throws ConfigError for an option that the user set and no named strategy uses.

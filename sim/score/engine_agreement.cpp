@@ -95,10 +95,10 @@ void compare_verdicts(const std::vector<ResultRow>& fixed, const std::vector<Res
 void compare(const std::vector<ResultRow>& fixed, const std::vector<ResultRow>& dynamic, EngineAgreement& machine) {
   ++machine.points;
   for (const ResultRow& row : fixed) {
-    const auto same = std::ranges::find(dynamic, row.strategy, &ResultRow::strategy);
-    if (same != dynamic.end() && row.feasible() && same->feasible()) {
-      machine.differences.push_back(
-          std::abs(to_seconds(row.analysis.critical.makespan) / to_seconds(same->analysis.critical.makespan) - 1.0));
+    const auto dynamic_row = std::ranges::find(dynamic, row.strategy, &ResultRow::strategy);
+    if (dynamic_row != dynamic.end() && row.feasible() && dynamic_row->feasible()) {
+      machine.differences.push_back(std::abs(
+          to_seconds(row.analysis.critical.makespan) / to_seconds(dynamic_row->analysis.critical.makespan) - 1.0));
     }
   }
   compare_verdicts(fixed, dynamic, machine);

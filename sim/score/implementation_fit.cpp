@@ -221,25 +221,25 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     }
     for (std::size_t i = 0; i < table.rows(); ++i) {
       Row row(table, i);
-      const OverlapRow read = overlap_row(row, columns);
+      const OverlapRow overlap = overlap_row(row, columns);
       const FoundMachine known_machine = known_machines.of(row.text(columns.hw));
-      if (!row.is_sound() || read.reduces_all || known_machine.machine == nullptr ||
-          !is_possible(read, *known_machine.machine)) {
+      if (!row.is_sound() || overlap.reduces_all || known_machine.machine == nullptr ||
+          !is_possible(overlap, *known_machine.machine)) {
         continue;
       }
-      if (columns.is_eager && is_host_bound(read, *known_machine.machine, predictor)) {
+      if (columns.is_eager && is_host_bound(overlap, *known_machine.machine, predictor)) {
         continue;
       }
-      for (const auto& [place, us] : read.implemented) {
+      for (const auto& [place, us] : overlap.implemented) {
         const auto implementation = std::ranges::find(known, columns.implemented[place].implementation);
-        const Point point = point_of(read, *known_machine.machine);
+        const Point point = point_of(overlap, *known_machine.machine);
         // Several tables may repeat a row of the same thread.
         const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
-                                                    columns.implemented[place].time.name, read.scatters, read.m, read.n,
-                                                    read.k, read.ranks, name_of(read.dtype)))
+                                                    columns.implemented[place].time.name, overlap.scatters, overlap.m,
+                                                    overlap.n, overlap.k, overlap.ranks, name_of(overlap.dtype)))
                                 .second;
         if (implementation != known.end() && is_new &&
-            refusal_of(**implementation, *known_machine.machine, read.ranks, read.dtype).empty()) {
+            refusal_of(**implementation, *known_machine.machine, overlap.ranks, overlap.dtype).empty()) {
           samples.push_back({thread, static_cast<std::size_t>(implementation - known.begin()), point, us});
         }
       }

@@ -76,7 +76,7 @@ bool is_neutral(std::string_view word) {
 
 /// Returns whether a word is the model number of an accelerator, such as gb200 or l40s: letters, two to four digits,
 /// and optionally one more letter.
-bool names_a_part(std::string_view word) {
+bool is_model_number(std::string_view word) {
   constexpr std::array<std::string_view, 8> series{"a", "b", "h", "v", "l", "gb", "gh", "mi"};
   for (const std::string_view letters : series) {
     if (word.substr(0, letters.size()) != letters) {
@@ -190,19 +190,19 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
   const Words text = words_of(prose);
   std::vector<Hit> hits = hits_in(text, machines_);
   sort_by_length(hits);
-  std::vector<bool> taken(text.size(), false);
+  std::vector<bool> is_taken(text.size(), false);
   std::vector<const Machine*> matches;
   std::set<std::string> names;
   for (const Hit& hit : hits) {
-    if (!taken[hit.begin]) {
-      std::fill(taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
-                taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
+    if (!is_taken[hit.begin]) {
+      std::fill(is_taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
+                is_taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
       matches.push_back(hit.machine);
       names.insert(hit.machine->name);
     }
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!taken[i] && names_a_part(text[i])) {
+    if (!is_taken[i] && is_model_number(text[i])) {
       names.insert(text[i]);
     }
   }

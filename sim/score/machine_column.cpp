@@ -26,11 +26,11 @@ std::optional<Clause> clause_in(std::string_view text) {
   }
   Clause clause;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), clause.gpus);
-  const auto read = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc{} || read == text.size() || text[read] != ':') {
+  const auto digits = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc{} || digits == text.size() || text[digits] != ':') {
     return std::nullopt;
   }
-  clause.text = text.substr(read + 1);
+  clause.text = text.substr(digits + 1);
   return clause;
 }
 
