@@ -106,18 +106,18 @@ std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
     return {};
   }
-  const char* memory_text = row.holds("fits") ? "" : ", out of memory";
+  const char* overflow_note = row.holds("fits") ? "" : ", out of memory";
   const auto gb = [&](const char* name) { return row.number(name); };
   if (row.has("cache_gb")) {
     return "\n" + wrapped(fmt::format("memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}",
-                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), memory_text),
+                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), overflow_note),
                           "  ", "    ");
   }
   const bool gathers = row.has("gathered_gb") && gb("gathered_gb") > 0.0;
   return "\n" +
          wrapped(fmt::format("memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
                              "optimizer {:.1f}, activations {:.1f}{}",
-                             gb("memory_gb"), gb("capacity_gb"), memory_text, gb("weights_gb"), gb("gradients_gb"),
+                             gb("memory_gb"), gb("capacity_gb"), overflow_note, gb("weights_gb"), gb("gradients_gb"),
                              gb("optimizer_gb"), gb("activations_gb"),
                              gathers ? fmt::format(", gathered {:.1f}", gb("gathered_gb")) : ""),
                  "  ", "    ");

@@ -202,8 +202,9 @@ class Reader {
 
   [[nodiscard]] std::optional<bool> causal() const {
     if (known_.name == efficient_forward) {
-      const std::optional<bool> now = causal_mask(value(known_.causal_at));
-      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before the mask
+      const std::optional<bool> current = causal_mask(value(known_.causal_at));
+      return current ? current
+                     : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before the mask
     }
     const std::string_view text = value(known_.causal_at);
     return text == "True" || text == "False" ? std::optional(text == "True") : std::nullopt;

@@ -69,8 +69,8 @@ int run_converter(const Scratch& in, const Scratch& out) {
   posix_spawn_file_actions_adddup2(&actions, in.descriptor(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
   std::string name = "rsvg-convert";
-  std::string twice = "--zoom=2";
-  const std::array<char*, 3> arguments{name.data(), twice.data(), nullptr};
+  std::string zoom_flag = "--zoom=2";
+  const std::array<char*, 3> arguments{name.data(), zoom_flag.data(), nullptr};
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, name.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

@@ -55,9 +55,9 @@ std::string infeasible(std::span<const ResultRow> rows) {
   for (const ResultRow& row : rows) {
     if (!row.feasible()) {
       ++count;
-      const auto same =
+      const auto counted =
           std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) { return reason.first == row.reason; });
-      same == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++same->second);
+      counted == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++counted->second);
     }
   }
   std::string text = count == 0 ? "" : fmt::format("{} row{} could not be run:\n", count, count == 1 ? "" : "s");

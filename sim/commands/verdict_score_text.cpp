@@ -22,20 +22,15 @@ constexpr std::string_view yes_or_no(bool yes) { return yes ? "yes" : "no"; }
 /// Returns the paragraph that describes the method behind the figures.
 std::string method(const VerdictScore& score) {
   return fmt::format(
-      "Written by `commfuse-sim score --verdicts -o markdown`. Each node is one group of GPUs in one run of a table: "
-      "{}\n"
-      "healthy nodes have enough rows ({} more have too few). Each node is counted as measured, and in 20 repetitions "
-      "with\n"
-      "errors of 2.4% for the node, for each collective and for each row, so the table counts more nodes than exist.\n"
-      "Faults multiply measured times; for a fault of a link, the model predicts the factors on a machine with that "
-      "fault.\n"
-      "`sim/expect/measured_nodes.cpp` lists healthy and degraded tables. With a reference (`--healthy`), each node "
-      "is\n"
-      "compared with one other node of the same machine and NCCL version; some of these runs may be of the same node. "
-      "Each\n"
-      "node is also compared with a file that `calibrate` made of one other node, with shares that were estimated on "
-      "other\n"
-      "clusters. The target is at most 1% false alarms.\n",
+      "Written by `commfuse-sim score --verdicts -o markdown`. Each node is one group of GPUs in one run of a\n"
+      "table: {} healthy nodes have enough rows ({} more have too few). Each node is counted as measured, and in\n"
+      "20 repetitions with errors of 2.4% for the node, for each collective and for each row, so the table counts\n"
+      "more nodes than exist. Faults multiply measured times; for a fault of a link, the model predicts the\n"
+      "factors on a machine with that fault. `sim/expect/measured_nodes.cpp` lists healthy and degraded tables.\n"
+      "With a reference (`--healthy`), each node is compared with one other node of the same machine and NCCL\n"
+      "version; some of these runs may be of the same node. Each node is also compared with a file that\n"
+      "`calibrate` made of one other node, with shares that were estimated on other clusters. The target is at\n"
+      "most 1% false alarms.\n",
       score.healthy, score.too_small);
 }
 
@@ -149,11 +144,9 @@ std::string verdict_score_section(const VerdictScore& score) {
         fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", spread.side, spread.medians, spread.deviation, spread.largest);
   }
   text += fmt::format(
-      "\nThe residual of a calibrated file at a size is the same on all nodes of a fleet, except for a share, which "
-      "is\n"
-      "estimated on siblings. Nodes of one cluster are judged with the shares from the other; `verdict` uses {:.2f} "
-      "and\n"
-      "{:.2f}, which are estimated on all clusters:\n\n"
+      "\nThe residual of a calibrated file at a size is the same on all nodes of a fleet, except for a share, which\n"
+      "is estimated on siblings. Nodes of one cluster are judged with the shares from the other; `verdict` uses\n"
+      "{:.2f} and {:.2f}, which are estimated on all clusters:\n\n"
       "| cluster held out | pairs | bandwidth | latency |\n|---|---:|---:|---:|\n",
       shipped_shares().bandwidth, shipped_shares().latency);
   for (const expect::HeldOutShares& held_out : score.shares) {

@@ -64,8 +64,7 @@ struct Batches {
   };
   throw ConfigError(
       fmt::format("{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}, "
-                  "which do not fit {} "
-                  "replicas; the first must be the product of the other two and the replicas",
+                  "which do not fit {} replicas; the first must be the product of the other two and the replicas",
                   file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas));
 }
 

@@ -496,8 +496,8 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
     if (is_read(flag)) {
       continue;
     }
-    if (const LeftOut* const left = find_left_out(lists.left_out, key)) {
-      left_out.emplace_back(left, &argument);
+    if (const LeftOut* const match = find_left_out(lists.left_out, key)) {
+      left_out.emplace_back(match, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
       misspellings.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", argument.where, in_quotes(flag), *meant));

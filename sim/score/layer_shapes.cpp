@@ -44,8 +44,7 @@ Accelerator with_early_library(Accelerator accelerator, const EarlyLibrary& libr
 std::string remark_on(const EarlyLibrary& library) {
   return fmt::format(
       "{} on {} uses a GEMM library of 2023: partial waves cost as much as full waves and its loops run at {} of "
-      "today's "
-      "rate, fitted to the rows of {} x {} (n x k), which are not scored.",
+      "today's rate, fitted to the rows of {} x {} (n x k), which are not scored.",
       library.framework, library.machine, library.loop_share, library.fitted_n, library.fitted_k);
 }
 

@@ -64,8 +64,8 @@ MachinesByGpus::MachinesByGpus(std::string_view comment, const KnownMachines& ma
       by_gpus_.clear();
       return;
     }
-    const FoundMachine known = machines.in_prose(clause->text);
-    last = known.machine != nullptr || last.machine == nullptr ? known : last;
+    const FoundMachine match = machines.in_prose(clause->text);
+    last = match.machine != nullptr || last.machine == nullptr ? match : last;
     by_gpus_[clause->gpus] = last;
     comment.remove_prefix(std::min(end + 1, comment.size()));
   }
@@ -83,11 +83,11 @@ FoundMachine machine_of_table(const Table& table, const Context& context) {
 }
 
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines) {
-  FoundMachine known = machines.in_prose(table.comment("hardware"));
-  if (known.machine == nullptr && table.comment("hardware").empty()) {
-    known = machines.in_prose(file_name);
+  FoundMachine match = machines.in_prose(table.comment("hardware"));
+  if (match.machine == nullptr && table.comment("hardware").empty()) {
+    match = machines.in_prose(file_name);
   }
-  return known;
+  return match;
 }
 
 }  // namespace commfuse::score
