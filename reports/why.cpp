@@ -44,10 +44,10 @@ std::string head(const Explanation& explanation, const Unit& unit) {
 std::string parts(const Explanation& explanation, const Unit& unit) {
   const Breakdown& row = explanation.row.analysis.critical;
   std::string text = fmt::format("\nWhere the {} go\n", unit.scale.in_words);
-  const auto add_part = [&](Duration part, std::string_view name, std::string_view what) {
+  const auto add_part = [&](Duration part, std::string_view name, std::string_view description) {
     if (part != Duration{}) {
       const std::string cells = fmt::format("  {:>10}  {:<9} ", unit.text(part), name);
-      text += wrapped(what, cells, std::string(cells.size(), ' '));
+      text += wrapped(description, cells, std::string(cells.size(), ' '));
     }
   };
   add_part(row.compute, "compute", "essential work, uncut and without interference");

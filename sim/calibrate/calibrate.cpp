@@ -57,13 +57,13 @@ struct Split {
   std::vector<Row> to_fit;
 };
 template <class Row, class Observed, class KeyOf>
-Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const KeyOf& key_of) {
+Split<Row> split(const std::vector<Observed>& observed, std::size_t min_rows, const KeyOf& key_of) {
   Split<Row> split;
   const auto held_out_count =
       std::count_if(observed.begin(), observed.end(), [&](const auto& row) { return is_held_out(key_of(row)); });
-  const bool has_many = observed.size() - static_cast<std::size_t>(held_out_count) >= few;
+  const bool has_enough = observed.size() - static_cast<std::size_t>(held_out_count) >= min_rows;
   for (const Observed& row : observed) {
-    split.held_out.push_back(has_many && is_held_out(key_of(row)));
+    split.held_out.push_back(has_enough && is_held_out(key_of(row)));
     if (!split.held_out.back()) {
       split.to_fit.push_back(row.row);
     }
@@ -326,9 +326,9 @@ class Calibrator {
                      (units_.empty() ? "" : "  matrix_units:\n" + units_);
   }
 
-  void collectives(const std::string& name, const Measurements<ObservedCollective>& seen, const Link& link,
+  void collectives(const std::string& name, const Measurements<ObservedCollective>& measurements, const Link& link,
                    BytesPerSecond bandwidth_limit, std::string& lines) {
-    const auto& [rows, source] = seen;
+    const auto& [rows, source] = measurements;
     const auto [held_back, to_fit] =
         split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& collective) {
           return link_group("collective", machine_, collective.op, collective.row.total.count);
@@ -353,9 +353,9 @@ class Calibrator {
     lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
 
-  void exchanges(const std::string& name, const Measurements<ObservedExchange>& seen, const Link& link,
+  void exchanges(const std::string& name, const Measurements<ObservedExchange>& measurements, const Link& link,
                  std::string& lines) {
-    const auto& [rows, source] = seen;
+    const auto& [rows, source] = measurements;
     const auto [held_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
       return link_group("p2p", machine_, exchange.op, exchange.row.bytes.count);
     });

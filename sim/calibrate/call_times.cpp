@@ -121,12 +121,12 @@ void CallTimes::find_disturbed() {
 /// `runs` are sorted by begin. A run during which very many other runs begin counts as disturbed, however short those
 /// runs are.
 bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
-  constexpr std::size_t many = 64;
+  constexpr std::size_t max_later = 64;
   const Run& run = runs[at];
   for (std::size_t later = at + 1; later < runs.size() && runs[later].begin < run.end; ++later) {
     const Run& other = runs[later];
     const bool is_other = other.call != run.call;
-    if (later - at > many ||
+    if (later - at > max_later ||
         (is_other && is_concurrent(std::min(other.end, run.end) - other.begin, run.end - run.begin))) {
       return true;
     }

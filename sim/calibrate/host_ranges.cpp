@@ -10,8 +10,8 @@
 namespace commfuse::calibrate {
 
 std::uint32_t HostRanges::thread(std::string_view name) {
-  const auto known = threads_.find(name);
-  return known != threads_.end() ? known->second
+  const auto entry = threads_.find(name);
+  return entry != threads_.end() ? entry->second
                                  : threads_.emplace(name, static_cast<std::uint32_t>(threads_.size())).first->second;
 }
 

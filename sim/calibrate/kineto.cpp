@@ -361,7 +361,7 @@ class Collector {
     }
   }
 
-  [[nodiscard]] ConfigError several_ranks(const std::string& what, std::uint32_t first, std::uint32_t second) const {
+  [[nodiscard]] ConfigError several_ranks(const std::string& subject, std::uint32_t first, std::uint32_t second) const {
     const auto name = [&](std::uint32_t number) {
       const auto entry = std::find_if(processes_.begin(), processes_.end(),
                                       [&](const auto& process) { return process.second == number; });
@@ -370,7 +370,7 @@ class Collector {
     return ConfigError(
         fmt::format("{}: {} of two processes, pid {} and pid {}, so kernels cannot be assigned to a process: it joins "
                     "the traces of several ranks; give the trace of each rank as a separate file",
-                    path_, what, name(first), name(second)));
+                    path_, subject, name(first), name(second)));
   }
 
   /// Returns the index in calls_ of the event's collective; `none` if the event names no collective.

@@ -318,7 +318,7 @@ class DatabaseReader {
         continue;
       }
       const std::size_t call = times_.call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
-      std::for_each(first, kernel, [&](const Kernel& each) { times_.kernel(call, each.span); });
+      std::for_each(first, kernel, [&](const Kernel& launched) { times_.kernel(call, launched.span); });
     }
     return std::move(times_).profile();
   }
@@ -378,9 +378,9 @@ void take_rows(const score::Table& table, const fs::path& path, std::int64_t bef
         fmt::format("{}: the header has no columns Duration and Name; export the table again", path.string()));
   }
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto refuse = [&](std::string_view what) {
+    const auto refuse = [&](std::string_view reason) {
       return ConfigError(
-          fmt::format("{}:{}: {}; export the table again", path.string(), table.line_of(row) + before, what));
+          fmt::format("{}:{}: {}; export the table again", path.string(), table.line_of(row) + before, reason));
     };
     if (table.cells_of(row) != table.header().size()) {
       throw refuse("the row and the header have different numbers of cells");

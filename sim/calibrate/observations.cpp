@@ -416,7 +416,8 @@ class Reader {
     }
   }
 
-  bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
+  bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links,
+                   std::string_view limit_name) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
     const BytesPerSecond bandwidth_limit{nominal.value * links};
     if (rate.value <= max_share_of_link_rate * bandwidth_limit.value) {
@@ -427,8 +428,8 @@ class Reader {
     }
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_share_of_link_rate, what,
-        base_->name, parameter_text(bandwidth_limit)));
+        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_share_of_link_rate,
+        limit_name, base_->name, parameter_text(bandwidth_limit)));
     return true;
   }
 
@@ -559,8 +560,9 @@ class Reader {
 }  // namespace
 
 Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework) {
-  const CustomAllReduces* const known = base == nullptr ? nullptr : base->link.collective.custom_all_reduce.get();
-  const CustomAllReduce* const kernels = known == nullptr ? nullptr : kernels_of(*known, framework);
+  const CustomAllReduces* const by_framework =
+      base == nullptr ? nullptr : base->link.collective.custom_all_reduce.get();
+  const CustomAllReduce* const kernels = by_framework == nullptr ? nullptr : kernels_of(*by_framework, framework);
   return kernels != nullptr ? kernels->up_to
                             : Parameter<Bytes>{.value = Bytes{std::int64_t{8} << 20},
                                                .provenance = Provenance::published,

@@ -222,8 +222,8 @@ class Reader {
   }
 
   [[nodiscard]] bool has_window() const {
-    const std::string_view left = known_.window_at == 0 ? std::string_view{} : value(known_.window_at);
-    return !left.empty() && left != "-1";
+    const std::string_view window = known_.window_at == 0 ? std::string_view{} : value(known_.window_at);
+    return !window.empty() && window != "-1";
   }
 
   [[nodiscard]] Work attention() const {
@@ -283,9 +283,9 @@ class Reader {
     if (!dtype) {
       return untyped();
     }
-    const auto call = [&](const char* op, FrameworkKernel which, std::int64_t width, std::int64_t touches) -> Work {
+    const auto call = [&](const char* op, FrameworkKernel kernel, std::int64_t width, std::int64_t touches) -> Work {
       return KernelCall{
-          op, {.kernel = which, .rows = rows, .width = width, .traffic = {touches * rows * width * bytes_of(*dtype)}}};
+          op, {.kernel = kernel, .rows = rows, .width = width, .traffic = {touches * rows * width * bytes_of(*dtype)}}};
     };
     const std::int64_t width = input.back();
     switch (known_.kind) {
@@ -352,10 +352,11 @@ int element_bytes(std::string_view name) {
   if (const std::optional<DType> dtype = tensor_type(name)) {
     return static_cast<int>(bytes_of(*dtype));
   }
-  constexpr std::array<std::pair<std::string_view, int>, 8> others{
+  constexpr std::array<std::pair<std::string_view, int>, 8> other_types{
       {{"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"double", 8}}};
-  const auto* const match = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
-  return match == others.end() ? 0 : match->second;
+  const auto* const match =
+      std::find_if(other_types.begin(), other_types.end(), [&](const auto& o) { return o.first == name; });
+  return match == other_types.end() ? 0 : match->second;
 }
 
 std::optional<DType> type_in_kernel_name(std::string_view name) {

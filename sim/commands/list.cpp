@@ -115,7 +115,7 @@ std::string csv_of(const Listing& listing) {
 }
 
 struct ListRequest {
-  std::string what;
+  std::string kind;
   std::string folder;
   std::string format = "table";
 };
@@ -123,19 +123,19 @@ struct ListRequest {
 Listing listing_of(const ListRequest& request) {
   constexpr std::array<std::string_view, 7> kinds{"models",          "hardware",   "clusters", "strategies",
                                                   "implementations", "frameworks", "scopes"};
-  if (request.what == "gpus" || request.what == "machines") {
+  if (request.kind == "gpus" || request.kind == "machines") {
     return listed_machines(Catalogue::nodes, false);
   }
-  require_word("WHAT", request.what, kinds, "list");
-  if (!request.folder.empty() && request.what != "models") {
-    throw ConfigError(fmt::format("FOLDER: {} have no folder; remove it, or list models", request.what));
+  require_word("WHAT", request.kind, kinds, "list");
+  if (!request.folder.empty() && request.kind != "models") {
+    throw ConfigError(fmt::format("FOLDER: {} have no folder; remove it, or list models", request.kind));
   }
-  return request.what == "models"     ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
-             : request.what == "hardware" ? listed_machines(Catalogue::nodes, false)
-         : request.what == "clusters" ? listed_machines(Catalogue::hardware, true)
-         : request.what == "scopes"   ? listed_scopes()
-         : request.what == "implementations" ? listed_implementations()
-         : request.what == "frameworks"      ? listed_frameworks()
+  return request.kind == "models"     ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
+             : request.kind == "hardware" ? listed_machines(Catalogue::nodes, false)
+         : request.kind == "clusters" ? listed_machines(Catalogue::hardware, true)
+         : request.kind == "scopes"   ? listed_scopes()
+         : request.kind == "implementations" ? listed_implementations()
+         : request.kind == "frameworks"      ? listed_frameworks()
                                              : listed_strategies();
 }
 
@@ -144,7 +144,7 @@ Listing listing_of(const ListRequest& request) {
 void add_list(CLI::App& app, int& status) {
   add_verb(app, "list", "List models, hardware, strategies, frameworks and more", [&status](CLI::App& command) {
     const auto request = std::make_shared<ListRequest>();
-    offers_words(command.add_option("WHAT", request->what,
+    offers_words(command.add_option("WHAT", request->kind,
                                     "models, hardware, clusters, strategies, implementations, frameworks or scopes"),
                  {"models", "hardware", "clusters", "strategies", "implementations", "frameworks", "scopes"});
     command.add_option("FOLDER", request->folder, "For models: a folder of config.json files to list");
@@ -159,7 +159,7 @@ void add_list(CLI::App& app, int& status) {
     command.callback([request, &status] {
       constexpr std::array<std::string_view, 3> formats{"table", "markdown", "csv"};
       require_word("--output", request->format, formats, "format");
-      if (request->what.empty()) {
+      if (request->kind.empty()) {
         fmt::print("models\nhardware\nclusters\nstrategies\nimplementations\nframeworks\nscopes\n");
         return;
       }

@@ -134,13 +134,13 @@ void write_machine(const fs::path& path, const std::string& base, const std::str
   fs::rename(draft.path(), path);
 }
 
-std::string calibration_in_words(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
+std::string calibration_in_words(const calibrate::Observations& observations, const calibrate::Calibration& calibration,
                                  const fs::path& out) {
   std::string text;
   for (const calibrate::FittedPart& part : calibration.parts) {
     text += summary_of(part) + "\n";
   }
-  for (const auto* sentences : {&seen.skipped, &calibration.skipped}) {
+  for (const auto* sentences : {&observations.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
       text += fmt::format("skipped: {}\n", sentence);
     }

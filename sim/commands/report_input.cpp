@@ -198,9 +198,9 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
     return {};
   }
   const Machine base = load_machine(hardware);
-  const auto seen = calibrate::read_observations({files.begin(), files.end()}, std::nullopt, &base);
-  const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", seen);
-  for (const auto* sentences : {&seen.faults, &seen.skipped, &calibration.skipped}) {
+  const auto observations = calibrate::read_observations({files.begin(), files.end()}, std::nullopt, &base);
+  const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", observations);
+  for (const auto* sentences : {&observations.faults, &observations.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
       notes.push_back(fmt::format("Not fitted: {}.", sentence));
     }

@@ -62,9 +62,9 @@ std::string schedules_in_words(const Strategy& strategy) {
 }
 
 /// Prints a line, unless `words` is empty.
-void print_line(std::string_view what, std::string_view words) {
+void print_line(std::string_view label, std::string_view words) {
   if (!words.empty()) {
-    fmt::print("{}", wrapped(fmt::format("{}{}", what, words), "  ", "     "));
+    fmt::print("{}", wrapped(fmt::format("{}{}", label, words), "  ", "     "));
   }
 }
 

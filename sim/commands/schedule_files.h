@@ -29,7 +29,8 @@ void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 /// ConfigError with the mistakes in every file, and for missing or superfluous sizes.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
 
-/// Returns a line for each finding, and the number of further findings; empty if everything is proved.
-std::string in_words(const std::string& what, const CheckReport& report);
+/// Returns a line for each finding and for the number of further findings, each beginning with `subject`: the file or
+/// schedule that was checked. Empty if everything is proved.
+std::string in_words(const std::string& subject, const CheckReport& report);
 
 }  // namespace commfuse::sim

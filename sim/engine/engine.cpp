@@ -374,13 +374,13 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   const Lane& lane = program_->lanes[state.lane];
   std::string words = fmt::format("rank {} in {} on lane {}{} waits for ", state.rank, op_in_words(*program_, op.op),
                                   name_of(lane.kind), lane.number);
-  const auto other = [&](OpId awaited, Rank rank) {
+  const auto waits_for = [&](OpId awaited, Rank rank) {
     return words + fmt::format("{} of rank {}", op_in_words(*program_, awaited), rank);
   };
   if (state.phase != Phase::posted) {
     for (const PlannedWait& wait : plan.waits_of(op)) {
       if (slots_[slot - state.lane + wait.lane].head <= wait.place) {
-        return other(plan.ops[wait.place].op, state.rank);
+        return waits_for(plan.ops[wait.place].op, state.rank);
       }
     }
   }
@@ -391,9 +391,9 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   const Rank target = slots_[target_of(slot, op)].rank;
   if (op.sends && op.protocol == Protocol::rendezvous &&
       !has_posted(target_of(slot, op), matching.receiver(state.rank, op.op))) {
-    return other(OpId{matching.receiver(state.rank, op.op)}, target);
+    return waits_for(OpId{matching.receiver(state.rank, op.op)}, target);
   }
-  return other(OpId{matching.sender(state.rank, op.op)}, slots_[source_of(slot, op)].rank);
+  return waits_for(OpId{matching.sender(state.rank, op.op)}, slots_[source_of(slot, op)].rank);
 }
 
 void Engine::require_no_lost_link(std::uint32_t slot) const {

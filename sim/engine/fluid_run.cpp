@@ -25,7 +25,7 @@ void FluidRun::start(const Fluid& fluid, const FaultTable& faults, std::uint32_t
 
 void FluidRun::begin(const Kernel& kernel, std::int64_t now, EventQueue& queue) {
   Job& job = jobs_[kernel.slot];
-  job = {.left = static_cast<double>(kernel.time),
+  job = {.remaining = static_cast<double>(kernel.time),
          .since = now,
          .op = kernel.op,
          .lane = kernel.lane,
@@ -131,7 +131,7 @@ bool FluidRun::open_stage(Job& job, std::int32_t stage, std::int64_t now) {
   for (; stage < stages; ++stage) {
     if (const double length = length_of(job, stage); length > 0.0) {
       job.stage = stage;
-      job.left = length;
+      job.remaining = length;
       job.speed = -1.0;
       job.since = now;
       job.end = -1;
@@ -277,13 +277,13 @@ void FluidRun::set_speed(std::uint32_t slot, double speed, std::int64_t now, Eve
     return;
   }
   if (job.speed > 0.0) {
-    job.left = std::max(0.0, job.left - static_cast<double>(now - job.since) * job.speed);
+    job.remaining = std::max(0.0, job.remaining - static_cast<double>(now - job.since) * job.speed);
   }
   job.speed = speed;
   job.since = now;
   job.end = -1;
   if (speed > 0.0) {
-    job.end = now + std::llround(std::min(job.left / speed, static_cast<double>(FaultTable::too_late)));
+    job.end = now + std::llround(std::min(job.remaining / speed, static_cast<double>(FaultTable::too_late)));
     queue.push(job.end, job.kind == JobKind::kernel ? EventKind::end : EventKind::half_end,
                {.slot = slot, .lane = job.lane});
   }

@@ -59,7 +59,7 @@ class FluidRun {
  private:
   enum class JobKind : std::uint8_t { none, kernel, transfer };
   struct Job {
-    double left = 0.0;  // remaining time of the stage at `since` if the job were alone, in picoseconds
+    double remaining = 0.0;  // remaining time of the stage at `since` if the job were alone, in picoseconds
     double speed = -1.0;
     std::int64_t since = 0;
     std::int64_t end = -1;           // end of the stage at this speed; -1: not known

@@ -27,7 +27,7 @@ void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> c
       const std::int32_t link = flow.links[place];
       Share& share = shares_[static_cast<std::size_t>(link)];
       if (share.flows == 0) {
-        share.left = capacity[static_cast<std::size_t>(link)];
+        share.free_capacity = capacity[static_cast<std::size_t>(link)];
         share.members = 0;
         links_.push_back(link);
       }
@@ -53,7 +53,7 @@ void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> c
 void MaxMin::push(std::int32_t link) {
   const Share& share = shares_[static_cast<std::size_t>(link)];
   if (share.flows > 0) {
-    levels_.push_back({share.left / share.flows, link, share.flows});
+    levels_.push_back({share.free_capacity / share.flows, link, share.flows});
     std::push_heap(levels_.begin(), levels_.end(), later);
   }
 }
@@ -136,7 +136,7 @@ void MaxMin::settle(const Flow& flow, std::size_t index, double rate) {
     Share& share = shares_[static_cast<std::size_t>(link)];
     const std::int32_t times = flow.times_on(place);
     for (std::int32_t i = 0; i < times; ++i) {  // one multiplication would round differently from separate flows
-      share.left = std::max(0.0, share.left - rate);
+      share.free_capacity = std::max(0.0, share.free_capacity - rate);
     }
     share.flows -= times;
     if (!share.changed) {

@@ -31,9 +31,9 @@ class MaxMin {
 
  private:
   struct Share {
-    double left = 0.0;        // capacity that no settled flow uses
-    std::int32_t flows = 0;   // flows that are not settled
-    std::uint32_t first = 0;  // index of its first flow in members_
+    double free_capacity = 0.0;  // capacity that no settled flow uses
+    std::int32_t flows = 0;      // flows that are not settled
+    std::uint32_t first = 0;     // index of its first flow in members_
     std::uint32_t members = 0;
     bool changed = false;  // listed in changed_
   };

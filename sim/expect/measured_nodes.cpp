@@ -22,7 +22,7 @@ namespace {
 
 struct KnownTable {
   std::string_view table;
-  Known known = Known::healthy;
+  NodeHealth health = NodeHealth::healthy;
   std::int64_t gpus = 0;  ///< 0: any number
 };
 
@@ -45,9 +45,9 @@ constexpr std::array known_tables{
     KnownTable{"nccl_mi300x_rccl"},
     KnownTable{"nccl_rtxpro6000_pcie_aic"},
     KnownTable{"nccl_vllm42324_h100_allreduce"},
-    KnownTable{"nccl_l40s_pcie_aic", Known::degraded, 8},
-    KnownTable{"nccl_h100_ib400_2node_degraded_issue319", Known::degraded},
-    KnownTable{"nccl_gh200_2node_cscs_nohook", Known::degraded},
+    KnownTable{"nccl_l40s_pcie_aic", NodeHealth::degraded, 8},
+    KnownTable{"nccl_h100_ib400_2node_degraded_issue319", NodeHealth::degraded},
+    KnownTable{"nccl_gh200_2node_cscs_nohook", NodeHealth::degraded},
 };
 
 using Nodes = std::map<std::pair<std::string, std::int64_t>, MeasuredNode>;
@@ -89,7 +89,7 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
     MeasuredNode& node = by_run[{run_name, message.gpus}];
     if (node.rows.empty()) {
       node = {
-          stem, run_name, message.gpus, std::string(row.text(version)), known_of(stem, message.gpus), *machine.machine,
+          stem, run_name, message.gpus, std::string(row.text(version)), health_of(stem, message.gpus), *machine.machine,
           {}};
     }
     node.rows.push_back({message, us});
@@ -101,11 +101,11 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
 
 }  // namespace
 
-Known known_of(std::string_view table, std::int64_t gpus) {
+NodeHealth health_of(std::string_view table, std::int64_t gpus) {
   const auto* const match = std::find_if(known_tables.begin(), known_tables.end(), [&](const KnownTable& known) {
     return known.table == table && (known.gpus == 0 || known.gpus == gpus);
   });
-  return match == known_tables.end() ? Known::unknown : match->known;
+  return match == known_tables.end() ? NodeHealth::unknown : match->health;
 }
 
 std::vector<MeasuredNode> measured_nodes(const std::vector<std::filesystem::path>& tables) {

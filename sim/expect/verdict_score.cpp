@@ -334,7 +334,7 @@ void add_copies(VerdictScore& score) {
 void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, VerdictScore& score) {
   VerdictCount called = at_least("degraded tables called bad", 1.0);
   for (const MeasuredNode& node : nodes) {
-    if (node.known == Known::degraded) {
+    if (node.health == NodeHealth::degraded) {
       const Judgement judgement = judges.of(node.machine).of(node.rows);
       score.degraded.push_back({fmt::format("{}, {} GPUs", node.table, node.gpus),
                                 std::string(name_of(judgement.health)), judgement.slowdown, suspects_of(judgement)});
@@ -425,7 +425,7 @@ VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables) {
   VerdictScore score;
   std::vector<MeasuredNode> healthy;
   for (const MeasuredNode& node : nodes) {
-    if (node.known == Known::healthy) {
+    if (node.health == NodeHealth::healthy) {
       if (is_enough(judges.of(node.machine).of(node.rows).halves)) {
         healthy.push_back(node);
       } else {

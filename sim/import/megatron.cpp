@@ -330,19 +330,19 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
 constexpr std::array forward_gemms{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
 
 struct Overlap {
-  std::map<std::string, int> ways;   // our flags, with the number of GEMMs that use them
-  std::vector<std::string> by_gemm;  // "qkv_fprop is sliced in 4"
+  std::map<std::string, int> gemms_by_flags;  // number of GEMMs by our flags: "--strategy ring_exchange"
+  std::vector<std::string> by_gemm;           // "qkv_fprop is sliced in 4"
 };
 
 void read_gemm(YamlMap& root, const char* gemm, Overlap& overlap) {
   std::optional<YamlMap> map = root.optional_map(gemm);
   const std::string method = map ? map->text("method") : "none";
   if (method == "ring_exchange") {
-    ++overlap.ways["--strategy ring_exchange"];
+    ++overlap.gemms_by_flags["--strategy ring_exchange"];
     overlap.by_gemm.push_back(fmt::format("{} is ring_exchange", gemm));
   } else if (method == "pipeline") {
     const std::int64_t slices = map->has("num_splits") ? map->count("num_splits") : 4;
-    ++overlap.ways[fmt::format("--strategy sliced --slices {}", slices)];
+    ++overlap.gemms_by_flags[fmt::format("--strategy sliced --slices {}", slices)];
     overlap.by_gemm.push_back(fmt::format("{} is sliced in {}", gemm, slices));
   } else {
     overlap.by_gemm.push_back(
@@ -558,16 +558,16 @@ void add_overlap(const std::string& path, Imported& import) {
   }
   file.finish();
   note_unknown(unknown_gemms(file.top()), import.notes);
-  if (overlap.ways.empty()) {
+  if (overlap.gemms_by_flags.empty()) {
     import.step.framework = "megatron-lm";
     import.notes.push_back(fmt::format("{} overlaps no GEMM of the forward pass in a supported way: serial", path));
     return;
   }
   import.step.framework = "megatron-core-2024";
-  const std::string& way =
-      std::ranges::max_element(overlap.ways, {}, [](const auto& entry) { return entry.second; })->first;
+  const std::string& flags =
+      std::ranges::max_element(overlap.gemms_by_flags, {}, [](const auto& entry) { return entry.second; })->first;
   import.notes.push_back(fmt::format("{}: {}; a layer uses one strategy for all of them: --scope layer {}", path,
-                                     fmt::join(overlap.by_gemm, ", "), way));
+                                     fmt::join(overlap.by_gemm, ", "), flags));
 }
 
 }  // namespace commfuse::import

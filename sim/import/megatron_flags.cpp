@@ -302,18 +302,19 @@ std::string flag_of(std::string_view key) {
 KeyLists megatron_keys() { return {irrelevant, left_out}; }
 
 std::optional<std::string_view> misspelled(std::string_view flag) {
-  constexpr std::size_t longest = 64;
-  if (flag.size() > longest || is_read(flag) || std::ranges::find(look_alikes, flag) != look_alikes.end() ||
+  constexpr std::size_t max_length = 64;
+  if (flag.size() > max_length || is_read(flag) || std::ranges::find(look_alikes, flag) != look_alikes.end() ||
       find_left_out(left_out, key_of(flag)) != nullptr) {
     return std::nullopt;
   }
   const std::string dashed = flag_of(key_of(flag));
-  const auto is_near = [&](std::string_view known) {
-    return known.size() <= dashed.size() + 1 && dashed.size() <= known.size() + 1 && edit_distance(dashed, known) <= 1;
+  const auto is_near = [&](std::string_view supported) {
+    return supported.size() <= dashed.size() + 1 && dashed.size() <= supported.size() + 1 &&
+           edit_distance(dashed, supported) <= 1;
   };
-  const std::vector<std::string_view> known = read_flags();
-  const auto meant = std::ranges::find_if(known, is_near);
-  return meant == known.end() ? std::nullopt : std::optional(*meant);
+  const std::vector<std::string_view> supported_flags = read_flags();
+  const auto meant = std::ranges::find_if(supported_flags, is_near);
+  return meant == supported_flags.end() ? std::nullopt : std::optional(*meant);
 }
 
 }  // namespace commfuse::import

@@ -30,11 +30,11 @@ Program ring(const LabWorkload& lab, std::int32_t steps) {
   ProgramBuilder builder(lab.name, Mesh{{{"rank", lab.ranks}}});
   const Extent chunks{builder.dimension("chunks", lab.ranks), lab.ranks};
   const Extent bytes{builder.dimension("bytes", 1), 1};
-  const TensorId whole = builder.input_tensor("x", chunks, bytes, DType::bf16);
+  const TensorId input = builder.input_tensor("x", chunks, bytes, DType::bf16);
   const BufferId buffer = builder.buffer("x", BufferRole::output, chunks, bytes, DType::bf16);
   const Index own_rank = along(builder.mesh(), 0);
-  builder.initially(builder.rows_of(buffer, own_rank), whole, own_rank, 0);
-  builder.finally(builder.rows_of(buffer, 0, lab.ranks), whole, 0, 0);
+  builder.initially(builder.rows_of(buffer, own_rank), input, own_rank, 0);
+  builder.finally(builder.rows_of(buffer, 0, lab.ranks), input, 0, 0);
   for (std::int32_t step = 0; step < steps; ++step) {
     builder.exchange({.send = {builder.rows_of(buffer, along(builder.mesh(), 0, -step))},
                       .receive = {builder.rows_of(buffer, along(builder.mesh(), 0, -step - 1))}});

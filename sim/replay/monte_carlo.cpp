@@ -29,7 +29,7 @@ std::size_t lanes_for(Rank ranks) {
 constexpr std::size_t batches_per_part = 16;
 constexpr std::size_t runs_per_part = 16;
 
-std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }
+std::size_t parts_of(std::size_t count, std::size_t part_size) { return (count + part_size - 1) / part_size; }
 
 /// Returns how many of `count` runs one thread examines in sequence. A run keeps about 80 bytes per op and rank, and
 /// all threads together keep at most a gigabyte at any time.
@@ -66,12 +66,12 @@ void MonteCarlo::for_each_part(std::size_t count, const std::function<void(std::
 
 void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const std::size_t lanes = lanes_for(schedule.tape.ranks);
-  const std::size_t part = lanes * batches_per_part;
-  for_each_part(parts_of(options.samples, part), [&](std::size_t part_number) {
+  const std::size_t part_size = lanes * batches_per_part;
+  for_each_part(parts_of(options.samples, part_size), [&](std::size_t part_number) {
     Replay replay;
     JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes);
-    const std::size_t end = std::min((part_number + 1) * part, options.samples);
-    for (std::size_t first = part_number * part; first < end; first += lanes) {
+    const std::size_t end = std::min((part_number + 1) * part_size, options.samples);
+    for (std::size_t first = part_number * part_size; first < end; first += lanes) {
       sampler.begin(first);
       const std::span<const double> ends = replay.sample(schedule.program(), schedule.tape, schedule.costs, sampler);
       const std::size_t count = std::min(ends.size(), end - first);
@@ -104,13 +104,13 @@ P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOpt
   const JitterDraws draws = draws_of(schedule, options);
   const std::vector<std::size_t> samples = near_p99(makespans_, max_near);
   std::vector<Examined> examined(samples.size());
-  const std::size_t part = examined_per_part(samples.size(), schedule.program());
-  for_each_part(parts_of(samples.size(), part), [&](std::size_t part_number) {
+  const std::size_t part_size = examined_per_part(samples.size(), schedule.program());
+  for_each_part(parts_of(samples.size(), part_size), [&](std::size_t part_number) {
     Replay replay;
     Engine engine;
     Recorder recorder(Recorder::Keep::timeline);
-    const std::size_t end = std::min((part_number + 1) * part, samples.size());
-    for (std::size_t i = part_number * part; i < end; ++i) {
+    const std::size_t end = std::min((part_number + 1) * part_size, samples.size());
+    for (std::size_t i = part_number * part_size; i < end; ++i) {
       const Costs costs = jittered(schedule.program(), schedule.costs, draws, samples[i]);
       if (options.engine == nullptr) {
         replay.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);

@@ -22,8 +22,8 @@ namespace {
 template <class Values>
 Shape word_of(const Values& values) {
   std::vector<std::string> names;
-  for (const auto each : values) {
-    names.emplace_back(name_of(each));
+  for (const auto value : values) {
+    names.emplace_back(name_of(value));
   }
   return word(std::move(names));
 }

@@ -105,12 +105,12 @@ Shape duration() { return quantity("(ps|ns|us|ms|s)"); }
 Shape size() { return quantity("([KMGT]i?B?|kB|B)"); }
 Shape bandwidth() { return quantity("([kMGT]?B|[KMG]iB|[MG]bit)/s"); }
 Shape compute_rate() { return quantity("[MGTP]?FLOP/s"); }
-Shape list(Shape each) { return {.kind = ShapeKind::list, .of = {std::move(each)}}; }
+Shape list(Shape item) { return {.kind = ShapeKind::list, .of = {std::move(item)}}; }
 Shape map(std::vector<ShapeKey> keys) { return {.kind = ShapeKind::map, .keys = std::move(keys)}; }
 Shape one_of(std::vector<Shape> shapes) { return {.kind = ShapeKind::one_of, .of = std::move(shapes)}; }
 
-Shape table(std::string pattern, Shape each) {
-  return {.kind = ShapeKind::table, .pattern = std::move(pattern), .of = {std::move(each)}};
+Shape table(std::string pattern, Shape value) {
+  return {.kind = ShapeKind::table, .pattern = std::move(pattern), .of = {std::move(value)}};
 }
 
 Shape sourced(Shape value) {

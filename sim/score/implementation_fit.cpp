@@ -265,10 +265,10 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
   double squares = rows_before * residual_before * residual_before;
   for (const std::string& thread : threads) {
     ImplementationFit fit(implementation, predictor);
-    std::vector<const Sample*> seen;
-    std::ranges::copy_if(samples, std::back_inserter(seen),
+    std::vector<const Sample*> other_samples;
+    std::ranges::copy_if(samples, std::back_inserter(other_samples),
                          [&](const auto* sample) { return sample->thread != thread; });
-    fit.fit(seen);
+    fit.fit(other_samples);
     for (const Sample* sample : samples) {
       if (sample->thread == thread) {
         const double log_ratio = fit.log_ratio(*sample);

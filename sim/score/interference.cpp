@@ -208,8 +208,8 @@ class Slowdowns {
 void score_interference(const Table& table, Context& context, Tally& tally) {
   Slowdowns slowdowns(context, tally);
   tally.result().remarks.emplace_back(remark);
-  each_observation(table, "hardware", tally, [&](Row& row, const Observed& seen) {
-    slowdowns.score(row, seen.what, seen.place, seen.value, seen.unit);
+  each_observation(table, "hardware", tally, [&](Row& row, const Observed& observed) {
+    slowdowns.score(row, observed.what, observed.place, observed.value, observed.unit);
   });
 }
 

@@ -253,9 +253,9 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
 }
 
 FoundMachine KnownMachines::with_all_reduce(const Machine& node, AllReduceKernel kernel) {
-  const auto known = with_kernel_.find({node.name, kernel});
-  if (known != with_kernel_.end()) {
-    return {&known->second, {}};
+  const auto entry = with_kernel_.find({node.name, kernel});
+  if (entry != with_kernel_.end()) {
+    return {&entry->second, {}};
   }
   std::optional<Machine> machine = with_all_reduce_kernel(node, kernel);
   if (!machine) {

@@ -126,10 +126,10 @@ class LinkScorer {
       const auto gather = times_.find({machine, gpus, nodes, bytes, LinkOp::all_gather});
       const auto scatter = times_.find({machine, gpus, nodes, bytes, LinkOp::reduce_scatter});
       if (op == LinkOp::all_reduce && gather != times_.end() && scatter != times_.end()) {
-        const Message whole{.op = op, .gpus = gpus, .nodes = nodes, .bytes = {bytes}};
-        judge(*machine, "all-reduce or two halves", way_of(*machine, {{whole, time}}),
-              way_of(*machine, {{with_op(whole, LinkOp::all_gather), gather->second},
-                                {with_op(whole, LinkOp::reduce_scatter), scatter->second}}),
+        const Message all_reduce{.op = op, .gpus = gpus, .nodes = nodes, .bytes = {bytes}};
+        judge(*machine, "all-reduce or two halves", way_of(*machine, {{all_reduce, time}}),
+              way_of(*machine, {{with_op(all_reduce, LinkOp::all_gather), gather->second},
+                                {with_op(all_reduce, LinkOp::reduce_scatter), scatter->second}}),
               {gpus, bytes}, tally_);
       }
     }
