@@ -339,7 +339,7 @@ class Calibrator {
     const CollectiveFit fit = fit_collectives(
         link.collective, to_fit, {.source = source, .physical_rate = bandwidth_limit, .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
-    part.left = fit.report.left;
+    part.unchanged = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back(
@@ -365,7 +365,7 @@ class Calibrator {
     const PeerFit fit =
         fit_peer(link.peer, to_fit, {.source = source, .physical_rate = link.capacity, .few_rows = few_exchanges});
     FittedPart& part = add_part(name, source, fit.report.parameters);
-    part.left = fit.report.left;
+    part.unchanged = fit.report.left;
     part.has_few = to_fit.size() < few_exchanges;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back(
@@ -411,7 +411,7 @@ class Calibrator {
   template <class Fit>
   FittedPart& add_part(const std::string& name, const std::string& source, const Fit& fit) {
     FittedPart& part = add_part(name, source, fit.fitted_parameters);
-    part.left = fit.left;
+    part.unchanged = fit.left;
     part.has_few = fit.has_few;
     part.distance = fit.distance;
     return part;

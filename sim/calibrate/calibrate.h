@@ -25,9 +25,9 @@ struct FittedPart {
                      ///< "all-reduce of vllm"
   std::string source;
   std::vector<FittedParameter> parameters;
-  std::vector<std::string> left{};  ///< Parameters that few rows cannot determine; they keep the base's values.
-  bool has_few = false;             ///< Fitted to few rows: no row is held back, and the base is the prior.
-  double distance = 0.0;            ///< With few sizes of kernels: distance of the machine from its base.
+  std::vector<std::string> unchanged{};  ///< Parameters that few rows cannot determine; they keep the base's values.
+  bool has_few = false;                  ///< Fitted to few rows: no row is held back, and the base is the prior.
+  double distance = 0.0;                 ///< With few sizes of kernels: distance of the machine from its base.
   std::vector<Residual> residuals;
   FitQuality fitted;    ///< Quality on the rows of the fit.
   FitQuality held_out;  ///< Quality on the rows that model/fit/holdout.h keeps back.

@@ -26,50 +26,50 @@ bool is_concurrent(double overlap, double duration) { return overlap > std::min(
 
 }  // namespace
 
-std::size_t CallTimes::call(Work work, bool runs_kernels) {
+std::size_t CallTimes::add_call(Work work, bool runs_kernels) {
   calls_.push_back({std::move(work), runs_kernels});
   return calls_.size() - 1;
 }
 
-void CallTimes::kernel(std::size_t call, const KernelSpan& span) {
-  runs(span, {.call = call, .kernel = kernels_.size()});
+void CallTimes::add_kernel(std::size_t call, const KernelSpan& span) {
+  record_run(span, {.call = call, .kernel = kernels_.size()});
   kernels_.push_back({call, span});
   total_ += span.duration;
 }
 
-void CallTimes::runs(const KernelSpan& span, Run run) {
+void CallTimes::record_run(const KernelSpan& span, Run run) {
   run.begin = span.begin;
   run.end = span.begin + span.duration;
   device_[span.device].push_back(run);
 }
 
-void CallTimes::communication(const KernelSpan& span) {
-  runs(span, {});
+void CallTimes::add_communication(const KernelSpan& span) {
+  record_run(span, {});
   communication_[span.device].push_back({span.begin, span.begin + span.duration});
   total_ += span.duration;
 }
 
-void CallTimes::lost_communication(const KernelSpan& span, const std::string& why) {
+void CallTimes::add_unusable_communication(const KernelSpan& span, const std::string& why) {
   communication_[span.device].push_back({span.begin, span.begin + span.duration});
-  lost(span, why);
+  add_unusable_kernel(span, why);
 }
 
-void CallTimes::other(const KernelSpan& span, std::string_view op) {
+void CallTimes::add_other_kernel(const KernelSpan& span, std::string_view op) {
   auto entry = others_.find(op);
   if (entry == others_.end()) {
-    entry = others_.emplace(op, Lost{}).first;
+    entry = others_.emplace(op, KernelTotals{}).first;
   }
   ++entry->second.count;
   entry->second.duration += span.duration;
-  runs(span, {});
+  record_run(span, {});
   total_ += span.duration;
 }
 
-void CallTimes::lost(const KernelSpan& span, const std::string& why) {
-  Lost& lost = lost_[why];
-  ++lost.count;
-  lost.duration += span.duration;
-  runs(span, {});
+void CallTimes::add_unusable_kernel(const KernelSpan& span, const std::string& why) {
+  KernelTotals& totals = unusable_[why];
+  ++totals.count;
+  totals.duration += span.duration;
+  record_run(span, {});
   total_ += span.duration;
 }
 
@@ -91,7 +91,7 @@ Profile CallTimes::profile() && {
     }
     add(calls_[i], first, next);
   }
-  note_others();
+  report_skipped_kernels();
   return std::move(profile_);
 }
 
@@ -188,20 +188,20 @@ std::string CallTimes::share(double duration) const {
   return percent < 1.0 ? "less than 1% of the kernel time" : fmt::format("{:.0f}% of the kernel time", percent);
 }
 
-void CallTimes::note_others() {
-  for (const auto& [why, lost] : lost_) {
-    profile_.skipped[fmt::format("{} ({})", why, share(lost.duration))] += lost.count;
+void CallTimes::report_skipped_kernels() {
+  for (const auto& [why, totals] : unusable_) {
+    profile_.skipped[fmt::format("{} ({})", why, share(totals.duration))] += totals.count;
   }
   if (others_.empty()) {
     return;
   }
   constexpr std::size_t max_named = 3;
   std::vector<std::pair<double, std::string_view>> longest;
-  Lost total;
-  for (const auto& [op, lost] : others_) {
-    longest.emplace_back(-lost.duration, op);
-    total.count += lost.count;
-    total.duration += lost.duration;
+  KernelTotals total;
+  for (const auto& [op, totals] : others_) {
+    longest.emplace_back(-totals.duration, op);
+    total.count += totals.count;
+    total.duration += totals.duration;
   }
   std::sort(longest.begin(), longest.end());
   std::string names;

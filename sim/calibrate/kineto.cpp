@@ -409,7 +409,7 @@ class Collector {
           .process = process(event),
           .has_dims = args.contains("Input Dims") || args.contains("Input dims")};
     if (is_known_operator(name)) {
-      op.call = times_.call(work_of(call_of(name, args)), runs_kernels(name));
+      op.call = times_.add_call(work_of(call_of(name, args)), runs_kernels(name));
     } else if (name == "record_param_comms") {
       op.collective = collective(args);
     }
@@ -453,7 +453,7 @@ class Collector {
   void place(const Kernel& kernel) {
     const Launch* const launch = launch_of(kernel);
     if (kernel.is_collective) {
-      times_.communication(kernel.span);
+      times_.add_communication(kernel.span);
       const std::size_t op = kernel.collective != none ? none : op_of(kernel, launch, [&](std::size_t range) {
         return ops_[range].collective != none;
       });
@@ -465,13 +465,13 @@ class Collector {
       op = op_of(kernel, launch, [](std::size_t) { return true; });
     }
     if (launch != nullptr && launch->is_graph) {
-      times_.lost(kernel.span, "kernels of CUDA graphs, which no operator launches");
+      times_.add_unusable_kernel(kernel.span, "kernels of CUDA graphs, which no operator launches");
     } else if (op == none) {
-      times_.lost(kernel.span, "kernels that no operator of the trace launched");
+      times_.add_unusable_kernel(kernel.span, "kernels that no operator of the trace launched");
     } else if (ops_[op].call != none) {
-      times_.kernel(ops_[op].call, kernel.span);
+      times_.add_kernel(ops_[op].call, kernel.span);
     } else {
-      times_.other(kernel.span, name_of(ops_[op].name));
+      times_.add_other_kernel(kernel.span, name_of(ops_[op].name));
     }
   }
 

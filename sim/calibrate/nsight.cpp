@@ -283,10 +283,10 @@ class DatabaseReader {
 
   void take_kernel(const KernelSpan& span, std::string_view name, const Launch* launch) {
     if (is_collective_kernel(name)) {
-      return times_.lost_communication(span, without_operator(name));
+      return times_.add_unusable_communication(span, without_operator(name));
     }
     if (launch != nullptr && launch->is_graph) {
-      return times_.lost(span, "kernels of CUDA graphs, which no operator launches");
+      return times_.add_unusable_kernel(span, "kernels of CUDA graphs, which no operator launches");
     }
     std::size_t range = none;
     if (launch != nullptr) {
@@ -295,11 +295,11 @@ class DatabaseReader {
       range = range != none ? range : ranges_.innermost(launch->thread, launch->time, [](std::size_t) { return true; });
     }
     if (range == none) {
-      times_.lost(span, without_operator(name));
+      times_.add_unusable_kernel(span, without_operator(name));
     } else if (is_known_operator(calls_[range].name)) {
       kernels_.push_back({range, span, type_in_kernel_name(name)});
     } else {
-      times_.other(span, calls_[range].name);
+      times_.add_other_kernel(span, calls_[range].name);
     }
   }
 
@@ -317,8 +317,8 @@ class DatabaseReader {
       if (!is_known_operator(calls_[range].name)) {
         continue;
       }
-      const std::size_t call = times_.call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
-      std::for_each(first, kernel, [&](const Kernel& launched) { times_.kernel(call, launched.span); });
+      const std::size_t call = times_.add_call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
+      std::for_each(first, kernel, [&](const Kernel& launched) { times_.add_kernel(call, launched.span); });
     }
     return std::move(times_).profile();
   }
@@ -390,8 +390,9 @@ void take_rows(const score::Table& table, const fs::path& path, std::int64_t bef
       throw refuse("the duration is not a number");
     }
     const std::string_view kernel = table.cell(row, name);
-    times.lost({.duration = *time}, kernel.starts_with("[CUDA mem") ? "copies and fills of memory, which no fit uses"
-                                                                    : without_operator(kernel));
+    times.add_unusable_kernel({.duration = *time}, kernel.starts_with("[CUDA mem")
+                                                       ? "copies and fills of memory, which no fit uses"
+                                                       : without_operator(kernel));
   }
 }
 

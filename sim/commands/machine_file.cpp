@@ -68,8 +68,8 @@ std::string summary_of(const calibrate::FittedPart& part) {
   };
   if (part.has_few) {
     text += few_rows_of(part);
-    if (!part.left.empty()) {
-      text += wrapped(fmt::format("unchanged from the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
+    if (!part.unchanged.empty()) {
+      text += wrapped(fmt::format("unchanged from the base: {}", fmt::join(part.unchanged, ", ")), "    ", "      ");
     }
   }
   constexpr double far_off = 0.25;

@@ -69,7 +69,7 @@ void Engine::run_fluid() {
         fluid_.wake(slot, now_, queue_);
       } else if (event.kind() != EventKind::end && event.kind() != EventKind::half_end) {
         handle(event);
-      } else if (fluid_.over(slot, now_)) {
+      } else if (fluid_.finish_stage(slot, now_)) {
         head_of(slots_[slot]).kind == OpKind::exchange ? end_half(slot) : end(slot);
       }
     }
@@ -352,7 +352,7 @@ void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
   const Slot& state = slots_[slot];
   const bool communicates = op.kind == OpKind::collective || op.kind == OpKind::exchange;
   if (communicates && communication_holds_sms(program_->lanes[state.lane].kind)) {
-    fluid_.resident(state.rank, op.kind, change);
+    fluid_.add_resident(state.rank, op.kind, change);
   }
 }
 

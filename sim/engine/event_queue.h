@@ -90,7 +90,7 @@ class EventQueue {
       run.push(event);
     } else {
       heap_.push_back(event);
-      std::push_heap(heap_.begin(), heap_.end(), later);
+      std::push_heap(heap_.begin(), heap_.end(), is_later);
     }
   }
 
@@ -115,7 +115,7 @@ class EventQueue {
       }
     }
     if (!heap_.empty() && (first_run == nullptr || heap_.front() < first)) {
-      std::pop_heap(heap_.begin(), heap_.end(), later);
+      std::pop_heap(heap_.begin(), heap_.end(), is_later);
       first = heap_.back();
       heap_.pop_back();
       return true;
@@ -127,7 +127,7 @@ class EventQueue {
   }
 
  private:
-  static bool later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
+  static bool is_later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
 
   /// After 2^32 events the order of simultaneous events differs, but it is still deterministic.
   std::uint32_t tie() {

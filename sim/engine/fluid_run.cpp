@@ -60,13 +60,13 @@ void FluidRun::begin(const Transfer& transfer, std::int64_t now, EventQueue& que
     queue.push(now, EventKind::half_end, {.slot = transfer.slot, .lane = transfer.lane});
     return;
   }
-  look_at(transfer.slot);
+  mark_fresh(transfer.slot);
   if (const std::int64_t change = faults_->next_change(job.link, now); change != FaultTable::never) {
     queue.push(change, EventKind::wake, {.slot = transfer.slot, .lane = transfer.lane});
   }
 }
 
-void FluidRun::resident(Rank rank, OpKind kind, int change) {
+void FluidRun::add_resident(Rank rank, OpKind kind, int change) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   state.resident[kind == OpKind::collective ? 1 : 0] += change;
   if (!state.dirty) {
@@ -75,7 +75,7 @@ void FluidRun::resident(Rank rank, OpKind kind, int change) {
   }
 }
 
-bool FluidRun::over(std::uint32_t slot, std::int64_t now) {
+bool FluidRun::finish_stage(std::uint32_t slot, std::int64_t now) {
   Job& job = jobs_[slot];
   if (job.end != now) {
     return false;
@@ -83,7 +83,7 @@ bool FluidRun::over(std::uint32_t slot, std::int64_t now) {
   if (job.kind == JobKind::transfer) {
     leave(slot);
     if (open_stage(job, job.stage + 1, now)) {
-      look_at(slot);
+      mark_fresh(slot);
       return false;
     }
   }
@@ -97,7 +97,7 @@ void FluidRun::wake(std::uint32_t slot, std::int64_t now, EventQueue& queue) {
   if (job.kind != JobKind::transfer) {
     return;
   }
-  look_at(slot);
+  mark_fresh(slot);
   if (const std::int64_t change = faults_->next_change(job.link, now); change != FaultTable::never) {
     queue.push(change, EventKind::wake, {.slot = slot, .lane = job.lane});
   }
@@ -113,16 +113,16 @@ bool FluidRun::all_over() const {
          std::all_of(links_.begin(), links_.end(), [](const LinkState& link) { return link.members.empty(); });
 }
 
-void FluidRun::look_at(std::uint32_t slot) {
+void FluidRun::mark_fresh(std::uint32_t slot) {
   if (!jobs_[slot].fresh) {
     jobs_[slot].fresh = true;
     fresh_.push_back(slot);
   }
 }
 
-void FluidRun::look_at(const LinkState& link) {
+void FluidRun::mark_members_fresh(const LinkState& link) {
   for (const Member& member : link.members) {
-    look_at(member.slot);
+    mark_fresh(member.slot);
   }
 }
 
@@ -244,7 +244,7 @@ void FluidRun::refresh_links() {
     const bool was_tight = link.tight;
     link.tight = demand > wiring_->capacity[static_cast<std::size_t>(id)];
     if (link.tight || was_tight) {
-      look_at(link);
+      mark_members_fresh(link);
     }
   }
   dirty_links_.clear();
@@ -261,7 +261,7 @@ void FluidRun::gather_neighbours() {
       if (state.tight && !state.gathered) {
         state.gathered = true;
         gathered_.push_back(link);
-        look_at(state);
+        mark_members_fresh(state);
       }
     }
   }

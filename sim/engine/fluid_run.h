@@ -44,11 +44,11 @@ class FluidRun {
   void begin(const Transfer& transfer, std::int64_t now, EventQueue& queue);
   /// Counts communication that holds SMs of the rank from its posting to its end, because it occupies the SMs while it
   /// waits for its peers.
-  void resident(Rank rank, OpKind kind, int change);
+  void add_resident(Rank rank, OpKind kind, int change);
 
-  /// Returns whether the job of the slot is over. If it is not, either the event is out of date, or one stage of the
-  /// job is over and the next one begins.
-  bool over(std::uint32_t slot, std::int64_t now);
+  /// Finishes the stage of the slot's job if it ends now; otherwise the event is out of date. Begins the next stage, or
+  /// returns true if the job is over.
+  bool finish_stage(std::uint32_t slot, std::int64_t now);
   /// Called when the link of a transfer may have gone down or come up.
   void wake(std::uint32_t slot, std::int64_t now, EventQueue& queue);
   /// Sets the speeds, and pushes the events at which jobs end at these speeds.
@@ -92,8 +92,8 @@ class FluidRun {
     bool dirty = false;
   };
 
-  void look_at(std::uint32_t slot);
-  void look_at(const LinkState& link);
+  void mark_fresh(std::uint32_t slot);
+  void mark_members_fresh(const LinkState& link);
   /// Opens the next stage that takes time, from `stage` on. Returns false if no stage is left.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;

@@ -40,7 +40,7 @@ std::optional<std::string> misspelled_key(const KeyedFile& file, std::string_vie
   if (key.size() > longest || key.size() < shortest) {
     return std::nullopt;
   }
-  for (const std::string& requested : file.asked()) {
+  for (const std::string& requested : file.requested()) {
     const std::size_t difference =
         requested.size() < key.size() ? key.size() - requested.size() : requested.size() - key.size();
     if (difference <= 2 && !file.has(requested) && edit_distance(requested, key) <= 2) {
@@ -88,7 +88,7 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
   constexpr std::size_t max_compared = 200;  // A hostile file may have a hundred thousand keys.
   for (const auto& [key, entry] : file.entries()) {
     const std::string_view name = name_of(key);
-    if (file.is_asked(key) || entry.kind == EntryKind::null) {
+    if (file.is_requested(key) || entry.kind == EntryKind::null) {
       continue;
     }
     if (const LeftOut* const left_out = find_left_out(lists.left_out, name)) {

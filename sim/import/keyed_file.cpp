@@ -44,7 +44,7 @@ void KeyedFile::remove(std::string_view key) {
 }
 
 const Entry* KeyedFile::find(std::string_view key) {
-  asked_.emplace(key);
+  requested_.emplace(key);
   const auto entry = entries_.find(key);
   return entry == entries_.end() ? nullptr : &entry->second;
 }

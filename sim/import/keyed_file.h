@@ -68,14 +68,14 @@ class KeyedFile {
 
   /// Returns all entries by key.
   [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
-  [[nodiscard]] bool is_asked(std::string_view key) const { return asked_.contains(key); }
+  [[nodiscard]] bool is_requested(std::string_view key) const { return requested_.contains(key); }
   /// Returns the keys that readers requested, including keys that the file lacks.
-  [[nodiscard]] const std::set<std::string, std::less<>>& asked() const { return asked_; }
+  [[nodiscard]] const std::set<std::string, std::less<>>& requested() const { return requested_; }
 
  private:
   std::string path_;
   std::map<std::string, Entry, std::less<>> entries_;
-  std::set<std::string, std::less<>> asked_;
+  std::set<std::string, std::less<>> requested_;
 };
 
 /// Each reads a file of up to 1 MiB and 32 levels, and throws ConfigError (`path:line:col: sentence; remedy`) if the

@@ -199,7 +199,7 @@ class Expansion {
       }
       rest.remove_prefix(1);
       const std::optional<Reference> reference = take_reference(rest);
-      if (!reference || !enter(*reference) || work_ > longest_expansion) {
+      if (!reference || !begin_value(*reference) || work_ > longest_expansion) {
         return std::nullopt;
       }
     }
@@ -212,11 +212,12 @@ class Expansion {
     std::string_view name;  // the variable with this value; empty for the text itself
   };
 
-  bool enter(const Reference& reference) {
+  /// Expands the variable next, or appends its fallback. Returns false if it has neither a value nor a fallback.
+  bool begin_value(const Reference& reference) {
     ++work_;  // counts empty values too
-    const auto known = variables_.find(reference.name);
-    if (known != variables_.end() && names_.insert(reference.name).second) {
-      open_.push_back({known->second, reference.name});
+    const auto variable = variables_.find(reference.name);
+    if (variable != variables_.end() && names_.insert(reference.name).second) {
+      open_.push_back({variable->second, reference.name});
       return true;
     }
     put(reference.fallback.value_or(""));

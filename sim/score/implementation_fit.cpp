@@ -59,7 +59,7 @@ const CostPrior& prior_of(std::string_view name) {
 struct Knob {
   std::string name;
   [[nodiscard]] std::string_view leaf() const { return std::string_view(name).substr(name.rfind('.') + 1); }
-  [[nodiscard]] bool is_of(std::string_view site) const {
+  [[nodiscard]] bool applies_to(std::string_view site) const {
     return name.find('.') == std::string::npos || name.starts_with(site);
   }
 };
@@ -75,7 +75,7 @@ void set(std::optional<Parameter<BytesPerSecond>>& parameter, double gb_s) {
 template <class Visit>
 void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& visit) {
   for (const auto& [site, name] : {std::pair(&sites.ag_gemm, "ag_gemm"), std::pair(&sites.gemm_rs, "gemm_rs")}) {
-    if (knob.is_of(name)) {
+    if (knob.applies_to(name)) {
       each_entry<ImplementedSite>([&, current = site](const auto& entry) {
         if (entry.key == knob.leaf()) {
           visit(current->*entry.member);
@@ -151,7 +151,7 @@ class ImplementationFit {
       std::string lines;
       each_entry<ImplementedSite>([&, current = site, site_name = std::string_view(name)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
-                                       return knob.leaf() == "rate_share" && knob.is_of(site_name);
+                                       return knob.leaf() == "rate_share" && knob.applies_to(site_name);
                                      });
         lines += is_of_transport ? "" : line_of(entry.key, current->*entry.member, indent + 2);
       });

@@ -119,7 +119,7 @@ class Layers {
     } else if (is_early && size.n == cublas_of_sarathi.fitted_n && size.k == cublas_of_sarathi.fitted_k) {
       tally_.skip("used to fit the rate of the framework's library");
     } else {
-      const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
+      const Accelerator& accelerator = is_early ? early_accelerator(machine) : machine.accelerator;
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
       // Intervals of GEMMs in an early library are not checked, because no run prices such GEMMs.
@@ -134,12 +134,12 @@ class Layers {
     }
   }
 
-  const Accelerator& early(const Machine& machine) {
-    if (!early_) {
-      early_ = with_early_library(machine.accelerator, cublas_of_sarathi);
+  const Accelerator& early_accelerator(const Machine& machine) {
+    if (!early_accelerator_) {
+      early_accelerator_ = with_early_library(machine.accelerator, cublas_of_sarathi);
       tally_.result().remarks.push_back(remark_on(cublas_of_sarathi));
     }
-    return *early_;
+    return *early_accelerator_;
   }
 
   LayerColumns columns_;
@@ -148,7 +148,7 @@ class Layers {
   bool is_early_;
   MachineColumn machines_;
   Context& context_;
-  std::optional<Accelerator> early_;
+  std::optional<Accelerator> early_accelerator_;
   Tally& tally_;
 };
 

@@ -257,7 +257,8 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
   const Column nodes = table.column("nodes");
   const Column hw = table.column("hw");
   const MachinesByGpus by_gpus(hw.exists() ? std::string_view() : table.comment("hardware"), context.machines);
-  const FoundMachine whole_table = hw.exists() || by_gpus.tells() ? FoundMachine{} : machine_of_table(table, context);
+  const FoundMachine whole_table =
+      hw.exists() || by_gpus.lists_machines() ? FoundMachine{} : machine_of_table(table, context);
   MachineColumn machines(context.machines);
   LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -268,7 +269,7 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
                      .node = hw.exists() ? machines.of(row.text(hw)) : whole_table,
                      .prose = table.comment("hardware")};
     Message& message = link_row.message;
-    if (by_gpus.tells()) {
+    if (by_gpus.lists_machines()) {
       link_row.node = by_gpus.of(message.gpus);
     }
     const Machine* node = link_row.node.machine;

@@ -52,7 +52,7 @@ FoundMachine machine_of_table(const Table& table, std::string_view file_name, co
 class MachinesByGpus {
  public:
   MachinesByGpus(std::string_view comment, const KnownMachines& machines);
-  [[nodiscard]] bool tells() const { return !by_gpus_.empty(); }
+  [[nodiscard]] bool lists_machines() const { return !by_gpus_.empty(); }
   [[nodiscard]] FoundMachine of(std::int64_t gpus) const;
 
  private:

@@ -741,8 +741,8 @@ TEST_F(Calibrate, TenSizesMoveOnlyTheParametersTheyDetermine) {
   EXPECT_EQ(part.fitted.rows, 10U);
   EXPECT_EQ(part.held_out.rows, 0U);
   EXPECT_LT(part.fitted.median, 0.03);
-  EXPECT_EQ(part.parameters.size() + part.left.size(), 17U);
-  EXPECT_NE(std::find(part.left.begin(), part.left.end(), "split_overhead"), part.left.end());
+  EXPECT_EQ(part.parameters.size() + part.unchanged.size(), 17U);
+  EXPECT_NE(std::find(part.unchanged.begin(), part.unchanged.end(), "split_overhead"), part.unchanged.end());
 
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
   const MatrixUnit& unit = machine.accelerator.matrix_unit(DType::bf16);

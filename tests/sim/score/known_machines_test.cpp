@@ -74,7 +74,7 @@ TEST(MachinesByGpus, AreReadFromACommentThatListsThem) {
   const KnownMachines machines = some_machines();
   const MachinesByGpus by_gpus("ngpus=64: 8 nodes x 8 H100; 128: twice as many (InfiniBand); 4: one A100 box",
                                machines);
-  ASSERT_TRUE(by_gpus.tells());
+  ASSERT_TRUE(by_gpus.lists_machines());
   EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
   // This row names no machine, so it has the machine of the previous row.
   EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
@@ -83,7 +83,7 @@ TEST(MachinesByGpus, AreReadFromACommentThatListsThem) {
   const MachinesByGpus of_nobody("ngpus=2: something", machines);
   EXPECT_EQ(of_nobody.of(2).machine, nullptr);
   for (const char* comment : {"", "8x H100, one node", "ngpus=64: H100; then A100", "ngpus=: H100", "64"}) {
-    EXPECT_FALSE(MachinesByGpus(comment, machines).tells()) << comment;
+    EXPECT_FALSE(MachinesByGpus(comment, machines).lists_machines()) << comment;
   }
 }
 
