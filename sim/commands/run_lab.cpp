@@ -52,7 +52,7 @@ std::string table(const LabWorkload& lab, const LabRun& run) {
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
   text += fmt::format("  evaluator  {:>14}{}\n", word_of(evaluator_choices, run.evaluator),
-                      run.one_for_all ? ", one rank for all" : "");
+                      run.simulated_one_rank ? ", one rank represents all" : "");
   if (run.tails) {
     text += fmt::format("  {} runs under jitter, us      95% interval\n", run.tails->percentiles.samples);
     for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {
@@ -73,7 +73,7 @@ std::string json(const LabWorkload& lab, const LabRun& run) {
                                 {"tiles", run.tiles},
                                 {"makespan_ps", run.makespan.count()},
                                 {"evaluator", word_of(evaluator_choices, run.evaluator)},
-                                {"one_rank_for_all", run.one_for_all}};
+                                {"one_rank_for_all", run.simulated_one_rank}};
   if (run.tails) {
     object["samples"] = run.tails->percentiles.samples;
     for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {

@@ -14,12 +14,12 @@ namespace commfuse {
 enum class EventKind : std::uint8_t { post, end, half_end, own_half_end, collective_end, wake };
 
 struct TimedEvent {
-  std::int64_t when = 0;   // picoseconds
-  std::uint32_t tie = 0;   // lower first among simultaneous events
-  std::uint32_t what = 0;  // slot and kind
+  std::int64_t when = 0;            // picoseconds
+  std::uint32_t tie = 0;            // lower first among simultaneous events
+  std::uint32_t slot_and_kind = 0;  // slot * 8 + kind
 
-  [[nodiscard]] std::uint32_t slot() const { return what >> 3; }
-  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(what & 7U); }
+  [[nodiscard]] std::uint32_t slot() const { return slot_and_kind >> 3; }
+  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(slot_and_kind & 7U); }
   friend bool operator<(const TimedEvent& a, const TimedEvent& b) {
     return a.when != b.when ? a.when < b.when : a.tie < b.tie;
   }

@@ -73,7 +73,7 @@ class FluidRun {
     std::uint16_t lane = 0;
     JobKind kind = JobKind::none;
     bool draws = false;  // is a member of its links
-    bool fresh = false;  // is on the list of transfers to look at
+    bool fresh = false;  // is listed in fresh_
   };
   struct Member {
     std::uint32_t slot = 0;
@@ -85,7 +85,7 @@ class FluidRun {
     std::vector<Member> members;
     bool tight = false;  // its transfers together could use more than its capacity
     bool dirty = false;
-    bool gathered = false;  // its transfers are on the list to look at
+    bool gathered = false;  // its transfers are listed in fresh_
   };
   struct RankState {
     std::array<std::int32_t, 2> resident{};  // exchanges, collectives
@@ -123,7 +123,7 @@ class FluidRun {
   std::vector<Job> jobs_;         // by slot
   std::vector<LinkState> links_;  // by link
   std::vector<RankState> ranks_;
-  std::vector<std::uint32_t> fresh_;  // slots of transfers to look at
+  std::vector<std::uint32_t> fresh_;  // slots of transfers whose speeds settle() sets
   std::vector<std::int32_t> dirty_links_;
   std::vector<std::int32_t> gathered_;  // links
   std::vector<Rank> dirty_ranks_;

@@ -143,8 +143,8 @@ void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Pr
   const bool uses_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
   if ((uses_engine || !options.simulation.symmetry) && ops > max_simulated) {
     throw ConfigError(
-        fmt::format("{}: {} ranks simulated individually have more than {:.0f} ops; choose fewer ranks, or simulate "
-                    "one rank for all",
+        fmt::format("{}: {} ranks simulated individually have more than {:.0f} ops; choose fewer ranks, or use "
+                    "--symmetry on and --evaluator replay without faults",
                     in_quotes(lab.name), lab.ranks, max_simulated));
   }
 }
@@ -178,9 +178,9 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     run.makespan = recorder.makespan().time_since_epoch();
   } else {
     tape = tape_of(plan.lowered);
-    run.one_for_all = options.simulation.symmetry && ranks_are_identical(tape, costs);
+    run.simulated_one_rank = options.simulation.symmetry && ranks_are_identical(tape, costs);
     run.makespan =
-        Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::distinct : Replay::Ranks::all);
+        Replay{}.makespan(*program, tape, costs, run.simulated_one_rank ? Replay::Ranks::distinct : Replay::Ranks::all);
   }
   require_above_bounds(lab, *program, run.makespan);
   if (options.monte_carlo.jitter) {

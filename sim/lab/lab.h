@@ -59,7 +59,7 @@ struct LabRun {
   std::size_t tiles = 0;
   Duration makespan{};
   Evaluator evaluator = Evaluator::replay;  ///< the evaluator used
-  bool one_for_all = false;                 ///< only rank 0 was simulated, because all ranks behave identically
+  bool simulated_one_rank = false;          ///< only rank 0 was simulated, because all ranks behave identically
   std::optional<Tails> tails{};             ///< with jitter only
 };
 

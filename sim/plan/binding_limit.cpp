@@ -38,11 +38,11 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
         "degrees",
         search.model().name, search.terms().base.global_batch, limit);
   }
-  const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
+  const double least_memory = static_cast<double>(tally.least_memory->count) / 1e9;
   return fmt::format(
       "memory binds: the smallest layout on up to {} GPUs needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
       "limits.memory_share allows",
-      limit, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
+      limit, least_memory, least_memory / kind.memory_limit_gb, kind.memory_limit_gb);
 }
 
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {

@@ -100,7 +100,7 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
   tally_.layouts += plans.size();
   std::erase_if(plans, [&](const TrainingPlan& plan) {
     const Bytes memory = largest_step_memory(model_, plan).total();
-    tally_.leanest = std::min(tally_.leanest.value_or(memory), memory);
+    tally_.least_memory = std::min(tally_.least_memory.value_or(memory), memory);
     return static_cast<double>(memory.count) > limit;
   });
   tally_.fitting += plans.size();

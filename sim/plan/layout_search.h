@@ -35,11 +35,11 @@ struct FoundLayout {
 
 /// Statistics of a search so far.
 struct SearchTally {
-  std::size_t layouts = 0;       ///< Possible layouts.
-  std::size_t fitting = 0;       ///< Layouts that fit in memory.
-  std::size_t priced = 0;        ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
-  bool too_slow = false;         ///< A step would take more than a million seconds at the dense peak.
-  std::optional<Bytes> leanest;  ///< Least memory that a layout needs on its fullest GPU.
+  std::size_t layouts = 0;            ///< Possible layouts.
+  std::size_t fitting = 0;            ///< Layouts that fit in memory.
+  std::size_t priced = 0;             ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
+  bool too_slow = false;              ///< A step would take more than a million seconds at the dense peak.
+  std::optional<Bytes> least_memory;  ///< Least memory that a layout needs on its fullest GPU.
 };
 
 /// Searches the layouts of one kind of GPU and caches the times that it has simulated. Not thread-safe.

@@ -141,23 +141,23 @@ class Predictor {
   };
   /// The costs from which a point's uncertainty follows; their memory is reused.
   struct Doubted {
-    KernelTimes known;         ///< at the point
-    KernelTimes raised_known;  ///< on one raised machine
-    Costs costs;               ///< at the point
-    std::vector<Costs> others;
-    std::size_t used = 0;  ///< number of `others` that this point uses, from the beginning
+    KernelTimes times;          ///< at the point
+    KernelTimes raised_times;   ///< on one raised machine
+    Costs costs;                ///< at the point
+    std::vector<Costs> varied;  ///< one per doubt
+    std::size_t used = 0;       ///< number of `varied` that this point uses, from the beginning
 
     Costs& next() {
-      if (used == others.size()) {
-        others.emplace_back();
+      if (used == varied.size()) {
+        varied.emplace_back();
       }
-      return others[used];
+      return varied[used];
     }
   };
   /// Returns static_makespan() at each of several costs. Costs with the same issue times as the nominal costs are
-  /// replayed together. Changes the order of `others`.
+  /// replayed together. Changes the order of `varied`.
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
-                                         std::span<Costs> others);
+                                         std::span<Costs> varied);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Simulates only the first ranks if they represent all ranks.
   void fold(Priced& priced, const Point& point, const Structure& structure);
