@@ -31,7 +31,7 @@ struct FittedPart {
   std::vector<Residual> residuals;
   FitQuality fitted;    ///< Quality on the rows of the fit.
   FitQuality held_out;  ///< Quality on the rows that model/fit/holdout.h keeps back.
-  FitScope scope;       ///< Parameters left open, and the sizes covered.
+  FitScope scope;       ///< Residual of the fit, and the sizes that it covers.
   std::string yaml;     ///< Lines of the map, indented as in the file.
 };
 
@@ -43,8 +43,8 @@ struct Calibration {
   std::string node_yaml;             ///< The file of that hardware, to be saved next to the cluster file.
 };
 
-/// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its
-/// values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
+/// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows do not determine keep
+/// its values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
 /// `written_by`. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");

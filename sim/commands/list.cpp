@@ -46,7 +46,7 @@ class LastColumn {
 
   [[nodiscard]] bool is_too_wide() const { return is_too_wide_; }
 
-  /// Returns a row: the line `others`, which has the other cells, and the wrapped text of the last column.
+  /// Returns a row: the line `other_cells` and the wrapped text of the last column.
   [[nodiscard]] std::string wrapped_row(std::string other_cells, const std::string& text) const {
     constexpr std::size_t min_width = 24;
     if (start_ + min_width > terminal_width()) {
