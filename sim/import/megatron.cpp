@@ -168,7 +168,7 @@ std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_per_repl
   if (processes % ranks_per_replica != 0) {
     std::string processes_text = arguments.dialect().processes;
     processes_text.replace(processes_text.find(", "), 2, " x ");
-    notes.push_back(fmt::format("{} x {} processes ({}) do not hold whole replicas of {} ranks: one replica is assumed",
+    notes.push_back(fmt::format("{} x {} processes ({}) do not form whole replicas of {} ranks: one replica is assumed",
                                 nodes.value_or(1), *processes_per_node, processes_text, ranks_per_replica));
     return 1;
   }

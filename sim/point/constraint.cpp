@@ -219,7 +219,7 @@ bool Constraint::holds(const Settings& settings) const {
       stack.push_back(step.number);
     } else if (step.kind == Kind::setting) {
       if (settings.at(*step.field).text.empty()) {
-        throw ConstraintError(step.column, fmt::format("'{0}' is left open at a point; set it, as in {0}: {1}",
+        throw ConstraintError(step.column, fmt::format("'{0}' has no value at a point; set it, as in {0}: {1}",
                                                        step.field->key, step.field->example));
       }
       stack.push_back(settings.count(step.field->key));

@@ -24,7 +24,7 @@ constexpr std::string_view speed_up = "a gain over workloads that the source doe
 constexpr std::string_view elsewhere = "the same times are scored in the table that they come from";
 constexpr std::string_view occupancy = "not a time: how busy SMs are, or how many SMs a kernel uses";
 constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
-constexpr std::string_view host = "priors of host costs come from it";
+constexpr std::string_view host = "this row is a source of the priors of host costs";
 
 /// Rows that no run predicts, by the beginning of their `what`.
 struct NotOurs {
@@ -43,7 +43,7 @@ constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
                               NotOurs{"SM limit 108", occupancy},
                               NotOurs{"SMs per communication kernel", occupancy},
                               NotOurs{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
-                              NotOurs{"kernel floor inside a CUDA graph", "the fits have read it: kernel_floor"},
+                              NotOurs{"kernel floor inside a CUDA graph", "used to fit kernel_floor"},
                               NotOurs{"custom all-reduce", custom},
                               NotOurs{"PyTorch tiny kernel", host},
                               NotOurs{"CPU-side cudaLaunchKernel", host},

@@ -273,7 +273,7 @@ TEST(Megatron, TooFewProcessesForAReplicaAreReported) {
   const Imported import = read_megatron(small("--nproc_per_node 4 --tensor-model-parallel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
-            "1 x 4 processes (--nnodes x --nproc-per-node of torchrun) do not hold whole replicas of 8 ranks: one "
+            "1 x 4 processes (--nnodes x --nproc-per-node of torchrun) do not form whole replicas of 8 ranks: one "
             "replica is assumed");
 }
 
