@@ -21,35 +21,36 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::string_view speed_up = "a gain over workloads that the source does not describe";
-constexpr std::string_view elsewhere = "the same times are scored in the table that they come from";
+constexpr std::string_view repeated_times = "the same times are scored in the table that they come from";
 constexpr std::string_view occupancy = "not a time: how busy SMs are, or how many SMs a kernel uses";
-constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
-constexpr std::string_view host = "this row is a source of the priors of host costs";
+constexpr std::string_view custom_kernel = "an all-reduce kernel of a serving framework, not NCCL's";
+constexpr std::string_view host_prior = "this row is a source of the priors of host costs";
 
 /// Rows that no run predicts, by the beginning of their `what`.
-struct NotOurs {
+struct UnpredictedRow {
   std::string_view begins;
   std::string_view why;
 };
-constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
-                              NotOurs{"with schedule prioritisation", speed_up},
-                              NotOurs{"with DMA-engine collectives", speed_up},
-                              NotOurs{"sequential slower than overlapped", speed_up},
-                              NotOurs{"T3 sub-layer", speed_up},
-                              NotOurs{"occupancy shaping", speed_up},
-                              NotOurs{"FiCCO DMA", speed_up},
-                              NotOurs{"fused Triton AG-GEMM", elsewhere},
-                              NotOurs{"TokenWeave overlapped", elsewhere},
-                              NotOurs{"SM limit 108", occupancy},
-                              NotOurs{"SMs per communication kernel", occupancy},
-                              NotOurs{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
-                              NotOurs{"kernel floor inside a CUDA graph", "used to fit kernel_floor"},
-                              NotOurs{"custom all-reduce", custom},
-                              NotOurs{"PyTorch tiny kernel", host},
-                              NotOurs{"CPU-side cudaLaunchKernel", host},
-                              NotOurs{"cudaEventRecord", host},
-                              NotOurs{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
-                              NotOurs{"matmul 8192^3", "the data of a GEMM does not affect its time here"}};
+constexpr std::array unpredicted_rows{
+    UnpredictedRow{"naive concurrent", speed_up},
+    UnpredictedRow{"with schedule prioritisation", speed_up},
+    UnpredictedRow{"with DMA-engine collectives", speed_up},
+    UnpredictedRow{"sequential slower than overlapped", speed_up},
+    UnpredictedRow{"T3 sub-layer", speed_up},
+    UnpredictedRow{"occupancy shaping", speed_up},
+    UnpredictedRow{"FiCCO DMA", speed_up},
+    UnpredictedRow{"fused Triton AG-GEMM", repeated_times},
+    UnpredictedRow{"TokenWeave overlapped", repeated_times},
+    UnpredictedRow{"SM limit 108", occupancy},
+    UnpredictedRow{"SMs per communication kernel", occupancy},
+    UnpredictedRow{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
+    UnpredictedRow{"kernel floor inside a CUDA graph", "used to fit kernel_floor"},
+    UnpredictedRow{"custom all-reduce", custom_kernel},
+    UnpredictedRow{"PyTorch tiny kernel", host_prior},
+    UnpredictedRow{"CPU-side cudaLaunchKernel", host_prior},
+    UnpredictedRow{"cudaEventRecord", host_prior},
+    UnpredictedRow{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
+    UnpredictedRow{"matmul 8192^3", "the data of a GEMM does not affect its time here"}};
 
 /// The machines of a row, and the scorer's context.
 struct Setting {
@@ -60,7 +61,8 @@ struct Setting {
 /// Returns the predicted factor, to compare with the first figure. Throws ConfigError for anything the machine lacks.
 using Predicted = std::function<double(const Setting&)>;
 
-struct Ours {
+/// A row that runs predict, by the beginnings of its `what` and of its hardware.
+struct PredictedRow {
   std::string_view begins;
   std::string_view hardware;
   std::vector<std::string_view> machines;  ///< Names of the machines in tables.
@@ -132,14 +134,14 @@ double max_in_layers(const Setting& setting) {
   return *std::max_element(factors.begin(), factors.end());
 }
 
-const std::vector<Ours>& ours() {
-  static const std::vector<Ours> list{
+const std::vector<PredictedRow>& predicted_rows() {
+  static const std::vector<PredictedRow> rows{
       {"average compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, mean_in_layers},
       {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, max_in_layers},
       {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
       {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_during_gemm},
       {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, gemm_of_pto}};
-  return list;
+  return rows;
 }
 
 constexpr std::string_view remark =
@@ -152,11 +154,11 @@ class Slowdowns {
   Slowdowns(Context& context, Tally& tally) : context_(context), tally_(tally) {}
 
   void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
-    const auto& list = ours();
-    const auto entry = std::find_if(list.begin(), list.end(), [&](const Ours& candidate) {
+    const auto& known_rows = predicted_rows();
+    const auto entry = std::find_if(known_rows.begin(), known_rows.end(), [&](const PredictedRow& candidate) {
       return what.starts_with(candidate.begins) && hardware.starts_with(candidate.hardware);
     });
-    if (entry == list.end()) {
+    if (entry == known_rows.end()) {
       tally_.skip(why_not(what, hardware));
       return;
     }
@@ -170,7 +172,7 @@ class Slowdowns {
   }
 
  private:
-  void predict(const Row& row, const Ours& entry, double measured) {
+  void predict(const Row& row, const PredictedRow& entry, double measured) {
     Setting setting{{}, context_};
     for (const std::string_view name : entry.machines) {
       const FoundMachine match = context_.machines.by_name(name);
@@ -190,9 +192,9 @@ class Slowdowns {
   }
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
-    const auto* entry = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
-    if (entry != not_ours.end()) {
+    const auto* entry = std::find_if(unpredicted_rows.begin(), unpredicted_rows.end(),
+                                     [&](const UnpredictedRow& kind) { return what.starts_with(kind.begins); });
+    if (entry != unpredicted_rows.end()) {
       return std::string(entry->why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
