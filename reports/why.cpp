@@ -73,17 +73,17 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
 
 std::string ops(const Explanation& explanation, const Unit& unit) {
   std::string text = fmt::format("\nPrices of the ops of the critical rank ({})\n", unit.name());
-  const auto each_of = [&](const ExplainedOp& op) {
+  const auto price_of = [&](const ExplainedOp& op) {
     return op.shortest == op.longest ? unit.text(op.shortest)
                                      : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
   };
   std::size_t width = 14;
   for (const ExplainedOp& op : explanation.ops) {
-    width = std::max(width, each_of(op).size());
+    width = std::max(width, price_of(op).size());
   }
   text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", "times", "each", width, "together", "op");
   for (const ExplainedOp& op : explanation.ops) {
-    text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, each_of(op), width, unit.text(op.together),
+    text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, price_of(op), width, unit.text(op.together),
                         op_in_words(op.shape));
     text += op.how.empty() ? "" : wrapped(op.how, "           ", "           ");
   }

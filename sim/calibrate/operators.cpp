@@ -355,7 +355,7 @@ int element_bytes(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, int>, 8> other_types{
       {{"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"double", 8}}};
   const auto* const match =
-      std::find_if(other_types.begin(), other_types.end(), [&](const auto& o) { return o.first == name; });
+      std::find_if(other_types.begin(), other_types.end(), [&](const auto& entry) { return entry.first == name; });
   return match == other_types.end() ? 0 : match->second;
 }
 
@@ -401,7 +401,8 @@ std::string_view collective_named(std::string_view name) {
        {"all_to_allv", "alltoall"},
        {"alltoall", "alltoall"},
        {"alltoall_base", "alltoall"}}};
-  const auto* const match = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
+  const auto* const match =
+      std::find_if(words.begin(), words.end(), [&](const auto& entry) { return entry.first == name; });
   return match == words.end() ? std::string_view{} : match->second;
 }
 

@@ -180,12 +180,12 @@ Answer run_here(const SweepRequest& request, const Watched& watched) {
 
 /// Runs the first of several processes. Dismisses the other processes before it throws.
 Answer run_leader(const SweepRequest& request, World& world, const Watched& watched) {
-  bool led = false;
+  bool has_begun = false;
   try {
     const PreparedSweep prepared(request);
-    return run_prepared(prepared, request, &world, watched, [&led] { led = true; });
+    return run_prepared(prepared, request, &world, watched, [&has_begun] { has_begun = true; });
   } catch (...) {
-    if (!led) {
+    if (!has_begun) {
       dismiss(world);
     }
     world.close();

@@ -410,7 +410,7 @@ void Engine::require_no_lost_link(std::uint32_t slot) const {
       op.protocol == Protocol::push || has_posted(other, partner) || (pulls && has_ended(other, partner));
   const Rank other_rank = slots_[other].rank;
   const RankPair link = pulls ? RankPair{other_rank, state.rank} : RankPair{state.rank, other_rank};
-  if (has_started && faults_.lost(link)) {
+  if (has_started && faults_.stays_down(link)) {
     throw ConfigError(
         fmt::format("rank {} never finishes {}, because the link from rank {} to rank {} stays down; add the time at "
                     "which it comes up",

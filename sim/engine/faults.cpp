@@ -139,7 +139,7 @@ bool FaultTable::down(RankPair link, std::int64_t when) const {
          });
 }
 
-bool FaultTable::lost(RankPair link) const {
+bool FaultTable::stays_down(RankPair link) const {
   const Pair* pair = find(link);
   return pair != nullptr && !pair->outages.empty() && pair->outages.back().until == never;
 }

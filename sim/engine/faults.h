@@ -78,7 +78,7 @@ class FaultTable {
   [[nodiscard]] std::int64_t end_of(RankPair link, const Transfer& transfer) const;
   [[nodiscard]] bool down(RankPair link, std::int64_t when) const;
   /// Returns whether the link goes down forever.
-  [[nodiscard]] bool lost(RankPair link) const;
+  [[nodiscard]] bool stays_down(RankPair link) const;
   /// Returns when the link next goes down or up after `when`; `never` when it does not.
   [[nodiscard]] std::int64_t next_change(RankPair link, std::int64_t when) const;
 

@@ -70,8 +70,8 @@ DType dtype_of_gemms(const ScheduleFile& file) {
     throw ConfigError(fmt::format("{} has GEMMs in {} and {}, but a result has one dtype; use one dtype for all",
                                   file.name(), name_of(dtypes[0]), name_of(dtypes[1])));
   }
-  const bool stores = !file.program.buffers.empty();
-  return !dtypes.empty() ? dtypes.front() : stores ? file.program.buffers.front().dtype : DType::bf16;
+  const bool has_buffers = !file.program.buffers.empty();
+  return !dtypes.empty() ? dtypes.front() : has_buffers ? file.program.buffers.front().dtype : DType::bf16;
 }
 
 void require_whole_queries(const ScheduleFile& file) {
@@ -91,11 +91,11 @@ void find_scope(HandWritten& schedule) {
     return work_of(generate(operation_of(scope, gated), mesh, 0, serial_strategy, {})) == schedule.work;
   };
   for (const Scope scope : all_scopes) {
-    const bool gated = has_same_work(scope, true);
-    const bool plain = has_same_work(scope, false);
-    if (gated || plain) {
+    const bool matches_gated = has_same_work(scope, true);
+    const bool matches_ungated = has_same_work(scope, false);
+    if (matches_gated || matches_ungated) {
       schedule.scope = scope;
-      schedule.gated_mlp = gated && plain ? std::nullopt : std::optional(gated);
+      schedule.gated_mlp = matches_gated && matches_ungated ? std::nullopt : std::optional(matches_gated);
       return;
     }
   }

@@ -193,9 +193,9 @@ Prediction Predictor::simulate(const Point& point, const Structure& structure, c
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   Prediction prediction;
   prediction.evaluator = point.chosen_evaluator();
-  const bool replays = prediction.evaluator == Evaluator::replay;
-  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, replays ? &recorder_ : nullptr);
-  if (!replays) {
+  const bool uses_replay = prediction.evaluator == Evaluator::replay;
+  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, uses_replay ? &recorder_ : nullptr);
+  if (!uses_replay) {
     fold(priced, point, structure);
     engine_.run(structure.plan, costs, recorder_, priced.options);
   }

@@ -143,8 +143,8 @@ std::vector<Hit> hits_in(const Words& text, std::span<const Machine> machines) {
 
 bool all_else_is_neutral(const Words& text, const Hit& hit) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool inside = i >= hit.begin && i < hit.end;
-    if (!inside && !is_neutral(text[i]) && !is_own_memory(*hit.machine, text[i])) {
+    const bool is_in_name = i >= hit.begin && i < hit.end;
+    if (!is_in_name && !is_neutral(text[i]) && !is_own_memory(*hit.machine, text[i])) {
       return false;
     }
   }

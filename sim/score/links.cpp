@@ -56,16 +56,16 @@ class PartNames {
  public:
   std::string_view of(const Machine& machine, const Message& message) {
     const std::int64_t from = large_from(message);
-    const bool large = message.bytes.count >= from;
-    const bool priors = depends_on_priors(machine, message);
+    const bool is_large = message.bytes.count >= from;
+    const bool uses_priors = depends_on_priors(machine, message);
     const AllReduceKernel framework = framework_of(machine, message);
-    const auto [place, added] = names_.try_emplace({message.op, message.nodes, large, priors, framework});
+    const auto [place, added] = names_.try_emplace({message.op, message.nodes, is_large, uses_priors, framework});
     if (added) {
       place->second =
           fmt::format("{}{}, {}, {} {}{}", name_of(message.op),
                       framework == AllReduceKernel::nccl ? "" : fmt::format(" of {}", name_of(framework)),
-                      message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), large ? ">=" : "<",
-                      from == 64 << 10 ? "64 KiB" : "1 MiB", priors ? ", from priors" : "");
+                      message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), is_large ? ">=" : "<",
+                      from == 64 << 10 ? "64 KiB" : "1 MiB", uses_priors ? ", from priors" : "");
     }
     return place->second;
   }
@@ -76,20 +76,20 @@ class PartNames {
 
 /// Returns the kind of op under which the message's interval is checked.
 std::string_view kind_of(const Machine& machine, const Message& message) {
-  const bool large = message.bytes.count >= large_from(message);
+  const bool is_large = message.bytes.count >= large_from(message);
   if (message.op == LinkOp::send_recv) {
-    return large ? "send/recv >= 64 KiB" : "send/recv < 64 KiB";
+    return is_large ? "send/recv >= 64 KiB" : "send/recv < 64 KiB";
   }
   if (framework_of(machine, message) != AllReduceKernel::nccl) {
     return "all-reduce of a framework";
   }
   if (message.nodes > 1) {
-    return large ? "collectives over nodes >= 1 MiB" : "collectives over nodes < 1 MiB";
+    return is_large ? "collectives over nodes >= 1 MiB" : "collectives over nodes < 1 MiB";
   }
   if (message.op == LinkOp::all_to_all) {
-    return large ? "all-to-all >= 64 KiB" : "all-to-all < 64 KiB";
+    return is_large ? "all-to-all >= 64 KiB" : "all-to-all < 64 KiB";
   }
-  return large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
+  return is_large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
 }
 
 /// A row of a table of messages, with the values common to all kinds of such tables.

@@ -117,7 +117,7 @@ void score_memory_fits(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     const TrainingPlan plan = columns.read(row);
     const std::optional<Transformer> model = model_of(row, table, models, plan.seq);
-    const bool fitted = is_word(row, columns.fits, "yes", "no");
+    const bool did_fit = is_word(row, columns.fits, "yes", "no");
     if (!tally.takes(row, true)) {
       continue;
     }
@@ -134,10 +134,10 @@ void score_memory_fits(const Table& table, Context& context, Tally& tally) {
     }
     const Bytes memory = largest_step_memory(*model, plan).total();
     const Bytes capacity = node.machine->accelerator.hbm_capacity;
-    const bool agrees = (memory <= capacity) == fitted;
+    const bool agrees = (memory <= capacity) == did_fit;
     tally.memory_fact(*node.machine, agrees);
     if (!agrees) {
-      tally.result().remarks.push_back(contradiction_of(*model, plan, memory, capacity, fitted));
+      tally.result().remarks.push_back(contradiction_of(*model, plan, memory, capacity, did_fit));
     }
   }
 }
