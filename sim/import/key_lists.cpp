@@ -59,12 +59,13 @@ std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_v
   return match == lists.end() ? std::string_view() : match->why;
 }
 
-const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key) {
-  const auto match = std::ranges::find_if(keys, [&](const LeftOut& left_out) { return matches(left_out.key, key); });
+const Unsupported* find_unsupported(std::span<const Unsupported> keys, std::string_view key) {
+  const auto match =
+      std::ranges::find_if(keys, [&](const Unsupported& unsupported) { return matches(unsupported.key, key); });
   return match == keys.end() ? nullptr : &*match;
 }
 
-bool is_neutral(const LeftOut& key, std::string_view value) {
+bool is_neutral(const Unsupported& key, std::string_view value) {
   if (value.empty() || value == "null" || value == "None" || value == "none" || truth_of(value) == false) {
     return truth_of(value) != false || !any_word(key.neutral, [](std::string_view word) { return word == "true"; });
   }
@@ -91,10 +92,10 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
     if (file.is_requested(key) || entry.kind == EntryKind::null) {
       continue;
     }
-    if (const LeftOut* const left_out = find_left_out(lists.left_out, name)) {
-      if (!is_neutral(*left_out, entry.text)) {
+    if (const Unsupported* const unsupported = find_unsupported(lists.unsupported, name)) {
+      if (!is_neutral(*unsupported, entry.text)) {
         notes.push_back(fmt::format("{}: {} = {} has no counterpart and is ignored: {}", entry.where, in_quotes(key),
-                                    in_quotes(entry.text), left_out->instead));
+                                    in_quotes(entry.text), unsupported->instead));
       }
       continue;
     }

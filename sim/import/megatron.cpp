@@ -486,9 +486,9 @@ Arguments arguments_of(std::string_view text, const std::string& path, Repeats& 
 
 /// Adds a sentence for every flag that changes the work and has no counterpart, a sentence for every likely
 /// misspelling, and a single sentence for all unknown flags.
-void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
+void note_unsupported(const Arguments& arguments, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
-  std::vector<std::pair<const LeftOut*, const Argument*>> left_out;
+  std::vector<std::pair<const Unsupported*, const Argument*>> unsupported;
   std::vector<std::string> misspellings;
   std::vector<std::string> unknown;
   for (const auto& [flag, argument] : arguments.flags()) {
@@ -496,8 +496,8 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
     if (is_read(flag)) {
       continue;
     }
-    if (const LeftOut* const match = find_left_out(lists.left_out, key)) {
-      left_out.emplace_back(match, &argument);
+    if (const Unsupported* const match = find_unsupported(lists.unsupported, key)) {
+      unsupported.emplace_back(match, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
       misspellings.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", argument.where, in_quotes(flag), *meant));
@@ -505,8 +505,8 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
       unknown.push_back(in_quotes(flag));
     }
   }
-  std::ranges::stable_sort(left_out, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
-  for (const auto& [entry, argument] : left_out) {
+  std::ranges::stable_sort(unsupported, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
+  for (const auto& [entry, argument] : unsupported) {
     if (!is_neutral(*entry, argument->text.empty() ? "true" : argument->text)) {
       notes.push_back(fmt::format("{} has no counterpart and is ignored: {}", argument->spelling, entry->instead));
     }
@@ -531,7 +531,7 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
   const Arguments arguments = arguments_of(text, path, repeats);
   Imported import = import_of(arguments, name);
   note_repeats(text, arguments, repeats, import.notes);
-  note_left_out(arguments, import.notes);
+  note_unsupported(arguments, import.notes);
   return import;
 }
 

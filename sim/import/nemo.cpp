@@ -318,26 +318,26 @@ constexpr std::array irrelevant{
     Irrelevant{"Python objects in the file", "_target_ *._target_ *._call_ *._args_ *._partial_"}};
 
 /// Options of NVIDIA/apex, apex/contrib/optimizers/distributed_fused_adam.py.
-constexpr std::array optimizer_left_out{
-    LeftOut{"model.optim.overlap_grad_sync", "gradients are reduced during the backward pass", "true"},
-    LeftOut{"model.optim.overlap_param_sync", "the ZeRO stage determines when weights are gathered"},
-    LeftOut{"model.optim.grad_sync_dtype", "gradients are reduced in 32 bits", "fp32 float32 32 torch.float32"},
-    LeftOut{"model.optim.param_sync_dtype", "weights are gathered in their dtype"},
-    LeftOut{"model.optim.dtype", "the optimizer keeps 32-bit states", "fp32 float32 32 torch.float32"},
-    LeftOut{"model.optim.with_scaled_states", "the optimizer keeps 32-bit states"},
-    LeftOut{"model.optim.store_params", "the optimizer keeps 32-bit weights", "true"},
-    LeftOut{"model.optim.store_param_remainders", "the optimizer keeps 32-bit weights"},
-    LeftOut{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
-    LeftOut{"model.optim.nccl_ub", "collectives take the times of the machine's table"}};
+constexpr std::array unsupported_optimizer_keys{
+    Unsupported{"model.optim.overlap_grad_sync", "gradients are reduced during the backward pass", "true"},
+    Unsupported{"model.optim.overlap_param_sync", "the ZeRO stage determines when weights are gathered"},
+    Unsupported{"model.optim.grad_sync_dtype", "gradients are reduced in 32 bits", "fp32 float32 32 torch.float32"},
+    Unsupported{"model.optim.param_sync_dtype", "weights are gathered in their dtype"},
+    Unsupported{"model.optim.dtype", "the optimizer keeps 32-bit states", "fp32 float32 32 torch.float32"},
+    Unsupported{"model.optim.with_scaled_states", "the optimizer keeps 32-bit states"},
+    Unsupported{"model.optim.store_params", "the optimizer keeps 32-bit weights", "true"},
+    Unsupported{"model.optim.store_param_remainders", "the optimizer keeps 32-bit weights"},
+    Unsupported{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
+    Unsupported{"model.optim.nccl_ub", "collectives take the times of the machine's table"}};
 
 /// Looks up keys of `sections` by their name after the section, and all other keys by their whole name.
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
   ignored.insert(ignored.end(), irrelevant.begin(), irrelevant.end());
-  std::vector<LeftOut> left_out(lists.left_out.begin(), lists.left_out.end());
-  left_out.insert(left_out.end(), optimizer_left_out.begin(), optimizer_left_out.end());
-  note_unread(file, {ignored, left_out}, notes, name_of);
+  std::vector<Unsupported> unsupported(lists.unsupported.begin(), lists.unsupported.end());
+  unsupported.insert(unsupported.end(), unsupported_optimizer_keys.begin(), unsupported_optimizer_keys.end());
+  note_unread(file, {ignored, unsupported}, notes, name_of);
 }
 
 /// Returns whether the file sets overlap_grad_reduce. By default, gradients are reduced during the backward pass.

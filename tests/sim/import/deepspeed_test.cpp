@@ -203,7 +203,7 @@ TEST_F(Deepspeed, GradientsAreReducedInTheDtypeOfDeepspeed) {
 }
 
 TEST_F(Deepspeed, EverySkippedKeyIsReported) {
-  for (const LeftOut& entry : deepspeed_keys().left_out) {
+  for (const Unsupported& entry : deepspeed_keys().unsupported) {
     std::string key(entry.key);
     std::ranges::replace(key, '*', 'x');
     std::string text = "\"other\"";

@@ -288,7 +288,7 @@ TEST(Megatron, FlagsWithoutACounterpartAreReported) {
 }
 
 TEST(Megatron, EverySkippedFlagIsReported) {
-  for (const LeftOut& entry : megatron_keys().left_out) {
+  for (const Unsupported& entry : megatron_keys().unsupported) {
     std::string flag = flag_of(entry.key);
     std::ranges::replace(flag, '*', 'x');
     const Imported import = read_megatron(small("--nproc-per-node 1 " + flag + "=other"), "a.sh", "a");

@@ -235,7 +235,7 @@ TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
 
 TEST(Nemo, EverySkippedKeyIsReported) {
   const OwnFolder folder;
-  for (const LeftOut& entry : megatron_keys().left_out) {
+  for (const Unsupported& entry : megatron_keys().unsupported) {
     std::string key = entry.key.starts_with("trainer.") ? std::string(entry.key) : "model." + std::string(entry.key);
     std::ranges::replace(key, '*', 'x');
     const std::vector<std::string> notes =

@@ -212,7 +212,7 @@ TEST_F(Torchtitan, LettersBeyondAsciiAreReadInStringsAndComments) {
 }
 
 TEST_F(Torchtitan, EverySkippedKeyIsReported) {
-  for (const LeftOut& entry : torchtitan_keys().left_out) {
+  for (const Unsupported& entry : torchtitan_keys().unsupported) {
     const std::string line =
         std::string(entry.key.starts_with("model.") ? entry.key.substr(6) : entry.key) + " = \"other\"\n";
     const std::string before = entry.key.starts_with("model.") ? "" : line;
