@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result rows as text for programs: JSON, JSON Lines, CSV. Every column, in one order.
+// Result rows as text for programs: JSON, JSON Lines and CSV, with every column in a fixed order.
 #pragma once
 
 #include <span>
@@ -20,18 +20,18 @@ std::string to_json(std::span<const ResultRow> rows, std::span<const std::string
 std::string to_json_lines(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
 /// Returns RFC 4180 text with a header. A column that does not apply is empty.
 std::string to_csv(std::span<const ResultRow> rows);
-/// Returns a cell of CSV: quoted if necessary, and with an apostrophe in front if a spreadsheet would take it for a
-/// formula. A number is unchanged.
+/// Returns a cell of CSV: quoted if necessary, and with an apostrophe in front if a spreadsheet would read it as a
+/// formula. Numbers are unchanged.
 std::string csv_text(const std::string& cell);
 
-// Parts of these texts, for rows that come one by one and for a choice of columns.
+// Parts of these texts, for rows that are written one at a time and for a subset of the columns.
 
 /// Returns the names of all columns.
 std::vector<std::string_view> column_names();
-/// Returns a line, with its end.
+/// Returns a line that includes its line end.
 std::string csv_line(std::span<const std::string_view> names);
 std::string csv_line(std::span<const Value> values);
-/// Returns an object without an end of line. Requires a name for every value.
+/// Returns an object without a line end. Requires a name for every value.
 std::string json_object(std::span<const std::string_view> names, std::span<const Value> values);
 
 }  // namespace commfuse::reports

@@ -16,27 +16,27 @@ namespace {
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
 /// Returns the time of the row divided by the time of serial.
-double times_of(const ResultRow& row, const ResultRow& serial) {
+double time_ratio(const ResultRow& row, const ResultRow& serial) {
   const double row_time = contender_of(row).time;
-  const double other = contender_of(serial).time;
-  return row_time == other ? 1.0 : row_time / other;
+  const double serial_time = contender_of(serial).time;
+  return row_time == serial_time ? 1.0 : row_time / serial_time;
 }
 
 }  // namespace
 
 PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
                        const VerdictRule& rule) {
-  const double times = times_of(row, serial);
-  PayVerdict verdict{.overlap = &row, .serial = &serial, .saved = 1.0 - times};
-  const ResultRow& faster = times < 1.0 ? row : serial;
+  const double ratio = time_ratio(row, serial);
+  PayVerdict verdict{.overlap = &row, .serial = &serial, .saved = 1.0 - ratio};
+  const ResultRow& faster = ratio < 1.0 ? row : serial;
   if (row.beats_serial) {
-    verdict.probability = times < 1.0 ? *row.beats_serial : 1.0 - *row.beats_serial;
+    verdict.probability = ratio < 1.0 ? *row.beats_serial : 1.0 - *row.beats_serial;
   } else if (contender_of(faster).time == contender_of(fastest).time) {
-    verdict.probability = probability_faster(contender_of(faster), contender_of(times < 1.0 ? serial : row));
+    verdict.probability = probability_faster(contender_of(faster), contender_of(ratio < 1.0 ? serial : row));
   }
   const bool is_clear =
-      std::max(times, 1.0 / times) - 1.0 > rule.difference && verdict.probability.value_or(1.0) >= rule.probability;
-  verdict.pays = !is_clear ? Pays::close : times < 1.0 ? Pays::yes : Pays::no;
+      std::max(ratio, 1.0 / ratio) - 1.0 > rule.difference && verdict.probability.value_or(1.0) >= rule.probability;
+  verdict.pays = !is_clear ? Pays::close : ratio < 1.0 ? Pays::yes : Pays::no;
   return verdict;
 }
 
@@ -64,8 +64,8 @@ std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking,
   const ResultRow* serial = nullptr;
   const ResultRow* other = nullptr;
   for (const ResultRow* row : ranking) {
-    const ResultRow*& kept = row->strategy == "serial" ? serial : other;
-    kept = kept == nullptr ? row : kept;
+    const ResultRow*& first = row->strategy == "serial" ? serial : other;
+    first = first == nullptr ? row : first;
   }
   if (serial == nullptr || other == nullptr) {
     return std::nullopt;
@@ -85,17 +85,17 @@ SavingCount SavingTally::count() {
     return count_;
   }
   std::ranges::sort(saved_);
-  // Interpolates, so that the median of two points is between them.
-  const auto at = [&](double share) {
-    const double place = share * static_cast<double>(saved_.size() - 1);
-    const auto below = static_cast<std::size_t>(std::floor(place));
+  // Interpolates, so that the median of two points lies between them.
+  const auto quantile = [&](double share) {
+    const double position = share * static_cast<double>(saved_.size() - 1);
+    const auto below = static_cast<std::size_t>(std::floor(position));
     const std::size_t above = std::min(below + 1, saved_.size() - 1);
-    const double rest = place - static_cast<double>(below);
-    return static_cast<double>(saved_[below]) * (1.0 - rest) + static_cast<double>(saved_[above]) * rest;
+    const double fraction = position - static_cast<double>(below);
+    return static_cast<double>(saved_[below]) * (1.0 - fraction) + static_cast<double>(saved_[above]) * fraction;
   };
-  count_.median = at(0.5);
-  count_.low = at(0.1);
-  count_.high = at(0.9);
+  count_.median = quantile(0.5);
+  count_.low = quantile(0.1);
+  count_.high = quantile(0.9);
   count_.best = static_cast<double>(saved_.back());
   return count_;
 }

@@ -18,17 +18,17 @@ namespace commfuse::reports {
 
 enum class Pays : std::uint8_t { yes, close, no };
 
-/// A schedule beside serial at its point.
+/// A schedule compared with serial at the same point.
 struct PayVerdict {
   const ResultRow* overlap = nullptr;
   const ResultRow* serial = nullptr;
   double saved = 0.0;                   ///< Share of serial's time; below 0 the schedule takes longer.
-  std::optional<double> probability{};  ///< Probability that the winner is the faster one; nothing if it is unknown.
+  std::optional<double> probability{};  ///< Probability that the winner is the faster one; nothing if unknown.
   Pays pays = Pays::close;              ///< By the rule: difference and probability.
 };
 
-/// The implementations of a point: the fastest one, and the recommended one, which is the fastest that surely takes
-/// less time than serial, else the fastest. Both are null without implementations.
+/// The implementations of a point: the fastest one, and the recommended one, which is the fastest that clearly beats
+/// serial, else the fastest. Both are null without implementations.
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
@@ -44,7 +44,7 @@ PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const Resu
                        const VerdictRule& rule);
 
 /// Returns the verdict on the recommended schedule: an implementation if any was run, else the fastest schedule other
-/// than serial. Nothing if the ranking lacks it or serial.
+/// than serial. Nothing if the ranking lacks that schedule or serial.
 std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule);
 
 /// Savings of many points.

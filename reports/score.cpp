@@ -132,14 +132,14 @@ constexpr const char* line = "  {:<37} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
 std::string summary_line(const std::string& name, std::int64_t n, std::int64_t skipped,
                          const std::vector<double>& errors) {
   const ErrorSummary summary = summary_of(errors);
-  const bool any = summary.n > 0;
+  const bool has_errors = summary.n > 0;
   const std::string label = name.size() <= 37 ? name : "";
   return (label.empty() ? fmt::format("  {}\n", name) : "") +
-         fmt::format(line, label, n, skipped, any ? percent(summary.median) : "-", any ? percent(summary.p90) : "-",
-                     any ? percent(summary.max) : "-");
+         fmt::format(line, label, n, skipped, has_errors ? percent(summary.median) : "-",
+                     has_errors ? percent(summary.p90) : "-", has_errors ? percent(summary.max) : "-");
 }
 
-std::string more_of(const TableScore& score) {
+std::string detail_lines(const TableScore& score) {
   std::string text;
   for (const ScoredPart& part : score.parts) {
     const std::string machine = score.machines.size() > 1 ? part.machine + ": " : "";
@@ -159,7 +159,7 @@ std::string more_of(const TableScore& score) {
   if (score.steps) {
     text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent(score.steps->mean),
                         score.steps->rank_correlation);
-    text += fmt::format("    the better of two layouts more than 5% apart is named: {} of {}\n",
+    text += fmt::format("    the better of two layouts whose times differ by more than 5% is predicted: {} of {}\n",
                         score.steps->better_named, score.steps->layout_pairs);
   }
   if (score.memory) {
@@ -194,7 +194,7 @@ std::string score_table(std::span<const TableScore> scores) {
             fmt::format(line, kind + ", error in %", "rows", "skipped", "median", "p90", "max").substr(2);
     for (const TableScore& score : scores) {
       if (score.kind == kind && score.note.empty()) {
-        text += summary_line(score.table, score.scored, score.skipped_rows(), score.errors) + more_of(score);
+        text += summary_line(score.table, score.scored, score.skipped_rows(), score.errors) + detail_lines(score);
       }
     }
   }

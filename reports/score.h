@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// Returns tables by kind, then the reliability of stated errors (reliability.h), skipped rows with reasons, then
-/// faulty rows.
+/// Returns the tables by kind, each with its parts, remarks and skipped rows; then the reliability of the stated errors
+/// (reliability.h), then the tables that were not scored, with reasons.
 std::string score_table(std::span<const TableScore> scores);
 
 /// Returns one object: `schema`, `tables` (one object each, errors as fractions), `kinds` (the errors of all tables of
@@ -18,8 +18,8 @@ std::string score_table(std::span<const TableScore> scores);
 /// scored.
 std::string score_json(std::span<const TableScore> scores);
 
-/// Returns a line for each time: its table and line, machine, the first part that its error is in, both times in us,
-/// and the signed error, predicted / measured - 1.
+/// Returns a line for each time: its table and line, machine, the first part that includes it, both times in us, and
+/// the signed error, predicted / measured - 1.
 std::string score_rows_csv(std::span<const TableScore> scores);
 
 /// Returns faulty rows as `path:line: reason`, one per line.

@@ -33,14 +33,14 @@ namespace {
 std::string object(const StepRow& row) {
   nlohmann::ordered_json object;
   for (const auto& [name, value] : row.cells) {
-    std::visit([&, key = std::string(name)](const auto& held) { object[key] = held; }, value);
+    std::visit([&, key = std::string(name)](const auto& cell) { object[key] = cell; }, value);
   }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string csv_cell(const StepRow::Value& value) {
   struct Writer {
-    std::string operator()(bool holds) const { return holds ? "true" : "false"; }
+    std::string operator()(bool is_true) const { return is_true ? "true" : "false"; }
     std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
     std::string operator()(double number) const { return fmt::format("{}", number); }
     std::string operator()(const std::string& text) const { return csv_text(text); }
@@ -61,7 +61,7 @@ std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
   return columns;
 }
 
-/// Names attention, dropout and gradients if they are unusual; older rows do not have them.
+/// Names attention, dropout and gradients if they are unusual; rows of older versions lack these columns.
 std::string unusual_kernels(const StepRow& row) {
   if (!row.has("attention_kernel")) {
     return {};
@@ -92,7 +92,7 @@ std::string unusual(const StepRow& row) {
 }
 
 /// Formats "8 tensor x 4 pipeline"; a single degree as "1 tensor".
-std::string spread(const StepRow& row) {
+std::string layout_in_words(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
   for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
@@ -106,24 +106,24 @@ std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
     return {};
   }
-  const char* full = row.holds("fits") ? "" : ", out of memory";
+  const char* overflow_note = row.holds("fits") ? "" : ", out of memory";
   const auto gb = [&](const char* name) { return row.number(name); };
   if (row.has("cache_gb")) {
     return "\n" + wrapped(fmt::format("memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}",
-                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), full),
+                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), overflow_note),
                           "  ", "    ");
   }
   const bool gathers = row.has("gathered_gb") && gb("gathered_gb") > 0.0;
   return "\n" +
          wrapped(fmt::format("memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
                              "optimizer {:.1f}, activations {:.1f}{}",
-                             gb("memory_gb"), gb("capacity_gb"), full, gb("weights_gb"), gb("gradients_gb"),
+                             gb("memory_gb"), gb("capacity_gb"), overflow_note, gb("weights_gb"), gb("gradients_gb"),
                              gb("optimizer_gb"), gb("activations_gb"),
                              gathers ? fmt::format(", gathered {:.1f}", gb("gathered_gb")) : ""),
                  "  ", "    ");
 }
 
-/// Returns the largest need of memory; rows of prefill state it only if it does not fit.
+/// Returns the largest memory need; rows of prefill state theirs only if it does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {
@@ -154,7 +154,7 @@ std::string percentiles_in_words(const StepRow& row) {
 }
 
 /// Returns the line of percentiles below a block; empty if all GPUs have the same speed.
-std::string spread_in_words(std::string percentiles) {
+std::string percentile_line(std::string percentiles) {
   if (percentiles.empty()) {
     return {};
   }
@@ -166,7 +166,7 @@ using PlanRows = std::vector<const StepRow*>;
 
 constexpr const char* line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
 
-/// Returns a width for every name of a block, as far as lines stay within page_width.
+/// Returns the width of the name column of a block, limited so that lines stay within page_width.
 std::size_t name_width(const PlanRows& rows) {
   constexpr std::size_t narrowest = 13;
   constexpr std::size_t widest = 28;
@@ -177,7 +177,7 @@ std::size_t name_width(const PlanRows& rows) {
   return std::min(width, widest);
 }
 
-/// A name that does not fit in its column has a separate line, after `mark`; the column then stays empty.
+/// A name that does not fit in its column is printed on a line of its own, after `mark`, and its cell stays empty.
 struct NameCell {
   std::string above;
   std::string text;
@@ -255,25 +255,25 @@ std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle s
   return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
 }
 
-/// Returns the settings of a row except the strategy: the cells before it.
+/// Returns the settings of a row except the strategy: the cells before the strategy.
 std::string plan_key(const StepRow& row) {
-  StepRow asked;
+  StepRow settings;
   const bool is_decode = row.text("scope") == "decode";
   for (const auto& cell : row.cells) {
     if (cell.first == "strategy") {
       break;
     }
-    // Decoding compares sums of whole outputs with ranks that share the tokens.
+    // One decode plan compares schedules that sum whole outputs with schedules whose ranks split the tokens.
     if (!is_decode || cell.first != "sequence_parallel") {
-      asked.cells.push_back(cell);
+      settings.cells.push_back(cell);
     }
   }
-  return object(asked);
+  return object(settings);
 }
 
 /// "commfuse on 64 GPUs (8 tensor x 8 pipeline)"
 std::string plan_in_words(const StepRow& row) {
-  return fmt::format("{} on {} GPUs ({})", row.text("strategy"), row.count("gpus"), spread(row));
+  return fmt::format("{} on {} GPUs ({})", row.text("strategy"), row.count("gpus"), layout_in_words(row));
 }
 
 }  // namespace
@@ -281,7 +281,7 @@ std::string plan_in_words(const StepRow& row) {
 std::string plan_heading(const StepRow& row) {
   return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
                      machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
-                     row.count("gpus"), spread(row), row.count("batch"), format_count(row.count("seq")),
+                     row.count("gpus"), layout_in_words(row), row.count("batch"), format_count(row.count("seq")),
                      row.text("dtype"), unusual(row));
 }
 
@@ -317,7 +317,7 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
   PlanSavings savings;
   SavingTally tally;
   const std::vector<PlanRows> plans = plans_of(rows);
-  std::optional<PlanSaving> kept;
+  std::optional<PlanSaving> decisive_saving;
   const auto fits = [](const StepRow& row) { return !row.has("fits") || row.holds("fits"); };
   const bool any_fits = std::ranges::any_of(rows, [&](const StepRow& row) { return row.feasible() && fits(row); });
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -334,8 +334,8 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
                                                 : 0,
                         plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
     };
-    if (!kept || weight(*saving) > weight(*kept)) {
-      kept = saving;
+    if (!decisive_saving || weight(*saving) > weight(*decisive_saving)) {
+      decisive_saving = saving;
       savings.decisive = i;
     }
     savings.baseline = savings.baseline.empty() ? saving->serial->text("strategy") : savings.baseline;
@@ -345,33 +345,34 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
 }
 
 PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule) : rule_(rule) {
-  std::ranges::copy_if(rows, std::back_inserter(able_), &StepRow::feasible);
+  std::ranges::copy_if(rows, std::back_inserter(feasible_), &StepRow::feasible);
   std::vector<Contender> contenders;
-  std::ranges::transform(able_, std::back_inserter(contenders), [](const StepRow* row) { return contender_of(*row); });
-  if (!able_.empty()) {
+  std::ranges::transform(feasible_, std::back_inserter(contenders),
+                         [](const StepRow* row) { return contender_of(*row); });
+  if (!feasible_.empty()) {
     verdict_ = verdict_of(contenders, rule);
   }
 }
 
 bool PlanVerdict::in_front(const StepRow* row) const {
-  return able_.size() > 1 &&
-         std::ranges::any_of(verdict_.front, [&](std::size_t place) { return able_[place] == row; });
+  return feasible_.size() > 1 &&
+         std::ranges::any_of(verdict_.front, [&](std::size_t place) { return feasible_[place] == row; });
 }
 
 std::string PlanVerdict::sentence() const {
-  if (able_.size() < 2) {
+  if (feasible_.size() < 2) {
     return {};
   }
   if (verdict_.wins()) {
-    const char* wins = is_framework(*able_[verdict_.order.front()]) ? "is already the fastest" : "wins";
+    const char* wins = is_framework(*feasible_[verdict_.order.front()]) ? "is already the fastest" : "wins";
     return fmt::format("{} {}{}: {:.1f}% less time than {}.", name(0), wins, sure_in_words(verdict_.probability),
                        100.0 * (1.0 - time(0) / time(1)), name(1));
   }
   std::vector<std::string> names;
   double slowest = 0.0;
   for (const std::size_t place : verdict_.front) {
-    names.push_back(able_[place]->text("strategy"));
-    slowest = std::max(slowest, able_[place]->number("time_ms"));
+    names.push_back(feasible_[place]->text("strategy"));
+    slowest = std::max(slowest, feasible_[place]->number("time_ms"));
   }
   return fmt::format("Tie: {} are within {:.1f}%; a win needs {}.", names_in_words(names),
                      100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
@@ -379,25 +380,25 @@ std::string PlanVerdict::sentence() const {
 
 /// The correlation between errors of different plans is unknown, so the difference alone decides.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
-  std::vector<const StepRow*> able;
+  std::vector<const StepRow*> fitting;
   std::vector<Contender> contenders;
-  bool several = false;
+  bool has_several_plans = false;
   for (const StepRow& row : rows) {
-    several = several || plan_heading(row) != plan_heading(rows.front());
+    has_several_plans = has_several_plans || plan_heading(row) != plan_heading(rows.front());
     if (row.feasible() && (!row.has("fits") || row.holds("fits"))) {
-      able.push_back(&row);
+      fitting.push_back(&row);
       contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
     }
   }
-  if (!several || able.empty()) {
+  if (!has_several_plans || fitting.empty()) {
     return {};
   }
   const Verdict verdict = verdict_of(contenders, rule);
-  const StepRow& best = *able[verdict.front.front()];
+  const StepRow& best = *fitting[verdict.front.front()];
   constexpr std::size_t max_named = 3;
   std::vector<std::string> ties;
   for (std::size_t i = 1; i < verdict.front.size() && ties.size() < max_named; ++i) {
-    ties.push_back(plan_in_words(*able[verdict.front[i]]));
+    ties.push_back(plan_in_words(*fitting[verdict.front[i]]));
   }
   if (verdict.front.size() - 1 > max_named) {
     ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - max_named));
@@ -425,8 +426,8 @@ std::string memory_sentence(std::span<const StepRow> rows) { return largest_need
 
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, const ModelWords& words,
                        TerminalStyle style) {
-  const std::string full = memory_sentence(rows);
-  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  const std::string memory_text = memory_sentence(rows);
+  std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   for (const PlanRows& plan : plans_of(rows)) {
     std::string memory;
     std::string percentiles;
@@ -436,7 +437,7 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
     }
     text += (text.empty() ? "" : "\n") + wrapped(plan_heading(*plan.front()), "", "  ") +
             line_on(plan.front()->text("model"), words) + "\n" + block(plan, rule, style) +
-            spread_in_words(percentiles) + memory;
+            percentile_line(percentiles) + memory;
   }
   const std::string best = best_plan(rows, rule);
   return text + (best.empty() ? best : wrapped(best, "\n", ""));
@@ -444,17 +445,17 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
 
 std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::vector<PlanRows> plans = plans_of(rows);
-  const std::string full = memory_sentence(rows);
-  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  const std::string memory_text = memory_sentence(rows);
+  std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   for (const PlanRows& plan : plans) {
-    const std::string which = plans.size() == 1 ? std::string{} : plan_heading(*plan.front()) + ": ";
+    const std::string heading = plans.size() == 1 ? std::string{} : plan_heading(*plan.front()) + ": ";
     const PlanVerdict verdict(plan, rule);
     const StepRow& first = *plan.front();
-    const std::string alone = first.feasible()
-                                  ? fmt::format("{} takes {:.1f} ms.", first.text("strategy"), first.number("time_ms"))
-                                  : fmt::format("{} cannot be run: {}.", first.text("strategy"), first.text("reason"));
+    const std::string only_result =
+        first.feasible() ? fmt::format("{} takes {:.1f} ms.", first.text("strategy"), first.number("time_ms"))
+                         : fmt::format("{} cannot be run: {}.", first.text("strategy"), first.text("reason"));
     const std::string sentence = verdict.sentence();
-    text += wrapped(which + (sentence.empty() ? alone : sentence), "", "  ");
+    text += wrapped(heading + (sentence.empty() ? only_result : sentence), "", "  ");
   }
   const std::string best = best_plan(rows, rule);
   return text + (best.empty() ? best : wrapped(best, "", "  "));

@@ -16,9 +16,9 @@
 
 namespace commfuse::reports {
 
-/// Returns a block for each plan: time and its error, tokens per second and use of the GPUs; below it the verdict, for
-/// training the parts of the time, and memory. For several plans the recommended plan follows. Strategies of one plan
-/// form one block, wherever they are among the rows. With style the winner is bold.
+/// Returns a block for each plan: time and its error, tokens per second and use of the GPUs; below these the verdict,
+/// for training the parts of the time, and memory. With several plans, the recommended plan follows. Strategies of one
+/// plan form one block, wherever they are among the rows. With style, the winner is bold.
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
                        TerminalStyle style = stdout_style());
 
@@ -41,10 +41,10 @@ class PlanVerdict {
   [[nodiscard]] std::string sentence() const;
 
  private:
-  [[nodiscard]] std::string name(std::size_t place) const { return able_[verdict_.order[place]]->text("strategy"); }
-  [[nodiscard]] double time(std::size_t place) const { return able_[verdict_.order[place]]->number("time_ms"); }
+  [[nodiscard]] std::string name(std::size_t place) const { return feasible_[verdict_.order[place]]->text("strategy"); }
+  [[nodiscard]] double time(std::size_t place) const { return feasible_[verdict_.order[place]]->number("time_ms"); }
 
-  std::vector<const StepRow*> able_;
+  std::vector<const StepRow*> feasible_;
   VerdictRule rule_;
   Verdict verdict_;
 };
@@ -56,7 +56,7 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {
 /// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The fastest other schedule of a plan compared with serial_of() the plan.
+/// The fastest schedule other than serial, compared with the baseline that serial_of() returns.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
   const StepRow* serial = nullptr;
@@ -69,12 +69,12 @@ std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, cons
 /// saves the most, else where it surely loses the most, else the first plan that has both rows.
 struct PlanSavings {
   SavingCount count;
-  std::optional<std::size_t> decisive;  ///< Index in plans_of() the rows.
+  std::optional<std::size_t> decisive;  ///< Index in plans_of(rows).
   std::string baseline;                 ///< Name of the baseline of the first plan.
 };
 PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Returns runs of rows that differ in their strategy alone, in order of appearance.
+/// Groups rows that differ only in their strategy, in order of appearance.
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);
 
 /// Returns one sentence: the winner among the strategies of one plan, or the strategies that tie; empty for fewer than

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Details of one point, which a report shows beside the rows of results.
+// Details of one point, which a report shows in addition to the result rows.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct SampledRun {
   std::vector<Duration> sorted;
 };
 
-/// A GEMM of a schedule under the roofs of its accelerator.
+/// A GEMM of a schedule in the roofline plot of its accelerator.
 struct RoofedProduct {
   std::string schedule;
   std::string shape;  // "product 4,096 x 3,584 x 8,192"
@@ -63,14 +63,14 @@ struct MeasuredPair {
   std::size_t rounds = 0;
 };
 
-/// Measurements of one kind beside the values of fitted formulas; microseconds.
+/// One measured time, and the time that the fitted formulas predict.
 struct FitResidual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
   bool held_out = false;
 };
 struct FitCheck {
-  std::string name;  // "products in bf16"
+  std::string name;  // "GEMMs in bf16"
   std::string source;
   std::vector<FitResidual> residuals;
 };

@@ -55,7 +55,7 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   text += parts.empty() ? "" : fmt::format(" ({})", parts);
   text += "; critical path:";
   for (const auto& [kind, name] :
-       {std::pair(PathKind::essential, " products "), std::pair(PathKind::local, ", adds and copies "),
+       {std::pair(PathKind::essential, " essential ops "), std::pair(PathKind::local, ", adds and copies "),
         std::pair(PathKind::communication, ", communication "), std::pair(PathKind::issue, ", host ")}) {
     const auto place = static_cast<std::size_t>(kind);
     text += fmt::format("{}{} ({})", name, percent(to_seconds(causes.time_on_path[place]) / path_seconds(causes)),
@@ -78,14 +78,15 @@ std::string block(Rows rows) {
     if (!row.tails) {
       continue;
     }
-    const Percentiles& made = row.tails->percentiles;
+    const Percentiles& percentiles = row.tails->percentiles;
     std::string name = "  " + label(row);
     if (name.size() > label_width) {
       text += name + "\n";
       name.clear();
     }
-    text += fmt::format(line, name, unit.text(made.p50.value), unit.text(made.p95.value), unit.text(made.p99.value),
-                        range_in_words(made.p99, unit), unit.text(made.p99_9.value));
+    text += fmt::format(line, name, unit.text(percentiles.p50.value), unit.text(percentiles.p95.value),
+                        unit.text(percentiles.p99.value), range_in_words(percentiles.p99, unit),
+                        unit.text(percentiles.p99_9.value));
     causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");
   }
   return text + wrapped(tail_verdict(rows), "  ", "  ") +
@@ -111,11 +112,12 @@ std::string tail_verdict(Rows rows) {
     return fmt::format("{} has a p99 of {} {}.", label(best), Unit(rows).text(p99(best).value), Unit(rows).name());
   }
   const ResultRow& next = *order[1];
-  const double less = 1.0 - to_seconds(p99(best).value) / to_seconds(p99(next).value);
-  const bool apart = p99(best).range && p99(next).range && p99(best).range->high < p99(next).range->low;
-  return fmt::format(
-      "Lowest p99: {}, {:.1f}% below {}; {}.", short_label(best, rows), 100.0 * less, short_label(next, rows),
-      apart ? "their intervals lie apart" : "their intervals overlap, so the samples do not decide which is lower");
+  const double saved = 1.0 - to_seconds(p99(best).value) / to_seconds(p99(next).value);
+  const bool are_disjoint = p99(best).range && p99(next).range && p99(best).range->high < p99(next).range->low;
+  return fmt::format("Lowest p99: {}, {:.1f}% below {}; {}.", short_label(best, rows), 100.0 * saved,
+                     short_label(next, rows),
+                     are_disjoint ? "their intervals do not overlap"
+                                  : "their intervals overlap, so the samples do not decide which is lower");
 }
 
 std::string tails_table(Rows rows) {

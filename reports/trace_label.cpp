@@ -31,20 +31,20 @@ std::span<const Region> named_regions(const Program& program, const Op& op) {
 
 class Pieces {
  public:
-  void text(std::string_view text) { open_ += text; }
-  void index(const Index& index) { made_.push_back({std::move(open_), index}), open_.clear(); }
+  void text(std::string_view text) { text_ += text; }
+  void index(const Index& index) { pieces_.push_back({std::move(text_), index}), text_.clear(); }
   void blocks(const Index& first, std::int32_t count) {
     index(first);
     text(count == 1 ? "" : fmt::format(" +: {}", count));
   }
   std::vector<LabelPiece> take() && {
-    made_.push_back({std::move(open_), std::nullopt});
-    return std::move(made_);
+    pieces_.push_back({std::move(text_), std::nullopt});
+    return std::move(pieces_);
   }
 
  private:
-  std::string open_;
-  std::vector<LabelPiece> made_;
+  std::string text_;
+  std::vector<LabelPiece> pieces_;
 };
 
 /// Adds "[3]" or "[3 +: 2, 0]"; nothing for a whole buffer.

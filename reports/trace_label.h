@@ -17,8 +17,8 @@ struct LabelPiece {
 };
 
 /// Returns the pieces of a name, which are equal on all ranks except for the values of the indices. They name the
-/// output; for an op without one, what it sends. Positions are in blocks, as in the schedule's text: "y[2 +: 2]" is two
-/// blocks from block 2 on.
+/// output, or the input of an op that has no output. Positions are in blocks, as in the schedule's text: "y[2 +: 2]" is
+/// two blocks from block 2 on.
 std::vector<LabelPiece> label_pieces(const Program& program, const Op& op);
 
 /// Returns the whole name on one rank.
@@ -28,7 +28,7 @@ std::string op_label(const Program& program, const Op& op, Rank rank);
 std::string strategy_label(const std::string& strategy, const std::string& parameters);
 
 /// Turns a name in an explanation into the terms of the field: "product 4K x 7K x 8K" into "GEMM 4K x 7K x 8K" with
-/// multiplication signs, and the like for "memory-bound op of 84 MiB". Names of parameters stay unchanged.
+/// multiplication signs, and "memory-bound of 84 MiB" into "memory-bound op of 84 MiB". Other names stay unchanged.
 std::string op_in_words(std::string name);
 
 }  // namespace commfuse::reports

@@ -44,10 +44,10 @@ std::string head(const Explanation& explanation, const Unit& unit) {
 std::string parts(const Explanation& explanation, const Unit& unit) {
   const Breakdown& row = explanation.row.analysis.critical;
   std::string text = fmt::format("\nWhere the {} go\n", unit.scale.in_words);
-  const auto add_part = [&](Duration part, std::string_view name, std::string_view what) {
+  const auto add_part = [&](Duration part, std::string_view name, std::string_view description) {
     if (part != Duration{}) {
       const std::string cells = fmt::format("  {:>10}  {:<9} ", unit.text(part), name);
-      text += wrapped(what, cells, std::string(cells.size(), ' '));
+      text += wrapped(description, cells, std::string(cells.size(), ' '));
     }
   };
   add_part(row.compute, "compute", "essential work, uncut and without interference");
@@ -72,18 +72,18 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
 }
 
 std::string ops(const Explanation& explanation, const Unit& unit) {
-  std::string text = fmt::format("\nPrices of the ops of its critical rank ({})\n", unit.name());
-  const auto each_of = [&](const ExplainedOp& op) {
+  std::string text = fmt::format("\nPrices of the ops of the critical rank ({})\n", unit.name());
+  const auto price_of = [&](const ExplainedOp& op) {
     return op.shortest == op.longest ? unit.text(op.shortest)
                                      : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
   };
   std::size_t width = 14;
   for (const ExplainedOp& op : explanation.ops) {
-    width = std::max(width, each_of(op).size());
+    width = std::max(width, price_of(op).size());
   }
   text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", "times", "each", width, "together", "op");
   for (const ExplainedOp& op : explanation.ops) {
-    text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, each_of(op), width, unit.text(op.together),
+    text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, price_of(op), width, unit.text(op.together),
                         op_in_words(op.shape));
     text += op.how.empty() ? "" : wrapped(op.how, "           ", "           ");
   }
@@ -99,8 +99,8 @@ std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + 
 
 std::string hold_line(const Hold& hold) {
   constexpr std::size_t name_width = 42;
-  const std::string nudged = hold.elasticity ? with_sign(*hold.elasticity, 2) + "%" : std::string{};
-  return fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", nudged,
+  const std::string effect_of_percent = hold.elasticity ? with_sign(*hold.elasticity, 2) + "%" : std::string{};
+  return fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", effect_of_percent,
                      hold.standard_error > 0.0 ? fmt::format("{:.1f}%", 100.0 * hold.standard_error) : "",
                      hold.effect != 0.0 ? signed_percent(hold.effect) : "",
                      hold.provenance ? name_of(*hold.provenance) : "residual",
@@ -113,9 +113,9 @@ std::string holds(const Explanation& explanation, std::size_t max_shown) {
   text += fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", "+1%", "error", "effect", "from", "parameter");
   std::size_t shown = 0;
   for (const Hold& hold : explanation.holds) {
-    const bool felt = std::abs(hold.effect) >= smallest_shown ||
-                      std::abs(hold.elasticity.value_or(0.0)) * a_percent >= smallest_shown;
-    if (felt && shown < max_shown) {
+    const bool is_visible = std::abs(hold.effect) >= smallest_shown ||
+                            std::abs(hold.elasticity.value_or(0.0)) * a_percent >= smallest_shown;
+    if (is_visible && shown < max_shown) {
       text += hold_line(hold);
       ++shown;
     }
@@ -125,10 +125,10 @@ std::string holds(const Explanation& explanation, std::size_t max_shown) {
 
 /// Lists the parameters that change the time and are assumed.
 std::string priors(const Explanation& explanation) {
-  constexpr double felt = 0.01;  // share of the parameter's change
+  constexpr double min_elasticity = 0.01;  // change of the time, as a share of the parameter's change
   std::string names;
   for (const Hold& hold : explanation.holds) {
-    if (hold.provenance == Provenance::prior && std::abs(hold.elasticity.value_or(0.0)) >= felt) {
+    if (hold.provenance == Provenance::prior && std::abs(hold.elasticity.value_or(0.0)) >= min_elasticity) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", short_name(hold.name));
     }
   }
@@ -165,8 +165,8 @@ nlohmann::ordered_json hold_json(const Hold& hold) {
 std::string why_text(const Explanation& explanation, std::size_t max_shown) {
   const Rows rows(&explanation.row, 1);
   const Unit unit(rows);
-  const std::string full = memory_sentence(rows);
-  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  const std::string memory_text = memory_sentence(rows);
+  std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   text += head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
   if (!explanation.holds.empty()) {
     text += holds(explanation, max_shown) + "\n" + priors(explanation);

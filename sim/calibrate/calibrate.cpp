@@ -32,7 +32,7 @@ namespace commfuse::calibrate {
 
 namespace {
 
-constexpr std::size_t least_products_of_an_executor = 50;  // the fastest of them sets its peak
+constexpr std::size_t least_executor_gemms = 50;  // the fastest of them sets its peak
 constexpr std::size_t least_traffic = 6;
 constexpr std::size_t least_collectives = 4;
 constexpr std::size_t least_exchanges = 4;
@@ -50,20 +50,20 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_out) {
   return fit_quality(errors);
 }
 
-/// Marks which messages are held back, and has the rows of the other messages.
+/// States for each message whether it is held back, and has the rows of the messages that are not.
 template <class Row>
 struct Split {
   std::vector<bool> held_out;
   std::vector<Row> to_fit;
 };
 template <class Row, class Observed, class KeyOf>
-Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const KeyOf& key_of) {
+Split<Row> split(const std::vector<Observed>& observed, std::size_t min_rows, const KeyOf& key_of) {
   Split<Row> split;
-  const auto back =
+  const auto held_out_count =
       std::count_if(observed.begin(), observed.end(), [&](const auto& row) { return is_held_out(key_of(row)); });
-  const bool has_many = observed.size() - static_cast<std::size_t>(back) >= few;
+  const bool has_enough = observed.size() - static_cast<std::size_t>(held_out_count) >= min_rows;
   for (const Observed& row : observed) {
-    split.held_out.push_back(has_many && is_held_out(key_of(row)));
+    split.held_out.push_back(has_enough && is_held_out(key_of(row)));
     if (!split.held_out.back()) {
       split.to_fit.push_back(row.row);
     }
@@ -80,28 +80,28 @@ double seconds_of(const Measured& row) {
 }
 
 /// Returns the reason why there is nothing to fit.
-std::string nothing_fitted(const Observations& observations, std::vector<std::string> why) {
+std::string nothing_fitted(const Observations& observations, std::vector<std::string> reasons) {
   constexpr std::size_t max_listed = 5;
   if (!observations.faults.empty()) {
-    why.push_back(
+    reasons.push_back(
         fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
   }
-  const std::vector<std::string>& passed_over = observations.skipped;
-  const std::string_view remedy = !why.empty()          ? ""  // each reason has its own
-                                  : passed_over.empty() ? "; give files with rows"
-                                                        : "; give rows of this machine, in dtypes and of ops that the "
-                                                          "model has";
-  if (!passed_over.empty()) {
-    const std::span shown = std::span(passed_over).first(std::min(passed_over.size(), max_listed));
-    const std::size_t more = passed_over.size() - shown.size();
-    why.push_back(fmt::format("skipped: {}{}", fmt::join(shown, ", "),
-                              more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
+  const std::vector<std::string>& skipped = observations.skipped;
+  const std::string_view remedy = !reasons.empty()  ? ""  // each reason has its own
+                                  : skipped.empty() ? "; give files with rows"
+                                                    : "; give rows of this machine, with dtypes and ops that the "
+                                                      "model supports";
+  if (!skipped.empty()) {
+    const std::span shown = std::span(skipped).first(std::min(skipped.size(), max_listed));
+    const std::size_t more = skipped.size() - shown.size();
+    reasons.push_back(fmt::format("skipped: {}{}", fmt::join(shown, ", "),
+                                  more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
   }
-  return fmt::format("nothing can be fitted{}{}{}", why.empty() ? "" : ": ", fmt::join(why, "; "), remedy);
+  return fmt::format("nothing can be fitted{}{}{}", reasons.empty() ? "" : ": ", fmt::join(reasons, "; "), remedy);
 }
 
-/// Formulas fitted to rows of an impossible machine may yield times outside the range of an op, with a message that
-/// does not name the file. Throws a ConfigError that names it.
+/// Runs a fit. Formulas fitted to wrong times may predict times outside the range of an op, for which the message does
+/// not name the file; throws a ConfigError that does.
 template <class Measured, class Fit>
 void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   try {
@@ -122,15 +122,15 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
 
 class Calibrator {
  public:
-  Calibrator(const Machine& base, const Observations& seen)
+  Calibrator(const Machine& base, const Observations& observations)
       : base_(base),
         accelerator_(base.accelerator),
-        seen_(seen),
-        machine_(seen.machine.empty() ? base.name : seen.machine) {}
+        observations_(observations),
+        machine_(observations.machine.empty() ? base.name : observations.machine) {}
 
   /// Runs before the other fits, because GEMMs read and write memory too.
   void traffic() {
-    const auto& [rows, source] = seen_.traffic;
+    const auto& [rows, source] = observations_.traffic;
     if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic)) {
       return;
     }
@@ -145,35 +145,35 @@ class Calibrator {
     constants_ += comment(part, 2) + part.yaml;
   }
 
-  /// Sets the time to the next op, on the same lane and on another lane.
+  /// Writes the measured times to the next op, on the same lane and on another lane, as launch costs.
   void steps() {
-    if (!seen_.next_op || !seen_.wake_up) {
+    if (!observations_.next_op || !observations_.wake_up) {
       return;
     }
     const auto line = [&](const char* key, Duration value) {
       const Parameter<Duration> parameter{
           .value = value,
           .provenance = Provenance::measured,
-          .source = seen_.traffic.source.empty() ? "micro-benchmarks" : seen_.traffic.source};
+          .source = observations_.traffic.source.empty() ? "micro-benchmarks" : observations_.traffic.source};
       return parameter_line(key, parameter, 2);
     };
-    constants_ += line("launch_cost", *seen_.next_op) +
-                  line("event_cost", std::max(Duration{}, *seen_.wake_up - *seen_.next_op)) +
-                  line("graph_launch_cost", *seen_.next_op) + line("graph_node_gap", *seen_.wake_up);
+    constants_ += line("launch_cost", *observations_.next_op) +
+                  line("event_cost", std::max(Duration{}, *observations_.wake_up - *observations_.next_op)) +
+                  line("graph_launch_cost", *observations_.next_op) + line("graph_node_gap", *observations_.wake_up);
   }
 
-  void products(DType dtype) {
-    const auto& [rows, source] = seen_.gemm[index_of(dtype)];
+  void gemms(DType dtype) {
+    const auto& [rows, source] = observations_.gemm[index_of(dtype)];
     const std::string name = fmt::format("GEMMs in {}", name_of(dtype));
-    if (rows.empty() || (seen_.is_executor && !is_enough(name, source, rows.size(), least_products_of_an_executor))) {
+    if (rows.empty() || (observations_.is_executor && !is_enough(name, source, rows.size(), least_executor_gemms))) {
       return;
     }
     std::optional<MatrixUnit>& unit = accelerator_.matrix_units[index_of(dtype)];
     if (!unit) {
-      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak of them", name, source));
+      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for this dtype", name, source));
       return;
     }
-    const std::string peak = seen_.is_executor ? measured_peak(*unit, rows, source) : "";
+    const std::string peak = observations_.is_executor ? measured_peak(*unit, rows, source) : "";
     const GemmFit fit = fit_gemm(accelerator_, dtype, rows,
                                  {.machine = machine_,
                                   .source = source,
@@ -198,7 +198,7 @@ class Calibrator {
   }
 
   void attention() {
-    const auto& [rows, source] = seen_.attention;
+    const auto& [rows, source] = observations_.attention;
     if (rows.empty()) {
       return;
     }
@@ -216,14 +216,15 @@ class Calibrator {
   }
 
   void kernels() {
-    const auto& [rows, source] = seen_.kernels;
+    const auto& [rows, source] = observations_.kernels;
     if (rows.empty()) {
       return;
     }
     const FrameworkKernelFit fit = fit_framework_kernels(base_.accelerator, rows, machine_, source);
-    if (!fit.accelerator.framework_kernels && !seen_.traffic.rows.empty()) {
+    if (!fit.accelerator.framework_kernels && !observations_.traffic.rows.empty()) {
       result_.skipped.push_back(fmt::format(
-          "memory-bound kernels ({}): copies and adds decide the memory_bound_efficiency that prices them", source));
+          "memory-bound kernels ({}): their price uses memory_bound_efficiency, which copies and adds have set",
+          source));
       return;
     }
     FittedPart& part = add_part("memory-bound kernels", source, fit);
@@ -241,10 +242,10 @@ class Calibrator {
     return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};
   }
 
-  void node_exchanges() { exchanges("exchanges", seen_.peers, base_.link, link_); }
+  void node_exchanges() { exchanges("exchanges", observations_.peers, base_.link, link_); }
   void node_collectives() {
     const std::size_t before = link_.size();
-    collectives("collectives", seen_.collectives, base_.link, base_.link.capacity, link_);
+    collectives("collectives", observations_.collectives, base_.link, base_.link.capacity, link_);
     if (!frameworks_.empty()) {
       link_ +=
           fmt::format("{}    custom_all_reduce:\n{}", link_.size() == before ? "  collective:\n" : "", frameworks_);
@@ -254,9 +255,9 @@ class Calibrator {
   /// Fits one framework's kernels from its rows alone. Runs before node_collectives(), whose map contains the map of
   /// these kernels.
   void custom_all_reduce(AllReduceKernel framework) {
-    const auto& [rows, source] = seen_.custom_all_reduces[static_cast<std::size_t>(framework)];
+    const auto& [rows, source] = observations_.custom_all_reduces[static_cast<std::size_t>(framework)];
     const std::string name = fmt::format("all-reduce of {}", name_of(framework));
-    const auto [is_back, to_fit] =
+    const auto [held_back, to_fit] =
         split<CustomAllReduceRow>(rows, least_custom_all_reduces, [&](const ObservedCustomAllReduce& sum) {
           return link_group(score::custom_all_reduce_kind, machine_, sum.kernel, sum.row.total.count);
         });
@@ -270,21 +271,22 @@ class Calibrator {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const CustomAllReduceRow& row = rows[i].row;
       part.residuals.push_back(
-          {row.time_us, to_microseconds(custom_all_reduce_time(fit.parameters, row.ranks, row.total)), is_back[i]});
+          {row.time_us, to_microseconds(custom_all_reduce_time(fit.parameters, row.ranks, row.total)), held_back[i]});
     }
     conclude(part, custom_all_reduce_yaml(fit.parameters, 8));
     frameworks_ += fmt::format("      {}:\n{}{}", name_of(framework), comment(part, 8), part.yaml);
   }
 
-  /// Exchanges over the network are skipped where the base is a single node.
+  /// Exchanges over the network are skipped if the base is a single node.
   void network_exchanges() {
     if (base_.network) {
-      exchanges("exchanges between nodes", seen_.network_peers, *base_.network, network_);
+      exchanges("exchanges between nodes", observations_.network_peers, *base_.network, network_);
     }
   }
   void network_collectives() {
     if (base_.network) {
-      collectives("collectives over nodes", seen_.network_collectives, *base_.network, max_over_nodes(), network_);
+      collectives("collectives over nodes", observations_.network_collectives, *base_.network, max_over_nodes(),
+                  network_);
     }
   }
 
@@ -325,10 +327,10 @@ class Calibrator {
                      (units_.empty() ? "" : "  matrix_units:\n" + units_);
   }
 
-  void collectives(const std::string& name, const Measurements<ObservedCollective>& seen, const Link& link,
+  void collectives(const std::string& name, const Measurements<ObservedCollective>& measurements, const Link& link,
                    BytesPerSecond bandwidth_limit, std::string& lines) {
-    const auto& [rows, source] = seen;
-    const auto [is_back, to_fit] =
+    const auto& [rows, source] = measurements;
+    const auto [held_back, to_fit] =
         split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& collective) {
           return link_group("collective", machine_, collective.op, collective.row.total.count);
         });
@@ -338,10 +340,11 @@ class Calibrator {
     const CollectiveFit fit = fit_collectives(
         link.collective, to_fit, {.source = source, .physical_rate = bandwidth_limit, .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
-    part.left = fit.report.left;
+    part.unchanged = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      part.residuals.push_back({rows[i].row.time_us, collective_microseconds(fit.parameters, rows[i].row), is_back[i]});
+      part.residuals.push_back(
+          {rows[i].row.time_us, collective_microseconds(fit.parameters, rows[i].row), held_back[i]});
       widen(part.scope, FitSize::bytes, rows[i].row.total.count);
       widen(part.scope, FitSize::ranks, rows[i].row.ranks);
     }
@@ -351,10 +354,10 @@ class Calibrator {
     lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
 
-  void exchanges(const std::string& name, const Measurements<ObservedExchange>& seen, const Link& link,
+  void exchanges(const std::string& name, const Measurements<ObservedExchange>& measurements, const Link& link,
                  std::string& lines) {
-    const auto& [rows, source] = seen;
-    const auto [is_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
+    const auto& [rows, source] = measurements;
+    const auto [held_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
       return link_group("p2p", machine_, exchange.op, exchange.row.bytes.count);
     });
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_exchanges)) {
@@ -363,11 +366,11 @@ class Calibrator {
     const PeerFit fit =
         fit_peer(link.peer, to_fit, {.source = source, .physical_rate = link.capacity, .few_rows = few_exchanges});
     FittedPart& part = add_part(name, source, fit.report.parameters);
-    part.left = fit.report.left;
+    part.unchanged = fit.report.left;
     part.has_few = to_fit.size() < few_exchanges;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back(
-          {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), is_back[i]});
+          {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), held_back[i]});
       widen(part.scope, FitSize::bytes, rows[i].row.bytes.count);
     }
     conclude(part, peer_yaml(fit.parameters, 4), 4, link.peer.fit);
@@ -377,7 +380,7 @@ class Calibrator {
   bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t least) {
     if (rows < least) {
       result_.skipped.push_back(
-          fmt::format("{} ({}): {} rows, where a fit needs {}; measure more sizes", name, source, rows, least));
+          fmt::format("{} ({}): {} rows, but a fit needs {}; measure more sizes", name, source, rows, least));
     }
     return rows >= least;
   }
@@ -409,7 +412,7 @@ class Calibrator {
   template <class Fit>
   FittedPart& add_part(const std::string& name, const std::string& source, const Fit& fit) {
     FittedPart& part = add_part(name, source, fit.fitted_parameters);
-    part.left = fit.left;
+    part.unchanged = fit.left;
     part.has_few = fit.has_few;
     part.distance = fit.distance;
     return part;
@@ -454,7 +457,7 @@ class Calibrator {
 
   const Machine& base_;
   Accelerator accelerator_;  // accelerator of the base, with the parts fitted so far
-  const Observations& seen_;
+  const Observations& observations_;
   std::string machine_;
   Calibration result_;
   std::string constants_, units_, attention_, kernels_, link_, network_;  // lines of the file
@@ -469,7 +472,7 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   fit_to(observations.traffic, [&] { calibrator.traffic(); });
   calibrator.steps();
   for (const DType dtype : all_dtypes) {
-    fit_to(observations.gemm[index_of(dtype)], [&] { calibrator.products(dtype); });
+    fit_to(observations.gemm[index_of(dtype)], [&] { calibrator.gemms(dtype); });
   }
   fit_to(observations.attention, [&] { calibrator.attention(); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });

@@ -12,11 +12,11 @@
 
 namespace commfuse::calibrate {
 
-/// One measurement beside the value of the fitted formulas.
+/// One measurement, and the value that the fitted formulas predict for it.
 struct Residual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool held_out = false;  ///< The fit did not use it.
+  bool held_out = false;  ///< Not used by the fit.
 };
 
 /// One map of the hardware file and the quality of its fit.
@@ -25,14 +25,14 @@ struct FittedPart {
                      ///< "all-reduce of vllm"
   std::string source;
   std::vector<FittedParameter> parameters;
-  std::vector<std::string> left{};  ///< Parameters that few rows cannot determine; they keep the base's values.
-  bool has_few = false;             ///< Few rows: none is held back, and the base is the prior.
-  double distance = 0.0;            ///< With few sizes of kernels: distance of the machine from its base.
+  std::vector<std::string> unchanged{};  ///< Parameters that few rows cannot determine; they keep the base's values.
+  bool has_few = false;                  ///< Fitted to few rows: no row is held back, and the base is the prior.
+  double distance = 0.0;                 ///< With few sizes of kernels: distance of the machine from its base.
   std::vector<Residual> residuals;
   FitQuality fitted;    ///< Quality on the rows of the fit.
   FitQuality held_out;  ///< Quality on the rows that model/fit/holdout.h keeps back.
-  FitScope scope;       ///< Parameters left open, and the sizes covered.
-  std::string yaml;     ///< The lines of the map, indented for their place in the file.
+  FitScope scope;       ///< Residual of the fit, and the sizes that it covers.
+  std::string yaml;     ///< Lines of the map, indented as in the file.
 };
 
 struct Calibration {
@@ -40,11 +40,11 @@ struct Calibration {
   std::vector<std::string> skipped;  ///< Sentences about kinds with too few rows.
   std::string yaml;                  ///< The whole file; a cluster file if the base is a cluster.
   std::string node_name;             ///< For a cluster with measured nodes: the name of their hardware in the file.
-  std::string node_yaml;             ///< The file of that hardware, to be saved beside the cluster file.
+  std::string node_yaml;             ///< The file of that hardware, to be saved next to the cluster file.
 };
 
-/// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its
-/// values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
+/// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows do not determine keep
+/// its values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
 /// `written_by`. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");

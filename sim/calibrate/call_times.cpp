@@ -20,56 +20,56 @@ std::string_view plural_of(const Work& work) {
   return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
 }
 
-/// Returns whether the overlap of two kernels, in microseconds, is too long for rounding to explain; `duration` is the
-/// duration of one of the kernels.
-bool is_beside(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
+/// Returns whether two kernels overlap for longer than rounding explains. `overlap` and `duration`, the duration of one
+/// of the kernels, are in microseconds.
+bool is_concurrent(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
 
 }  // namespace
 
-std::size_t CallTimes::call(Work work, bool runs_kernels) {
+std::size_t CallTimes::add_call(Work work, bool runs_kernels) {
   calls_.push_back({std::move(work), runs_kernels});
   return calls_.size() - 1;
 }
 
-void CallTimes::kernel(std::size_t call, const KernelSpan& span) {
-  runs(span, {.call = call, .kernel = kernels_.size()});
+void CallTimes::add_kernel(std::size_t call, const KernelSpan& span) {
+  record_run(span, {.call = call, .kernel = kernels_.size()});
   kernels_.push_back({call, span});
   total_ += span.duration;
 }
 
-void CallTimes::runs(const KernelSpan& span, Run run) {
+void CallTimes::record_run(const KernelSpan& span, Run run) {
   run.begin = span.begin;
   run.end = span.begin + span.duration;
   device_[span.device].push_back(run);
 }
 
-void CallTimes::communication(const KernelSpan& span) {
-  runs(span, {});
+void CallTimes::add_communication(const KernelSpan& span) {
+  record_run(span, {});
   communication_[span.device].push_back({span.begin, span.begin + span.duration});
   total_ += span.duration;
 }
 
-void CallTimes::lost_communication(const KernelSpan& span, const std::string& why) {
+void CallTimes::add_unusable_communication(const KernelSpan& span, const std::string& why) {
   communication_[span.device].push_back({span.begin, span.begin + span.duration});
-  lost(span, why);
+  add_unusable_kernel(span, why);
 }
 
-void CallTimes::other(const KernelSpan& span, std::string_view op) {
+void CallTimes::add_other_kernel(const KernelSpan& span, std::string_view op) {
   auto entry = others_.find(op);
   if (entry == others_.end()) {
-    entry = others_.emplace(op, Lost{}).first;
+    entry = others_.emplace(op, KernelTotals{}).first;
   }
   ++entry->second.count;
   entry->second.duration += span.duration;
-  runs(span, {});
+  record_run(span, {});
   total_ += span.duration;
 }
 
-void CallTimes::lost(const KernelSpan& span, const std::string& why) {
-  Lost& lost = lost_[why];
-  ++lost.count;
-  lost.duration += span.duration;
-  runs(span, {});
+void CallTimes::add_unusable_kernel(const KernelSpan& span, const std::string& why) {
+  KernelTotals& totals = unusable_[why];
+  ++totals.count;
+  totals.duration += span.duration;
+  record_run(span, {});
   total_ += span.duration;
 }
 
@@ -91,7 +91,7 @@ Profile CallTimes::profile() && {
     }
     add(calls_[i], first, next);
   }
-  note_others();
+  report_skipped_kernels();
   return std::move(profile_);
 }
 
@@ -105,8 +105,8 @@ void CallTimes::find_disturbed() {
       if (run.kernel != none) {
         Kernel& kernel = kernels_[run.kernel];
         const double before = latest.call == run.call ? second.end : latest.end;
-        kernel.is_disturbed =
-            is_beside(std::min(before, run.end) - run.begin, kernel.span.duration) || is_disturbed_by_later(runs, at);
+        kernel.is_disturbed = is_concurrent(std::min(before, run.end) - run.begin, kernel.span.duration) ||
+                              is_disturbed_by_later(runs, at);
       }
       if (run.end > latest.end) {
         second = run.call == latest.call ? second : latest;
@@ -121,12 +121,13 @@ void CallTimes::find_disturbed() {
 /// `runs` are sorted by begin. A run during which very many other runs begin counts as disturbed, however short those
 /// runs are.
 bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
-  constexpr std::size_t many = 64;
+  constexpr std::size_t max_later = 64;
   const Run& run = runs[at];
   for (std::size_t later = at + 1; later < runs.size() && runs[later].begin < run.end; ++later) {
     const Run& other = runs[later];
     const bool is_other = other.call != run.call;
-    if (later - at > many || (is_other && is_beside(std::min(other.end, run.end) - other.begin, run.end - run.begin))) {
+    if (later - at > max_later ||
+        (is_other && is_concurrent(std::min(other.end, run.end) - other.begin, run.end - run.begin))) {
       return true;
     }
   }
@@ -160,13 +161,13 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   if (!is_measured_time(time)) {
     return skip(fmt::format("{} with times outside 1 ps to 1e5 s", plural_of(call.work)));
   }
-  const Duration taken = from_seconds(1e-6 * time);
-  if (const auto* const product = std::get_if<GemmSize>(&call.work)) {
-    profile_.products.push_back({*product, taken});
+  const Duration duration = from_seconds(1e-6 * time);
+  if (const auto* const gemm = std::get_if<GemmSize>(&call.work)) {
+    profile_.products.push_back({*gemm, duration});
   } else if (const auto* const attention = std::get_if<AttentionSize>(&call.work)) {
-    profile_.attention.push_back({*attention, taken});
+    profile_.attention.push_back({*attention, duration});
   } else if (const auto* const kernel = std::get_if<KernelCall>(&call.work)) {
-    profile_.kernels.push_back({kernel->op, kernel->size, taken});
+    profile_.kernels.push_back({kernel->op, kernel->size, duration});
   }
 }
 
@@ -177,9 +178,9 @@ bool CallTimes::is_slowed(const KernelSpan& span) const {
     return false;
   }
   const std::vector<Busy>& busy = device->second;
-  const auto behind = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
-                                       [](const Busy& interval, double end) { return interval.begin < end; });
-  return behind != busy.begin() && std::prev(behind)->end > span.begin;
+  const auto after = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
+                                      [](const Busy& interval, double end) { return interval.begin < end; });
+  return after != busy.begin() && std::prev(after)->end > span.begin;
 }
 
 std::string CallTimes::share(double duration) const {
@@ -187,20 +188,20 @@ std::string CallTimes::share(double duration) const {
   return percent < 1.0 ? "less than 1% of the kernel time" : fmt::format("{:.0f}% of the kernel time", percent);
 }
 
-void CallTimes::note_others() {
-  for (const auto& [why, lost] : lost_) {
-    profile_.skipped[fmt::format("{} ({})", why, share(lost.duration))] += lost.count;
+void CallTimes::report_skipped_kernels() {
+  for (const auto& [why, totals] : unusable_) {
+    profile_.skipped[fmt::format("{} ({})", why, share(totals.duration))] += totals.count;
   }
   if (others_.empty()) {
     return;
   }
   constexpr std::size_t max_named = 3;
   std::vector<std::pair<double, std::string_view>> longest;
-  Lost total;
-  for (const auto& [op, lost] : others_) {
-    longest.emplace_back(-lost.duration, op);
-    total.count += lost.count;
-    total.duration += lost.duration;
+  KernelTotals total;
+  for (const auto& [op, totals] : others_) {
+    longest.emplace_back(-totals.duration, op);
+    total.count += totals.count;
+    total.duration += totals.duration;
   }
   std::sort(longest.begin(), longest.end());
   std::string names;

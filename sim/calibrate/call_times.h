@@ -28,23 +28,23 @@ class CallTimes {
  public:
   /// Adds a call and returns its number, from 0 on. `runs_kernels`: the operator launches kernels itself, so a call
   /// without kernels is reported.
-  std::size_t call(Work work, bool runs_kernels);
+  std::size_t add_call(Work work, bool runs_kernels);
   /// Adds one kernel of the call.
-  void kernel(std::size_t call, const KernelSpan& span);
-  /// Adds communication, which slows the GEMMs beside it.
-  void communication(const KernelSpan& span);
+  void add_kernel(std::size_t call, const KernelSpan& span);
+  /// Adds communication, which slows concurrent GEMMs.
+  void add_communication(const KernelSpan& span);
   /// Adds communication that no fit can use; `why`, a plural noun, states the reason.
-  void lost_communication(const KernelSpan& span, const std::string& why);
+  void add_unusable_communication(const KernelSpan& span, const std::string& why);
   /// Adds a kernel of an operator that no fit uses.
-  void other(const KernelSpan& span, std::string_view op);
+  void add_other_kernel(const KernelSpan& span, std::string_view op);
   /// Adds a kernel that no fit can use; `why`, a plural noun, states the reason.
-  void lost(const KernelSpan& span, const std::string& why);
-  /// Called where the profile lacks the begin of kernels, so that overlaps are unknown.
+  void add_unusable_kernel(const KernelSpan& span, const std::string& why);
+  /// Discards start times. For profiles that do not record when kernels begin, so that overlaps are unknown.
   void forget_starts() { device_.clear(); }
 
-  /// Returns the calls with their times. The time of a call is the sum of its kernels. Calls are omitted where
-  /// communication, or a kernel of another call, ran beside one of their kernels on its device. Kernels that overlap by
-  /// at most a microsecond count as consecutive, because old profiles round to microseconds.
+  /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls if communication, or
+  /// a kernel of another call, ran at the same time as one of their kernels on its device. Kernels that overlap by up
+  /// to 1 us, and up to half of their duration, count as consecutive, because old profiles round to microseconds.
   Profile profile() &&;
 
  private:
@@ -70,26 +70,26 @@ class CallTimes {
     double begin = 0.0;
     double end = 0.0;  ///< the latest end so far
   };
-  struct Lost {
+  struct KernelTotals {
     std::size_t count = 0;
     double duration = 0.0;
   };
 
   /// Records that a kernel ran during the span.
-  void runs(const KernelSpan& span, Run run);
+  void record_run(const KernelSpan& span, Run run);
   void find_disturbed();
   static bool is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at);
   void add(const Call& call, const Kernel* first, const Kernel* last);
   [[nodiscard]] bool is_slowed(const KernelSpan& span) const;
   [[nodiscard]] std::string share(double duration) const;
-  void note_others();
+  void report_skipped_kernels();
 
   std::vector<Call> calls_;
   std::vector<Kernel> kernels_;
   std::map<std::uint32_t, std::vector<Busy>> communication_;  // by device
   std::map<std::uint32_t, std::vector<Run>> device_;          // all kernels, by device
-  std::map<std::string, Lost, std::less<>> others_;           // by operator
-  std::map<std::string, Lost> lost_;
+  std::map<std::string, KernelTotals, std::less<>> others_;   // by operator
+  std::map<std::string, KernelTotals> unusable_;
   double total_ = 0.0;
   Profile profile_;
 };

@@ -2,8 +2,7 @@
 // Messages: mlcommons/chakra, schema/protobuf/et_def.proto; conversion of PyTorch's traces:
 // src/converter/pytorch_converter.py. Every node of a kernel has is_cpu_op = false and its operator among ctrl_deps.
 //
-// Ignored are metadata nodes, loads and stores of memory, storage and checkpoints, and the time of operators on the
-// host.
+// Ignored: metadata nodes, loads and stores of memory, storage and checkpoints, and the host time of operators.
 #include "sim/calibrate/chakra.h"
 
 #include <et_def.pb.h>
@@ -115,16 +114,17 @@ class Collector {
     has_starts_ = has_starts_ || node.start_time_micros() > 0;
     if (is_communication && is_kernel(node)) {
       has_communication_ = true;
-      times_.lost_communication(
+      times_.add_unusable_communication(
           span,
           "collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace of "
           "PyTorch's profiler");
     } else if (is_kernel(node)) {
       kernels_.push_back({span, node.ctrl_deps(), node.duration_micros()});
     } else if (is_known_operator(node.name())) {
-      calls_[node.id()] = times_.call(work_of(call_of(node)), false);
+      calls_[node.id()] = times_.add_call(work_of(call_of(node)), false);
     } else if (node.type() == proto::COMP_NODE && node.duration_micros() > 0 && !is_operator(node)) {
-      times_.lost(span, "computations without an operator's shapes: only those of a PyTorch run have them");
+      times_.add_unusable_kernel(span,
+                                 "computations without an operator's shapes: only those of a PyTorch run have them");
     }
   }
 
@@ -155,14 +155,16 @@ class Collector {
     const auto operation = std::find_if(kernel.operators.begin(), kernel.operators.end(),
                                         [&](std::uint64_t id) { return calls_.contains(id); });
     if (operation == kernel.operators.end()) {
-      times_.lost(kernel.span, "kernels of operators without a fit");
+      times_.add_unusable_kernel(kernel.span, "kernels of operators without a fit");
     } else if (kernel.duration < least_microseconds) {
-      times_.lost(kernel.span,
-                  fmt::format("kernels shorter than {} us, which whole microseconds time badly", least_microseconds));
+      times_.add_unusable_kernel(
+          kernel.span,
+          fmt::format("kernels shorter than {} us, too short for times in whole microseconds", least_microseconds));
     } else if (has_communication_ && !has_starts_) {
-      times_.lost(kernel.span, "kernels that communication may have slowed, which a trace without start times hides");
+      times_.add_unusable_kernel(kernel.span,
+                                 "kernels that communication may have slowed, because the trace has no start times");
     } else {
-      times_.kernel(calls_[*operation], kernel.span);
+      times_.add_kernel(calls_[*operation], kernel.span);
     }
   }
 
@@ -208,7 +210,7 @@ Profile read_chakra(const fs::path& path) {
   CodedInputStream in = stream_of(bytes);
   proto::GlobalMetadata metadata;
   if (!read_message(in, metadata)) {
-    throw ConfigError(fmt::format("{}: does not begin as a Chakra trace; convert it again", path.string()));
+    throw ConfigError(fmt::format("{}: does not begin like a Chakra trace; convert it again", path.string()));
   }
   if (attribute(metadata.attr(), "commfuse_time_scale") != nullptr) {
     throw ConfigError(fmt::format(
@@ -219,7 +221,7 @@ Profile read_chakra(const fs::path& path) {
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
     const int place = in.CurrentPosition();
     if (!read_message(in, node)) {
-      throw ConfigError(fmt::format("{}: what begins at byte {} is not a node of a Chakra trace; convert it again",
+      throw ConfigError(fmt::format("{}: the data at byte {} is not a node of a Chakra trace; convert it again",
                                     path.string(), place));
     }
     collector.take(node);

@@ -14,7 +14,7 @@ namespace commfuse::calibrate {
 bool is_chakra_trace(const std::filesystem::path& path);
 bool is_chakra_json(const std::filesystem::path& path);
 
-/// Throws ConfigError where the file is larger than 512 MiB, truncated, JSON, or a schedule that commfuse exported,
+/// Throws ConfigError if the file is larger than 512 MiB, truncated, JSON, or a schedule that commfuse exported,
 /// whose times are predictions.
 Profile read_chakra(const std::filesystem::path& path);
 

@@ -10,8 +10,8 @@
 namespace commfuse::calibrate {
 
 std::uint32_t HostRanges::thread(std::string_view name) {
-  const auto known = threads_.find(name);
-  return known != threads_.end() ? known->second
+  const auto entry = threads_.find(name);
+  return entry != threads_.end() ? entry->second
                                  : threads_.emplace(name, static_cast<std::uint32_t>(threads_.size())).first->second;
 }
 
@@ -39,11 +39,11 @@ void HostRanges::finish() {
 }
 
 std::size_t HostRanges::last_before(std::uint32_t thread, double time) const {
-  const auto behind = std::upper_bound(order_.begin(), order_.end(), std::pair(thread, time),
-                                       [&](const std::pair<std::uint32_t, double>& spot, std::size_t range) {
-                                         return spot < std::pair(ranges_[range].thread, ranges_[range].begin);
-                                       });
-  return behind == order_.begin() || ranges_[*std::prev(behind)].thread != thread ? none : *std::prev(behind);
+  const auto after = std::upper_bound(order_.begin(), order_.end(), std::pair(thread, time),
+                                      [&](const std::pair<std::uint32_t, double>& position, std::size_t range) {
+                                        return position < std::pair(ranges_[range].thread, ranges_[range].begin);
+                                      });
+  return after == order_.begin() || ranges_[*std::prev(after)].thread != thread ? none : *std::prev(after);
 }
 
 }  // namespace commfuse::calibrate

@@ -19,15 +19,15 @@ class HostRanges {
 
   /// Returns the number of the thread; equal names have equal numbers.
   std::uint32_t thread(std::string_view name);
-  /// Adds a range and returns its number, from 0 on. All times must be in one unit, whichever it is; a range that ends
-  /// before it begins contains nothing.
+  /// Adds a range and returns its number, from 0 on. All times must have the same unit. A range that ends before it
+  /// begins contains nothing.
   std::size_t add(std::uint32_t thread, double begin, double end);
   /// Ends the input. Ranges of one thread should be nested or disjoint; a range that partly overlaps another may not be
   /// found.
   void finish();
 
-  /// Returns the innermost range around that time for which `accept(range)` is true; `none` if 1000 levels hold no such
-  /// range. Requires finish().
+  /// Returns the innermost range around that time for which `accept(range)` is true; `none` if none of the 1000
+  /// innermost ranges is. Requires finish().
   template <class Accept>
   [[nodiscard]] std::size_t innermost(std::uint32_t thread, double time, const Accept& accept) const {
     constexpr int deepest = 1000;

@@ -64,7 +64,7 @@ std::string text_in(const json& object, const char* key) {
   return member != object.end() && member->is_string() ? member->get<std::string>() : std::string{};
 }
 
-std::optional<std::int64_t> whole_in(const json& object, const char* key) {
+std::optional<std::int64_t> whole_number_in(const json& object, const char* key) {
   const auto member = object.find(key);
   if (member == object.end() || !member->is_string()) {
     return member != object.end() ? whole_number(*member) : std::nullopt;
@@ -77,11 +77,11 @@ std::optional<std::int64_t> whole_in(const json& object, const char* key) {
 
 /// Versions before 1.12 write the key in lower case on kernels.
 std::optional<std::int64_t> external_id(const json& args) {
-  const std::optional<std::int64_t> id = whole_in(args, "External id");
-  return id ? id : whole_in(args, "external id");
+  const std::optional<std::int64_t> id = whole_number_in(args, "External id");
+  return id ? id : whole_number_in(args, "external id");
 }
 
-/// Returns the name of a process or thread, the same for 12 and "12".
+/// Returns the name of a process or thread; 12 and "12" are the same name.
 std::string name_in(const json& event, const char* key) {
   const auto member = event.find(key);
   return member == event.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
@@ -89,7 +89,7 @@ std::string name_in(const json& event, const char* key) {
 
 std::string thread_of(const json& event) { return name_in(event, "pid") + "/" + name_in(event, "tid"); }
 
-std::string small_letters(std::string text) {
+std::string in_lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
   return text;
@@ -167,9 +167,9 @@ std::optional<CollectiveCall> collective_of(const json& args) {
   if (call.name.empty()) {
     return std::nullopt;
   }
-  call.ranks = whole_in(args, "Group size").value_or(0);
-  call.sent = whole_in(args, "In msg nelems").value_or(0);
-  call.received = whole_in(args, "Out msg nelems").value_or(0);
+  call.ranks = whole_number_in(args, "Group size").value_or(0);
+  call.sent = whole_number_in(args, "In msg nelems").value_or(0);
+  call.received = whole_number_in(args, "Out msg nelems").value_or(0);
   call.has_uneven_splits = is_uneven(args, "In split size") || is_uneven(args, "Out split size");
   call.group = name_in(args, "Process Group Name");
   call.members = list_in(args, "Process Group Ranks");
@@ -229,15 +229,15 @@ struct Job {
 
 /// Returns whether the counts of elements sent and received fit the op and its ranks. Requires ranks and counts of at
 /// least 1.
-bool has_its_sizes(const CollectiveCall& call) {
+bool sizes_match(const CollectiveCall& call) {
   const std::string_view op = collective_named(call.name);
-  const auto is_times_the_ranks = [&](std::int64_t total, std::int64_t share) {
+  const auto is_share_times_ranks = [&](std::int64_t total, std::int64_t share) {
     return total % call.ranks == 0 && total / call.ranks == share;
   };
   if (op == "all_gather") {
-    return is_times_the_ranks(call.received, call.sent);
+    return is_share_times_ranks(call.received, call.sent);
   }
-  return op == "reduce_scatter" ? is_times_the_ranks(call.sent, call.received) : call.sent == call.received;
+  return op == "reduce_scatter" ? is_share_times_ranks(call.sent, call.received) : call.sent == call.received;
 }
 
 class Collector {
@@ -248,9 +248,9 @@ class Collector {
 
   Job& job() { return job_; }
 
-  /// Throws ConfigError where there are too many events to keep.
+  /// Throws ConfigError if there are too many events to keep.
   void take(const json& event) {
-    const std::string category = small_letters(text_in(event, "cat"));
+    const std::string category = in_lower_case(text_in(event, "cat"));
     const std::string phase = text_in(event, "ph");
     if (phase == "s" && category == "ac2g") {
       return take_flow(event);
@@ -296,7 +296,7 @@ class Collector {
       profile.skipped[sentence] += count;
     }
     if (copies_ > 0) {
-      profile.skipped["copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes"] += copies_;
+      profile.skipped["copies and fills of memory (gpu_memcpy, gpu_memset), which no fit uses"] += copies_;
     }
     return profile;
   }
@@ -348,7 +348,7 @@ class Collector {
     for (std::size_t i = 1; i < launches_.size(); ++i) {
       if (launches_[i].correlation == launches_[i - 1].correlation &&
           launches_[i].process != launches_[i - 1].process) {
-        throw several_ranks(fmt::format("correlation {} stands for launches", launches_[i].correlation),
+        throw several_ranks(fmt::format("correlation {} belongs to launches", launches_[i].correlation),
                             launches_[i - 1].process, launches_[i].process);
       }
     }
@@ -356,12 +356,12 @@ class Collector {
       const std::uint32_t before = ops_[ids_[i - 1].second].process;
       const std::uint32_t process = ops_[ids_[i].second].process;
       if (ids_[i].first == ids_[i - 1].first && process != before) {
-        throw several_ranks(fmt::format("External id {} stands for operators", ids_[i].first), before, process);
+        throw several_ranks(fmt::format("External id {} belongs to operators", ids_[i].first), before, process);
       }
     }
   }
 
-  [[nodiscard]] ConfigError several_ranks(const std::string& what, std::uint32_t first, std::uint32_t second) const {
+  [[nodiscard]] ConfigError several_ranks(const std::string& subject, std::uint32_t first, std::uint32_t second) const {
     const auto name = [&](std::uint32_t number) {
       const auto entry = std::find_if(processes_.begin(), processes_.end(),
                                       [&](const auto& process) { return process.second == number; });
@@ -370,7 +370,7 @@ class Collector {
     return ConfigError(
         fmt::format("{}: {} of two processes, pid {} and pid {}, so kernels cannot be assigned to a process: it joins "
                     "the traces of several ranks; give the trace of each rank as a separate file",
-                    path_, what, name(first), name(second)));
+                    path_, subject, name(first), name(second)));
   }
 
   /// Returns the index in calls_ of the event's collective; `none` if the event names no collective.
@@ -387,7 +387,7 @@ class Collector {
     return place->second;
   }
 
-  std::uint32_t number_of_name(const std::string& name) {
+  std::uint32_t id_of_name(const std::string& name) {
     const auto [place, is_new] = names_.emplace(name, static_cast<std::uint32_t>(names_.size()));
     keep_text(is_new ? name.size() : 0);
     return place->second;
@@ -405,11 +405,11 @@ class Collector {
   void take_op(const json& event, const json& args, double begin, double duration) {
     const std::string name = text_in(event, "name");
     const std::size_t range = hosts_.add(hosts_.thread(thread_of(event)), begin, begin + duration);
-    Op op{.name = number_of_name(name),
+    Op op{.name = id_of_name(name),
           .process = process(event),
           .has_dims = args.contains("Input Dims") || args.contains("Input dims")};
     if (is_known_operator(name)) {
-      op.call = times_.call(work_of(call_of(name, args)), runs_kernels(name));
+      op.call = times_.add_call(work_of(call_of(name, args)), runs_kernels(name));
     } else if (name == "record_param_comms") {
       op.collective = collective(args);
     }
@@ -420,7 +420,7 @@ class Collector {
   }
 
   void take_launch(const json& event, const json& args, double time) {
-    if (const std::optional<std::int64_t> correlation = whole_in(args, "correlation")) {
+    if (const std::optional<std::int64_t> correlation = whole_number_in(args, "correlation")) {
       launches_.push_back({.correlation = *correlation,
                            .time = time,
                            .external = external_id(args),
@@ -432,7 +432,7 @@ class Collector {
 
   /// Takes the arrow from a launch to its kernel; the arrow's id is the correlation.
   void take_flow(const json& event) {
-    const std::optional<std::int64_t> id = whole_in(event, "id");
+    const std::optional<std::int64_t> id = whole_number_in(event, "id");
     const std::optional<double> time = number_in(event, "ts");
     if (id && time && launches_.size() < max_kept) {
       launches_.push_back({.correlation = *id,
@@ -444,7 +444,7 @@ class Collector {
   }
 
   void take_kernel(const json& event, const json& args, const KernelSpan& span) {
-    Kernel kernel{.span = span, .external = external_id(args), .correlation = whole_in(args, "correlation")};
+    Kernel kernel{.span = span, .external = external_id(args), .correlation = whole_number_in(args, "correlation")};
     kernel.collective = collective(args);
     kernel.is_collective = kernel.collective != none || is_collective_kernel(text_in(event, "name"));
     kernels_.push_back(kernel);
@@ -453,7 +453,7 @@ class Collector {
   void place(const Kernel& kernel) {
     const Launch* const launch = launch_of(kernel);
     if (kernel.is_collective) {
-      times_.communication(kernel.span);
+      times_.add_communication(kernel.span);
       const std::size_t op = kernel.collective != none ? none : op_of(kernel, launch, [&](std::size_t range) {
         return ops_[range].collective != none;
       });
@@ -465,13 +465,13 @@ class Collector {
       op = op_of(kernel, launch, [](std::size_t) { return true; });
     }
     if (launch != nullptr && launch->is_graph) {
-      times_.lost(kernel.span, "kernels of CUDA graphs, which no operator launches");
+      times_.add_unusable_kernel(kernel.span, "kernels of CUDA graphs, which no operator launches");
     } else if (op == none) {
-      times_.lost(kernel.span, "kernels that no operator of the trace launched");
+      times_.add_unusable_kernel(kernel.span, "kernels that no operator of the trace launched");
     } else if (ops_[op].call != none) {
-      times_.kernel(ops_[op].call, kernel.span);
+      times_.add_kernel(ops_[op].call, kernel.span);
     } else {
-      times_.other(kernel.span, name_of(ops_[op].name));
+      times_.add_other_kernel(kernel.span, name_of(ops_[op].name));
     }
   }
 
@@ -522,7 +522,7 @@ class Collector {
 
   void place_collective(const Kernel& kernel, std::size_t number) {
     if (number == none) {
-      ++skipped_["NCCL kernels without a name of their collective"];
+      ++skipped_["NCCL kernels whose collective the trace does not name"];
       return;
     }
     const CollectiveCall& call = *calls_[number];
@@ -530,14 +530,14 @@ class Collector {
     const int bytes = element_bytes(call.dtype);
     const std::int64_t largest = std::max(call.sent, call.received);
     if (collective_named(call.name).empty()) {
-      ++skipped_[fmt::format("{}, which the model has not", call.name)];
+      ++skipped_[fmt::format("{}, which the model does not support", call.name)];
     } else if (call.has_uneven_splits) {
       ++skipped_["all-to-alls whose splits are uneven, or too many to be listed"];
     } else if (bytes == 0 || call.ranks < 2 || call.sent < 1 || call.received < 1) {
-      ++skipped_["collectives without type, size or ranks"];
+      ++skipped_["collectives without a dtype, size or number of ranks"];
     } else if (call.ranks > score::max_gpus || largest > score::max_bytes / bytes || !is_measured_time(time)) {
       ++skipped_["collectives whose size, ranks or time is out of range"];
-    } else if (!has_its_sizes(call)) {
+    } else if (!sizes_match(call)) {
       ++skipped_[fmt::format("{} whose elements in and out do not agree with its ranks", collective_named(call.name))];
     } else {
       const auto [place, is_new] = collectives_.emplace(call, time);
@@ -592,7 +592,7 @@ Profile read_kineto(const fs::path& path) {
                             }
                           }});
   if (collector.empty()) {
-    throw ConfigError(fmt::format("{}: a trace without events; export it again", path.string()));
+    throw ConfigError(fmt::format("{}: the trace has no events; export it again", path.string()));
   }
   return std::move(collector).profile();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of PyTorch's profiler (Kineto), of 2022 to 2026, on CUDA and ROCm: operators with the sizes that the trace
-// records, and NCCL's collectives. The trace may be gzipped, and is read in one pass, however large.
+// records, and NCCL collectives. The trace may be gzipped, and is read in one pass, however large.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace commfuse::calibrate {
 
 /// A kernel belongs to the innermost operator around its launch, which the correlation finds; without launches, to the
-/// operator of its external id. Throws ConfigError where the file cannot be read, is cut off, or is not such a trace.
+/// operator of its external id. Throws ConfigError if the file cannot be read, is truncated, or is not such a trace.
 Profile read_kineto(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

@@ -44,12 +44,13 @@ std::string without_operator(std::string_view kernel) {
   if (is_collective_kernel(kernel)) {
     return "NCCL kernels, whose sizes and ranks are not read: use nccl-tests or a trace of PyTorch's profiler";
   }
-  constexpr std::array products{"gemm", "Gemm", "GEMM", "nvjet", "Cijk_", "cutlass"};
-  if (std::any_of(products.begin(), products.end(), [&](const char* word) { return has(kernel, word); })) {
+  constexpr std::array gemm_words{"gemm", "Gemm", "GEMM", "nvjet", "Cijk_", "cutlass"};
+  if (std::any_of(gemm_words.begin(), gemm_words.end(), [&](const char* word) { return has(kernel, word); })) {
     return fmt::format("kernels of GEMMs without sizes: {}", remedy);
   }
-  constexpr std::array attention{"flash", "fmha", "Flash", "Fmha"};
-  if (std::any_of(attention.begin(), attention.end(), [&](const char* word) { return has(kernel, word); })) {
+  constexpr std::array attention_words{"flash", "fmha", "Flash", "Fmha"};
+  if (std::any_of(attention_words.begin(), attention_words.end(),
+                  [&](const char* word) { return has(kernel, word); })) {
     return fmt::format("kernels of attention without sizes: {}", remedy);
   }
   return fmt::format("other kernels without sizes: {}", remedy);
@@ -87,7 +88,7 @@ class Columns {
   }
   [[nodiscard]] bool exist() const { return !columns_.empty(); }
   [[nodiscard]] bool have(const char* column) const { return columns_.contains(column); }
-  /// Returns the first of `names` that exists, with the table's letter, or else `otherwise`.
+  /// Returns the first of `names` that exists, qualified with the table alias t, or else `otherwise`.
   [[nodiscard]] std::string first(std::initializer_list<const char*> names, const char* otherwise) const {
     for (const char* name : names) {
       if (have(name)) {
@@ -96,7 +97,7 @@ class Columns {
     }
     return otherwise;
   }
-  /// Throws ConfigError where a column is missing.
+  /// Throws ConfigError if a column is missing.
   void require(const fs::path& path, std::initializer_list<const char*> names) const {
     for (const char* name : names) {
       if (!have(name)) {
@@ -116,12 +117,13 @@ class Columns {
 class DatabaseReader {
  public:
   explicit DatabaseReader(const fs::path& path) : path_(path), database_(path, Database::Access::read) {
-    constexpr std::int64_t least = 10'000'000;
-    constexpr std::int64_t for_a_byte = 20;
+    constexpr std::int64_t min_steps = 10'000'000;
+    constexpr std::int64_t steps_per_byte = 20;
     std::error_code ignored;
     const std::uintmax_t size = fs::file_size(path, ignored);
     database_.allow_queries_only();
-    database_.allow_steps(least + for_a_byte * static_cast<std::int64_t>(std::min<std::uintmax_t>(size, 1ULL << 40U)));
+    database_.allow_steps(min_steps +
+                          steps_per_byte * static_cast<std::int64_t>(std::min<std::uintmax_t>(size, 1ULL << 40U)));
   }
 
   Profile profile() && {
@@ -252,8 +254,8 @@ class DatabaseReader {
     }
   }
 
-  /// Correlation ids are unique only within a process, which old versions do not record. Throws ConfigError where an id
-  /// may belong to several.
+  /// Correlation ids are unique only within a process, which old versions do not record. Throws ConfigError if the id
+  /// may belong to several processes.
   [[nodiscard]] const Launch* launch_of(std::optional<std::int64_t> process, std::int64_t correlation) const {
     if (process) {
       return launch_in(*process, correlation);
@@ -263,8 +265,8 @@ class DatabaseReader {
       const Launch* const launch = launch_in(candidate, correlation);
       if (launch != nullptr && only != nullptr) {
         throw ConfigError(
-            fmt::format("{}: correlation {} stands for launches of two processes, and the kernel does not say whose it "
-                        "is (globalPid); profile one process, or export the report with a newer nsys",
+            fmt::format("{}: correlation {} belongs to launches of two processes, and the kernel does not name its "
+                        "process (globalPid); profile one process, or export the report with a newer nsys",
                         path_.string(), correlation));
       }
       only = launch != nullptr ? launch : only;
@@ -281,10 +283,10 @@ class DatabaseReader {
 
   void take_kernel(const KernelSpan& span, std::string_view name, const Launch* launch) {
     if (is_collective_kernel(name)) {
-      return times_.lost_communication(span, without_operator(name));
+      return times_.add_unusable_communication(span, without_operator(name));
     }
     if (launch != nullptr && launch->is_graph) {
-      return times_.lost(span, "kernels of CUDA graphs, which no operator launches");
+      return times_.add_unusable_kernel(span, "kernels of CUDA graphs, which no operator launches");
     }
     std::size_t range = none;
     if (launch != nullptr) {
@@ -293,11 +295,11 @@ class DatabaseReader {
       range = range != none ? range : ranges_.innermost(launch->thread, launch->time, [](std::size_t) { return true; });
     }
     if (range == none) {
-      times_.lost(span, without_operator(name));
+      times_.add_unusable_kernel(span, without_operator(name));
     } else if (is_known_operator(calls_[range].name)) {
       kernels_.push_back({range, span, type_in_kernel_name(name)});
     } else {
-      times_.other(span, calls_[range].name);
+      times_.add_other_kernel(span, calls_[range].name);
     }
   }
 
@@ -315,8 +317,8 @@ class DatabaseReader {
       if (!is_known_operator(calls_[range].name)) {
         continue;
       }
-      const std::size_t call = times_.call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
-      std::for_each(first, kernel, [&](const Kernel& each) { times_.kernel(call, each.span); });
+      const std::size_t call = times_.add_call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
+      std::for_each(first, kernel, [&](const Kernel& launched) { times_.add_kernel(call, launched.span); });
     }
     return std::move(times_).profile();
   }
@@ -376,20 +378,21 @@ void take_rows(const score::Table& table, const fs::path& path, std::int64_t bef
         fmt::format("{}: the header has no columns Duration and Name; export the table again", path.string()));
   }
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto refuse = [&](std::string_view what) {
+    const auto refuse = [&](std::string_view reason) {
       return ConfigError(
-          fmt::format("{}:{}: {}; export the table again", path.string(), table.line_of(row) + before, what));
+          fmt::format("{}:{}: {}; export the table again", path.string(), table.line_of(row) + before, reason));
     };
     if (table.cells_of(row) != table.header().size()) {
-      throw refuse("the row has not as many cells as the header");
+      throw refuse("the row and the header have different numbers of cells");
     }
     const std::optional<double> time = parse_number(table.cell(row, duration));
     if (!time || !std::isfinite(*time) || *time < 0.0) {
       throw refuse("the duration is not a number");
     }
     const std::string_view kernel = table.cell(row, name);
-    times.lost({.duration = *time}, kernel.starts_with("[CUDA mem") ? "copies and fills of memory, which no fit takes"
-                                                                    : without_operator(kernel));
+    times.add_unusable_kernel({.duration = *time}, kernel.starts_with("[CUDA mem")
+                                                       ? "copies and fills of memory, which no fit uses"
+                                                       : without_operator(kernel));
   }
 }
 
@@ -417,7 +420,7 @@ Profile read_nsight_database(const fs::path& path) {
     throw damaged(path);
   } catch (const DatabaseError& error) {
     if (error.kind() == DatabaseError::Kind::busy) {
-      throw ConfigError(fmt::format("{}: another process is writing it; wait until it ends", path.string()));
+      throw ConfigError(fmt::format("{}: another process is writing it; wait until that process ends", path.string()));
     }
     throw ConfigError(
         fmt::format("{}: cannot be read as a Nsight Systems export ({}); export the report again with "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports of Nsight Systems: the database of `nsys export --type sqlite`, and the table of `nsys stats --report
-// cuda_gpu_trace --format csv`. The name of a kernel never contains the size of a GEMM. Ranges of PyTorch's
-// emit_nvtx(record_shapes=True) do, and only the database has them.
+// cuda_gpu_trace --format csv`. Names of kernels never contain the sizes of a GEMM. Ranges of PyTorch's
+// emit_nvtx(record_shapes=True) contain them, but only the database has these ranges.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ bool is_sqlite(const std::filesystem::path& path);
 /// Returns whether the file is a CSV of `nsys stats`, perhaps after other output.
 bool is_nsight_table(const std::filesystem::path& path);
 
-/// Assigns each kernel to the innermost operator's range around its launch. Throws ConfigError where the database is
+/// Assigns each kernel to the innermost operator's range around its launch. Throws ConfigError if the database is
 /// damaged, too large or not from Nsight Systems.
 Profile read_nsight_database(const std::filesystem::path& path);
 

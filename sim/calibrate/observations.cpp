@@ -40,9 +40,9 @@ using score::Row;
 using score::Table;
 
 /// Clocks may rise a little above the clock for which a peak is stated.
-constexpr double max_of_peak = 1.05;
+constexpr double max_share_of_peak = 1.05;
 /// A sender finishes while buffers on the way are still being emptied, and timers have errors.
-constexpr double max_of_link = 1.25;
+constexpr double max_share_of_link_rate = 1.25;
 
 class Reader {
  public:
@@ -82,28 +82,28 @@ class Reader {
     if (kind == nullptr) {
       read_runs(table);
     } else if (kind->name == "gemm") {
-      read_rows(table, "hw", [&](Row& row, const Table& of) { read_product(row, of); });
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_gemm(row, whole); });
     } else if (kind->name == "attention") {
-      read_rows(table, "hw", [&](Row& row, const Table& of) { read_attention(row, of); });
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_attention(row, whole); });
     } else if (kind->name == "gemm_layer") {
       const std::map<std::int64_t, score::LayerWidths> widths = score::layer_widths_in(table);
-      read_rows(table, "hw", [&](Row& row, const Table& of) { read_kernel(row, of, widths); });
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_kernel(row, whole, widths); });
     } else if (kind->name == "collective") {
-      read_rows(table, "hw", [&](Row& row, const Table& of) { read_collective(row, of); });
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_collective(row, whole); });
     } else if (kind->name == "framework_all_reduce") {
-      read_rows(table, "hw", [&](Row& row, const Table& of) { read_custom_all_reduce(row, of); });
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_custom_all_reduce(row, whole); });
     } else if (kind->name == "p2p") {
-      read_rows(table, "device", [&](Row& row, const Table& of) { read_exchange(row, of); });
+      read_rows(table, "device", [&](Row& row, const Table& whole) { read_exchange(row, whole); });
     } else {
       throw ConfigError(
-          fmt::format("{}: a table of another kind than GEMMs, attention, layers, messages and all-reduces "
-                      "of frameworks; remove it",
+          fmt::format("{}: not a table of GEMMs, attention, layers, messages or all-reduces of frameworks; "
+                      "remove it",
                       path.string()));
     }
   }
 
   Observations observations() && {
-    for (const auto& [sentence, count] : passed_over_) {
+    for (const auto& [sentence, count] : skipped_) {
       seen_.skipped.push_back(fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows"));
     }
     require_likely_base();
@@ -121,7 +121,7 @@ class Reader {
     }
   }
 
-  /// Logs of many programs, with NCCL's messages in between, may be longer than the limit for config files.
+  /// Logs of many programs, interleaved with NCCL's messages, may be longer than the limit for config files.
   static std::string read_log(const std::string& path) {
     constexpr std::size_t limit = std::size_t{64} << 20U;
     std::string text = read_file(path, limit);
@@ -144,8 +144,8 @@ class Reader {
         throw ConfigError(fmt::format("{}:{}: {}", path_.string(), table.header_line(), mistake));
       }
       throw ConfigError(fmt::format(
-          "{}: {}; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
-          "commfuse-sim score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight "
+          "{}: {}; give output of nccl-tests, a CSV of GEMMs, attention, layers or messages with the columns that "
+          "commfuse-sim score recognises, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight "
           "Systems export, or a Chakra trace",
           path_.string(),
           table.header().empty() ? "it is empty"
@@ -193,16 +193,16 @@ class Reader {
     const Column machine = table.column(machine_column);
     for (std::size_t i = 0; i < table.rows(); ++i) {
       Row row(table, i);
-      const std::string said(row.text(machine));
-      if (chosen_ && !said.empty() && said != *chosen_) {
-        pass_over(fmt::format("{}: rows of another machine", name_));
+      const std::string row_machine(row.text(machine));
+      if (chosen_ && !row_machine.empty() && row_machine != *chosen_) {
+        skip(fmt::format("{}: rows of another machine", name_));
         continue;
       }
       if (seen_.machine.empty()) {
-        seen_.machine = said;
-      } else if (!said.empty() && said != seen_.machine) {
-        throw ConfigError(fmt::format("{}:{}: a row of {} behind rows of {}; choose one with --machine", path_.string(),
-                                      row.line(), in_quotes(said), in_quotes(seen_.machine)));
+        seen_.machine = row_machine;
+      } else if (!row_machine.empty() && row_machine != seen_.machine) {
+        throw ConfigError(fmt::format("{}:{}: a row of {} after rows of {}; choose one with --machine", path_.string(),
+                                      row.line(), in_quotes(row_machine), in_quotes(seen_.machine)));
       }
       read(row, table);
       if (!row.is_sound()) {
@@ -211,33 +211,33 @@ class Reader {
     }
   }
 
-  void read_product(Row& row, const Table& table) {
+  void read_gemm(Row& row, const Table& table) {
     const score::ProductColumns columns(table);
     const GemmSize size = columns.size(row);
     const double time = row.microseconds(table.column("time_us"));
     if (row.is_sound() && !score::dtype_in_table(row.text(columns.dtype))) {
-      pass_over(fmt::format("{}: GEMMs in {}, which the model has not", name_, row.text(columns.dtype)));
+      skip(fmt::format("{}: GEMMs in {}, which the model does not support", name_, row.text(columns.dtype)));
     } else if (row.is_sound()) {
-      add_product({size, from_seconds(1e-6 * time)}, fmt::format("{}:{}", path_.string(), row.line()));
+      add_gemm({size, from_seconds(1e-6 * time)}, fmt::format("{}:{}", path_.string(), row.line()));
     }
   }
 
   /// A GEMM that is faster than the base allows is a fault: either its time is wrong, or the choice of the base.
-  void add_product(const MeasuredGemm& product, const std::string& place) {
-    const auto index = index_of(product.size.dtype);
-    const double rate = flops_of(product.size).count / to_seconds(product.time);
+  void add_gemm(const MeasuredGemm& gemm, const std::string& place) {
+    const auto index = index_of(gemm.size.dtype);
+    const double rate = flops_of(gemm.size).count / to_seconds(gemm.time);
     if (base_ != nullptr && base_->accelerator.matrix_units[index]) {
       const FlopsPerSecond peak = base_->accelerator.matrix_units[index]->dense_peak.value;
-      if (rate > max_of_peak * peak.value) {
+      if (rate > max_share_of_peak * peak.value) {
         seen_.faults.push_back(fmt::format(
             "{}: a GEMM of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
             "--base",
-            place, product.size.m, product.size.n, product.size.k, parameter_text(FlopsPerSecond{rate}), base_->name,
-            name_of(product.size.dtype), parameter_text(peak)));
+            place, gemm.size.m, gemm.size.n, gemm.size.k, parameter_text(FlopsPerSecond{rate}), base_->name,
+            name_of(gemm.size.dtype), parameter_text(peak)));
         return;
       }
     }
-    add(seen_.gemm[index], product);
+    add(seen_.gemm[index], gemm);
   }
 
   void read_attention(Row& row, const Table& table) {
@@ -262,7 +262,7 @@ class Reader {
         known == widths.end() ? std::nullopt
                               : score::framework_kernel_of(op, rows, known->second, score::dtype_of_layer(table));
     if (!size) {
-      pass_over(fmt::format("{}: {}, whose traffic the table does not give", name_, op));
+      skip(fmt::format("{}: {}, whose traffic the table does not state", name_, op));
     } else {
       add(seen_.kernels, MeasuredFrameworkKernel{op, *size, from_seconds(1e-6 * time)});
     }
@@ -290,7 +290,7 @@ class Reader {
                           .time_us = row.microseconds(table.column("time_us")),
                           .place = fmt::format("{}:{}", path_.string(), row.line())};
     if (row.is_sound() && !framework) {
-      pass_over(fmt::format("{}: {}: {}", name_, kernel, score::why_not_a_framework));
+      skip(fmt::format("{}: {}: {}", name_, kernel, score::why_not_a_framework));
     } else if (row.is_sound()) {
       add(message, kernel, *framework);
     }
@@ -298,10 +298,10 @@ class Reader {
 
   void read_exchange(Row& row, const Table& table) {
     const std::int64_t ranks = row.count(table.column("ngpus"), score::max_gpus);
-    const std::int64_t in_a_node = row.count(table.column("devices_per_node"), score::max_gpus);
+    const std::int64_t devices_per_node = row.count(table.column("devices_per_node"), score::max_gpus);
     const Message message{.op = std::string(row.text(table.column("op"))),
                           .ranks = ranks,
-                          .nodes = (ranks + in_a_node - 1) / in_a_node,
+                          .nodes = (ranks + devices_per_node - 1) / devices_per_node,
                           .bytes = row.size(table.column("bytes")),
                           .time_us = row.microseconds(table.column("median_us")),
                           .place = fmt::format("{}:{}", path_.string(), row.line())};
@@ -331,15 +331,15 @@ class Reader {
   }
 
   void read_profile(const Profile& profile) {
-    for (const MeasuredGemm& product : profile.products) {
-      add_product(product, path_.string());
+    for (const MeasuredGemm& gemm : profile.products) {
+      add_gemm(gemm, path_.string());
     }
     for (const MeasuredAttention& attention : profile.attention) {
       if (base_ == nullptr || base_->accelerator.matrix_units[index_of(attention.size.dtype)]) {
         add(seen_.attention, attention);
       } else {
-        pass_over(
-            fmt::format("{}: attention in {}, of which the base has no peak", name_, name_of(attention.size.dtype)));
+        skip(fmt::format("{}: attention in {}, for which the base has no peak rate", name_,
+                         name_of(attention.size.dtype)));
       }
     }
     for (const MeasuredFrameworkKernel& kernel : profile.kernels) {
@@ -349,7 +349,7 @@ class Reader {
       add_traced(collective);
     }
     for (const auto& [sentence, count] : profile.skipped) {
-      passed_over_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
+      skipped_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
     }
   }
 
@@ -357,8 +357,8 @@ class Reader {
   void add_traced(const TracedCollective& collective) {
     if (collective.members.empty() && base_ != nullptr &&
         (collective.world == 0 || collective.world > base_->gpus_per_node)) {
-      pass_over(
-          fmt::format("{}: {} of {} GPUs whose ranks the profile does not name, so that they may lie on any nodes "
+      skip(
+          fmt::format("{}: {} of {} GPUs whose ranks the profile does not name, so they may be on any nodes "
                       "(PyTorch names them from 2.4 on)",
                       name_, collective.op, collective.ranks));
       return;
@@ -392,47 +392,48 @@ class Reader {
     const auto ranks = static_cast<double>(message.ranks);
     const auto nodes = static_cast<double>(message.nodes);
     const double moved = static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (ranks - 1.0) / ranks);
-    const bool inside = is_too_fast(message, moved, base_->link.nominal_rate.value, 1, "the links of");
-    // All data that a node's GPUs lack comes in through all its NICs; a ring of exchanges enters a node once, through
-    // one NIC.
+    const bool is_too_fast_inside = is_too_fast(message, moved, base_->link.nominal_rate.value, 1, "the links of");
+    // All data that a node's GPUs lack arrives through all of its NICs; a ring of exchanges enters a node once, through
+    // a single NIC.
     const bool has_network = message.nodes > 1 && base_->network.has_value();
-    return inside ||
+    return is_too_fast_inside ||
            (has_network &&
             is_too_fast(message, static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (nodes - 1.0) / nodes),
                         base_->network->nominal_rate.value, is_exchange ? 1 : base_->nics_per_node,
                         "the NICs of a node of"));
   }
 
-  /// Throws where so many messages are too fast that the base cannot be the measured machine.
+  /// Throws ConfigError if so many messages are too fast that the base cannot be the measured machine.
   void require_likely_base() const {
     constexpr std::int64_t one_in = 4;
     constexpr std::int64_t many = 8;  // fewer are treated as mistakes in their rows
-    if (beyond_ >= many && beyond_ * one_in > messages_) {
+    if (too_fast_ >= many && too_fast_ * one_in > messages_) {
       throw ConfigError(fmt::format(
           "the measurements cannot be of {}: {} of {} messages are faster than its links; name the --base that was "
-          "measured, or a file of your own that extends {} and writes the nominal_rate of its link\n"
+          "measured, or a file of your own that extends {} and sets the nominal_rate of its link\n"
           "{}",
-          base_->name, beyond_, messages_, base_->name, seen_.faults[first_beyond_]));
+          base_->name, too_fast_, messages_, base_->name, seen_.faults[first_too_fast_]));
     }
   }
 
-  bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
+  bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links,
+                   std::string_view limit_name) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
     const BytesPerSecond bandwidth_limit{nominal.value * links};
-    if (rate.value <= max_of_link * bandwidth_limit.value) {
+    if (rate.value <= max_share_of_link_rate * bandwidth_limit.value) {
       return false;
     }
-    if (beyond_++ == 0) {
-      first_beyond_ = seen_.faults.size();
+    if (too_fast_++ == 0) {
+      first_too_fast_ = seen_.faults.size();
     }
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_of_link, what, base_->name,
-        parameter_text(bandwidth_limit)));
+        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_share_of_link_rate,
+        limit_name, base_->name, parameter_text(bandwidth_limit)));
     return true;
   }
 
-  /// Returns the number of nodes that hold these ranks, where ranks fill one node after another.
+  /// Returns the number of nodes that hold these ranks, assuming that ranks fill one node after another.
   [[nodiscard]] std::int64_t nodes_of(const std::vector<std::int64_t>& members) const {
     std::set<std::int64_t> nodes;
     for (const std::int64_t member : members) {
@@ -443,14 +444,14 @@ class Reader {
 
   /// Returns the number of nodes of a message. A rack whose GPUs share one switch is a single node with many hosts.
   [[nodiscard]] std::int64_t nodes_of(const Message& message) const {
-    constexpr int max_of_a_host = 16;
-    return base_ != nullptr && base_->gpus_per_node > max_of_a_host
+    constexpr int max_gpus_per_host = 16;
+    return base_ != nullptr && base_->gpus_per_node > max_gpus_per_host
                ? (message.ranks + base_->gpus_per_node - 1) / base_->gpus_per_node
                : message.nodes;
   }
 
-  /// Every GPU sends to the next and receives from the previous one: that is as fast as a single pair where no wires
-  /// are shared.
+  /// Returns whether every GPU sends to the next one and receives from the previous one without sharing wires, which is
+  /// as fast as a single pair.
   [[nodiscard]] bool is_ring_of_pairs(const Message& message) const {
     return message.ranks > 2 && base_ != nullptr && base_->pair_peers == nullptr && base_->plan != nullptr &&
            base_->plan->kind == NodeKind::nvswitch && !base_->plan->wires && message.ranks <= base_->gpus_per_node;
@@ -460,22 +461,21 @@ class Reader {
     const std::optional<LinkOp> op = link_op_named(message.op);
     message.nodes = nodes_of(message);
     if (!op) {
-      pass_over(fmt::format("{}: {}, which the model has not", name_, message.op));
+      skip(fmt::format("{}: {}, which the model does not support", name_, message.op));
     } else if (message.bytes == 0 || message.ranks == 1) {
-      pass_over(fmt::format("{}: nothing is sent", name_));
+      skip(fmt::format("{}: nothing is sent", name_));
     } else if (++messages_; is_faster_than_links(message)) {
       return;
     } else if (base_ != nullptr && message.ranks > message.nodes * base_->gpus_per_node) {
-      pass_over(fmt::format("{}: {} GPUs on {} {}, where the base has {} (do hosts have one name?)", name_,
-                            message.ranks, message.nodes, message.nodes == 1 ? "node" : "nodes",
-                            message.nodes * base_->gpus_per_node));
+      skip(fmt::format("{}: {} GPUs on {} {}, where the base has {} (do several hosts have the same name?)", name_,
+                       message.ranks, message.nodes, message.nodes == 1 ? "node" : "nodes",
+                       message.nodes * base_->gpus_per_node));
     } else if (message.nodes > 1) {
       add_to_network(message, *op);
     } else if (const std::optional<CollectiveKind> kind = collective_kind(*op)) {
       add(seen_.collectives, observed(message, *kind));
     } else if (message.ranks != 2 && !is_ring_of_pairs(message)) {
-      pass_over(
-          fmt::format("{}: exchanges of {} GPUs that share wires, where a pair's are asked for", name_, message.ranks));
+      skip(fmt::format("{}: exchanges of {} GPUs that share wires; a fit needs those of a pair", name_, message.ranks));
     } else {
       add(seen_.peers, ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
     }
@@ -485,14 +485,13 @@ class Reader {
   void add(const Message& message, const std::string& kernel, AllReduceKernel framework) {
     const Bytes up_to = largest_sum(base_, framework).value;
     if (message.bytes == 0 || message.ranks == 1) {
-      pass_over(fmt::format("{}: nothing is sent", name_));
+      skip(fmt::format("{}: nothing is sent", name_));
     } else if (message.bytes > up_to.count) {
-      pass_over(fmt::format("{}: {}: tensors above {}, which NCCL sums", name_, kernel, format_size(up_to)));
+      skip(fmt::format("{}: {}: tensors above {}, which NCCL sums", name_, kernel, format_size(up_to)));
     } else if (++messages_; is_faster_than_links(message)) {
       return;
     } else if (base_ != nullptr && message.ranks > base_->gpus_per_node) {
-      pass_over(
-          fmt::format("{}: {} GPUs, where a node of the base has {}", name_, message.ranks, base_->gpus_per_node));
+      skip(fmt::format("{}: {} GPUs, where a node of the base has {}", name_, message.ranks, base_->gpus_per_node));
     } else {
       add(seen_.custom_all_reduces[static_cast<std::size_t>(framework)],
           ObservedCustomAllReduce{
@@ -514,20 +513,20 @@ class Reader {
     const std::optional<CollectiveKind> kind = collective_kind(op);
     const bool has_network = base_ != nullptr && base_->network.has_value();
     if (!has_network) {
-      pass_over(
+      skip(
           fmt::format("{}: {} on {} nodes, and the base is one node (name a cluster as --base, such as "
                       "dgx-h100-x2)",
                       name_, message.op, message.nodes));
     } else if (kind == CollectiveKind::all_to_all) {
-      pass_over(fmt::format("{}: all-to-alls on several nodes, which are priced by their NICs", name_));
+      skip(fmt::format("{}: all-to-alls on several nodes, which are priced by their NICs", name_));
     } else if (kind && message.ranks != message.nodes * base_->gpus_per_node) {
-      pass_over(fmt::format("{}: {} of {} GPUs on {} nodes, where whole nodes of {} are asked for", name_, message.op,
-                            message.ranks, message.nodes, base_->gpus_per_node));
+      skip(fmt::format("{}: {} of {} GPUs on {} nodes; a fit needs whole nodes of {}", name_, message.op, message.ranks,
+                       message.nodes, base_->gpus_per_node));
     } else if (kind) {
       add(seen_.network_collectives, observed(message, *kind));
     } else if (message.ranks != 2) {
-      pass_over(fmt::format("{}: exchanges of {} GPUs on {} nodes, where one GPU on each of two is asked for", name_,
-                            message.ranks, message.nodes));
+      skip(fmt::format("{}: exchanges of {} GPUs on {} nodes; a fit needs one GPU on each of two nodes", name_,
+                       message.ranks, message.nodes));
     } else {
       add(seen_.network_peers,
           ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
@@ -543,26 +542,27 @@ class Reader {
     into.rows.push_back(row);
   }
 
-  void pass_over(const std::string& sentence) { ++passed_over_[with_escapes(sentence)]; }
+  void skip(const std::string& sentence) { ++skipped_[with_escapes(sentence)]; }
 
   std::optional<std::string> chosen_;
   const Machine* base_;
   std::string recorded_on_;  // the machine of records; empty without records
   std::int64_t messages_ = 0;
-  std::int64_t beyond_ = 0;  ///< messages faster than the base's links
-  std::size_t first_beyond_ = 0;
+  std::int64_t too_fast_ = 0;  ///< messages faster than the base's links
+  std::size_t first_too_fast_ = 0;
   Observations seen_;
   fs::path path_;
   std::string name_;
   std::map<std::string*, std::string> last_source_;  // by kind: the last file that had rows of it
-  std::map<std::string, std::size_t> passed_over_;
+  std::map<std::string, std::size_t> skipped_;
 };
 
 }  // namespace
 
 Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework) {
-  const CustomAllReduces* const known = base == nullptr ? nullptr : base->link.collective.custom_all_reduce.get();
-  const CustomAllReduce* const kernels = known == nullptr ? nullptr : kernels_of(*known, framework);
+  const CustomAllReduces* const by_framework =
+      base == nullptr ? nullptr : base->link.collective.custom_all_reduce.get();
+  const CustomAllReduce* const kernels = by_framework == nullptr ? nullptr : kernels_of(*by_framework, framework);
   return kernels != nullptr ? kernels->up_to
                             : Parameter<Bytes>{.value = Bytes{std::int64_t{8} << 20},
                                                .provenance = Provenance::published,

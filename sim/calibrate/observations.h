@@ -29,7 +29,7 @@ struct Measurements {
   std::string source;
 };
 
-/// A measured collective. `op` is the word of the table or of nccl-tests, part of the key that chooses the held-back
+/// A measured collective. `op` is its name in the table or in nccl-tests, part of the key that chooses the held-back
 /// rows.
 struct ObservedCollective {
   std::string op;
@@ -39,14 +39,14 @@ struct ObservedExchange {
   std::string op;
   PeerRow row;
 };
-/// A measured all-reduce by the kernels of a framework; `kernel` is the word of the table.
+/// A measured all-reduce by the kernels of a framework; `kernel` is its name in the table.
 struct ObservedCustomAllReduce {
   std::string kernel;
   CustomAllReduceRow row;
 };
 
 struct Observations {
-  std::string machine;                                             ///< In the words of the tables; may be empty.
+  std::string machine;                                             ///< Name in the tables; may be empty.
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
   Measurements<MeasuredFrameworkKernel> kernels;
@@ -57,12 +57,12 @@ struct Observations {
   std::array<Measurements<ObservedCustomAllReduce>, all_all_reduce_kernels.size()> custom_all_reduces;
   Measurements<ObservedCollective> network_collectives;  ///< Collectives over several whole nodes.
   Measurements<ObservedExchange> network_peers;          ///< Exchanges between two GPUs on two nodes.
-  std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next one.
-  std::optional<Duration> wake_up;                       ///< From an op's end until another lane begins the op that
-                                                         ///< waited.
-  bool is_executor = false;          ///< Measured on an executor, so peaks are not known but measured.
-  std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong and omitted.
-  std::vector<std::string> skipped;  ///< Sentences about valid rows that no fit can use.
+  std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next op.
+  std::optional<Duration> wake_up;                       ///< From an op's end until a waiting op begins on another
+                                                         ///< lane.
+  bool is_executor = false;                              ///< Measured on an executor, so peaks are measured rates.
+  std::vector<std::string> faults;                       ///< `path:line: reason` of rows that are wrong and omitted.
+  std::vector<std::string> skipped;                      ///< Sentences about valid rows that no fit can use.
 };
 
 /// Returns the largest tensor that a framework's kernels sum: the base's, or the 8 MiB of vLLM's and SGLang's buffers.
@@ -71,14 +71,14 @@ Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 /// Reads files of any known kind: a table is recognised by its header, as in `commfuse-sim score`, a record of
 /// commfuse-validate by its schema, a profile by its beginning; other files are read as text or JSON of nccl-tests.
 /// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`,
-/// GEMMs of tables and profiles more than 5% above its peak are faults, and so are messages above 1.25 times its links;
-/// its nodes decide whether a profiled group is within one node. Throws ConfigError for a file of an unknown kind, one
-/// that cannot be read, or one that is given twice.
+/// GEMMs of tables and profiles that exceed its peak by more than 5% are faults, and so are messages that exceed 1.25
+/// times the rate of its links; the size of its nodes decides whether a profiled group is within one node. Throws
+/// ConfigError for a file of an unknown kind, and for a file that cannot be read or is given twice.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 
-/// Returns the micro-benchmarks of a record, each by its median; `source` names the record. Throws ConfigError where it
-/// has none, or an unknown op.
+/// Returns the micro-benchmarks of a record, each by its median; `source` names the record. Throws ConfigError if the
+/// record has none, or an unknown op.
 Observations observations_of(const RunRecord& record, const std::string& source);
 
 }  // namespace commfuse::calibrate

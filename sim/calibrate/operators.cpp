@@ -20,11 +20,11 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 enum class Kind : std::uint8_t {
-  product,    ///< [m, k] x [k, n]
+  gemm,       ///< [m, k] x [k, n]
   linear,     ///< [..., k] x [n, k]
   batched,    ///< [b, m, k] x [b, k, n]
   grouped,    ///< GEMMs of experts
-  scaled,     ///< like product, in fp8
+  scaled,     ///< like gemm, in fp8
   attention,  ///< forward
   varlen,     ///< attention over packed sequences, whose lengths no shape contains
   backward,   ///< the backward pass of attention
@@ -47,10 +47,10 @@ struct KnownOperator {
 constexpr std::string_view efficient_forward = "aten::_efficient_attention_forward";
 
 constexpr std::array operators{
-    KnownOperator{"aten::mm", Kind::product, 0},
-    KnownOperator{"aten::addmm", Kind::product, 1},
-    KnownOperator{"aten::addmm_", Kind::product, 1},
-    KnownOperator{"aten::_addmm_activation", Kind::product, 1},
+    KnownOperator{"aten::mm", Kind::gemm, 0},
+    KnownOperator{"aten::addmm", Kind::gemm, 1},
+    KnownOperator{"aten::addmm_", Kind::gemm, 1},
+    KnownOperator{"aten::_addmm_activation", Kind::gemm, 1},
     KnownOperator{"aten::linear", Kind::linear, 0},
     KnownOperator{"aten::bmm", Kind::batched, 0},
     KnownOperator{"aten::baddbmm", Kind::batched, 1},
@@ -109,7 +109,7 @@ std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
 /// Returns the plural noun that begins a sentence about the operator.
 std::string_view plural_of(Kind kind) {
   switch (kind) {
-    case Kind::product:
+    case Kind::gemm:
     case Kind::linear:
     case Kind::batched:
     case Kind::grouped:
@@ -131,14 +131,14 @@ class Reader {
       return unfitted("without sizes: profile with record_shapes=True");
     }
     switch (known_.kind) {
-      case Kind::product:
-      case Kind::scaled: return product(shape(known_.first), shape(known_.first + 1));
+      case Kind::gemm:
+      case Kind::scaled: return gemm(shape(known_.first), shape(known_.first + 1));
       case Kind::linear: return linear();
       case Kind::batched: return batched();
-      case Kind::grouped: return unfitted("of groups of experts, which no fit takes");
+      case Kind::grouped: return unfitted("of groups of experts, which no fit uses");
       case Kind::attention: return attention();
-      case Kind::varlen: return unfitted("of packed sequences (varlen), whose lengths the shapes do not tell");
-      case Kind::backward: return unfitted("of a backward pass, which no fit takes");
+      case Kind::varlen: return unfitted("of packed sequences (varlen), whose lengths the shapes do not show");
+      case Kind::backward: return unfitted("of a backward pass, which no fit uses");
       default: return kernel();
     }
   }
@@ -156,11 +156,11 @@ class Reader {
   }
 
   [[nodiscard]] Work untyped() const {
-    return call_.types.empty() ? unfitted("whose type neither their shapes nor the name of their kernel tells")
-                               : unfitted("in a type that the model has not");
+    return call_.types.empty() ? unfitted("whose type is neither recorded nor in the name of their kernel")
+                               : unfitted("in a type that the model does not support");
   }
 
-  [[nodiscard]] Work product(const Dims& a, const Dims& b) const {
+  [[nodiscard]] Work gemm(const Dims& a, const Dims& b) const {
     if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || !is_extent(a[0]) || !is_extent(a[1]) || !is_extent(b[1])) {
       return unfitted("whose sizes are not two matrices");
     }
@@ -169,7 +169,7 @@ class Reader {
       return untyped();
     }
     if (!call_.types.empty() && type(known_.first + 1) != dtype) {
-      return unfitted("of two types");
+      return unfitted("with inputs of two types");
     }
     GemmSize size{.m = a[0], .n = b[1], .k = a[1], .dtype = *dtype};
     if (*dtype == DType::fp8) {
@@ -184,16 +184,16 @@ class Reader {
     if (input.empty() || weight.size() != 2) {
       return unfitted("whose sizes are not two matrices");
     }
-    return product({rows_of(input), input.back()}, {weight[1], weight[0]});
+    return gemm({rows_of(input), input.back()}, {weight[1], weight[0]});
   }
 
   [[nodiscard]] Work batched() const {
     const Dims a = shape(known_.first);
     const Dims b = shape(known_.first + 1);
     if (a.size() != 3 || b.size() != 3 || a[0] != 1 || b[0] != 1) {
-      return unfitted("in batches (bmm), which no fit takes");
+      return unfitted("in batches (bmm), which no fit uses");
     }
-    return product({a[1], a[2]}, {b[1], b[2]});
+    return gemm({a[1], a[2]}, {b[1], b[2]});
   }
 
   [[nodiscard]] std::string_view value(std::size_t input) const {
@@ -202,8 +202,9 @@ class Reader {
 
   [[nodiscard]] std::optional<bool> causal() const {
     if (known_.name == efficient_forward) {
-      const std::optional<bool> now = causal_mask(value(known_.causal_at));
-      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before the mask
+      const std::optional<bool> current = causal_mask(value(known_.causal_at));
+      return current ? current
+                     : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before the mask
     }
     const std::string_view text = value(known_.causal_at);
     return text == "True" || text == "False" ? std::optional(text == "True") : std::nullopt;
@@ -216,13 +217,13 @@ class Reader {
   }
 
   /// Returns whether any input after query, key and value is a tensor: a bias, slopes, or lengths of packed sequences.
-  [[nodiscard]] bool has_tensor_behind() const {
+  [[nodiscard]] bool has_other_tensors() const {
     return std::any_of(call_.dims.begin() + 3, call_.dims.end(), [](const Dims& dims) { return !dims.empty(); });
   }
 
   [[nodiscard]] bool has_window() const {
-    const std::string_view left = known_.window_at == 0 ? std::string_view{} : value(known_.window_at);
-    return !left.empty() && left != "-1";
+    const std::string_view window = known_.window_at == 0 ? std::string_view{} : value(known_.window_at);
+    return !window.empty() && window != "-1";
   }
 
   [[nodiscard]] Work attention() const {
@@ -231,36 +232,37 @@ class Reader {
     const Dims value = shape(known_.first + 2);
     for (const Dims* dims : {&query, &key, &value}) {
       if (dims->size() != 4 || !std::all_of(dims->begin(), dims->end(), is_extent)) {
-        return unfitted("whose queries, keys and values are not of four dimensions");
+        return unfitted("whose queries, keys and values do not have four dimensions");
       }
     }
     const std::size_t heads = known_.heads_at;
     const std::size_t seq = 3 - heads;
-    if (call_.dims.size() > 3 && has_tensor_behind()) {
+    if (call_.dims.size() > 3 && has_other_tensors()) {
       return unfitted("with a bias, or of packed sequences (varlen)");
     }
     if (query[seq] != key[seq]) {
-      return unfitted("with fewer queries than keys (decoding), which no fit takes");
+      return unfitted("with fewer queries than keys (decoding), which no fit uses");
     }
     if (query[0] != key[0] || query[3] != key[3] || query[heads] % key[heads] != 0) {
       return unfitted("whose heads do not share keys evenly");
     }
     if (value[3] != key[3]) {
-      return unfitted("whose values are of another width than queries and keys (MLA), which no fit takes");
+      return unfitted("whose values have another width than queries and keys (MLA), which no fit uses");
     }
     if (value != key) {
-      return unfitted("whose values are not as many as their keys");
+      return unfitted("with different numbers of keys and values");
     }
     const std::optional<bool> is_causal = causal();
     if (!is_causal) {
-      return unfitted("that do not say whether they are causal: 'Concrete Inputs' is there from PyTorch 2.1 on");
+      return unfitted(
+          "that do not state whether they are causal: PyTorch records it ('Concrete Inputs') from version 2.1 on");
     }
     const std::optional<DType> dtype = type(known_.first);
     if (!dtype || (*dtype != DType::bf16 && *dtype != DType::fp16)) {
       return untyped();
     }
     if (has_window()) {
-      return unfitted("with a sliding window, which no fit takes");
+      return unfitted("with a sliding window, which no fit uses");
     }
     return AttentionSize{.batch = query[0],
                          .seq = query[seq],
@@ -281,9 +283,9 @@ class Reader {
     if (!dtype) {
       return untyped();
     }
-    const auto call = [&](const char* op, FrameworkKernel which, std::int64_t width, std::int64_t touches) -> Work {
+    const auto call = [&](const char* op, FrameworkKernel kernel, std::int64_t width, std::int64_t touches) -> Work {
       return KernelCall{
-          op, {.kernel = which, .rows = rows, .width = width, .traffic = {touches * rows * width * bytes_of(*dtype)}}};
+          op, {.kernel = kernel, .rows = rows, .width = width, .traffic = {touches * rows * width * bytes_of(*dtype)}}};
     };
     const std::int64_t width = input.back();
     switch (known_.kind) {
@@ -304,12 +306,12 @@ class Reader {
     if (key.empty() || rows_of(key) != rows || !is_extent(key.back())) {
       return unfitted("whose sizes are not rows of one width");
     }
-    const std::int64_t both = width + key.back();
+    const std::int64_t total_width = width + key.back();
     return KernelCall{"rotation",
                       {.kernel = FrameworkKernel::rotation,
                        .rows = rows,
-                       .width = both,
-                       .traffic = {2 * rows * both * bytes_of(dtype)}}};
+                       .width = total_width,
+                       .traffic = {2 * rows * total_width * bytes_of(dtype)}}};
   }
 
   const KnownOperator& known_;
@@ -323,8 +325,7 @@ bool is_known_operator(std::string_view name) { return find_operator(name) != nu
 
 bool runs_kernels(std::string_view name) {
   const KnownOperator* const known = find_operator(name);
-  return known != nullptr &&
-         (known->kind == Kind::product || known->kind == Kind::batched || known->kind == Kind::scaled);
+  return known != nullptr && (known->kind == Kind::gemm || known->kind == Kind::batched || known->kind == Kind::scaled);
 }
 
 Work work_of(const OperatorCall& call, std::optional<DType> assumed) {
@@ -351,10 +352,11 @@ int element_bytes(std::string_view name) {
   if (const std::optional<DType> dtype = tensor_type(name)) {
     return static_cast<int>(bytes_of(*dtype));
   }
-  constexpr std::array<std::pair<std::string_view, int>, 8> others{
+  constexpr std::array<std::pair<std::string_view, int>, 8> other_types{
       {{"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"double", 8}}};
-  const auto* const match = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
-  return match == others.end() ? 0 : match->second;
+  const auto* const match =
+      std::find_if(other_types.begin(), other_types.end(), [&](const auto& entry) { return entry.first == name; });
+  return match == other_types.end() ? 0 : match->second;
 }
 
 std::optional<DType> type_in_kernel_name(std::string_view name) {
@@ -399,7 +401,8 @@ std::string_view collective_named(std::string_view name) {
        {"all_to_allv", "alltoall"},
        {"alltoall", "alltoall"},
        {"alltoall_base", "alltoall"}}};
-  const auto* const match = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
+  const auto* const match =
+      std::find_if(words.begin(), words.end(), [&](const auto& entry) { return entry.first == name; });
   return match == words.end() ? std::string_view{} : match->second;
 }
 

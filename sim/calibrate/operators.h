@@ -51,10 +51,10 @@ Work work_of(const OperatorCall& call, std::optional<DType> assumed = std::nullo
 /// Parses a PyTorch name such as "c10::BFloat16", "BFloat16" or "float".
 std::optional<DType> tensor_type(std::string_view name);
 
-/// Returns the bytes of one element of a type that a collective may have; 0: unknown.
+/// Returns the bytes of one element of a type that a collective may have; 0 for an unknown type.
 int element_bytes(std::string_view name);
 
-/// Returns the input type in the name of a GEMM's kernel: cuBLAS and CUTLASS write it, Triton does not.
+/// Returns the input type in the name of a GEMM kernel: names of cuBLAS and CUTLASS have it, names of Triton do not.
 std::optional<DType> type_in_kernel_name(std::string_view name);
 
 /// Returns nccl-tests' name of a PyTorch collective; empty if it has none.

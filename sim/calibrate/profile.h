@@ -17,9 +17,9 @@ namespace commfuse::calibrate {
 /// A collective at one size, with its shortest time: in longer calls, ranks wait inside the kernel for the last rank to
 /// arrive.
 struct TracedCollective {
-  std::string op;  ///< In nccl-tests' words: all_gather, reduce_scatter, all_reduce, alltoall.
+  std::string op;  ///< As in nccl-tests: all_gather, reduce_scatter, all_reduce, alltoall.
   int ranks = 0;
-  std::int64_t bytes = 0;  ///< Counted like nccl-tests.
+  std::int64_t bytes = 0;  ///< Counted as in nccl-tests.
   double time_us = 0.0;
   std::vector<std::int64_t> members{};  ///< Every rank of the group; empty if the profile does not name them.
   std::int64_t world = 0;               ///< Ranks of the job; 0 if the profile does not state it.

@@ -36,11 +36,11 @@ class RecordRows {
     for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
       const Duration time = median_of(benchmark.samples);
       if (benchmark.rank >= 0) {
-        ++left_out_["ops of single ranks and links, which commfuse-validate links compares"];
+        ++skipped_["ops of single ranks and links, which commfuse-validate links compares"];
       } else if (!benchmark.beside.empty() && benchmark.beside != inside_schedule) {
-        ++left_out_["two concurrent ops, which prices do not cover"];
+        ++skipped_["two concurrent ops, which prices do not cover"];
       } else if (benchmark.in_place) {
-        ++left_out_["collectives in place, which avoid the copy of a rank's own part that prices include"];
+        ++skipped_["collectives in place, which avoid the copy of a rank's own part that prices include"];
       } else if (time > Duration{}) {
         add(benchmark, time);
       }
@@ -48,7 +48,7 @@ class RecordRows {
   }
 
   Observations observations() && {
-    for (const auto& [sentence, count] : left_out_) {
+    for (const auto& [sentence, count] : skipped_) {
       seen_.skipped.push_back(fmt::format("{}: {} ({} {})", source_, sentence, count, count == 1 ? "row" : "rows"));
     }
     return std::move(seen_);
@@ -71,7 +71,7 @@ class RecordRows {
     } else if (benchmark.op == "wake") {
       seen_.wake_up = time;
     } else if (const std::optional<CollectiveKind> kind = collective_named(benchmark.op); kind && benchmark.ranks < 2) {
-      ++left_out_["collectives of one rank, which send nothing"];
+      ++skipped_["collectives of one rank, which send nothing"];
     } else if (kind) {
       put(seen_.collectives, ObservedCollective{benchmark.op,
                                                 {.kind = *kind,
@@ -79,19 +79,19 @@ class RecordRows {
                                                  .total = bytes_of(benchmark),
                                                  .time_us = to_microseconds(time)}});
     } else {
-      ++left_out_[fmt::format("{}, whose arithmetic no price covers", benchmark.op)];
+      ++skipped_[fmt::format("{}, whose arithmetic no price covers", benchmark.op)];
     }
   }
 
   /// Keeps rows in one dtype, because a machine has one memory rate, and only sizes larger than a core's cache.
   void add_traffic(const MicroBenchmark& benchmark, Duration time) {
-    if (seen_.traffic.rows.empty() && moved_.empty()) {
-      moved_ = benchmark.dtype;
+    if (seen_.traffic.rows.empty() && traffic_dtype_.empty()) {
+      traffic_dtype_ = benchmark.dtype;
     }
-    if (benchmark.dtype != moved_) {
-      ++left_out_[fmt::format("{} in {}, where that in {} counts", benchmark.op, benchmark.dtype, moved_)];
+    if (benchmark.dtype != traffic_dtype_) {
+      ++skipped_[fmt::format("{} in {}; only {} is fitted", benchmark.op, benchmark.dtype, traffic_dtype_)];
     } else if (benchmark.bytes < least_traffic) {
-      ++left_out_[fmt::format("{} of less than 256 KiB", benchmark.op)];
+      ++skipped_[fmt::format("{} of less than 256 KiB", benchmark.op)];
     } else {
       put(seen_.traffic, MeasuredTraffic{bytes_of(benchmark), time});
     }
@@ -114,7 +114,7 @@ class RecordRows {
 
   [[nodiscard]] std::int64_t in_range(std::int64_t size, std::int64_t limit) const {
     if (size < 1) {
-      throw ConfigError(fmt::format("{}: an op of no size was measured; measure again", source_));
+      throw ConfigError(fmt::format("{}: an op without a size was measured; measure again", source_));
     }
     if (size > limit) {
       throw ConfigError(
@@ -140,8 +140,8 @@ class RecordRows {
   }
 
   std::string source_;
-  std::string moved_;  // the dtype of the copies and adds that are kept
-  std::map<std::string, int> left_out_;
+  std::string traffic_dtype_;  // the dtype of the copies and adds that are kept
+  std::map<std::string, int> skipped_;
   Observations seen_;
 };
 
@@ -156,7 +156,7 @@ Observations observations_of(const RunRecord& record, const std::string& source)
   }
   if (record.micro_benchmarks.empty()) {
     throw ConfigError(
-        fmt::format("{}: it has times of schedules only, and makespans are not fitted; give a record of "
+        fmt::format("{}: it contains only times of schedules, and makespans are not fitted; give a record of "
                     "commfuse-validate bench --out or run --spans --out",
                     source));
   }

@@ -18,7 +18,7 @@ namespace commfuse::calibrate {
 
 namespace {
 
-constexpr int columns = 41;        // odd, so that an error of zero has the middle column
+constexpr int columns = 41;        // odd, so that an error of zero is in the middle column
 constexpr double farthest = 0.30;  // larger errors are drawn at the edge
 
 /// Returns the decade of a time: 0 is 1 us to 10 us.
@@ -56,7 +56,7 @@ std::string residual_plot(std::span<const Residual> residuals) {
   for (const Residual& residual : residuals) {
     decades[decade_of(residual.measured_us)].push_back(residual.predicted_us / residual.measured_us - 1.0);
   }
-  std::string text = fmt::format("    {:<16} {:<{}} {:>8} {:>6}\n", "measured", "predicted / measured - 1: nine in ten",
+  std::string text = fmt::format("    {:<16} {:<{}} {:>8} {:>6}\n", "measured", "predicted / measured - 1: middle 90%",
                                  columns, "median", "rows");
   for (const auto& [decade, errors] : decades) {
     text += fmt::format("    {} {}\n", decade_in_words(decade), line_of(errors));

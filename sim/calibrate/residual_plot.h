@@ -9,8 +9,8 @@
 
 namespace commfuse::calibrate {
 
-/// Returns one line per decade of measured time: the range of the middle nine tenths of predicted / measured - 1, and
-/// their median. At most 80 columns; ends with a scale.
+/// Returns one line per decade of measured time: the range of the middle 90% of predicted / measured - 1, and the
+/// median. At most 80 columns; ends with a scale.
 std::string residual_plot(std::span<const Residual> residuals);
 
 }  // namespace commfuse::calibrate

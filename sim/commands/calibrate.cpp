@@ -40,10 +40,10 @@ Answer run_calibrate(const CalibrateRequest& request) {
   require_new_machine(request.name, out);
   const std::string base_name = meant_name(Catalogue::hardware, request.base);
   const Machine base = load_machine(base_name);
-  const calibrate::Observations seen =
+  const calibrate::Observations observations =
       calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine, &base);
   const calibrate::Calibration calibration =
-      calibrate::calibrate(base, from_anywhere(Catalogue::hardware, base_name), request.name, seen);
+      calibrate::calibrate(base, from_anywhere(Catalogue::hardware, base_name), request.name, observations);
   const fs::path node =
       calibration.node_yaml.empty() ? fs::path() : out.parent_path() / (calibration.node_name + ".yaml");
   if (!node.empty()) {
@@ -56,16 +56,16 @@ Answer run_calibrate(const CalibrateRequest& request) {
     if (!node.empty()) {
       fs::remove(node);  // The file would block the next attempt.
     }
-    if (seen.faults.empty()) {
+    if (observations.faults.empty()) {
       throw;
     }
-    throw ConfigError(
-        fmt::format("{}\n{} (the first of {} faulty rows)", error.what(), seen.faults.front(), seen.faults.size()));
+    throw ConfigError(fmt::format("{}\n{} (the first of {} faulty rows)", error.what(), observations.faults.front(),
+                                  observations.faults.size()));
   }
-  Answer answer = text_answer(calibration_in_words(seen, calibration, out) +
+  Answer answer = text_answer(calibration_in_words(observations, calibration, out) +
                               (node.empty() ? "" : fmt::format("wrote {}\n", node.string())));
-  answer.code = seen.faults.empty() ? exit_code::done : exit_code::failed_points;
-  for (const std::string& fault : seen.faults) {
+  answer.code = observations.faults.empty() ? exit_code::done : exit_code::failed_points;
+  for (const std::string& fault : observations.faults) {
     answer.notes += fault + "\n";
   }
   answer.files.push_back(out.string());

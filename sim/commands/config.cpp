@@ -81,29 +81,30 @@ bool explain_plan(std::string_view key) {
     fmt::print("{}", explanation(*field));
     return true;
   }
-  bool any = false;
+  bool has_printed = false;
   for (const PlanField& field : plan_fields()) {
     if (key.empty() || field.key.starts_with(fmt::format("{}.", key))) {
       print_listed(fmt::format("plan.{}", field.key), field.doc, 32);
-      any = true;
+      has_printed = true;
     }
   }
-  return any;
+  return has_printed;
 }
 
-std::string remedy_for_plan_key(std::string_view wrong) {
-  std::vector<std::string_view> known;
+std::string remedy_for_plan_key(std::string_view key) {
+  std::vector<std::string_view> keys;
   for (const PlanField& field : plan_fields()) {
-    known.push_back(field.key);
+    keys.push_back(field.key);
   }
-  return remedy_for(wrong, known, "keys of a plan");
+  return remedy_for(key, keys, "keys of a plan");
 }
 
 void explain(const std::string& key) {
   if (key == "plan" || key.starts_with("plan.")) {
-    const std::string of_plan = key.substr(std::min<std::size_t>(key.size(), 5));
-    if (!explain_plan(of_plan)) {
-      throw ConfigError(fmt::format("unknown key {} of a plan; {}", in_quotes(of_plan), remedy_for_plan_key(of_plan)));
+    const std::string plan_key = key.substr(std::min<std::size_t>(key.size(), 5));
+    if (!explain_plan(plan_key)) {
+      throw ConfigError(
+          fmt::format("unknown key {} of a plan; {}", in_quotes(plan_key), remedy_for_plan_key(plan_key)));
     }
     return;
   }
@@ -111,14 +112,14 @@ void explain(const std::string& key) {
     fmt::print("{}", explanation(*field));
     return;
   }
-  bool any = false;
+  bool has_printed = false;
   for (const Field& field : run_fields()) {
     if (key.empty() || field.key.substr(0, key.size() + 1) == key + ".") {
       print_listed(field.key, field.doc, 20);
-      any = true;
+      has_printed = true;
     }
   }
-  if (!any) {
+  if (!has_printed) {
     throw ConfigError(fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key)));
   }
 }

@@ -24,7 +24,7 @@ struct Sample {
 
 /// Returns points spread evenly over the shard. sample_of() simulates them twice and times only the second pass,
 /// because the first pass generates schedules that many points then share.
-std::vector<std::size_t> some_points(const StoreIdentity& identity) {
+std::vector<std::size_t> sample_points(const StoreIdentity& identity) {
   constexpr std::size_t max_points = 64;
   std::vector<std::size_t> shard_points;
   for (std::size_t point = 0; point < identity.points; ++point) {
@@ -33,9 +33,9 @@ std::vector<std::size_t> some_points(const StoreIdentity& identity) {
     }
   }
   std::vector<std::size_t> sample;
-  const std::size_t taken = std::min(shard_points.size(), max_points);
-  for (std::size_t i = 0; i < taken; ++i) {
-    sample.push_back(shard_points[(2 * i + 1) * shard_points.size() / (2 * taken)]);
+  const std::size_t sample_size = std::min(shard_points.size(), max_points);
+  for (std::size_t i = 0; i < sample_size; ++i) {
+    sample.push_back(shard_points[(2 * i + 1) * shard_points.size() / (2 * sample_size)]);
   }
   return sample;
 }
@@ -56,9 +56,9 @@ Sample sample_of(const PreparedSweep& prepared, const std::vector<std::size_t>& 
     }
   });
   sample.bytes = static_cast<double>(store.size()) - empty;
-  const auto begun = std::chrono::steady_clock::now();
+  const auto start = std::chrono::steady_clock::now();
   simulate([](const StoredPoint&) {});
-  sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return sample;
 }
 
@@ -76,11 +76,11 @@ std::string size_in_words(double bytes) {
 
 std::string dry_run_in_words(const PreparedSweep& prepared) {
   const StoreIdentity& identity = prepared.identity;
-  const Sample sample = sample_of(prepared, some_points(identity));
+  const Sample sample = sample_of(prepared, sample_points(identity));
   const std::size_t shard_points = points_of(identity.shard, identity.points);
   const double times = static_cast<double>(shard_points) / static_cast<double>(sample.points);
-  const int asked = choices_of(prepared.sweep.grid.settings).threads;
-  const auto threads = static_cast<double>(asked > 0 ? asked : usable_threads());
+  const int chosen_threads = choices_of(prepared.sweep.grid.settings).threads;
+  const auto threads = static_cast<double>(chosen_threads > 0 ? chosen_threads : usable_threads());
   std::string text = fmt::format(
       "points  {}{}\n", shard_points,
       identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));

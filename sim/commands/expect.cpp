@@ -60,7 +60,7 @@ struct ExpectRequest {
   std::string format = "table";
 };
 
-Machine machine_asked(const ExpectRequest& request) {
+Machine machine_of(const ExpectRequest& request) {
   Machine machine = load_machine(meant_name(Catalogue::hardware, request.hardware));
   if (request.nodes) {
     if (*request.nodes < 1) {
@@ -186,13 +186,13 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
       question.copies.push_back(size_of("--copy", word));
     }
   }
-  return {.write = [rows = expect::expected_kernels(machine, question), of = ExpectedOf{machine.name, false_alarms}](
-                       std::string_view format, const Sink& sink) {
+  return {.write = [rows = expect::expected_kernels(machine, question),
+                    shared = SharedValues{machine.name, false_alarms}](std::string_view format, const Sink& sink) {
     require_word("--output", format, formats, "format");
-    sink(format == "json"   ? kernel_json(rows, of)
-         : format == "csv"  ? kernel_csv(rows, of)
-         : format == "yaml" ? kernel_yaml(rows, of)
-                            : kernel_table(rows, of));
+    sink(format == "json"   ? kernel_json(rows, shared)
+         : format == "csv"  ? kernel_csv(rows, shared)
+         : format == "yaml" ? kernel_yaml(rows, shared)
+                            : kernel_table(rows, shared));
   }};
 }
 
@@ -208,20 +208,20 @@ Answer runs_answer(const ExpectRequest& request, double false_alarms) {
   }
   arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
   const Settings settings = settings_of(arguments);
-  return {
-      .write = [rows = expect::expected_runs(settings, false_alarms),
-                of = ExpectedOf{settings.text("hardware"), false_alarms}](std::string_view format, const Sink& sink) {
-        require_word("--output", format, formats, "format");
-        sink(format == "json"   ? run_json(rows, of)
-             : format == "csv"  ? run_csv(rows, of)
-             : format == "yaml" ? run_yaml(rows, of)
-                                : run_table(rows, of));
-      }};
+  return {.write = [rows = expect::expected_runs(settings, false_alarms),
+                    shared = SharedValues{settings.text("hardware"), false_alarms}](std::string_view format,
+                                                                                    const Sink& sink) {
+    require_word("--output", format, formats, "format");
+    sink(format == "json"   ? run_json(rows, shared)
+         : format == "csv"  ? run_csv(rows, shared)
+         : format == "yaml" ? run_yaml(rows, shared)
+                            : run_table(rows, shared));
+  }};
 }
 
-Expectation expectation_asked(const ExpectRequest& request) {
+Expectation expectation_of(const ExpectRequest& request) {
   const expect::Setup setup = setup_of(request);
-  Machine machine = machine_asked(request);
+  Machine machine = machine_of(request);
   const SoftwareErrors software = setup.nccl ? expect::errors_of(machine, *setup.nccl) : SoftwareErrors{};
   return Expectation(expect::with_setup(std::move(machine), setup), ParameterErrors::every, software);
 }
@@ -232,11 +232,11 @@ std::string note_of(const ExpectRequest& request) {
   if (!version) {
     return "";
   }
-  const Machine machine = machine_asked(request);
+  const Machine machine = machine_of(request);
   const std::optional<expect::NcclVersion> fitted = expect::fitted_version(machine);
   const SoftwareErrors errors = expect::errors_of(machine, *version);
   const std::string source = fitted ? fmt::format("times were fitted to {}", expect::name_of(*fitted))
-                                    : "the hardware file does not say to which version times were fitted";
+                                    : "the hardware file does not state the version to which times were fitted";
   return fmt::format("NCCL {}; {}{}", expect::name_of(*version), source,
                      errors.latency == 0.0 ? ""
                                            : fmt::format(": ranges have {:.0f}% more error, {:.0f}% for small messages",
@@ -249,7 +249,7 @@ Answer run_expect(const ExpectRequest& request) {
   if (!request.scope.empty()) {
     return runs_answer(request, false_alarms);
   }
-  const Expectation expectation = expectation_asked(request);
+  const Expectation expectation = expectation_of(request);
   const Machine& machine = expectation.machine();
   if (!request.form.empty()) {
     return text_answer(expect::thresholds(request.form, expectation, false_alarms));
@@ -263,13 +263,13 @@ Answer run_expect(const ExpectRequest& request) {
                                           .sizes = sizes_of(request),
                                           .false_alarms = false_alarms,
                                           .gpus_per_node = gpus_per_node_of(request)});
-  return {.write = [rows = std::move(rows), of = ExpectedOf{machine.name, false_alarms, note_of(request)}](
+  return {.write = [rows = std::move(rows), shared = SharedValues{machine.name, false_alarms, note_of(request)}](
                        std::string_view format, const Sink& sink) {
     require_word("--output", format, formats, "format");
-    sink(format == "json"   ? expected_json(rows, of)
-         : format == "csv"  ? expected_csv(rows, of)
-         : format == "yaml" ? expected_yaml(rows, of)
-                            : expected_table(rows, of));
+    sink(format == "json"   ? expected_json(rows, shared)
+         : format == "csv"  ? expected_csv(rows, shared)
+         : format == "yaml" ? expected_yaml(rows, shared)
+                            : expected_table(rows, shared));
   }};
 }
 
@@ -314,7 +314,7 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
 /// Throws ConfigError for flags that the chosen question does not use, because users would assume that they apply.
 void refuse_idle_flags(CLI::App& command) {
   const auto has = [&](const char* flag) { return command.count(flag) > 0; };
-  const bool asks_for_kernels = has("--gemm") || has("--copy");
+  const bool predicts_kernels = has("--gemm") || has("--copy");
   constexpr std::array<const char*, 7> message_flags{"--collective", "--ranks", "--gpus-per-node", "--sizes", "-b",
                                                      "-e",           "-f"};
   constexpr std::array<const char*, 5> link_flags{"--nodes", "--nvls", "--nccl", "--ctas", "--rails"};
@@ -338,7 +338,7 @@ void refuse_idle_flags(CLI::App& command) {
     refuse(message_flags, "--thresholds uses the sizes that the checker measures");
     refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
     refuse(std::array{"--output"}, "--thresholds prints the checker's own format");
-  } else if (asks_for_kernels) {
+  } else if (predicts_kernels) {
     refuse(message_flags, "--gemm and --copy replace collectives");
     refuse(link_flags, "--gemm and --copy use a single GPU");
   }

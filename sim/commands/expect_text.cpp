@@ -38,10 +38,10 @@ double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
 double gigabytes(BytesPerSecond rate) { return rounded(rate.value / giga); }
 
-std::vector<Value> values_of(const ExpectedRow& row, const ExpectedOf& of) {
+std::vector<Value> values_of(const ExpectedRow& row, const SharedValues& shared) {
   const Message& message = row.message;
   return {std::string("commfuse.expectation/1"),
-          of.machine,
+          shared.machine,
           std::string(name_of(message.op)),
           message.gpus,
           message.nodes,
@@ -55,16 +55,16 @@ std::vector<Value> values_of(const ExpectedRow& row, const ExpectedOf& of) {
           std::string(name_of(row.limit)),
           row.kernel.empty() ? Value{} : Value{row.kernel},
           row.saturation.count,
-          of.false_alarms};
+          shared.false_alarms};
 }
 
 constexpr std::array<std::string_view, 13> run_columns{"schema",  "machine",    "scope",       "model",   "strategy",
                                                        "ranks",   "batch",      "seq",         "time_us", "fast_us",
                                                        "slow_us", "time_error", "false_alarms"};
 
-std::vector<Value> run_values(const ExpectedRun& row, const ExpectedOf& of) {
+std::vector<Value> run_values(const ExpectedRun& row, const SharedValues& shared) {
   return {std::string("commfuse.expectation_run/1"),
-          of.machine,
+          shared.machine,
           row.scope,
           row.model,
           row.strategy,
@@ -75,17 +75,17 @@ std::vector<Value> run_values(const ExpectedRun& row, const ExpectedOf& of) {
           rounded(to_microseconds(row.range.fast)),
           rounded(to_microseconds(row.range.slow)),
           rounded(row.error),
-          of.false_alarms};
+          shared.false_alarms};
 }
 
 constexpr std::array<std::string_view, 15> kernel_columns{
     "schema",  "machine",    "kernel",           "dtype",      "m",           "n", "k", "bytes", "time_us", "fast_us",
     "slow_us", "rate_per_s", "rate_floor_per_s", "limited_by", "false_alarms"};
 
-std::vector<Value> kernel_values(const ExpectedKernelRow& row, const ExpectedOf& of) {
+std::vector<Value> kernel_values(const ExpectedKernelRow& row, const SharedValues& shared) {
   const auto extent = [&](std::int64_t GemmSize::*member) { return row.gemm ? Value{(*row.gemm).*member} : Value{}; };
   return {std::string("commfuse.expectation_kernel/1"),
-          of.machine,
+          shared.machine,
           std::string(row.gemm ? "gemm" : "copy"),
           row.gemm ? Value{std::string(name_of(row.gemm->dtype))} : Value{},
           extent(&GemmSize::m),
@@ -98,7 +98,7 @@ std::vector<Value> kernel_values(const ExpectedKernelRow& row, const ExpectedOf&
           rounded(rate_of(row, row.time)),
           rounded(rate_of(row, row.range.slow)),
           std::string(name_of(row.limit)),
-          of.false_alarms};
+          shared.false_alarms};
 }
 
 std::string name_of(const ExpectedKernelRow& row) {
@@ -124,12 +124,12 @@ std::string title_of(const ExpectedRow& row) {
 }
 
 bool begins_group(std::span<const ExpectedRow> rows, std::size_t i) {
-  const Message& now = rows[i].message;
+  const Message& message = rows[i].message;
   if (i == 0) {
     return true;
   }
   const Message& before = rows[i - 1].message;
-  return now.op != before.op || now.gpus != before.gpus || now.nodes != before.nodes;
+  return message.op != before.op || message.gpus != before.gpus || message.nodes != before.nodes;
 }
 
 std::string time_text(Duration time) { return fmt::format("{:.2f}", to_microseconds(time)); }
@@ -146,7 +146,7 @@ std::string text_of(const FittedTable& table) {
   return text;
 }
 
-/// The rows of one collective on one number of GPUs.
+/// Returns the table of one collective on one number of GPUs.
 std::string collectives_table(std::span<const ExpectedRow> rows) {
   std::vector<FittedColumn> shown{number_column("size"),     number_column("time us"),
                                   number_column("fast", 1),  number_column("slow"),
@@ -177,11 +177,11 @@ std::string collectives_table(std::span<const ExpectedRow> rows) {
 
 }  // namespace
 
-std::string expected_table(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+std::string expected_table(std::span<const ExpectedRow> rows, const SharedValues& shared) {
   std::string text = wrapped(fmt::format("{}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'",
-                                         of.machine, 1.0 / of.false_alarms),
+                                         shared.machine, 1.0 / shared.false_alarms),
                              "", "  ");
-  text += of.note.empty() ? "" : wrapped(of.note, "", "  ");
+  text += shared.note.empty() ? "" : wrapped(shared.note, "", "  ");
   for (std::size_t first = 0; first < rows.size();) {
     std::size_t end = first + 1;
     while (end < rows.size() && !begins_group(rows, end)) {
@@ -193,28 +193,28 @@ std::string expected_table(std::span<const ExpectedRow> rows, const ExpectedOf& 
   return text;
 }
 
-std::string expected_json(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
-  return reports::json_array(rows,
-                             [&](const ExpectedRow& row) { return reports::json_object(columns, values_of(row, of)); });
+std::string expected_json(std::span<const ExpectedRow> rows, const SharedValues& shared) {
+  return reports::json_array(
+      rows, [&](const ExpectedRow& row) { return reports::json_object(columns, values_of(row, shared)); });
 }
 
-std::string expected_csv(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+std::string expected_csv(std::span<const ExpectedRow> rows, const SharedValues& shared) {
   std::string text = reports::csv_line(std::span<const std::string_view>(columns));
   for (const ExpectedRow& row : rows) {
-    text += reports::csv_line(values_of(row, of));
+    text += reports::csv_line(values_of(row, shared));
   }
   return text;
 }
 
-std::string expected_yaml(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+std::string expected_yaml(std::span<const ExpectedRow> rows, const SharedValues& shared) {
   std::string text;
   for (const ExpectedRow& row : rows) {
-    text += yaml_map(columns, values_of(row, of));
+    text += yaml_map(columns, values_of(row, shared));
   }
   return text;
 }
 
-std::string kernel_table(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+std::string kernel_table(std::span<const ExpectedKernelRow> rows, const SharedValues& shared) {
   FittedTable table({{.name = "kernel"},
                      number_column("time us"),
                      number_column("fast", 1),
@@ -231,39 +231,40 @@ std::string kernel_table(std::span<const ExpectedKernelRow> rows, const Expected
         fmt::format("{:.1f}", rate_of(row, row.range.slow) / unit), std::string(name_of(row.limit))});
   }
   return wrapped(fmt::format("one GPU of {}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'",
-                             of.machine, 1.0 / of.false_alarms),
+                             shared.machine, 1.0 / shared.false_alarms),
                  "", "  ") +
          "\n" + text_of(table);
 }
 
-std::string kernel_json(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
-  return reports::json_array(
-      rows, [&](const ExpectedKernelRow& row) { return reports::json_object(kernel_columns, kernel_values(row, of)); });
+std::string kernel_json(std::span<const ExpectedKernelRow> rows, const SharedValues& shared) {
+  return reports::json_array(rows, [&](const ExpectedKernelRow& row) {
+    return reports::json_object(kernel_columns, kernel_values(row, shared));
+  });
 }
 
-std::string kernel_csv(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+std::string kernel_csv(std::span<const ExpectedKernelRow> rows, const SharedValues& shared) {
   std::string text = reports::csv_line(std::span<const std::string_view>(kernel_columns));
   for (const ExpectedKernelRow& row : rows) {
-    text += reports::csv_line(kernel_values(row, of));
+    text += reports::csv_line(kernel_values(row, shared));
   }
   return text;
 }
 
-std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const SharedValues& shared) {
   std::string text;
   for (const ExpectedKernelRow& row : rows) {
-    text += yaml_map(kernel_columns, kernel_values(row, of));
+    text += yaml_map(kernel_columns, kernel_values(row, shared));
   }
   return text;
 }
 
-std::string run_table(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+std::string run_table(std::span<const ExpectedRun> rows, const SharedValues& shared) {
   const ExpectedRun& first = rows.front();
   const std::string text =
-      wrapped(fmt::format("{} of {} on {}, {} GPUs, batch {}, {} tokens", first.scope, first.model, of.machine,
+      wrapped(fmt::format("{} of {} on {}, {} GPUs, batch {}, {} tokens", first.scope, first.model, shared.machine,
                           first.ranks, first.batch, first.seq),
               "", "  ") +
-      fmt::format("one healthy measurement in {:g} is slower than 'slow'\n\n", 1.0 / of.false_alarms);
+      fmt::format("one healthy measurement in {:g} is slower than 'slow'\n\n", 1.0 / shared.false_alarms);
   FittedTable table({{.name = "strategy"},
                      number_column("time us"),
                      number_column("fast", 1),
@@ -277,23 +278,23 @@ std::string run_table(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
   return text + text_of(table);
 }
 
-std::string run_json(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+std::string run_json(std::span<const ExpectedRun> rows, const SharedValues& shared) {
   return reports::json_array(
-      rows, [&](const ExpectedRun& row) { return reports::json_object(run_columns, run_values(row, of)); });
+      rows, [&](const ExpectedRun& row) { return reports::json_object(run_columns, run_values(row, shared)); });
 }
 
-std::string run_csv(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+std::string run_csv(std::span<const ExpectedRun> rows, const SharedValues& shared) {
   std::string text = reports::csv_line(std::span<const std::string_view>(run_columns));
   for (const ExpectedRun& row : rows) {
-    text += reports::csv_line(run_values(row, of));
+    text += reports::csv_line(run_values(row, shared));
   }
   return text;
 }
 
-std::string run_yaml(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+std::string run_yaml(std::span<const ExpectedRun> rows, const SharedValues& shared) {
   std::string text;
   for (const ExpectedRun& row : rows) {
-    text += yaml_map(run_columns, run_values(row, of));
+    text += yaml_map(run_columns, run_values(row, shared));
   }
   return text;
 }

@@ -39,14 +39,14 @@ std::vector<T> chosen(std::string_view flag, std::string_view list, const Values
 }  // namespace
 
 void add_choice_flags(CLI::App& command, GeneratedChoice& choice) {
-  offers(command.add_option("--strategy", choice.strategies, "all, or some, between commas")->capture_default_str(),
+  offers(command.add_option("--strategy", choice.strategies, "all, or a comma-separated list")->capture_default_str(),
          offer_of(*find_field("strategy.name")));
   command.add_option("--ranks", choice.ranks, "4; 2,4,8; 1..8")->capture_default_str();
   std::vector<std::string_view> scopes{"all"};
   for (const Scope scope : all_scopes) {
     scopes.push_back(name_of(scope));
   }
-  offers_words(command.add_option("--scope", choice.scopes, "all, or some, between commas")->capture_default_str(),
+  offers_words(command.add_option("--scope", choice.scopes, "all, or a comma-separated list")->capture_default_str(),
                scopes);
 }
 

@@ -77,25 +77,26 @@ void require_runnable(const std::string& model, const fs::path& run, const std::
 }
 
 /// Writes the files of an import and returns their paths; the run file is last.
-std::vector<fs::path> write(const import::Imported& read, const ImportRequest& request) {
+std::vector<fs::path> write(const import::Imported& imported, const ImportRequest& request) {
   const fs::path folder(request.out);
   const std::string model = request.name + ".model.yaml";
   const std::string run = request.name + ".run.yaml";
-  if (!read.model_name.empty()) {
+  if (!imported.model_name.empty()) {
     require_new(folder, {run});
-    reports::atomic_write(folder / run, fmt::format("{}model: {}\n", run_text(read), yaml_scalar(read.model_name)));
-    require_runnable(read.model_name, folder / run, {folder / run}, request.file);
+    reports::atomic_write(folder / run,
+                          fmt::format("{}model: {}\n", run_text(imported), yaml_scalar(imported.model_name)));
+    require_runnable(imported.model_name, folder / run, {folder / run}, request.file);
     return {folder / run};
   }
   require_new(folder, {model, run});
-  reports::atomic_write(folder / model, read.model);
+  reports::atomic_write(folder / model, imported.model);
   reports::atomic_write(folder / run,
-                        fmt::format("{}model: {}\n", run_text(read), yaml_scalar(fmt::format("./{}", model))));
+                        fmt::format("{}model: {}\n", run_text(imported), yaml_scalar(fmt::format("./{}", model))));
   require_runnable((folder / model).string(), folder / run, {folder / model, folder / run}, request.file);
   return {folder / model, folder / run};
 }
 
-/// Returns a machine of at least two nodes with room for the GPUs, for an example command. Returns nothing for more
+/// Returns a machine of at least two nodes that has the GPUs, for an example command. Returns nothing for more
 /// GPUs than a machine may have.
 std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;
@@ -114,17 +115,18 @@ int import_file(const import::Format& format, const ImportRequest& request) {
       source.options.set(flag, values);
     }
   }
-  const import::Imported read = format.read(source);
-  const std::vector<fs::path> files = write(read, request);
-  for (const std::string& note : read.notes) {
+  const import::Imported imported = format.read(source);
+  const std::vector<fs::path> files = write(imported, request);
+  for (const std::string& note : imported.notes) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", with_escapes(note))));
   }
   const std::string run = files.back().string();
   fmt::print("wrote {}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
-  if (const std::optional<std::string> machine = machine_for(gpus_of(read.step))) {
+  if (const std::optional<std::string> machine = machine_for(gpus_of(imported.step))) {
     fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
   } else {
-    fmt::print(stderr, "note: no known machine has {} GPUs, so the step cannot be run unchanged\n", gpus_of(read.step));
+    fmt::print(stderr, "note: no known machine has {} GPUs, so the step cannot be run unchanged\n",
+               gpus_of(imported.step));
   }
   return exit_code::done;
 }
@@ -193,7 +195,7 @@ void require_of_format(const import::Format& format, const ImportRequest& reques
   for (const auto& [flag, values] : request.options) {
     if (!values.empty() &&
         std::ranges::find(format.options, flag, &import::FormatOption::flag) == format.options.end()) {
-      throw ConfigError(fmt::format("{} is read as {}, which takes no {}; see commfuse-sim import {} --help",
+      throw ConfigError(fmt::format("{} is read as {}, which has no {}; see commfuse-sim import {} --help",
                                     request.file, format.name,
                                     flag.starts_with("--") ? flag : in_quotes(values.front()), format.name));
     }

@@ -33,8 +33,8 @@ std::vector<std::string> names_of(const Listing& listing) {
   return names;
 }
 
-/// The text column at the end of a list. Its lines are wrapped at the width of the terminal: beside the other columns
-/// or, if these leave little room, below them.
+/// The text column at the end of a list. Its lines are wrapped at the width of the terminal: next to the other
+/// columns or, if these leave too little space, below them.
 class LastColumn {
  public:
   LastColumn(const Listing& listing, std::span<const std::size_t> widths) {
@@ -46,15 +46,15 @@ class LastColumn {
 
   [[nodiscard]] bool is_too_wide() const { return is_too_wide_; }
 
-  /// Returns a row: the line `others`, which has the other cells, and the wrapped text of the last column.
-  [[nodiscard]] std::string broken(std::string others, const std::string& text) const {
-    constexpr std::size_t least_room = 24;
-    if (start_ + least_room > terminal_width()) {
-      return others + wrapped(text, "    ", "    ");
+  /// Returns a row: the line `other_cells` and the wrapped text of the last column.
+  [[nodiscard]] std::string wrapped_row(std::string other_cells, const std::string& text) const {
+    constexpr std::size_t min_width = 24;
+    if (start_ + min_width > terminal_width()) {
+      return other_cells + wrapped(text, "    ", "    ");
     }
-    others.pop_back();  // Removes the line break.
-    others.resize(start_, ' ');
-    return wrapped(text, others, std::string(start_, ' '));
+    other_cells.pop_back();  // Removes the line break.
+    other_cells.resize(start_, ' ');
+    return wrapped(text, other_cells, std::string(start_, ' '));
   }
 
  private:
@@ -70,8 +70,8 @@ std::string table_of(const Listing& listing) {
       widths.back() = std::max(widths.back(), row[column].size());
     }
   }
-  const std::size_t roomy = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
-  const std::string gap(roomy > terminal_width() && !listing.columns.back().is_text ? 1 : 2, ' ');
+  const std::size_t width_with_wide_gaps = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
+  const std::string gap(width_with_wide_gaps > terminal_width() && !listing.columns.back().is_text ? 1 : 2, ' ');
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
     for (std::size_t column = 0; column < cells.size(); ++column) {
@@ -85,7 +85,7 @@ std::string table_of(const Listing& listing) {
   const LastColumn last(listing, widths);
   std::string text = line(names_of(listing));
   for (const std::vector<std::string>& row : listing.rows) {
-    text += last.is_too_wide() ? last.broken(line({row.begin(), row.end() - 1}), row.back()) : line(row);
+    text += last.is_too_wide() ? last.wrapped_row(line({row.begin(), row.end() - 1}), row.back()) : line(row);
   }
   return text;
 }
@@ -115,7 +115,7 @@ std::string csv_of(const Listing& listing) {
 }
 
 struct ListRequest {
-  std::string what;
+  std::string kind;
   std::string folder;
   std::string format = "table";
 };
@@ -123,19 +123,19 @@ struct ListRequest {
 Listing listing_of(const ListRequest& request) {
   constexpr std::array<std::string_view, 7> kinds{"models",          "hardware",   "clusters", "strategies",
                                                   "implementations", "frameworks", "scopes"};
-  if (request.what == "gpus" || request.what == "machines") {
+  if (request.kind == "gpus" || request.kind == "machines") {
     return listed_machines(Catalogue::nodes, false);
   }
-  require_word("WHAT", request.what, kinds, "list");
-  if (!request.folder.empty() && request.what != "models") {
-    throw ConfigError(fmt::format("FOLDER: {} have no folder; remove it, or list models", request.what));
+  require_word("WHAT", request.kind, kinds, "list");
+  if (!request.folder.empty() && request.kind != "models") {
+    throw ConfigError(fmt::format("FOLDER: {} have no folder; remove it, or list models", request.kind));
   }
-  return request.what == "models"     ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
-             : request.what == "hardware" ? listed_machines(Catalogue::nodes, false)
-         : request.what == "clusters" ? listed_machines(Catalogue::hardware, true)
-         : request.what == "scopes"   ? listed_scopes()
-         : request.what == "implementations" ? listed_implementations()
-         : request.what == "frameworks"      ? listed_frameworks()
+  return request.kind == "models"     ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
+             : request.kind == "hardware" ? listed_machines(Catalogue::nodes, false)
+         : request.kind == "clusters" ? listed_machines(Catalogue::hardware, true)
+         : request.kind == "scopes"   ? listed_scopes()
+         : request.kind == "implementations" ? listed_implementations()
+         : request.kind == "frameworks"      ? listed_frameworks()
                                              : listed_strategies();
 }
 
@@ -144,7 +144,7 @@ Listing listing_of(const ListRequest& request) {
 void add_list(CLI::App& app, int& status) {
   add_verb(app, "list", "List models, hardware, strategies, frameworks and more", [&status](CLI::App& command) {
     const auto request = std::make_shared<ListRequest>();
-    offers_words(command.add_option("WHAT", request->what,
+    offers_words(command.add_option("WHAT", request->kind,
                                     "models, hardware, clusters, strategies, implementations, frameworks or scopes"),
                  {"models", "hardware", "clusters", "strategies", "implementations", "frameworks", "scopes"});
     command.add_option("FOLDER", request->folder, "For models: a folder of config.json files to list");
@@ -159,7 +159,7 @@ void add_list(CLI::App& app, int& status) {
     command.callback([request, &status] {
       constexpr std::array<std::string_view, 3> formats{"table", "markdown", "csv"};
       require_word("--output", request->format, formats, "format");
-      if (request->what.empty()) {
+      if (request->kind.empty()) {
         fmt::print("models\nhardware\nclusters\nstrategies\nimplementations\nframeworks\nscopes\n");
         return;
       }

@@ -14,7 +14,7 @@ struct ListColumn {
   bool is_text = false;  ///< Left-aligned.
 };
 
-/// A table: its columns, and its cells by row.
+/// A table: its columns, and its cells by row. Every row has one cell per column.
 struct Listing {
   std::vector<ListColumn> columns;
   std::vector<std::vector<std::string>> rows;
@@ -22,16 +22,16 @@ struct Listing {
 
 /// Lists name, parameters, sizes and special features of the layers.
 Listing listed_models();
-/// Lists the models of all config.json files below a folder, and of files with similar names, as listed_models() does.
-/// Throws ConfigError if there is none.
+/// Lists the models of all files below a folder whose names end in config.json, as listed_models() does. Throws
+/// ConfigError if there is no such file.
 Listing listed_models_in(const std::string& folder);
-/// Lists name, dense 16-bit TFLOP/s, memory and link rates, either of clusters or of nodes.
+/// Lists name, GPUs, dense bf16 TFLOP/s, memory and link rates, either of clusters or of nodes.
 Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
 /// Lists name, realised strategy, transport, generations of GPUs with measurements, and summary.
 Listing listed_implementations();
-/// Lists name, strategy or implementation for GEMMs that meet a collective, dtype of gradients, host time to issue a
-/// kernel, and summary.
+/// Lists name, strategy or implementation for tensor parallelism, dtype of gradients, host time to issue a kernel, and
+/// summary.
 Listing listed_frameworks();
 Listing listed_scopes();
 

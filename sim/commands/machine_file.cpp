@@ -57,10 +57,10 @@ std::string summary_of(const calibrate::FittedPart& part) {
     text += fmt::format("    {:<9} {:>6} rows, error {:5.1f}% median, {:5.1f}% p90, {:5.1f}% max\n", words,
                         quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
   }
-  const auto add_names = [&](const char* words, bool FittedParameter::*is_so) {
+  const auto add_names = [&](const char* words, bool FittedParameter::*applies) {
     std::string names;
     for (const FittedParameter& parameter : part.parameters) {
-      if (parameter.*is_so) {
+      if (parameter.*applies) {
         names += (names.empty() ? "" : ", ") + parameter.name;
       }
     }
@@ -68,8 +68,8 @@ std::string summary_of(const calibrate::FittedPart& part) {
   };
   if (part.has_few) {
     text += few_rows_of(part);
-    if (!part.left.empty()) {
-      text += wrapped(fmt::format("unchanged from the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
+    if (!part.unchanged.empty()) {
+      text += wrapped(fmt::format("unchanged from the base: {}", fmt::join(part.unchanged, ", ")), "    ", "      ");
     }
   }
   constexpr double far_off = 0.25;
@@ -128,21 +128,21 @@ void write_machine(const fs::path& path, const std::string& base, const std::str
   } catch (const ConfigError& error) {
     throw ConfigError(
         fmt::format("the fit is impossible for {} ({}); name the --base that was measured, or a file of your own that "
-                    "extends {} and writes the nominal_rate of its link",
+                    "extends {} and sets the nominal_rate of its link",
                     base, reason_of(error.what(), draft.path().string()), base));
   }
   fs::rename(draft.path(), path);
 }
 
-std::string calibration_in_words(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
+std::string calibration_in_words(const calibrate::Observations& observations, const calibrate::Calibration& calibration,
                                  const fs::path& out) {
   std::string text;
   for (const calibrate::FittedPart& part : calibration.parts) {
     text += summary_of(part) + "\n";
   }
-  for (const auto* sentences : {&seen.skipped, &calibration.skipped}) {
+  for (const auto* sentences : {&observations.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
-      text += fmt::format("left out: {}\n", sentence);
+      text += fmt::format("skipped: {}\n", sentence);
     }
   }
   return text + fmt::format("wrote {}\n", out.string());

@@ -18,7 +18,7 @@ void require_new_machine(const std::string& name, const std::filesystem::path& o
 void write_machine(const std::filesystem::path& path, const std::string& base, const std::string& yaml);
 
 /// Returns lines that state how well each part was fitted, what was skipped, and where the file is.
-std::string calibration_in_words(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
+std::string calibration_in_words(const calibrate::Observations& observations, const calibrate::Calibration& calibration,
                                  const std::filesystem::path& out);
 
 }  // namespace commfuse::sim

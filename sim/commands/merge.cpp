@@ -61,7 +61,7 @@ std::string command_for(const Shard& shard, const std::string& folder) {
 using Readers = std::map<int, std::unique_ptr<StoreReader>>;
 
 /// Throws ConfigError if two shards cannot be merged.
-void require_together(const StoreReader& first, const StoreReader& other) {
+void require_same_sweep(const StoreReader& first, const StoreReader& other) {
   const StoreIdentity& a = first.identity();
   const StoreIdentity& b = other.identity();
   if (a.digest != b.digest || a.settings != b.settings || a.kind != b.kind || a.points != b.points) {
@@ -83,7 +83,7 @@ Readers readers_of(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) {
     auto reader = std::make_unique<StoreReader>(file);
     if (!readers.empty()) {
-      require_together(*readers.begin()->second, *reader);
+      require_same_sweep(*readers.begin()->second, *reader);
     }
     const Shard shard = reader->identity().shard;
     const auto [place, is_new] = readers.emplace(shard.part, std::move(reader));
@@ -102,14 +102,14 @@ void require_complete(const Readers& readers, const std::string& folder) {
   int count = 0;
   for (int part = 1; part <= parts; ++part) {
     const auto reader = readers.find(part);
-    const bool is_there = reader != readers.end();
-    if (is_there && reader->second->counts().points == reader->second->points_wanted()) {
+    const bool is_found = reader != readers.end();
+    if (is_found && reader->second->counts().points == reader->second->points_wanted()) {
       continue;
     }
     constexpr int max_listed = 100;
     if (++count <= max_listed) {
       missing += fmt::format("\n  {}{}", command_for({part, parts}, folder),
-                             is_there ? fmt::format("  # has {} of {} points", reader->second->counts().points,
+                             is_found ? fmt::format("  # has {} of {} points", reader->second->counts().points,
                                                     reader->second->points_wanted())
                                       : "");
     }
@@ -189,8 +189,8 @@ void add_merge(CLI::App& app, int& status) {
     add_output_flag(command, request->format);
     command.footer(
         "Shards come from commfuse-sim sweep FILE --out FOLDER --shard i/N. The result is\n"
-        "byte for byte that of a single process. If shards are missing, merge prints the\n"
-        "commands that create them.\n"
+        "identical, byte for byte, to that of a single process. If shards are missing,\n"
+        "merge prints the commands that create them.\n"
         "\n"
         "Examples:\n"
         "  commfuse-sim merge out/million\n"

@@ -47,11 +47,12 @@ const Candidates& only(const std::vector<Candidates>& candidates) {
     }
     schedules.push_back(label_of(*candidate.strategy, candidate.options.front()));
   }
-  const bool several = strategies.size() > 1;
+  const bool has_several_strategies = strategies.size() > 1;
   throw ConfigError(fmt::format("a single schedule is required, but these settings choose {}; {}",
-                                fmt::join(several ? strategies : schedules, ", "),
-                                several ? "choose a strategy with --strategy"
-                                        : "choose one with its options, or remove --variants to take the fastest"));
+                                fmt::join(has_several_strategies ? strategies : schedules, ", "),
+                                has_several_strategies
+                                    ? "choose a strategy with --strategy"
+                                    : "choose one with its options, or remove --variants to take the fastest"));
 }
 
 /// Returns the fastest schedule of a strategy at the point, which `run` shows too.
@@ -122,7 +123,7 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
   fit(grid, *schedules, false);
   const Library library = library_of(grid);
   const Point point = point_of(grid.settings, library);
-  require_playable(point);
+  require_simulatable(point);
   Sizes sizes = sizes_at(schedules->front(), point);
   OneSchedule schedule{.structure = std::move(schedules->front().structure), .sizes = std::move(sizes)};
   put_costs(point, schedule);

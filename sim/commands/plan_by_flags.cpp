@@ -96,7 +96,7 @@ std::string hardware_of(const PlanFlags& flags) {
 }
 
 /// Returns the default for --available: 8192, or the GPUs of a node if the machine has no network.
-std::string usual_available(const std::string& hardware) {
+std::string default_available(const std::string& hardware) {
   const Machine machine = load_machine(hardware);
   return machine.network ? "8192" : fmt::format("{}", machine.gpus_per_node);
 }
@@ -130,7 +130,7 @@ std::string plan_of(const PlanFlags& flags) {
                     yaml_scalar(typed.substr(typed.rfind('/') + 1)), yaml_scalar(hardware), yaml_scalar(flags.price),
                     static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
                     static_cast<unsigned>(today.day()),
-                    yaml_scalar(flags.available.empty() ? usual_available(hardware) : flags.available));
+                    yaml_scalar(flags.available.empty() ? default_available(hardware) : flags.available));
 }
 
 namespace {

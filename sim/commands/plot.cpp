@@ -45,10 +45,10 @@ std::string list_of(const std::vector<Figure>& figures) {
 
 /// Returns the figure named `name`. An empty name means the only figure.
 const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
-  const auto named =
+  const auto match =
       std::find_if(figures.begin(), figures.end(), [&](const Figure& candidate) { return candidate.id == name; });
-  if (named != figures.end()) {
-    return *named;
+  if (match != figures.end()) {
+    return *match;
   }
   std::string names;
   for (const Figure& figure : figures) {
@@ -77,9 +77,10 @@ std::string file_of(const Figure& figure, const std::string& out) {
 
 int plot(const PlotRequest& request) {
   reports::require_no_input(request.out, files_read(request.file, request.extras));
-  ReadRows read = read_rows(request.file);
-  const std::vector<Figure> figures = reports::report_figures(report_input(
-      std::move(read.title), std::move(read.rows), std::move(read.command), request.extras, std::move(read.models)));
+  ReadRows results = read_rows(request.file);
+  const std::vector<Figure> figures =
+      reports::report_figures(report_input(std::move(results.title), std::move(results.rows),
+                                           std::move(results.command), request.extras, std::move(results.models)));
   if (figures.empty()) {
     throw ConfigError(
         "these results have no figure; run more points or strategies, or run them again with this version");

@@ -15,7 +15,7 @@ namespace commfuse::sim {
 namespace {
 
 /// Returns whether the user's locale is UTF-8. Does not change this program's locale.
-bool speaks_utf8() {
+bool has_utf8_locale() {
   const locale_t user = ::newlocale(LC_CTYPE_MASK, "", nullptr);
   if (user == nullptr) {
     return false;
@@ -35,7 +35,7 @@ int columns() {
 }  // namespace
 
 std::string plots_in_words(std::span<const reports::Figure> figures) {
-  const reports::TerminalOptions options{.columns = columns(), .unicode = speaks_utf8()};
+  const reports::TerminalOptions options{.columns = columns(), .unicode = has_utf8_locale()};
   std::string text;
   for (const reports::Figure& figure : figures) {
     text += "\n" + reports::terminal_plot(figure, options);

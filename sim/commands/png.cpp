@@ -69,14 +69,14 @@ int run_converter(const Scratch& in, const Scratch& out) {
   posix_spawn_file_actions_adddup2(&actions, in.descriptor(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
   std::string name = "rsvg-convert";
-  std::string twice = "--zoom=2";
-  const std::array<char*, 3> arguments{name.data(), twice.data(), nullptr};
+  std::string zoom_flag = "--zoom=2";
+  const std::array<char*, 3> arguments{name.data(), zoom_flag.data(), nullptr};
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, name.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     throw HardwareAbsent(
-        "--out: PNG is made by rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg");
+        "--out: PNG needs rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg");
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -33,7 +33,7 @@ PreparedSweep::PreparedSweep(const SweepRequest& request)
   if (list.size() == 0) {
     throw ConfigError(fmt::format("{}: no point meets the constraints; loosen one or widen an axis", request.file));
   }
-  identity.kind = plays_whole_models(sweep.grid) ? StoreKind::models : StoreKind::layers;
+  identity.kind = has_whole_models(sweep.grid) ? StoreKind::models : StoreKind::layers;
   identity.settings = to_yaml(sweep);
   identity.digest = digest_of(identity.settings, sweep.grid);
   identity.model_version = model_version;

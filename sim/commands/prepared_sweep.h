@@ -25,7 +25,8 @@ struct SweepRequest {
 
 /// A sweep that is ready to run. Its members refer to each other, so it can be neither copied nor moved.
 struct PreparedSweep {
-  /// Throws ConfigError with every mistake in the file, in the flags and in what they name, and if no point is left.
+  /// Throws ConfigError with every mistake in the file, in the flags and in the files that they name, and if no point
+  /// meets the constraints.
   explicit PreparedSweep(const SweepRequest& request);
   PreparedSweep(const PreparedSweep&) = delete;
   PreparedSweep& operator=(const PreparedSweep&) = delete;

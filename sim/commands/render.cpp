@@ -55,9 +55,9 @@ std::string infeasible(std::span<const ResultRow> rows) {
   for (const ResultRow& row : rows) {
     if (!row.feasible()) {
       ++count;
-      const auto same =
+      const auto counted =
           std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) { return reason.first == row.reason; });
-      same == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++same->second);
+      counted == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++counted->second);
     }
   }
   std::string text = count == 0 ? "" : fmt::format("{} row{} could not be run:\n", count, count == 1 ? "" : "s");
@@ -110,11 +110,11 @@ std::string verdicts(std::span<const ResultRow> rows_of_run, const VerdictRule& 
   std::string text = memory_line(rows);
   for (const std::span<const ResultRow> point : points) {
     const ResultRow& first_row = point.front();
-    const std::string which = points.size() == 1
-                                  ? std::string{}
-                                  : fmt::format("{} {} on {}, ranks {}, seq {}: ", first_row.model, first_row.scope,
-                                                first_row.hardware, first_row.ranks, format_count(first_row.seq));
-    text += wrapped(which + reports::verdict(point, rule), "", "  ");
+    const std::string heading = points.size() == 1
+                                    ? std::string{}
+                                    : fmt::format("{} {} on {}, ranks {}, seq {}: ", first_row.model, first_row.scope,
+                                                  first_row.hardware, first_row.ranks, format_count(first_row.seq));
+    text += wrapped(heading + reports::verdict(point, rule), "", "  ");
   }
   return text + infeasible(rows_of_run);
 }

@@ -76,8 +76,8 @@ int write_report(ReportRequest request) {
   request.extras.rule = rule_of(request);
   reports::require_no_input(request.out, files_read(request.file, request.extras));
   reports::AtomicFile file(request.out);
-  ReadRows read = read_rows(request.file);
-  std::string command = std::move(read.command);
+  ReadRows results = read_rows(request.file);
+  std::string command = std::move(results.command);
   if (!request.extras.measured.empty()) {
     command += fmt::format(" --measured {}", request.extras.measured);
   }
@@ -87,8 +87,9 @@ int write_report(ReportRequest request) {
   if (request.extras.jitter) {
     command += fmt::format(" --jitter {}", *request.extras.jitter);
   }
-  reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title, std::move(read.rows),
-                                            std::move(command), request.extras, std::move(read.models));
+  reports::ReportInput input =
+      report_input(request.title.empty() ? results.title : request.title, std::move(results.rows), std::move(command),
+                   request.extras, std::move(results.models));
   input.page = request.page;
   reports::write_html_report(input, [&](std::string_view bytes) { file.write(bytes); });
   file.commit();

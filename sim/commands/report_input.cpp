@@ -77,7 +77,7 @@ std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, con
   }
   if (matches.empty()) {
     throw ConfigError(
-        fmt::format("--measured: {} measured no schedule of these results; give results of the same model, "
+        fmt::format("--measured: {} has no measurement of these results; give results of the same model, "
                     "hardware, ranks, batch and seq",
                     path));
   }
@@ -87,25 +87,25 @@ std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, con
 reports::MeasuredPair pair_of(const Match& match) {
   std::vector<Duration> sorted = match.run->makespans;
   std::sort(sorted.begin(), sorted.end());
-  const auto at = [&](int per_mille) { return percentile(sorted, per_mille).value; };
+  const auto at_per_mille = [&](int per_mille) { return percentile(sorted, per_mille).value; };
   return {.name = reports::label_of(match.row),
           .point = reports::point_of(match.row),
           .predicted = reports::makespan_of(match.row),
-          .median = at(500),
-          .p10 = at(100),
-          .p90 = at(900),
+          .median = at_per_mille(500),
+          .p10 = at_per_mille(100),
+          .p90 = at_per_mille(900),
           .rounds = sorted.size()};
 }
 
 /// Returns the predicted run with the measured timeline; nothing if no timeline was traced.
 std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted) {
-  const auto of = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {
+  const auto prediction = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {
     return run.row.schedule_sha256 == match.row.schedule_sha256;
   });
-  if (of == predicted.end() || match.run->spans.empty()) {
+  if (prediction == predicted.end() || match.run->spans.empty()) {
     return std::nullopt;
   }
-  reports::TracedRun run = *of;
+  reports::TracedRun run = *prediction;
   run.timeline = match.run->spans;
   run.path.reset();
   run.measured = true;
@@ -163,11 +163,11 @@ std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::
 
 /// Returns the study of a point. If the point cannot be simulated again, adds a note and returns nothing.
 std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
-                                               const std::function<Settings()>& made_with,
+                                               const std::function<Settings()>& settings_of_point,
                                                std::vector<std::string>& notes) {
   const std::string where = reports::point_of(rows.front());
   try {
-    const Settings settings = made_with();
+    const Settings settings = settings_of_point();
     Library library;
     library.load(settings);
     const auto implementations = implementations_of_rows(rows, settings, library);
@@ -183,7 +183,7 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
       return study;
     }
     notes.push_back(fmt::format(
-        "No timeline of {}: the rows of these results do not hold every setting, so the run cannot be repeated.",
+        "No timeline of {}: the rows of these results do not contain every setting, so the run cannot be repeated.",
         where));
   } catch (const ConfigError& error) {
     notes.push_back(fmt::format("No timeline of {}: {}", where, error.what()));
@@ -198,9 +198,9 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
     return {};
   }
   const Machine base = load_machine(hardware);
-  const auto seen = calibrate::read_observations({files.begin(), files.end()}, std::nullopt, &base);
-  const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", seen);
-  for (const auto* sentences : {&seen.faults, &seen.skipped, &calibration.skipped}) {
+  const auto observations = calibrate::read_observations({files.begin(), files.end()}, std::nullopt, &base);
+  const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", observations);
+  for (const auto* sentences : {&observations.faults, &observations.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
       notes.push_back(fmt::format("Not fitted: {}.", sentence));
     }
@@ -229,7 +229,7 @@ void require_jitter(const std::string& name) {
 void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, reports::ReportInput& input) {
   for (const RowRange& point : shown_points(input.rows, *input.overview, matches)) {
     const std::vector<ResultRow> rows = input.rows.rows(point.first, point.count);
-    const auto made_with = [&] {
+    const auto settings_of_point = [&] {
       Settings settings =
           extras.settings ? extras.settings(input.rows.place_of(point.first)) : settings_of_row(rows.front());
       if (extras.jitter) {
@@ -237,7 +237,7 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       }
       return settings;
     };
-    std::optional<reports::PointStudy> study = study_again(rows, made_with, input.notes);
+    std::optional<reports::PointStudy> study = study_again(rows, settings_of_point, input.notes);
     if (!study) {
       continue;
     }

@@ -15,9 +15,10 @@ namespace commfuse::sim {
 
 /// Files and choices for a report that are not among the rows.
 struct ReportExtras {
-  std::string measured;               // A record of commfuse-validate; empty for none.
-  std::vector<std::string> fits;      // Tables of measurements to which the machine is fitted.
-  std::optional<std::string> jitter;  // Jitter for the points that are simulated again; if empty, that of their rows.
+  std::string measured;           // A record of commfuse-validate; empty for none.
+  std::vector<std::string> fits;  // Tables of measurements to which the machine is fitted.
+  std::optional<std::string>
+      jitter;  // Jitter for the points that are simulated again; if empty, the jitter of the rows.
   /// Returns the settings of a row, by its index. If null, they come from the row itself (settings_of_row).
   std::function<Settings(std::size_t row)> settings{};
   VerdictRule rule{};
@@ -27,8 +28,9 @@ struct ReportExtras {
 std::vector<std::string> files_read(const std::string& results, const ReportExtras& extras);
 
 /// Simulates up to three points again: the most decisive point, another point for contrast, and the measured point. The
-/// measured point, or else the first, is explained in detail. A note names what cannot be shown. Throws ConfigError
-/// with the mistakes in the extras. Whole models have no timelines, and support neither measured records nor --jitter.
+/// measured point, or else the first, is explained in detail. Notes name the points and the measurements that
+/// cannot be shown. Throws ConfigError with the mistakes in the extras. Whole models have no timelines, and support
+/// neither measured records nor --jitter.
 reports::ReportInput report_input(std::string title, RowTable rows, std::string command,
                                   const ReportExtras& extras = {}, std::vector<StepRow> models = {});
 

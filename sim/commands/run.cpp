@@ -62,8 +62,8 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// Returns whether every point takes only microseconds to simulate: a single prediction without samples and without
-/// raised machines.
+/// Returns whether every point takes only microseconds to simulate: a single prediction, without samples and without
+/// machines of raised parameters.
 bool is_quick(const Grid& grid) {
   const auto has = [&](std::string_view key, std::string_view value) {
     const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
@@ -104,12 +104,12 @@ bool names_strategies(const Grid& grid) {
 
 void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule,
           Caller& caller) {
-  std::vector<std::string> read = files_named(request.settings);
-  read.insert(read.end(), request.schedules.files.begin(), request.schedules.files.end());
-  reports::require_no_input(request.figure, read);
+  std::vector<std::string> files_read = files_named(request.settings);
+  files_read.insert(files_read.end(), request.schedules.files.begin(), request.schedules.files.end());
+  reports::require_no_input(request.figure, files_read);
   if (!request.trace.empty()) {
     const std::filesystem::path path = reports::trace_path(runs, request.trace);
-    reports::require_no_input(path, read);
+    reports::require_no_input(path, files_read);
     reports::write_trace(runs, path);
     if (path != request.trace) {
       caller.note(fmt::format("the trace is {}\n", path.string()));
@@ -156,7 +156,7 @@ bool is_for_programs(std::string_view format) {
   return std::ranges::find(for_programs, format) != for_programs.end();
 }
 
-void require_room_for_plot(const RunRequest& request) {
+void require_table_for_plot(const RunRequest& request) {
   if (request.plot && is_for_programs(request.format)) {
     throw ConfigError(fmt::format("--plot requires -o table; remove --plot, or -o {}", request.format));
   }
@@ -188,7 +188,7 @@ class LayerRun {
     return traced(point_of(settings, library_), rows_.rows(0, rows_.size()),
                   {library_.schedules(), implementations_named(settings, library_)});
   }
-  /// Draws for a single point where the time goes; for several points the lead of a strategy by sequence length, or a
+  /// For a single point, draws where the time goes; for several points, the lead of a strategy by sequence length, or a
   /// map of winners.
   [[nodiscard]] std::vector<reports::Figure> figures() const {
     const std::vector<reports::TracedRun> of_point = runs();
@@ -219,8 +219,9 @@ Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& r
           .figures = [run] { return run->figures(); }};
 }
 
-/// Throws ConfigError for axes that affect the spreading of GPUs, because GPUs are spread once, not for each point.
-void require_no_spread_axis(const Grid& grid) {
+/// Throws ConfigError for axes that affect how --gpus distributes the GPUs, because it does so once, not for each
+/// point.
+void require_no_layout_axis(const Grid& grid) {
   for (const GridAxis& axis : grid.axes) {
     for (const Field* field : axis.fields) {
       if (field->key == "ranks" || field->key == "hardware" || field->key == "scope" ||
@@ -233,7 +234,7 @@ void require_no_spread_axis(const Grid& grid) {
 
 Answer run(const RunRequest& request, Caller& caller) {
   renderer(request.format);  // Rejects an unknown format before the work.
-  require_room_for_plot(request);
+  require_table_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
   if (!schedules) {
@@ -241,13 +242,13 @@ Answer run(const RunRequest& request, Caller& caller) {
   }
   Grid grid = grid_of(request.settings);
   if (!request.gpus.empty()) {
-    require_no_spread_axis(grid);
+    require_no_layout_axis(grid);
     caller.note(spread_over(request.gpus, grid.settings));
   }
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
   const std::size_t count = PointList(grid, max_run_points).size();
-  if (plays_whole_models(grid)) {
+  if (has_whole_models(grid)) {
     require_no_drawing(request);
     const std::vector<Settings> points = points_of(grid);
     const Settings* single_point = points.size() == 1 ? &points.front() : nullptr;

@@ -26,8 +26,8 @@ Settings lab_settings_of(const SettingArguments& arguments) {
   Settings settings = settings_of(arguments);
   for (const Field& field : run_fields()) {
     const Origin& origin = settings.at(field).origin;
-    const bool asked = origin.source != Source::preset && origin.source != Source::environment;
-    if (asked && field.of_point && !field.uses.has(Use::lab)) {
+    const bool is_set = origin.source != Source::preset && origin.source != Source::environment;
+    if (is_set && field.of_point && !field.uses.has(Use::lab)) {
       throw ConfigError(fmt::format("{}: a lab workload does not use this setting; remove it, or run without the file",
                                     origin.where));
     }
@@ -38,8 +38,12 @@ Settings lab_settings_of(const SettingArguments& arguments) {
   return settings;
 }
 
-std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles& made) {
-  return {{{"mean", made.mean}, {"p50", made.p50}, {"p95", made.p95}, {"p99", made.p99}, {"p99.9", made.p99_9}}};
+std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles& percentiles) {
+  return {{{"mean", percentiles.mean},
+           {"p50", percentiles.p50},
+           {"p95", percentiles.p95},
+           {"p99", percentiles.p99},
+           {"p99.9", percentiles.p99_9}}};
 }
 
 std::string table(const LabWorkload& lab, const LabRun& run) {
@@ -48,7 +52,7 @@ std::string table(const LabWorkload& lab, const LabRun& run) {
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
   text += fmt::format("  evaluator  {:>14}{}\n", word_of(evaluator_choices, run.evaluator),
-                      run.one_for_all ? ", one rank for all" : "");
+                      run.simulated_one_rank ? ", one rank represents all" : "");
   if (run.tails) {
     text += fmt::format("  {} runs under jitter, us      95% interval\n", run.tails->percentiles.samples);
     for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {
@@ -69,7 +73,7 @@ std::string json(const LabWorkload& lab, const LabRun& run) {
                                 {"tiles", run.tiles},
                                 {"makespan_ps", run.makespan.count()},
                                 {"evaluator", word_of(evaluator_choices, run.evaluator)},
-                                {"one_rank_for_all", run.one_for_all}};
+                                {"one_rank_for_all", run.simulated_one_rank}};
   if (run.tails) {
     object["samples"] = run.tails->percentiles.samples;
     for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {

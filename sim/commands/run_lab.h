@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run FILE` for a workload of configs/lab, which has no model and no machine, because it gives every cost.
+// `run FILE` for a workload of configs/lab, which has no model and no machine, because it states every cost.
 #pragma once
 
 #include <string>

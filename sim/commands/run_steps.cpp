@@ -31,8 +31,8 @@ std::string table(std::span<const StepRow> rows, const VerdictRule& rule, const 
 
 std::string map(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
-  const std::string full = reports::memory_sentence(rows);
-  return (full.empty() ? full : wrapped(full, "", "  ") + "\n") +
+  const std::string memory_text = reports::memory_sentence(rows);
+  return (memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ") + "\n") +
          reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
@@ -69,15 +69,15 @@ StepRender step_renderer(std::string_view format) {
 
 std::string warnings_once(std::span<const StepRow> rows) {
   std::string lines;
-  std::vector<std::string_view> said;
+  std::vector<std::string_view> printed;
   for (const StepRow& row : rows) {
     std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
     if (is_memory_warning(warning)) {  // The first line of the output states it.
       warning.remove_prefix(std::min(warning.size(), warning.find("; ")));
       warning.remove_prefix(std::min(warning.size(), std::string_view("; ").size()));
     }
-    if (!warning.empty() && std::find(said.begin(), said.end(), warning) == said.end()) {
-      said.emplace_back(warning);
+    if (!warning.empty() && std::find(printed.begin(), printed.end(), warning) == printed.end()) {
+      printed.emplace_back(warning);
       lines += fmt::format("warning: {}\n", warning);
     }
   }

@@ -18,7 +18,7 @@
 namespace commfuse::sim {
 
 using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&, const reports::ModelWords&);
-/// Returns the function that renders table, json, jsonl or csv. Throws ConfigError for any other format.
+/// Returns the function that renders a format of -o. Throws ConfigError for an unknown format.
 StepRender step_renderer(std::string_view format);
 /// Returns every warning of the rows once, one per line.
 std::string warnings_once(std::span<const StepRow> rows);

@@ -45,16 +45,16 @@ std::string memory_in_words(const Strategy& strategy, const Transformer& model, 
   const Scope scope = has_mlp ? Scope::mlp : scopes.front();
   const Program program = program_of(scope, model.gated_mlp, ranks, strategy, {});
   const Bytes peak = bytes_per_rank(program, bind_sizes(program, quantities_of(model, {.batch = 1, .seq = 4096})));
-  return fmt::format("{:.1f} MB a rank ({} of {}, {} ranks, 4K tokens)", static_cast<double>(peak.count) / 1e6,
+  return fmt::format("{:.1f} MB per rank ({} of {}, {} ranks, 4K tokens)", static_cast<double>(peak.count) / 1e6,
                      name_of(scope), model.name, ranks);
 }
 
 /// Returns the parameters of the distinct schedules of a strategy; empty for a strategy without parameters.
 std::string schedules_in_words(const Strategy& strategy) {
   std::vector<std::string> schedules;
-  constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
-  for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), max_ranks)) {
-    if (std::string parameters = parameters_of(strategy, products, options); !parameters.empty()) {
+  constexpr std::array gemm_sites{SiteKind::ag_gemm, SiteKind::gemm_rs};
+  for (const StrategyOptions& options : distinct(strategy, gemm_sites, strategy.variants({}), max_ranks)) {
+    if (std::string parameters = parameters_of(strategy, gemm_sites, options); !parameters.empty()) {
       schedules.push_back(std::move(parameters));
     }
   }
@@ -62,9 +62,9 @@ std::string schedules_in_words(const Strategy& strategy) {
 }
 
 /// Prints a line, unless `words` is empty.
-void print_line(std::string_view what, std::string_view words) {
+void print_line(std::string_view label, std::string_view words) {
   if (!words.empty()) {
-    fmt::print("{}", wrapped(fmt::format("{}{}", what, words), "  ", "     "));
+    fmt::print("{}", wrapped(fmt::format("{}{}", label, words), "  ", "     "));
   }
 }
 

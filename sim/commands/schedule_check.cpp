@@ -31,13 +31,13 @@ struct Tally {
   int proved = 0;
   int failed = 0;
 
-  void add(const std::string& what, const CheckReport& report) {
+  void add(const std::string& subject, const CheckReport& report) {
     if (report.ok()) {
       ++proved;
       return;
     }
     ++failed;
-    fmt::print("{}", in_words(what, report));
+    fmt::print("{}", in_words(subject, report));
   }
 };
 

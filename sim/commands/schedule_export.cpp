@@ -51,14 +51,15 @@ struct ExportRequest {
 void require_format(const ExportRequest& request) {
   constexpr std::array<std::string_view, 5> formats{"yaml", "json", "dot", "goal", "chakra"};
   require_word("--format", request.format, formats, "format");
-  const auto only = [&](std::string_view flag, const std::string& value, bool fits, std::string_view who) {
+  const auto require_unset_unless = [&](std::string_view flag, const std::string& value, bool fits,
+                                        std::string_view users) {
     if (!value.empty() && !fits) {
-      throw ConfigError(fmt::format("{}: only {} uses it; remove it", flag, who));
+      throw ConfigError(fmt::format("{}: only {} uses it; remove it", flag, users));
     }
   };
-  only("--ranks-shown", request.ranks_shown, request.format == "dot", "dot");
-  only("--message-order", request.messages, request.priced(), "goal or chakra");
-  only("--time-scale", request.time_scale, request.format == "chakra", "chakra");
+  require_unset_unless("--ranks-shown", request.ranks_shown, request.format == "dot", "dot");
+  require_unset_unless("--message-order", request.messages, request.priced(), "goal or chakra");
+  require_unset_unless("--time-scale", request.time_scale, request.format == "chakra", "chakra");
   if (request.format == "chakra" && request.out.empty()) {
     throw ConfigError("chakra writes one file per rank; name them with --out, as in --out traces/mine");
   }

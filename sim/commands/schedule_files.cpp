@@ -96,12 +96,12 @@ std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& 
   return schedules;
 }
 
-std::string in_words(const std::string& what, const CheckReport& report) {
+std::string in_words(const std::string& subject, const CheckReport& report) {
   std::string text;
   for (const Finding& finding : report.findings) {
-    text += fmt::format("{}: {}\n", what, finding.sentence);
+    text += fmt::format("{}: {}\n", subject, finding.sentence);
   }
-  return report.more == 0 ? text : text + fmt::format("{}: and {} more\n", what, report.more);
+  return report.more == 0 ? text : text + fmt::format("{}: and {} more\n", subject, report.more);
 }
 
 }  // namespace commfuse::sim

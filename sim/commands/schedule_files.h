@@ -22,14 +22,15 @@ struct ScheduleArguments {
 
 /// Adds the flags. The arguments must outlive the parsing.
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
-/// Adds only --size, for commands that take their files in another way.
+/// Adds only --size, for commands that name their files without --schedule.
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 
 /// Reads and proves all files. Returns nothing if a proof fails, after printing the findings on stderr. Throws
 /// ConfigError with the mistakes in every file, and for missing or superfluous sizes.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
 
-/// Returns a line for each finding, and the number of further findings; empty if everything is proved.
-std::string in_words(const std::string& what, const CheckReport& report);
+/// Returns a line for each finding and for the number of further findings, each beginning with `subject`: the file or
+/// schedule that was checked. Empty if everything is proved.
+std::string in_words(const std::string& subject, const CheckReport& report);
 
 }  // namespace commfuse::sim

@@ -103,11 +103,11 @@ std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
 }
 
 MutationReport mutate_all(const std::vector<Program>& programs, const std::string& list) {
-  const auto wanted = [&](Fate fate) { return list == "all" || list == name_of(fate) || fate == Fate::survived; };
+  const auto is_listed = [&](Fate fate) { return list == "all" || list == name_of(fate) || fate == Fate::survived; };
   std::vector<MutationReport> reports(programs.size());
   Line line(programs.size());
   for_each_index(programs.size(), [&](std::size_t i) {
-    reports[i] = mutate(programs[i], wanted);
+    reports[i] = mutate(programs[i], is_listed);
     line.finished();
   });
   MutationReport total;

@@ -290,8 +290,9 @@ Json all_kinds() {
   Json definitions = Json::object();
   Json choice = Json::array();
   for (auto& [name, json] : kinds()) {
-    const Json is_it{{"properties", {{"schema", json["properties"]["schema"]}}}, {"required", Json::array({"schema"})}};
-    choice.push_back({{"if", is_it}, {"then", {{"$ref", fmt::format("#/$defs/{}", name)}}}});
+    const Json has_its_schema{{"properties", {{"schema", json["properties"]["schema"]}}},
+                              {"required", Json::array({"schema"})}};
+    choice.push_back({{"if", has_its_schema}, {"then", {{"$ref", fmt::format("#/$defs/{}", name)}}}});
     definitions[name] = std::move(json);
   }
   return {{"type", "object"}, {"required", Json::array({"schema"})}, {"allOf", choice}, {"$defs", definitions}};

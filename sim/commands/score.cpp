@@ -77,14 +77,14 @@ Scores scores_of(const ScoreRequest& request, Caller& caller) {
 }
 
 /// Returns a line for every table over the limit. A table without scored rows is never over the limit.
-std::string missed(const Scores& scores, std::optional<double> limit, std::string_view what,
-                   double ErrorSummary::*member) {
+std::string lines_over_limit(const Scores& scores, std::optional<double> limit, std::string_view statistic,
+                             double ErrorSummary::*member) {
   std::string text;
   for (const TableScore& score : scores) {
     const ErrorSummary summary = summary_of(score.errors);
     if (limit && summary.n > 0 && summary.*member > *limit) {
-      text +=
-          fmt::format("{}: {} {:.2f}% is over {:.2f}%\n", score.table, what, 100.0 * summary.*member, 100.0 * *limit);
+      text += fmt::format("{}: {} {:.2f}% is over {:.2f}%\n", score.table, statistic, 100.0 * summary.*member,
+                          100.0 * *limit);
     }
   }
   return text;
@@ -154,8 +154,8 @@ Answer run_agreement(const ScoreRequest& request, Caller& caller) {
   Progress progress = progress_of(request, caller, score::runs_of_engine_agreement(machines), "points");
   std::vector<EngineAgreement> agreements = score::engine_agreement(machines, [&] { progress.finished(true); });
   progress.end();
-  const bool met = std::ranges::all_of(agreement_bars(agreements), &AgreementBar::met);
-  return {.code = met ? exit_code::done : exit_code::gate_missed,
+  const bool is_met = std::ranges::all_of(agreement_bars(agreements), &AgreementBar::met);
+  return {.code = is_met ? exit_code::done : exit_code::gate_missed,
           .write = [agreements = std::move(agreements)](std::string_view format, const Sink& sink) {
             require_word("--output", format, formats, "format");
             sink(format == "json"       ? reports::agreement_json(agreements)
@@ -170,8 +170,8 @@ Answer run_verdicts(const ScoreRequest& request) {
   if (score.healthy == 0) {
     throw ConfigError("--verdicts: no table of a healthy node; name a folder of such tables with --data");
   }
-  const bool met = std::ranges::all_of(score.counts, &expect::VerdictCount::is_met);
-  return {.code = met ? exit_code::done : exit_code::gate_missed,
+  const bool is_met = std::ranges::all_of(score.counts, &expect::VerdictCount::is_met);
+  return {.code = is_met ? exit_code::done : exit_code::gate_missed,
           .write = [score = std::move(score)](std::string_view format, const Sink& sink) {
             require_word("--output", format, formats, "format");
             sink(format == "json"       ? verdict_score_json(score)
@@ -221,8 +221,8 @@ Answer run_score(const ScoreRequest& request, Caller& caller) {
   require_tables(request, *scores);
   require_scored(request, *scores);
   const std::string faults = reports::score_faults(*scores);
-  const std::string over = missed(*scores, request.max_median, "median", &ErrorSummary::median) +
-                           missed(*scores, request.max_p90, "p90", &ErrorSummary::p90);
+  const std::string over = lines_over_limit(*scores, request.max_median, "median", &ErrorSummary::median) +
+                           lines_over_limit(*scores, request.max_p90, "p90", &ErrorSummary::p90);
   const int code = faults.empty() ? exit_code::done : exit_code::failed_points;
   return {.code = over.empty() ? code : exit_code::gate_missed,
           .write = [request, scores](std::string_view format,
@@ -255,8 +255,8 @@ constexpr const char* about =
     "that the model cannot express are skipped and counted; faulty rows are named on\n"
     "stderr, and the exit code is 3. docs/accuracy.md shows the current scores.\n"
     "\n"
-    "--dynamic runs every shipped machine with --interference static and dynamic for\n"
-    "some seconds, and exits with 4 if the results differ too much.\n"
+    "--dynamic runs every shipped machine with --interference static and dynamic,\n"
+    "which takes some seconds, and exits with 4 if the results differ too much.\n"
     "\n"
     "Examples:\n"
     "  commfuse-sim score\n"

@@ -67,7 +67,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   if (is_file) {
     const bool is_resized = settings.text("scope") == "step" && machine.network.has_value();
     if (!is_resized && std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
-      throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; write nodes: {} in a cluster file of it",
+      throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; set nodes: {} in a cluster file of this machine",
                                     machine.name, machine.nodes * machine.gpus_per_node, gpus, nodes));
     }
     return;  // Whole models use as many nodes of a cluster as they need.
@@ -79,10 +79,10 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
                     "(commfuse-sim list clusters)",
                     gpus, nodes, machine.name));
   }
-  const std::string of_so_many = fmt::format("{}-x{}", cluster.substr(0, cluster.rfind("-x")), nodes);
+  const std::string resized_cluster = fmt::format("{}-x{}", cluster.substr(0, cluster.rfind("-x")), nodes);
   const std::vector<std::string> known = known_names(Catalogue::hardware);
-  if (sized_cluster(of_so_many) || std::find(known.begin(), known.end(), of_so_many) != known.end()) {
-    put(settings, "hardware", of_so_many);
+  if (sized_cluster(resized_cluster) || std::find(known.begin(), known.end(), resized_cluster) != known.end()) {
+    put(settings, "hardware", resized_cluster);
   } else if (std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
     throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; choose fewer, or a cluster of the catalogue",
                                   machine.name, machine.nodes * machine.gpus_per_node, gpus));

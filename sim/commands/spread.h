@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --gpus: spreads GPUs, as ranks, over as many nodes as they need.
+// run --gpus: distributes GPUs, as ranks, over as many nodes as they need.
 #pragma once
 
 #include <string>

@@ -25,16 +25,16 @@ namespace {
 
 std::string label_of(const ResultRow& row) { return reports::strategy_label(row.strategy, row.parameters); }
 
-/// A row with its repeated prediction, at the point with the prices of the row's implementation.
-struct Again {
+/// A row and its prediction, which is simulated again at the point with the prices of the row's implementation.
+struct Repeated {
   const ResultRow* row = nullptr;
   std::shared_ptr<const Point> point;
   Prediction prediction;
 };
 
-std::vector<Again> simulated_again(const Point& point, std::span<const ResultRow> rows, Implementations implementations,
-                                   Predictor& predictor) {
-  std::vector<Again> simulated;
+std::vector<Repeated> simulated_again(const Point& point, std::span<const ResultRow> rows,
+                                      Implementations implementations, Predictor& predictor) {
+  std::vector<Repeated> simulated;
   const auto ideal = std::make_shared<const Point>(point);
   for (const ResultRow& row : rows) {
     const Implementation* implementation = implementation_of(row, implementations);
@@ -55,75 +55,78 @@ std::vector<Again> simulated_again(const Point& point, std::span<const ResultRow
   return simulated;
 }
 
-Duration makespan_of(const Again& again) { return again.prediction.analysis.critical.makespan; }
+Duration makespan_of(const Repeated& repeated) { return repeated.prediction.analysis.critical.makespan; }
 
-/// Returns as many rows as a figure has room for, in their order: serial and the fastest rows. Together with
+/// Returns up to eight rows, as many as fit in a figure, in their order: serial and the fastest rows. Together with
 /// implementations, only the fastest ideal schedule is shown.
-std::vector<ResultRow> shown_rows(const std::vector<Again>& simulated) {
+std::vector<ResultRow> shown_rows(const std::vector<Repeated>& simulated) {
   const bool has_implementations =
-      std::ranges::any_of(simulated, [](const Again& again) { return !again.row->implements.empty(); });
-  std::vector<const Again*> order;
-  for (const Again& again : simulated) {
-    order.push_back(&again);
+      std::ranges::any_of(simulated, [](const Repeated& repeated) { return !repeated.row->implements.empty(); });
+  std::vector<const Repeated*> order;
+  for (const Repeated& repeated : simulated) {
+    order.push_back(&repeated);
   }
-  std::ranges::stable_sort(order, {}, [](const Again* again) { return makespan_of(*again); });
-  const auto is_ideal = [](const Again* again) { return again->row->bound && again->row->implements.empty(); };
+  std::ranges::stable_sort(order, {}, [](const Repeated* repeated) { return makespan_of(*repeated); });
+  const auto is_ideal = [](const Repeated* repeated) {
+    return repeated->row->bound && repeated->row->implements.empty();
+  };
   const auto fastest_ideal = std::ranges::find_if(order, is_ideal);
-  std::vector<const Again*> kept;
-  std::size_t room = 8;
-  const auto keep = [&](const Again* again) {
-    if (room > 0 && std::ranges::find(kept, again) == kept.end()) {
-      kept.push_back(again);
-      --room;
+  std::vector<const Repeated*> kept;
+  std::size_t free_places = 8;
+  const auto keep = [&](const Repeated* repeated) {
+    if (free_places > 0 && std::ranges::find(kept, repeated) == kept.end()) {
+      kept.push_back(repeated);
+      --free_places;
     }
   };
-  const auto serial = std::ranges::find_if(order, [](const Again* again) { return again->row->strategy == "serial"; });
+  const auto serial =
+      std::ranges::find_if(order, [](const Repeated* repeated) { return repeated->row->strategy == "serial"; });
   if (serial != order.end()) {
     keep(*serial);
   }
   if (has_implementations && fastest_ideal != order.end()) {
     keep(*fastest_ideal);
   }
-  for (const Again* again : order) {
-    if (!has_implementations || !is_ideal(again)) {
-      keep(again);
+  for (const Repeated* repeated : order) {
+    if (!has_implementations || !is_ideal(repeated)) {
+      keep(repeated);
     }
   }
   std::vector<ResultRow> rows;
-  for (const Again& again : simulated) {
-    if (std::ranges::find(kept, &again) != kept.end()) {
-      rows.push_back(*again.row);
+  for (const Repeated& repeated : simulated) {
+    if (std::ranges::find(kept, &repeated) != kept.end()) {
+      rows.push_back(*repeated.row);
     }
   }
   return rows;
 }
 
 /// Returns the schedules that can win, fastest first.
-std::vector<const Again*> ranking_of(const std::vector<Again>& predictions, std::span<const ResultRow> rows) {
-  std::vector<const Again*> ranking;
-  for (const Again& prediction : predictions) {
+std::vector<const Repeated*> ranking_of(const std::vector<Repeated>& predictions, std::span<const ResultRow> rows) {
+  std::vector<const Repeated*> ranking;
+  for (const Repeated& prediction : predictions) {
     if (reports::can_win(*prediction.row, rows)) {
       ranking.push_back(&prediction);
     }
   }
-  std::stable_sort(ranking.begin(), ranking.end(), [](const Again* a, const Again* b) {
+  std::stable_sort(ranking.begin(), ranking.end(), [](const Repeated* a, const Repeated* b) {
     return a->prediction.analysis.critical.makespan < b->prediction.analysis.critical.makespan;
   });
   return ranking;
 }
 
 /// Returns the saving of the fastest schedule over serial or, if serial is missing or itself the fastest, over the
-/// second fastest schedule. Errors that affect both times alike cancel; see model/analysis/uncertainty.h.
-std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Again*>& ranking,
+/// second fastest schedule. Errors that affect both times equally cancel; see model/analysis/uncertainty.h.
+std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Repeated*>& ranking,
                                                  Predictor& predictor) {
   if (ranking.size() < 2 || point.raised == nullptr) {
     return std::nullopt;
   }
-  const auto is_serial = [](const Again* again) { return again->row->strategy == "serial"; };
+  const auto is_serial = [](const Repeated* repeated) { return repeated->row->strategy == "serial"; };
   const auto serial = std::ranges::find_if(ranking, is_serial);
   const bool has_both = serial != ranking.end() && serial != ranking.begin();
-  const Again& best = *ranking[0];
-  const Again& next = has_both ? **serial : *ranking[1];
+  const Repeated& best = *ranking[0];
+  const Repeated& next = has_both ? **serial : *ranking[1];
   const double error = ratio_error(predictor.uncertainty(*best.point, best.prediction),
                                    predictor.uncertainty(*next.point, next.prediction));
   const double ratio = math::log(to_seconds(best.prediction.analysis.critical.makespan) /
@@ -136,29 +139,29 @@ std::optional<reports::SavingInterval> saving_of(const Point& point, const std::
                                  .high = 1.0 - math::exp(ratio - reach)};
 }
 
-std::vector<reports::SampledRun> samples_of(const Point& point, const std::vector<const Again*>& ranking,
+std::vector<reports::SampledRun> samples_of(const Point& point, const std::vector<const Repeated*>& ranking,
                                             Predictor& predictor) {
   std::vector<reports::SampledRun> runs;
   if (!point.monte_carlo.jitter) {
     return runs;
   }
-  for (const Again* again : ranking) {
-    reports::SampledRun run{label_of(*again->row), predictor.makespans(*again->point, again->prediction)};
+  for (const Repeated* repeated : ranking) {
+    reports::SampledRun run{label_of(*repeated->row), predictor.makespans(*repeated->point, repeated->prediction)};
     std::sort(run.sorted.begin(), run.sorted.end());
     runs.push_back(std::move(run));
   }
   return runs;
 }
 
-/// Adds the GEMMs of a schedule by shape and price. The price is part of the key, because a GEMM beside communication
-/// may take longer than another GEMM of the same shape.
-void add_products(const Point& point, const Again& again, reports::Roofline& roofline) {
-  const Program& program = again.prediction.structure->program();
-  const Sizes& sizes = again.prediction.sizes;
-  const Rank rank = again.prediction.analysis.critical_rank;
+/// Adds the GEMMs of a schedule by shape and price. The price is part of the key, because a GEMM that runs during
+/// communication may take longer than another GEMM of the same shape.
+void add_gemms(const Point& point, const Repeated& repeated, reports::Roofline& roofline) {
+  const Program& program = repeated.prediction.structure->program();
+  const Sizes& sizes = repeated.prediction.sizes;
+  const Rank rank = repeated.prediction.analysis.critical_rank;
   const Coordinates coordinates = program.mesh.coordinates(rank);
-  const Costs costs = static_costs(point, point.machine, *again.prediction.structure, sizes);
-  std::map<std::pair<PricedShape, Duration>, reports::RoofedProduct> products;
+  const Costs costs = static_costs(point, point.machine, *repeated.prediction.structure, sizes);
+  std::map<std::pair<PricedShape, Duration>, reports::RoofedProduct> gemms;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Shape& shape = program.shapes[program.ops[op].shape];
     const auto* gemm = std::get_if<GemmShape>(&shape);
@@ -168,30 +171,30 @@ void add_products(const Point& point, const Again& again, reports::Roofline& roo
     const PricedShape priced = priced_shape(program, shape, sizes);
     const GemmSize size = gemm_size(*gemm, sizes);
     const auto work = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
-    auto& product =
-        products
-            .try_emplace({priced, costs.of(rank, op)}, reports::RoofedProduct{.schedule = label_of(*again.row),
+    auto& roofed =
+        gemms
+            .try_emplace({priced, costs.of(rank, op)}, reports::RoofedProduct{.schedule = label_of(*repeated.row),
                                                                               .shape = in_words(priced),
                                                                               .work = {work},
                                                                               .traffic = compulsory_traffic(size),
                                                                               .time = costs.of(rank, op)})
             .first->second;
-    ++product.count;
+    ++roofed.count;
   }
-  for (auto& [key, product] : products) {
-    roofline.products.push_back(std::move(product));
+  for (auto& [key, roofed] : gemms) {
+    roofline.products.push_back(std::move(roofed));
   }
 }
 
-reports::Roofline roofline_of(const Point& point, const std::vector<const Again*>& ranking) {
+reports::Roofline roofline_of(const Point& point, const std::vector<const Repeated*>& ranking) {
   const Accelerator& accelerator = point.machine.accelerator;
   reports::Roofline roofline{.accelerator = point.machine.name,
                              .dtype = std::string{name_of(point.dtype)},
                              .peak = accelerator.dense_peak(point.dtype),
                              .memory = accelerator.hbm_bandwidth.value};
-  for (const Again* again : ranking) {
-    if (again->row->implements.empty()) {
-      add_products(point, *again, roofline);
+  for (const Repeated* repeated : ranking) {
+    if (repeated->row->implements.empty()) {
+      add_gemms(point, *repeated, roofline);
     }
   }
   return roofline;
@@ -202,8 +205,8 @@ reports::Roofline roofline_of(const Point& point, const std::vector<const Again*
 reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows, Implementations implementations) {
   StructureCache structures;
   Predictor predictor(structures);
-  const std::vector<Again> simulated = simulated_again(point, rows, implementations, predictor);
-  const std::vector<const Again*> ranking = ranking_of(simulated, rows);
+  const std::vector<Repeated> simulated = simulated_again(point, rows, implementations, predictor);
+  const std::vector<const Repeated*> ranking = ranking_of(simulated, rows);
   reports::PointStudy study{
       .runs = traced(point, shown_rows(simulated), {.implementations = implementations}, {structures, predictor})};
   if (ranking.empty()) {

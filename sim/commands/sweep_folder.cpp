@@ -69,10 +69,10 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t max_by
   return text;
 }
 
-/// Returns the settings in a folder; nothing if there are none. Reads up to one byte more than `wanted` has, which is
-/// enough to compare them.
-std::optional<std::string> settings_in(const fs::path& folder, const std::string& wanted) {
-  return beginning_of(folder / settings_file, wanted.size() + 1);
+/// Returns the settings in a folder; nothing if there are none. Reads up to one byte more than `expected_settings` has,
+/// which is enough to compare the two.
+std::optional<std::string> settings_in(const fs::path& folder, const std::string& expected_settings) {
+  return beginning_of(folder / settings_file, expected_settings.size() + 1);
 }
 
 /// Returns whether a file may be an unfinished settings file, which is the first file that a process writes.
@@ -90,11 +90,11 @@ void require_free(FolderUse use, const fs::path& folder, const std::string& sett
   if (error) {
     refuse(use, folder, fmt::format("cannot be read ({}); choose another folder", error.message()));
   }
-  const std::optional<std::string> held = settings_in(folder, settings);
-  if (!empty && !held) {
+  const std::optional<std::string> existing_settings = settings_in(folder, settings);
+  if (!empty && !existing_settings) {
     refuse(use, folder, fmt::format("holds other files; {}", remedy(use, "write among them")));
   }
-  if (!empty && held != settings) {
+  if (!empty && existing_settings != settings) {
     refuse(use, folder, fmt::format("holds the results of another sweep; {}", remedy(use, "replace them")));
   }
 }
@@ -105,9 +105,10 @@ bool is_store(const fs::path& path) {
   return name == store_file || (name.starts_with("shard-") && path.extension() == ".sqlite");
 }
 
-/// Returns whether the settings `held` are those of a sweep: their first line is that of `settings`.
-bool is_of_a_sweep(const std::optional<std::string>& held, const std::string& settings) {
-  return held && held->starts_with(std::string_view(settings).substr(0, settings.find('\n') + 1));
+/// Returns whether existing settings belong to a sweep: whether their first line is the first line of `settings`.
+bool is_of_a_sweep(const std::optional<std::string>& existing_settings, const std::string& settings) {
+  return existing_settings &&
+         existing_settings->starts_with(std::string_view(settings).substr(0, settings.find('\n') + 1));
 }
 
 /// Throws ConfigError if a folder without a sweep has a file that a sweep would overwrite.
@@ -195,9 +196,9 @@ void SweepFolder::begin() const {
   if (error) {
     refuse(use_, folder_, fmt::format("cannot be created ({}); choose another folder", error.message()));
   }
-  const std::optional<std::string> held = settings_in(folder_, settings_);
-  if (use_ == FolderUse::forced_sweep && held != settings_) {
-    if (!is_of_a_sweep(held, settings_)) {
+  const std::optional<std::string> existing_settings = settings_in(folder_, settings_);
+  if (use_ == FolderUse::forced_sweep && existing_settings != settings_) {
+    if (!is_of_a_sweep(existing_settings, settings_)) {
       require_no_results(folder_);
     }
     remove_stores(folder_);
@@ -206,8 +207,8 @@ void SweepFolder::begin() const {
 }
 
 void SweepFolder::write(const std::vector<OutputFile>& files) const {
-  const std::optional<std::string> held = settings_in(folder_, settings_);
-  if (held && held != settings_) {
+  const std::optional<std::string> existing_settings = settings_in(folder_, settings_);
+  if (existing_settings && existing_settings != settings_) {
     refuse(use_, folder_, "was used by another sweep while this one ran; run it again in another folder");
   }
   remove_orphans(folder_);

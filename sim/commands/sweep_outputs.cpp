@@ -37,9 +37,9 @@ class Pieces {
  public:
   explicit Pieces(const Sink& sink) : sink_(sink) {}
   void add(std::string_view piece) {
-    constexpr std::size_t enough = 1 << 20;
+    constexpr std::size_t max_buffered = 1 << 20;
     text_ += piece;
-    if (text_.size() >= enough) {
+    if (text_.size() >= max_buffered) {
       flush();
     }
   }
@@ -60,19 +60,19 @@ struct LayerResults {
 };
 
 LayerResults layer_results(StoreReader& store) {
-  LayerResults read;
+  LayerResults unordered;
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      read.rows.push_back(layer_row(row, store.path().string()));
-      read.points.push_back(point->point);
+      unordered.rows.push_back(layer_row(row, store.path().string()));
+      unordered.points.push_back(point->point);
     }
   }
   // Strategies on an axis are far apart in the store, but people compare them side by side.
   LayerResults results;
-  for (const std::size_t place : reports::order_by_point(read.rows)) {
-    results.rows.push_back(std::move(read.rows[place]));
-    results.points.push_back(read.points[place]);
+  for (const std::size_t place : reports::order_by_point(unordered.rows)) {
+    results.rows.push_back(std::move(unordered.rows[place]));
+    results.points.push_back(unordered.points[place]);
   }
   return results;
 }
@@ -114,7 +114,7 @@ void add_maps(std::span<const Row> rows, const VerdictRule& rule, std::vector<Ou
   }
 }
 
-bool streams(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
+bool is_for_programs(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
 
 int code_of(const StoreReader& store) {
   return store.counts().infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
@@ -162,7 +162,7 @@ std::function<void(std::string_view, const Sink&)> layer_writer(
   return [path = store.path(), counts = store.counts(), shown = std::move(shown)](std::string_view format,
                                                                                   const Sink& sink) {
     require_format(StoreKind::layers, format);
-    if (streams(format)) {
+    if (is_for_programs(format)) {
       StoreReader again(path, counts);
       write_rows(again, format, sink);
     } else {

@@ -44,15 +44,15 @@ Progress::Clock clock_from_now() {
 }
 
 /// Returns the points of the shard that the store lacks.
-std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreWriter& store) {
-  const std::vector<bool>& held = store.held();
-  std::vector<std::size_t> left;
+std::vector<std::size_t> missing_points(const StoreIdentity& identity, const StoreWriter& store) {
+  const std::vector<bool>& is_stored = store.held();
+  std::vector<std::size_t> missing;
   for (std::size_t point = 0; point < identity.points; ++point) {
-    if (!held[point] && belongs_to(identity.shard, point, identity.points)) {
-      left.push_back(point);
+    if (!is_stored[point] && belongs_to(identity.shard, point, identity.points)) {
+      missing.push_back(point);
     }
   }
-  return left;
+  return missing;
 }
 
 /// Opens the store. With `force`, a new store replaces a store that has other results.
@@ -85,7 +85,7 @@ int threads_among_processes(const PreparedSweep& prepared) {
 /// store.
 StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world,
                  const Watched& watched) {
-  const std::vector<std::size_t> points = points_left(prepared.identity, store);
+  const std::vector<std::size_t> points = missing_points(prepared.identity, store);
   Progress progress(progress_form(request.progress, watched.caller.shows_bars()), points.size(), clock_from_now(),
                     [&](const std::string& text) { watched.caller.progress(text); });
   SimulatorFactory factory(prepared.library, prepared.identity.kind);
@@ -125,11 +125,11 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
     fail_as_replaced(store.path());
   }
   const std::size_t stored = counts.points;
-  const std::size_t wanted = store.points_wanted();
-  if (stored < wanted) {
+  const std::size_t expected = store.points_wanted();
+  if (stored < expected) {
     return {.is_interrupted = true,
             .notes = fmt::format("interrupted; {} of {} points are stored, and the same command resumes there\n",
-                                 stored, wanted)};
+                                 stored, expected)};
   }
   if (identity.kind == StoreKind::layers) {
     if (const std::string uncovered = uncovered_in_words(prepared.list, prepared.library); !uncovered.empty()) {
@@ -180,12 +180,12 @@ Answer run_here(const SweepRequest& request, const Watched& watched) {
 
 /// Runs the first of several processes. Dismisses the other processes before it throws.
 Answer run_leader(const SweepRequest& request, World& world, const Watched& watched) {
-  bool led = false;
+  bool has_begun = false;
   try {
     const PreparedSweep prepared(request);
-    return run_prepared(prepared, request, &world, watched, [&led] { led = true; });
+    return run_prepared(prepared, request, &world, watched, [&has_begun] { has_begun = true; });
   } catch (...) {
-    if (!led) {
+    if (!has_begun) {
       dismiss(world);
     }
     world.close();

@@ -24,18 +24,18 @@ reports::TracedRun traced_run(const Point& point, const ResultRow& row, const St
 
 }  // namespace
 
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const RowSources& sources,
                                        TracingTools tools) {
   std::vector<reports::TracedRun> runs;
   for (const ResultRow& row : rows) {
-    const Implementation* implementation = implementation_of(row, beside.implementations);
+    const Implementation* implementation = implementation_of(row, sources.implementations);
     if (!row.feasible() || (implementation == nullptr && !row.implements.empty())) {
       continue;
     }
-    const auto file = std::find_if(beside.files.begin(), beside.files.end(), [&](const HandWritten& hand_written) {
+    const auto file = std::find_if(sources.files.begin(), sources.files.end(), [&](const HandWritten& hand_written) {
       return hand_written.structure.digest == row.schedule_sha256;
     });
-    if (implementation == nullptr && file != beside.files.end()) {
+    if (implementation == nullptr && file != sources.files.end()) {
       runs.push_back(traced_run(point, row, file->structure, sizes_at(*file, point), tools.predictor));
       continue;
     }
@@ -49,10 +49,10 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
   return runs;
 }
 
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside) {
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const RowSources& sources) {
   StructureCache structures;
   Predictor predictor(structures);
-  return traced(point, rows, beside, {structures, predictor});
+  return traced(point, rows, sources, {structures, predictor});
 }
 
 }  // namespace commfuse::sim

@@ -10,22 +10,23 @@
 
 namespace commfuse::sim {
 
-/// Simulates rows again. `predictor` takes its schedules from `structures`.
+/// Tools that simulate rows again. `predictor` must take its schedules from `structures`.
 struct TracingTools {
   StructureCache& structures;
   Predictor& predictor;
 };
 
 /// Sources of rows other than generated schedules.
-struct Beside {
+struct RowSources {
   std::span<const HandWritten> files{};
   Implementations implementations{};  ///< Rows of other implementations are skipped.
 };
 
 /// Returns one run for each row with a result. `rows` must be the rows of `point`.
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const RowSources& sources,
                                        TracingTools tools);
 /// Same as above, with a new cache and predictor.
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside = {});
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
+                                       const RowSources& sources = {});
 
 }  // namespace commfuse::sim

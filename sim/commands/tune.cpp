@@ -89,7 +89,7 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
 }
 
 /// Replaces a node by a cluster of such nodes if the user requests more GPUs than the node has.
-void spread_over_cluster(const TuneRequest& request, Settings& settings) {
+void choose_cluster(const TuneRequest& request, Settings& settings) {
   const Machine machine = load_machine(settings.text("hardware"));
   if (machine.nodes == 1 && gpus_of(request, machine) > machine.gpus_per_node) {
     settings.put(*find_field("hardware"), {cluster_of_nodes(settings.text("hardware")), {Source::flag, "--gpus"}});
@@ -163,7 +163,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   settings = with_defaults_of(framework, std::move(settings));
   const auto tuned = std::make_shared<Tuned>();
   tuned->model = load_model(choices_of(settings).model);
-  spread_over_cluster(request, settings);
+  choose_cluster(request, settings);
   const RunChoices run = choices_of(settings);
   const Machine machine = machine_of(settings);
   PlanSpace space{.model = &tuned->model,

@@ -37,22 +37,23 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
   put(settings, "step.micro_batch", plan.micro_batch);
   put(settings, "step.recompute", std::string{name_of(plan.recompute)});
   put(settings, "strategy.name", std::string{strategy.name});
-  return "# The best single strategy at every site; each site's own is in site-*.yaml.\n" + to_yaml(settings, false);
+  return "# Uses the best single strategy at every site; site-*.yaml has the best schedule of each site.\n" +
+         to_yaml(settings, false);
 }
 
-/// Returns whether a site is described by the model itself. Other sites get a separate model whose MLP has the site's
+/// Returns whether the model itself has the shape of a site. Each other site gets a separate model whose MLP has that
 /// shape.
-bool is_of(const Transformer& model, const TunedSite& site) {
+bool has_its_shape(const Transformer& model, const TunedSite& site) {
   return site.shape.ffn == model.ffn && site.shape.gated_mlp == model.gated_mlp;
 }
 
 /// Returns the settings of a single site: the tokens of one pass, and no whole-model setting.
-std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site,
+std::string site_yaml(const Settings& chosen, const TrainingPlan& plan, const TunedSite& site,
                       const std::string& model) {
   Settings settings;
   put(settings, "model", model);
   for (const char* key : {"hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
-    put(settings, key, asked.text(key));
+    put(settings, key, chosen.text(key));
   }
   put(settings, "scope", std::string{name_of(site.scope)});
   put(settings, "ranks", plan.tensor);
@@ -103,8 +104,8 @@ std::string knob_yaml(const Knob& knob, const SiteTime& ring, const SiteTime& pi
   return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", knob.name, ring.options.group > 1 ? 1 : 0);
 }
 
-/// Returns Megatron-LM's file. GEMMs of the backward pass have no choice: those with an all-gather use the ring, the
-/// others bulk overlap.
+/// Returns the file for Megatron-LM. GEMMs of the backward pass have fixed methods: the ring for dgrad GEMMs after an
+/// all-gather, bulk overlap for the others.
 std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
   StructureCache structures;
   SiteTimes times(structures, *space.machine);
@@ -154,9 +155,9 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
   return fmt::format("--use-ascend-coc --coc-parallel-num {}", most_common->first);
 }
 
-std::vector<std::pair<std::string, std::string>> tune_files(const Settings& asked, const PlanSpace& space,
+std::vector<std::pair<std::string, std::string>> tune_files(const Settings& chosen, const PlanSpace& space,
                                                             const Tuning& tuning) {
-  Settings settings = asked;
+  Settings settings = chosen;
   for (const Field& field : run_fields()) {
     if (field.type == FieldType::name && settings.has(field.key)) {
       put(settings, field.key, from_anywhere(field.catalogue, settings.text(field.key)));
@@ -166,13 +167,13 @@ std::vector<std::pair<std::string, std::string>> tune_files(const Settings& aske
   std::vector<std::pair<std::string, std::string>> files;
   files.emplace_back("plan.yaml", plan_yaml(settings, plan, *tuning.single));
   for (const TunedSite& site : tuning.sites) {
-    const bool is_ours = is_of(*space.model, site);
+    const bool has_model_shape = has_its_shape(*space.model, site);
     const std::string model = fmt::format("model-{}.yaml", site.name);
-    if (!is_ours) {
+    if (!has_model_shape) {
       files.emplace_back(model, model_yaml(site));
     }
     files.emplace_back(fmt::format("site-{}.yaml", site.name),
-                       site_yaml(settings, plan, site, is_ours ? settings.text("model") : "./" + model));
+                       site_yaml(settings, plan, site, has_model_shape ? settings.text("model") : "./" + model));
   }
   if (!tuning.sites.empty()) {
     files.emplace_back(overlap_config_file, megatron_yaml(space, plan));

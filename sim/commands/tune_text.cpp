@@ -34,7 +34,9 @@ using Json = nlohmann::ordered_json;
 
 double milliseconds(Duration time) { return 1e3 * to_seconds(time); }
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
-double saved(Duration time, Duration of) { return of > Duration{} ? 1.0 - to_seconds(time) / to_seconds(of) : 0.0; }
+double saved(Duration time, Duration base) {
+  return base > Duration{} ? 1.0 - to_seconds(time) / to_seconds(base) : 0.0;
+}
 
 // --- text ------------------------------------------------------------------------------------------------------------
 
@@ -77,7 +79,7 @@ std::string plan_line(bool has_experts, char mark, const std::array<std::string,
   return line + "\n";
 }
 
-/// Returns '>' for the recommended plan and '~' for plans that tie with the fastest.
+/// Returns '>' for the recommended plan and '~' for other plans that tie with the fastest.
 char mark_of(const TunedPlan& plan, const Tuning& tuning) {
   return &plan == tuning.best.data() ? '>' : plan.ties ? '~' : ' ';
 }
@@ -135,13 +137,13 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
       100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
       100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
       milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time));
-  std::string left_out;
+  std::string not_compared;
   for (const LeftOut& omitted : tuning.left_out) {
-    left_out +=
+    not_compared +=
         wrapped(fmt::format("Not compared, {} everywhere: {}.", omitted.strategy->name, omitted.reason), "", "");
   }
   const StepBreakdown& parts = best.parts;
-  return "\n" + wrapped(text, "", "") + left_out +
+  return "\n" + wrapped(text, "", "") + not_compared +
          wrapped(fmt::format("Parts of the step, in ms: compute {:.1f}, waiting {:.1f} (pipeline bubble, sends, host), "
                              "gradients {:.1f}, optimizer {:.1f}.",
                              milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
@@ -188,8 +190,8 @@ bool is_same(const SiteTime& a, const SiteTime& b) {
 }
 
 /// Returns how much longer one time is than another, such as "+1.2%".
-std::string against(Duration time, Duration than) {
-  return with_sign(100.0 * (to_seconds(time) / to_seconds(than) - 1.0), 1) + "%";
+std::string difference(Duration time, Duration base) {
+  return with_sign(100.0 * (to_seconds(time) / to_seconds(base) - 1.0), 1) + "%";
 }
 
 /// Returns percentiles of the step for the chosen schedules, and for the best schedules by the other measure.
@@ -202,7 +204,7 @@ std::string tails(const TuneHeading& heading, const Tuning& tuning) {
                                     "p99 {:.1f}. With the sites chosen by the {}: mean {}, p99 {}.",
                                     milliseconds(chosen.mean), milliseconds(chosen.p50), milliseconds(chosen.p95),
                                     milliseconds(chosen.p99), heading.minimize == Minimize::p99 ? "mean" : "p99",
-                                    against(other.mean, chosen.mean), against(other.p99, chosen.p99)),
+                                    difference(other.mean, chosen.mean), difference(other.p99, chosen.p99)),
                         "", "");
 }
 
@@ -232,8 +234,8 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
                 ? fmt::format("      the {} chooses the same\n", by_p99 ? "mean" : "p99")
                 : wrapped(fmt::format("the {} would choose {}: mean {}, p99 {}", by_p99 ? "mean" : "p99",
                                       schedule_in_words(site.scope, other.schedule),
-                                      against(other.times.mean, chosen.times.mean),
-                                      against(other.times.p99, chosen.times.p99)),
+                                      difference(other.times.mean, chosen.times.mean),
+                                      difference(other.times.p99, chosen.times.p99)),
                           "      ", "      ");
   }
   return text;
@@ -244,7 +246,7 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
 Json plan_json(const TrainingPlan& plan) {
   Json json;
   for (const auto& [name, value] : reports::layout_cells(plan)) {
-    json[std::string(name)] = std::visit([](auto held) { return Json(held); }, value);
+    json[std::string(name)] = std::visit([](auto cell) { return Json(cell); }, value);
   }
   return json;
 }

@@ -22,18 +22,15 @@ constexpr std::string_view yes_or_no(bool yes) { return yes ? "yes" : "no"; }
 /// Returns the paragraph that describes the method behind the figures.
 std::string method(const VerdictScore& score) {
   return fmt::format(
-      "Written by `commfuse-sim score --verdicts -o markdown`. A node is what one group of GPUs of one run of a table\n"
-      "measured: {} healthy ones with enough rows ({} more have too few). Each counts as measured and in 20 "
-      "repetitions\n"
-      "with errors of 2.4% of the node, of each collective and of each row, so the table counts more nodes than there\n"
-      "are. Faults multiply measured times; a fault of a link by what the model says of a machine that has it.\n"
-      "`sim/expect/measured_nodes.cpp` lists healthy and degraded tables. With a reference (`--healthy`), each node "
-      "is\n"
-      "held against one other node of the same machine and NCCL version; some runs may be of one node. So is it "
-      "against\n"
-      "a file that `calibrate` made of one other node, by shares that were estimated on another cluster. At most 1% "
-      "false\n"
-      "alarms are asked for.\n",
+      "Written by `commfuse-sim score --verdicts -o markdown`. Each node is one group of GPUs in one run of a\n"
+      "table: {} healthy nodes have enough rows ({} more have too few). Each node is counted as measured, and in\n"
+      "20 repetitions with errors of 2.4% for the node, for each collective and for each row, so the table counts\n"
+      "more nodes than exist. Faults multiply measured times; for a fault of a link, the model predicts the\n"
+      "factors on a machine with that fault. `sim/expect/measured_nodes.cpp` lists healthy and degraded tables.\n"
+      "With a reference (`--healthy`), each node is compared with one other node of the same machine and NCCL\n"
+      "version; some of these runs may be of the same node. Each node is also compared with a file that\n"
+      "`calibrate` made of one other node, with shares that were estimated on other clusters. The target is at\n"
+      "most 1% false alarms.\n",
       score.healthy, score.too_small);
 }
 
@@ -61,13 +58,13 @@ std::string verdict_score_table(const VerdictScore& score) {
     text += item(fmt::format("{}: {}, {:.2f} times as slow; suspects {}", degraded.node, degraded.health,
                              degraded.slowdown, degraded.suspects));
   }
-  text += "\nFaults put into made-up nodes: is the likeliest suspect the right one?\n";
+  text += "\nFaults in generated nodes: is the likeliest suspect right?\n";
   for (const expect::NamedFault& fault : score.faults) {
     text += item(fmt::format("{} on {}: {}, {}; suspects {}", fault.fault, fault.machine,
                              fault.is_right ? "right" : "wrong", fault.is_bad ? "called bad" : "not called bad",
                              fault.suspects));
   }
-  text += "\nMedians of the healthy nodes around what the model says\n";
+  text += "\nMedians of the healthy nodes relative to the prediction\n";
   for (const expect::MedianSpread& spread : score.spreads) {
     text += item(fmt::format("{}: {} medians, deviation {:.2f} standard errors, largest {:.2f}", spread.side,
                              spread.medians, spread.deviation, spread.largest));
@@ -132,14 +129,14 @@ std::string verdict_score_section(const VerdictScore& score) {
                         degraded.suspects);
   }
   text +=
-      "\nFaults put into made-up nodes, most at degrees that no pattern has:\n\n"
+      "\nFaults in generated nodes, most at severities that the verdict does not try:\n\n"
       "| fault | machine | named | called bad | suspects |\n|---|---|---|---|---|\n";
   for (const expect::NamedFault& fault : score.faults) {
     text += fmt::format("| {} | {} | {} | {} | {} |\n", fault.fault, fault.machine, yes_or_no(fault.is_right),
                         yes_or_no(fault.is_bad), fault.suspects);
   }
   text +=
-      "\nMedians of the healthy nodes around what the model says, in the standard errors of the verdict's error "
+      "\nMedians of the healthy nodes relative to the prediction, in standard errors of the verdict's error "
       "model:\n\n"
       "| limited by | medians | deviation | largest |\n|---|---:|---:|---:|\n";
   for (const expect::MedianSpread& spread : score.spreads) {
@@ -147,10 +144,9 @@ std::string verdict_score_section(const VerdictScore& score) {
         fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", spread.side, spread.medians, spread.deviation, spread.largest);
   }
   text += fmt::format(
-      "\nWhat a calibrated file leaves of a size it leaves on all nodes of the fleet alike, but for a share, which is\n"
-      "estimated on siblings. Nodes of a cluster are judged with shares that the other one gave; `verdict` uses "
-      "{:.2f}\n"
-      "and {:.2f}, from all of them:\n\n"
+      "\nThe residual of a calibrated file at a size is the same on all nodes of a fleet, except for a share, which\n"
+      "is estimated on siblings. Nodes of one cluster are judged with the shares from the other; `verdict` uses\n"
+      "{:.2f} and {:.2f}, which are estimated on all clusters:\n\n"
       "| cluster held out | pairs | bandwidth | latency |\n|---|---:|---:|---:|\n",
       shipped_shares().bandwidth, shipped_shares().latency);
   for (const expect::HeldOutShares& held_out : score.shares) {

@@ -32,7 +32,7 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
   fluid_on_ = options.fluid != nullptr;
   if (fluid_on_) {
     check(options.fluid->wiring->ranks == static_cast<std::size_t>(mesh_.ranks),
-          "the wiring has as many ranks as the program");
+          "the wiring and the program have the same number of ranks");
     fluid_.start(*options.fluid, faults_, lanes_, slots_.size());
   }
   prepare();
@@ -44,9 +44,9 @@ void Engine::fold(const EngineOptions& options) {
   const Rank rank_count = program_->mesh.ranks();
   const std::optional<FoldedMesh> fold =
       folded(program_->mesh, options.first_ranks == 0 ? rank_count : options.first_ranks);
-  check(fold.has_value(), "the ranks that are simulated stand for all");
+  check(fold.has_value(), "the simulated ranks represent all ranks");
   check(fold->ranks == rank_count || (plan_->lowered.matching.uniform && options.faults == nullptr),
-        "ranks that stand for others do the same as they");
+        "ranks that represent others run the same ops");
   mesh_ = *fold;
 }
 
@@ -69,7 +69,7 @@ void Engine::run_fluid() {
         fluid_.wake(slot, now_, queue_);
       } else if (event.kind() != EventKind::end && event.kind() != EventKind::half_end) {
         handle(event);
-      } else if (fluid_.over(slot, now_)) {
+      } else if (fluid_.finish_stage(slot, now_)) {
         head_of(slots_[slot]).kind == OpKind::exchange ? end_half(slot) : end(slot);
       }
     }
@@ -119,12 +119,12 @@ void Engine::handle(const TimedEvent& event) {
     case EventKind::half_end: end_half(slot); break;
     case EventKind::own_half_end: end_own_half(slot); break;
     case EventKind::collective_end: end_collective(slot); break;
-    case EventKind::wake: break;  // only where links share bandwidth
+    case EventKind::wake: break;  // only if links share bandwidth
   }
 }
 
-/// Called when the lane is free. Posts the op at the head, now or once it is issued, if the ops that it waits for have
-/// ended.
+/// Called when the lane is free. Posts the op at the head, immediately or once it is issued, if the ops that it waits
+/// for have ended.
 void Engine::try_head(std::uint32_t slot) {
   Slot& state = slots_[slot];
   const RankPlan& plan = plan_of(state.rank);
@@ -185,8 +185,8 @@ bool Engine::has_ended(std::uint32_t slot, std::int32_t op) const {
   return state.head == plan_of(state.rank).first[state.lane + 1U] || static_cast<std::int32_t>(head_of(state).op) > op;
 }
 
-/// The two ends of one half are on lanes of the same name, so the peer's op is at the head of its lane or not posted
-/// yet. The sender of a push or a pull may also be past it.
+/// The two ends of a half are on lanes of the same name, so the peer's op is either at the head of its lane or not
+/// posted yet. The lane of the sender of a push or a pull may also have moved past the op.
 void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   Slot& state = slots_[slot];
   state.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
@@ -205,7 +205,8 @@ void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   if (exchange.receives) {
     const std::uint32_t source = source_of(slot, exchange);
     if (source != slot &&
-        has_posted(source, matching.sender(state.rank, exchange.op))) {  // otherwise the send has already done it
+        has_posted(source,
+                   matching.sender(state.rank, exchange.op))) {  // otherwise the send has already started this half
       start_half(source, slot);
     }
   }
@@ -224,7 +225,7 @@ void Engine::post_push(std::uint32_t slot, const PlannedOp& push) {
   }
 }
 
-/// The receiver may fetch the data long after its sender has moved on.
+/// The receiver may fetch the data long after the sender has moved on.
 void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   const Matching& matching = plan_->lowered.matching;
   const Rank rank = slots_[slot].rank;
@@ -238,8 +239,8 @@ void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   if (pull.receives) {
     const std::uint32_t source = source_of(slot, pull);
     const std::int32_t sender = matching.sender(rank, pull.op);
-    const bool seen_to = source == slot && OpId{sender} == pull.op;
-    if (!seen_to && (has_posted(source, sender) || has_ended(source, sender))) {
+    const bool is_started_by_send = source == slot && OpId{sender} == pull.op;
+    if (!is_started_by_send && (has_posted(source, sender) || has_ended(source, sender))) {
       start_half(slot, source);
     }
   }
@@ -277,10 +278,10 @@ void Engine::end_half(std::uint32_t mover) {
   }
   const std::uint32_t receiver = target_of(mover, exchange);
   const std::int32_t received = plan_->lowered.matching.receiver(slots_[mover].rank, exchange.op);
-  const bool awaited = exchange.protocol == Protocol::rendezvous || has_posted(receiver, received);
+  const bool is_awaited = exchange.protocol == Protocol::rendezvous || has_posted(receiver, received);
   slots_[mover].sent = true;
   end_own_half(mover);
-  if (awaited) {
+  if (is_awaited) {
     end_own_half(receiver);
   }
 }
@@ -351,7 +352,7 @@ void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
   const Slot& state = slots_[slot];
   const bool communicates = op.kind == OpKind::collective || op.kind == OpKind::exchange;
   if (communicates && communication_holds_sms(program_->lanes[state.lane].kind)) {
-    fluid_.resident(state.rank, op.kind, change);
+    fluid_.add_resident(state.rank, op.kind, change);
   }
 }
 
@@ -373,13 +374,13 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   const Lane& lane = program_->lanes[state.lane];
   std::string words = fmt::format("rank {} in {} on lane {}{} waits for ", state.rank, op_in_words(*program_, op.op),
                                   name_of(lane.kind), lane.number);
-  const auto other = [&](OpId awaited, Rank rank) {
+  const auto waits_for = [&](OpId awaited, Rank rank) {
     return words + fmt::format("{} of rank {}", op_in_words(*program_, awaited), rank);
   };
   if (state.phase != Phase::posted) {
     for (const PlannedWait& wait : plan.waits_of(op)) {
       if (slots_[slot - state.lane + wait.lane].head <= wait.place) {
-        return other(plan.ops[wait.place].op, state.rank);
+        return waits_for(plan.ops[wait.place].op, state.rank);
       }
     }
   }
@@ -390,9 +391,9 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   const Rank target = slots_[target_of(slot, op)].rank;
   if (op.sends && op.protocol == Protocol::rendezvous &&
       !has_posted(target_of(slot, op), matching.receiver(state.rank, op.op))) {
-    return other(OpId{matching.receiver(state.rank, op.op)}, target);
+    return waits_for(OpId{matching.receiver(state.rank, op.op)}, target);
   }
-  return other(OpId{matching.sender(state.rank, op.op)}, slots_[source_of(slot, op)].rank);
+  return waits_for(OpId{matching.sender(state.rank, op.op)}, slots_[source_of(slot, op)].rank);
 }
 
 void Engine::require_no_lost_link(std::uint32_t slot) const {
@@ -405,11 +406,11 @@ void Engine::require_no_lost_link(std::uint32_t slot) const {
   const std::uint32_t other = pulls ? source_of(slot, op) : target_of(slot, op);
   const Matching& matching = plan_->lowered.matching;
   const std::int32_t partner = pulls ? matching.sender(state.rank, op.op) : matching.receiver(state.rank, op.op);
-  const bool started =
+  const bool has_started =
       op.protocol == Protocol::push || has_posted(other, partner) || (pulls && has_ended(other, partner));
   const Rank other_rank = slots_[other].rank;
   const RankPair link = pulls ? RankPair{other_rank, state.rank} : RankPair{state.rank, other_rank};
-  if (started && faults_.lost(link)) {
+  if (has_started && faults_.stays_down(link)) {
     throw ConfigError(
         fmt::format("rank {} never finishes {}, because the link from rank {} to rank {} stays down; add the time at "
                     "which it comes up",
@@ -418,7 +419,7 @@ void Engine::require_no_lost_link(std::uint32_t slot) const {
 }
 
 void Engine::require_all_ended() const {
-  constexpr int named = 4;
+  constexpr int max_named = 4;
   std::string sentence;
   int stuck = 0;
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
@@ -427,12 +428,12 @@ void Engine::require_all_ended() const {
       continue;
     }
     require_no_lost_link(slot);
-    if (++stuck <= named) {
+    if (++stuck <= max_named) {
       sentence += (stuck == 1 ? "" : "; ") + stuck_in_words(slot);
     }
   }
-  if (stuck > named) {
-    sentence += fmt::format("; and {} more lanes", stuck - named);
+  if (stuck > max_named) {
+    sentence += fmt::format("; and {} more lanes", stuck - max_named);
   }
   if (stuck > 0) {
     check(false, ("a checked program runs to its end, but " + sentence).c_str());

@@ -27,22 +27,21 @@
 namespace commfuse {
 
 struct EngineOptions {
-  /// Makes links share bandwidth and kernels slow down by what overlaps during the run (docs/decisions/0010). Null:
-  /// every op takes the time in its costs. Must belong to the program and machine of the run, whose costs must be the
-  /// costs of the Fluid, or bounds derived from them.
+  /// Makes links share bandwidth, and slows kernels down by the ops that overlap with them during the run
+  /// (docs/decisions/0010). Null: every op takes the time in its costs. Must belong to the program and machine of the
+  /// run, whose costs must be the costs of the Fluid, or bounds derived from them.
   const Fluid* fluid = nullptr;
   /// Faults of the run; null: none.
   const Faults* faults = nullptr;
-  /// Number of ranks that are simulated, each for all ranks with the same id modulo this number; the recorder sees only
-  /// these. Requires that all ranks run every op, without faults, and that costs, speeds and wires repeat with this
-  /// period (distinct_ranks(), folded_wiring()). 0: all ranks.
+  /// Number of simulated ranks, each of which represents all ranks with the same id modulo this number; the recorder
+  /// receives only these. Requires that all ranks run every op, without faults, and that costs, speeds and wires repeat
+  /// with this period (distinct_ranks(), folded_wiring()). 0: all ranks.
   Rank first_ranks = 0;
   /// Seed for shuffling simultaneous events. Results do not depend on it, which tests check.
   std::optional<std::uint64_t> shuffle_ties{};
 };
 
-/// Keeps its memory from run to run; otherwise every run is a pure function of its arguments. Use one engine per
-/// thread.
+/// Reuses its memory in later runs; every run is otherwise a pure function of its arguments. Use one engine per thread.
 class Engine {
  public:
   /// Simulates one run and reports it to the recorder; the same input gives the same record. Requires a plan whose

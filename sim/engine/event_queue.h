@@ -14,18 +14,18 @@ namespace commfuse {
 enum class EventKind : std::uint8_t { post, end, half_end, own_half_end, collective_end, wake };
 
 struct TimedEvent {
-  std::int64_t when = 0;   // picoseconds
-  std::uint32_t tie = 0;   // lower first among simultaneous events
-  std::uint32_t what = 0;  // slot and kind
+  std::int64_t when = 0;            // picoseconds
+  std::uint32_t tie = 0;            // lower first among simultaneous events
+  std::uint32_t slot_and_kind = 0;  // slot * 8 + kind
 
-  [[nodiscard]] std::uint32_t slot() const { return what >> 3; }
-  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(what & 7U); }
+  [[nodiscard]] std::uint32_t slot() const { return slot_and_kind >> 3; }
+  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(slot_and_kind & 7U); }
   friend bool operator<(const TimedEvent& a, const TimedEvent& b) {
     return a.when != b.when ? a.when < b.when : a.tie < b.tie;
   }
 };
 
-/// Events in order of time: later events are appended and the first is taken, both in constant time.
+/// Events in order of time: appends later events and removes the first event, both in constant time.
 class EventRun {
  public:
   void clear() { first_ = end_ = 0; }
@@ -90,7 +90,7 @@ class EventQueue {
       run.push(event);
     } else {
       heap_.push_back(event);
-      std::push_heap(heap_.begin(), heap_.end(), later);
+      std::push_heap(heap_.begin(), heap_.end(), is_later);
     }
   }
 
@@ -105,29 +105,29 @@ class EventQueue {
     return heap_.empty() || (first && *first < heap_.front().when) ? first : heap_.front().when;
   }
 
-  /// Takes the first event. Returns false when the queue is empty.
+  /// Removes the first event and stores it in `first`. Returns false if the queue is empty.
   bool pop(TimedEvent& first) {
-    EventRun* from = nullptr;
+    EventRun* first_run = nullptr;
     for (EventRun& run : runs_) {
-      if (!run.empty() && (from == nullptr || run.front() < first)) {
-        from = &run;
+      if (!run.empty() && (first_run == nullptr || run.front() < first)) {
+        first_run = &run;
         first = run.front();
       }
     }
-    if (!heap_.empty() && (from == nullptr || heap_.front() < first)) {
-      std::pop_heap(heap_.begin(), heap_.end(), later);
+    if (!heap_.empty() && (first_run == nullptr || heap_.front() < first)) {
+      std::pop_heap(heap_.begin(), heap_.end(), is_later);
       first = heap_.back();
       heap_.pop_back();
       return true;
     }
-    if (from != nullptr) {
-      from->pop();
+    if (first_run != nullptr) {
+      first_run->pop();
     }
-    return from != nullptr;
+    return first_run != nullptr;
   }
 
  private:
-  static bool later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
+  static bool is_later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
 
   /// After 2^32 events the order of simultaneous events differs, but it is still deterministic.
   std::uint32_t tie() {

@@ -15,7 +15,7 @@ namespace {
 void require_rank(Rank rank, Rank ranks) {
   if (rank < 0 || rank >= ranks) {
     throw ConfigError(
-        ranks == 1 ? fmt::format("a fault names rank {}, but there is only rank 0; name it, or use more ranks", rank)
+        ranks == 1 ? fmt::format("a fault names rank {}, but there is only rank 0; use rank 0, or more ranks", rank)
                    : fmt::format("a fault names rank {}, but there are {} ranks; choose one from 0 to {}", rank, ranks,
                                  ranks - 1));
   }
@@ -139,7 +139,7 @@ bool FaultTable::down(RankPair link, std::int64_t when) const {
          });
 }
 
-bool FaultTable::lost(RankPair link) const {
+bool FaultTable::stays_down(RankPair link) const {
   const Pair* pair = find(link);
   return pair != nullptr && !pair->outages.empty() && pair->outages.back().until == never;
 }

@@ -22,14 +22,14 @@ struct RankPair {
 struct Faults {
   struct SlowRank {
     Rank rank = 0;
-    double factor = 1.0;  ///< Factor on the time of its computes; several factors multiply.
+    double factor = 1.0;  ///< Factor on the time of its compute ops; several factors multiply.
   };
   struct SlowLink {
     RankPair link;
     double factor = 1.0;  ///< Factor on the time of its transfers, latency included; several factors multiply.
   };
-  /// A transfer under way stops, a transfer that would start does not, and both go on from the same point when the link
-  /// comes up again: transports resend what was not acknowledged, not the whole message.
+  /// A transfer in progress stops, and a transfer that would start waits. Both continue when the link comes up again,
+  /// without repeating what was sent: transports resend only unacknowledged data, not the whole message.
   struct LinkDown {
     RankPair link;
     Instant from;
@@ -54,9 +54,10 @@ void require_possible(const Faults& faults, Rank ranks);
 class FaultTable {
  public:
   static constexpr std::int64_t never = std::int64_t{1} << 62;
-  /// Longest run: 2^53 ps, 2.5 hours. Replay keeps its times in doubles, and no run may be longer than a replayed one.
+  /// Longest run: 2^53 ps, which is 2.5 hours. Replay stores times as doubles, which are exact up to this limit, and
+  /// all runs share it.
   static constexpr std::int64_t longest_run = std::int64_t{1} << 53;
-  /// Replaces every later instant and longer time, so that sums stay far below 2^63.
+  /// Replaces every later instant and every longer time, so that sums stay far below 2^63.
   static constexpr std::int64_t too_late = 2 * longest_run;
 
   /// Prepares a run on `ranks` ranks. Requires possible faults.
@@ -77,7 +78,7 @@ class FaultTable {
   [[nodiscard]] std::int64_t end_of(RankPair link, const Transfer& transfer) const;
   [[nodiscard]] bool down(RankPair link, std::int64_t when) const;
   /// Returns whether the link goes down forever.
-  [[nodiscard]] bool lost(RankPair link) const;
+  [[nodiscard]] bool stays_down(RankPair link) const;
   /// Returns when the link next goes down or up after `when`; `never` when it does not.
   [[nodiscard]] std::int64_t next_change(RankPair link, std::int64_t when) const;
 

@@ -25,7 +25,7 @@ void FluidRun::start(const Fluid& fluid, const FaultTable& faults, std::uint32_t
 
 void FluidRun::begin(const Kernel& kernel, std::int64_t now, EventQueue& queue) {
   Job& job = jobs_[kernel.slot];
-  job = {.left = static_cast<double>(kernel.time),
+  job = {.remaining = static_cast<double>(kernel.time),
          .since = now,
          .op = kernel.op,
          .lane = kernel.lane,
@@ -60,13 +60,13 @@ void FluidRun::begin(const Transfer& transfer, std::int64_t now, EventQueue& que
     queue.push(now, EventKind::half_end, {.slot = transfer.slot, .lane = transfer.lane});
     return;
   }
-  look_at(transfer.slot);
+  mark_fresh(transfer.slot);
   if (const std::int64_t change = faults_->next_change(job.link, now); change != FaultTable::never) {
     queue.push(change, EventKind::wake, {.slot = transfer.slot, .lane = transfer.lane});
   }
 }
 
-void FluidRun::resident(Rank rank, OpKind kind, int change) {
+void FluidRun::add_resident(Rank rank, OpKind kind, int change) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   state.resident[kind == OpKind::collective ? 1 : 0] += change;
   if (!state.dirty) {
@@ -75,7 +75,7 @@ void FluidRun::resident(Rank rank, OpKind kind, int change) {
   }
 }
 
-bool FluidRun::over(std::uint32_t slot, std::int64_t now) {
+bool FluidRun::finish_stage(std::uint32_t slot, std::int64_t now) {
   Job& job = jobs_[slot];
   if (job.end != now) {
     return false;
@@ -83,7 +83,7 @@ bool FluidRun::over(std::uint32_t slot, std::int64_t now) {
   if (job.kind == JobKind::transfer) {
     leave(slot);
     if (open_stage(job, job.stage + 1, now)) {
-      look_at(slot);
+      mark_fresh(slot);
       return false;
     }
   }
@@ -97,7 +97,7 @@ void FluidRun::wake(std::uint32_t slot, std::int64_t now, EventQueue& queue) {
   if (job.kind != JobKind::transfer) {
     return;
   }
-  look_at(slot);
+  mark_fresh(slot);
   if (const std::int64_t change = faults_->next_change(job.link, now); change != FaultTable::never) {
     queue.push(change, EventKind::wake, {.slot = slot, .lane = job.lane});
   }
@@ -113,16 +113,16 @@ bool FluidRun::all_over() const {
          std::all_of(links_.begin(), links_.end(), [](const LinkState& link) { return link.members.empty(); });
 }
 
-void FluidRun::look_at(std::uint32_t slot) {
+void FluidRun::mark_fresh(std::uint32_t slot) {
   if (!jobs_[slot].fresh) {
     jobs_[slot].fresh = true;
     fresh_.push_back(slot);
   }
 }
 
-void FluidRun::look_at(const LinkState& link) {
+void FluidRun::mark_members_fresh(const LinkState& link) {
   for (const Member& member : link.members) {
-    look_at(member.slot);
+    mark_fresh(member.slot);
   }
 }
 
@@ -131,7 +131,7 @@ bool FluidRun::open_stage(Job& job, std::int32_t stage, std::int64_t now) {
   for (; stage < stages; ++stage) {
     if (const double length = length_of(job, stage); length > 0.0) {
       job.stage = stage;
-      job.left = length;
+      job.remaining = length;
       job.speed = -1.0;
       job.since = now;
       job.end = -1;
@@ -187,11 +187,11 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
   for (const Rank rank : dirty_ranks_) {
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     state.dirty = false;
-    const unsigned beside = (state.resident[0] > 0 ? 1U : 0U) + (state.resident[1] > 0 ? 2U : 0U);
+    const unsigned communication_mask = (state.resident[0] > 0 ? 1U : 0U) + (state.resident[1] > 0 ? 2U : 0U);
     const std::uint32_t first = static_cast<std::uint32_t>(rank) * lanes_;
     for (std::uint32_t slot = first; slot < first + lanes_; ++slot) {
       if (jobs_[slot].kind == JobKind::kernel) {
-        set_speed(slot, fluid_->speed_of(beside, rank, jobs_[slot].op), now, queue);
+        set_speed(slot, fluid_->speed_of(communication_mask, rank, jobs_[slot].op), now, queue);
       }
     }
   }
@@ -201,11 +201,11 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
 /// A new speed is needed only by transfers that began and by transfers that share a tight link with them, directly or
 /// through other transfers.
 void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
-  const auto halted = [&](const Job& job) { return faults_->down(job.link, now); };
+  const auto is_halted = [&](const Job& job) { return faults_->down(job.link, now); };
   for (const std::uint32_t slot : fresh_) {
     const Job& job = jobs_[slot];
     if (job.kind == JobKind::transfer && job.stage >= 0) {
-      halted(job) ? leave(slot) : draw(slot);
+      is_halted(job) ? leave(slot) : draw(slot);
     }
   }
   refresh_links();
@@ -219,7 +219,7 @@ void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
       drawing_.push_back(slot);
       flows_.push_back(flow_of(job));
     } else if (job.kind == JobKind::transfer) {
-      set_speed(slot, halted(job) ? 0.0 : 1.0, now, queue);
+      set_speed(slot, is_halted(job) ? 0.0 : 1.0, now, queue);
     }
   }
   fresh_.clear();
@@ -234,17 +234,17 @@ void FluidRun::refresh_links() {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.dirty = false;
     std::sort(link.members.begin(), link.members.end());  // so that the sum does not depend on the order of arrival
-    double wanted = 0.0;
+    double demand = 0.0;
     for (const Member& member : link.members) {
       // One multiplication would round differently from separate transfers.
       for (std::int32_t i = 0; i < member.times; ++i) {
-        wanted += cap_of(jobs_[member.slot]);
+        demand += cap_of(jobs_[member.slot]);
       }
     }
     const bool was_tight = link.tight;
-    link.tight = wanted > wiring_->capacity[static_cast<std::size_t>(id)];
+    link.tight = demand > wiring_->capacity[static_cast<std::size_t>(id)];
     if (link.tight || was_tight) {
-      look_at(link);
+      mark_members_fresh(link);
     }
   }
   dirty_links_.clear();
@@ -261,7 +261,7 @@ void FluidRun::gather_neighbours() {
       if (state.tight && !state.gathered) {
         state.gathered = true;
         gathered_.push_back(link);
-        look_at(state);
+        mark_members_fresh(state);
       }
     }
   }
@@ -277,13 +277,13 @@ void FluidRun::set_speed(std::uint32_t slot, double speed, std::int64_t now, Eve
     return;
   }
   if (job.speed > 0.0) {
-    job.left = std::max(0.0, job.left - static_cast<double>(now - job.since) * job.speed);
+    job.remaining = std::max(0.0, job.remaining - static_cast<double>(now - job.since) * job.speed);
   }
   job.speed = speed;
   job.since = now;
   job.end = -1;
   if (speed > 0.0) {
-    job.end = now + std::llround(std::min(job.left / speed, static_cast<double>(FaultTable::too_late)));
+    job.end = now + std::llround(std::min(job.remaining / speed, static_cast<double>(FaultTable::too_late)));
     queue.push(job.end, job.kind == JobKind::kernel ? EventKind::end : EventKind::half_end,
                {.slot = slot, .lane = job.lane});
   }

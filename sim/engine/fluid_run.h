@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs whose speed changes during a run: kernels beside communication, and transfers that share links.
+// The jobs whose speed changes during a run: kernels that overlap with communication, and transfers that share links.
 //
-// Progress is measured in time: the rest of a job is the time that it would still take alone, at speed 1. So an
-// undisturbed op ends at its start plus its price, to the picosecond.
+// Progress is measured in time: the remaining work of a job is the time that it would still take alone, at speed 1. So
+// an undisturbed op ends at its start plus its price, to the picosecond.
 #pragma once
 
 #include <array>
@@ -44,11 +44,11 @@ class FluidRun {
   void begin(const Transfer& transfer, std::int64_t now, EventQueue& queue);
   /// Counts communication that holds SMs of the rank from its posting to its end, because it occupies the SMs while it
   /// waits for its peers.
-  void resident(Rank rank, OpKind kind, int change);
+  void add_resident(Rank rank, OpKind kind, int change);
 
-  /// Returns whether the job of the slot is over. If it is not, either the event is out of date, or one stage of the
-  /// job is over and the next one begins.
-  bool over(std::uint32_t slot, std::int64_t now);
+  /// Finishes the stage of the slot's job if it ends now; otherwise the event is out of date. Begins the next stage, or
+  /// returns true if the job is over.
+  bool finish_stage(std::uint32_t slot, std::int64_t now);
   /// Called when the link of a transfer may have gone down or come up.
   void wake(std::uint32_t slot, std::int64_t now, EventQueue& queue);
   /// Sets the speeds, and pushes the events at which jobs end at these speeds.
@@ -59,7 +59,7 @@ class FluidRun {
  private:
   enum class JobKind : std::uint8_t { none, kernel, transfer };
   struct Job {
-    double left = 0.0;  // time left in the stage at `since`, alone; picoseconds
+    double remaining = 0.0;  // remaining time of the stage at `since` if the job were alone, in picoseconds
     double speed = -1.0;
     std::int64_t since = 0;
     std::int64_t end = -1;           // end of the stage at this speed; -1: not known
@@ -73,7 +73,7 @@ class FluidRun {
     std::uint16_t lane = 0;
     JobKind kind = JobKind::none;
     bool draws = false;  // is a member of its links
-    bool fresh = false;  // is on the list of transfers to look at
+    bool fresh = false;  // is listed in fresh_
   };
   struct Member {
     std::uint32_t slot = 0;
@@ -83,17 +83,17 @@ class FluidRun {
   /// The transfers on a link.
   struct LinkState {
     std::vector<Member> members;
-    bool tight = false;  // its transfers together want more than its capacity
+    bool tight = false;  // its transfers together could use more than its capacity
     bool dirty = false;
-    bool gathered = false;  // its transfers are on the list to look at
+    bool gathered = false;  // its transfers are listed in fresh_
   };
   struct RankState {
     std::array<std::int32_t, 2> resident{};  // exchanges, collectives
     bool dirty = false;
   };
 
-  void look_at(std::uint32_t slot);
-  void look_at(const LinkState& link);
+  void mark_fresh(std::uint32_t slot);
+  void mark_members_fresh(const LinkState& link);
   /// Opens the next stage that takes time, from `stage` on. Returns false if no stage is left.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;
@@ -123,7 +123,7 @@ class FluidRun {
   std::vector<Job> jobs_;         // by slot
   std::vector<LinkState> links_;  // by link
   std::vector<RankState> ranks_;
-  std::vector<std::uint32_t> fresh_;  // slots of transfers to look at
+  std::vector<std::uint32_t> fresh_;  // slots of transfers whose speeds settle() sets
   std::vector<std::int32_t> dirty_links_;
   std::vector<std::int32_t> gathered_;  // links
   std::vector<Rank> dirty_ranks_;

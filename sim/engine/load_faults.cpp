@@ -57,14 +57,14 @@ void read_outage(YamlMap& map, const std::string& key, RankPair link, Faults& fa
   const std::string text = map.text(key);
   const std::size_t dots = text.find("..");
   const std::optional<Duration> from = parse_duration(text.substr(0, dots));
-  const std::string rest = dots == std::string::npos ? "" : text.substr(dots + 2);
-  const std::optional<Duration> until = parse_duration(rest);
-  if (is_too_long(text.substr(0, dots)) || is_too_long(rest)) {
+  const std::string until_text = dots == std::string::npos ? "" : text.substr(dots + 2);
+  const std::optional<Duration> until = parse_duration(until_text);
+  if (is_too_long(text.substr(0, dots)) || is_too_long(until_text)) {
     map.mistake(key,
                 fmt::format("{} is too long; write times below 9.2e6 s, or \"100 us..\" for no end", in_quotes(text)));
     return;
   }
-  if (dots == std::string::npos || !from || (!rest.empty() && !until)) {
+  if (dots == std::string::npos || !from || (!until_text.empty() && !until)) {
     map.mistake(key,
                 fmt::format("{} is not a span of time; write one, as in \"100 us..1 ms\", or \"100 us..\" for no end",
                             in_quotes(text)));

@@ -10,9 +10,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double open = -1.0;
+constexpr double unsettled = -1.0;
 
-/// Orders a heap whose top is the smallest.
+/// Orders a heap with the lowest rate on top.
 constexpr auto later = [](const auto& a, const auto& b) {
   return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
 };
@@ -27,7 +27,7 @@ void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> c
       const std::int32_t link = flow.links[place];
       Share& share = shares_[static_cast<std::size_t>(link)];
       if (share.flows == 0) {
-        share.left = capacity[static_cast<std::size_t>(link)];
+        share.free_capacity = capacity[static_cast<std::size_t>(link)];
         share.members = 0;
         links_.push_back(link);
       }
@@ -53,7 +53,7 @@ void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> c
 void MaxMin::push(std::int32_t link) {
   const Share& share = shares_[static_cast<std::size_t>(link)];
   if (share.flows > 0) {
-    levels_.push_back({share.left / share.flows, link, share.flows});
+    levels_.push_back({share.free_capacity / share.flows, link, share.flows});
     std::push_heap(levels_.begin(), levels_.end(), later);
   }
 }
@@ -73,7 +73,7 @@ void MaxMin::pop() {
 
 std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<const double> capacity) {
   list_members(flows, capacity);
-  rates_.assign(flows.size(), open);
+  rates_.assign(flows.size(), unsettled);
   by_cap_.resize(flows.size());
   std::iota(by_cap_.begin(), by_cap_.end(), 0U);
   const auto smaller = [&](std::uint32_t a, std::uint32_t b) { return flows[a].cap < flows[b].cap; };
@@ -93,9 +93,9 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
       break;
     }
     const double cap = flows[by_cap_[next]].cap;
-    const Level* full = first_full();
+    const Level* first_to_fill = first_full();
     changed_.clear();
-    if (full == nullptr || cap <= full->rate) {
+    if (first_to_fill == nullptr || cap <= first_to_fill->rate) {
       for (; next < by_cap_.size() && flows[by_cap_[next]].cap == cap; ++next) {
         if (rates_[by_cap_[next]] < 0.0) {
           settle(flows[by_cap_[next]], by_cap_[next], cap);
@@ -103,8 +103,9 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
       }
     } else {
       full_.clear();
-      for (const double rate = full->rate; full != nullptr && full->rate == rate; full = first_full()) {
-        full_.push_back(*full);
+      for (const double rate = first_to_fill->rate; first_to_fill != nullptr && first_to_fill->rate == rate;
+           first_to_fill = first_full()) {
+        full_.push_back(*first_to_fill);
         pop();
       }
       for (const Level& level : full_) {
@@ -135,7 +136,7 @@ void MaxMin::settle(const Flow& flow, std::size_t index, double rate) {
     Share& share = shares_[static_cast<std::size_t>(link)];
     const std::int32_t times = flow.times_on(place);
     for (std::int32_t i = 0; i < times; ++i) {  // one multiplication would round differently from separate flows
-      share.left = std::max(0.0, share.left - rate);
+      share.free_capacity = std::max(0.0, share.free_capacity - rate);
     }
     share.flows -= times;
     if (!share.changed) {

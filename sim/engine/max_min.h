@@ -12,7 +12,7 @@ namespace commfuse {
 struct Flow {
   double cap = 0.0;                     // above 0
   std::span<const std::int32_t> links;  // distinct
-  /// Number of identical flows on each link, where one flow stands for many. Empty: only this flow.
+  /// Number of identical flows on each link that this flow represents. Empty: only this flow.
   std::span<const std::int32_t> times{};
   [[nodiscard]] std::int32_t times_on(std::size_t place) const { return times.empty() ? 1 : times[place]; }
 };
@@ -22,7 +22,7 @@ struct Flow {
 /// pairs of a flow and its link.
 ///
 /// Links that fill up at the same rate are filled together. So the order of flows and links changes no bit of the
-/// rates, and flows in the same position on identical links get the same rate: one of them can stand for all.
+/// rates, and flows in the same position on identical links get the same rate: one of them can represent all.
 class MaxMin {
  public:
   /// Returns the rates by flow, in the unit of the caps and of `capacity`. `capacity` is by link and above 0. The
@@ -31,17 +31,18 @@ class MaxMin {
 
  private:
   struct Share {
-    double left = 0.0;        // capacity that no settled flow uses
-    std::int32_t flows = 0;   // flows that are not settled
-    std::uint32_t first = 0;  // index of its first flow in members_
+    double free_capacity = 0.0;  // capacity that no settled flow uses
+    std::int32_t flows = 0;      // flows that are not settled
+    std::uint32_t first = 0;     // index of its first flow in members_
     std::uint32_t members = 0;
     bool changed = false;  // listed in changed_
   };
-  /// The rate at which a link fills up, as of when this entry was made.
+  /// The rate at which a link fills up, as of the creation of this entry.
   struct Level {
     double rate = 0.0;
     std::int32_t link = 0;
-    std::int32_t flows = 0;  // flows that were not settled then; a link whose number has changed has a later entry
+    std::int32_t flows =
+        0;  // flows that were not settled at that time; if this number has changed, the link has a later entry
   };
   void list_members(std::span<const Flow> flows, std::span<const double> capacity);
   void push(std::int32_t link);

@@ -67,15 +67,15 @@ class RankPlanner {
   void add_waits(std::uint32_t lane, PlannedOp& op) {
     op.waits.first = static_cast<std::uint32_t>(plan_.waits.size());
     for (const OpId wait : program_.waits_of(program_.ops[position(op.op)])) {
-      const std::uint32_t other = program_.ops[position(wait)].lane;
-      if (other == lane || !takes_part_[position(wait)]) {
+      const std::uint32_t other_lane = program_.ops[position(wait)].lane;
+      if (other_lane == lane || !takes_part_[position(wait)]) {
         continue;
       }
       const auto earlier = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
-                                        [&](const PlannedWait& known) { return known.lane == other; });
+                                        [&](const PlannedWait& recorded) { return recorded.lane == other_lane; });
       const std::uint32_t place = place_[position(wait)];
       if (earlier == plan_.waits.end()) {
-        plan_.waits.push_back({other, place});
+        plan_.waits.push_back({other_lane, place});
       } else {
         earlier->place = std::max(earlier->place, place);
       }
@@ -108,7 +108,7 @@ class RankPlanner {
   RankPlan plan_;
 };
 
-/// Tells which of the program's predicates hold on a rank.
+/// Determines which of the program's predicates hold on a rank.
 class Predicates {
  public:
   explicit Predicates(const Program& program) {
@@ -138,11 +138,11 @@ Plan plan_of(Lowered lowered) {
   plan.lowered = std::move(lowered);
   const Program& program = *plan.lowered.program;
   const Predicates predicates(program);
-  std::map<std::vector<bool>, std::uint32_t> known;
+  std::map<std::vector<bool>, std::uint32_t> kinds_by_predicates;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     plan.coordinates.push_back(program.mesh.coordinates(rank));
-    const auto [kind, added] =
-        known.try_emplace(predicates.on(plan.coordinates.back()), static_cast<std::uint32_t>(plan.kinds.size()));
+    const auto [kind, added] = kinds_by_predicates.try_emplace(predicates.on(plan.coordinates.back()),
+                                                               static_cast<std::uint32_t>(plan.kinds.size()));
     if (added) {
       plan.kinds.push_back(RankPlanner(plan.lowered, rank).plan());
     }

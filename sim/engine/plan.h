@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lowered program in the form that the engine walks: each lane's ops in order and their dependencies, worked out
+// The lowered program in the form that the engine executes: each lane's ops in order and their dependencies, computed
 // once per structure. Ranks that take part in the same ops share one plan.
 #pragma once
 
@@ -31,7 +31,7 @@ struct PlannedOp {
   PlannedRun watchers;                       // range of RankPlan::watchers
 };
 
-/// A dependency on the op at `place` of a lane; it has ended once the lane's head is past that place.
+/// A dependency on the op at `place` of a lane; the op has ended once the lane's head is past that place.
 struct PlannedWait {
   std::uint32_t lane = 0;
   std::uint32_t place = 0;
@@ -54,7 +54,7 @@ struct RankPlan {
 
 struct Plan {
   Lowered lowered;
-  std::vector<RankPlan> kinds;              // distinct plans; a single one where every rank runs every op
+  std::vector<RankPlan> kinds;              // distinct plans; a single plan if every rank runs every op
   std::vector<std::uint32_t> kind_of_rank;  // by rank
   std::vector<Coordinates> coordinates;     // by rank
 };

@@ -21,19 +21,19 @@ GemmSize parse_gemm_size(std::string_view text, DType dtype) {
   constexpr std::int64_t limit = std::int64_t{1} << 24U;
   std::array<std::int64_t, 3> extents{};
   std::string_view rest = text;
-  bool is_good = true;
+  bool is_valid = true;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const std::size_t end = i + 1 < extents.size() ? rest.find('x') : rest.size();
     if (end == std::string_view::npos) {
-      is_good = false;
+      is_valid = false;
       break;
     }
     const auto extent = parse_count(rest.substr(0, end));
-    is_good = is_good && extent && *extent >= 1 && *extent <= limit;
-    extents[i] = is_good ? *extent : 1;
+    is_valid = is_valid && extent && *extent >= 1 && *extent <= limit;
+    extents[i] = is_valid ? *extent : 1;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (!is_good) {
+  if (!is_valid) {
     throw ConfigError(
         fmt::format("--gemm: {} is not a GEMM; write m, n and k up to 16M, as in 4096x8192x8192", in_quotes(text)));
   }

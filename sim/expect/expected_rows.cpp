@@ -14,7 +14,7 @@ namespace commfuse::expect {
 
 namespace {
 
-/// A group with more GPUs than take part in one node spans several nodes and fills them.
+/// Returns a message between `gpus` GPUs. A group with more GPUs than take part in one node fills several nodes.
 Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, const Question& question) {
   const std::int64_t in_a_node = question.gpus_per_node == 0 ? machine.gpus_per_node : question.gpus_per_node;
   if (in_a_node < 1 || in_a_node > machine.gpus_per_node) {

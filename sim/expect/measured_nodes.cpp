@@ -22,7 +22,7 @@ namespace {
 
 struct KnownTable {
   std::string_view table;
-  Known known = Known::healthy;
+  NodeHealth health = NodeHealth::healthy;
   std::int64_t gpus = 0;  ///< 0: any number
 };
 
@@ -45,9 +45,9 @@ constexpr std::array known_tables{
     KnownTable{"nccl_mi300x_rccl"},
     KnownTable{"nccl_rtxpro6000_pcie_aic"},
     KnownTable{"nccl_vllm42324_h100_allreduce"},
-    KnownTable{"nccl_l40s_pcie_aic", Known::degraded, 8},
-    KnownTable{"nccl_h100_ib400_2node_degraded_issue319", Known::degraded},
-    KnownTable{"nccl_gh200_2node_cscs_nohook", Known::degraded},
+    KnownTable{"nccl_l40s_pcie_aic", NodeHealth::degraded, 8},
+    KnownTable{"nccl_h100_ib400_2node_degraded_issue319", NodeHealth::degraded},
+    KnownTable{"nccl_gh200_2node_cscs_nohook", NodeHealth::degraded},
 };
 
 using Nodes = std::map<std::pair<std::string, std::int64_t>, MeasuredNode>;
@@ -61,33 +61,36 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
   const score::Column time = table.column("time_us");
   const score::Column run = table.column("run");
   const score::Column version = table.column("nccl_version");
-  const score::FoundMachine known = score::machine_of_table(table, stem, machines);
-  if (known.machine == nullptr) {
+  const score::FoundMachine table_machine = score::machine_of_table(table, stem, machines);
+  if (table_machine.machine == nullptr) {
     return;
   }
   Nodes by_run;
   std::map<decltype(key_of(Message{})), int> seen;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     score::Row row(table, i);
-    const std::optional<LinkOp> what = link_op_named(row.text(op));
-    Message message{
-        .op = what.value_or(LinkOp::all_gather), .gpus = row.count(gpus, score::max_gpus), .bytes = {row.size(bytes)}};
+    const std::optional<LinkOp> link_op = link_op_named(row.text(op));
+    Message message{.op = link_op.value_or(LinkOp::all_gather),
+                    .gpus = row.count(gpus, score::max_gpus),
+                    .bytes = {row.size(bytes)}};
     const double us = row.microseconds(time);
-    const std::int64_t in_a_node = known.machine->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
+    const std::int64_t gpus_per_node = table_machine.machine->gpus_per_node;
+    message.nodes =
+        row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + gpus_per_node - 1) / gpus_per_node;
     const score::FoundMachine machine =
-        machines.over_nodes(*known.machine, static_cast<int>(message.nodes), table.comment("hardware"));
-    if (!row.is_sound() || !what || machine.machine == nullptr || message.bytes.count == 0 ||
+        machines.over_nodes(*table_machine.machine, static_cast<int>(message.nodes), table.comment("hardware"));
+    if (!row.is_sound() || !link_op || machine.machine == nullptr || message.bytes.count == 0 ||
         !fits(*machine.machine, message)) {
       continue;
     }
     // Without a column that names runs, the n-th row of a message belongs to the n-th run.
-    const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
-    const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
-    MeasuredNode& node = by_run[{which, message.gpus}];
+    const int occurrence = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
+    const std::string run_name = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", occurrence);
+    MeasuredNode& node = by_run[{run_name, message.gpus}];
     if (node.rows.empty()) {
-      node = {stem, which, message.gpus, std::string(row.text(version)), known_of(stem, message.gpus), *machine.machine,
-              {}};
+      node = {
+          stem, run_name, message.gpus, std::string(row.text(version)), health_of(stem, message.gpus), *machine.machine,
+          {}};
     }
     node.rows.push_back({message, us});
   }
@@ -98,11 +101,11 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
 
 }  // namespace
 
-Known known_of(std::string_view table, std::int64_t gpus) {
+NodeHealth health_of(std::string_view table, std::int64_t gpus) {
   const auto* const match = std::find_if(known_tables.begin(), known_tables.end(), [&](const KnownTable& known) {
     return known.table == table && (known.gpus == 0 || known.gpus == gpus);
   });
-  return match == known_tables.end() ? Known::unknown : match->known;
+  return match == known_tables.end() ? NodeHealth::unknown : match->health;
 }
 
 std::vector<MeasuredNode> measured_nodes(const std::vector<std::filesystem::path>& tables) {

@@ -13,11 +13,11 @@
 
 namespace commfuse::expect {
 
-enum class Known : std::uint8_t { healthy, degraded, unknown };
+enum class NodeHealth : std::uint8_t { healthy, degraded, unknown };
 
 /// Looks up a node by the name of its table (the file name without extension) and the number of GPUs that take part.
 /// This is the only list of healthy and degraded nodes.
-Known known_of(std::string_view table, std::int64_t gpus);
+NodeHealth health_of(std::string_view table, std::int64_t gpus);
 
 /// Measurements of one group of GPUs in one run of one table.
 struct MeasuredNode {
@@ -25,7 +25,7 @@ struct MeasuredNode {
   std::string run;
   std::int64_t gpus = 1;
   std::string nccl_version;  ///< Empty if the table does not state it.
-  Known known = Known::unknown;
+  NodeHealth health = NodeHealth::unknown;
   Machine machine;
   std::vector<MeasuredMessage> rows;
 };

@@ -35,8 +35,8 @@ std::optional<NcclVersion> fitted_version(const Machine& machine) {
   if (rate.provenance != Provenance::fitted || at == std::string::npos) {
     return std::nullopt;
   }
-  const std::string_view rest = std::string_view(rate.source).substr(at + mark.size());
-  return nccl_version_named(rest.substr(0, rest.find_first_not_of("0123456789.")));
+  const std::string_view version_text = std::string_view(rate.source).substr(at + mark.size());
+  return nccl_version_named(version_text.substr(0, version_text.find_first_not_of("0123456789.")));
 }
 
 SoftwareErrors errors_of(const Machine& machine, const NcclVersion& version) {

@@ -30,8 +30,8 @@ std::optional<NcclVersion> fitted_version(const Machine& machine);
 /// weights for the pairs (docs/decisions/0077).
 inline constexpr SoftwareErrors between_versions{.bandwidth = 0.03, .latency = 0.07};
 
-/// Returns no errors for the fitted version, whatever its patch number; between_versions for any other version, and if
-/// the fitted version is unknown.
+/// Returns no errors for the fitted version, regardless of the patch number; returns between_versions for any other
+/// version, and if the fitted version is unknown.
 SoftwareErrors errors_of(const Machine& machine, const NcclVersion& version);
 
 /// Returns whether the version has NVLS (sums in the switch), which came with NCCL 2.17.

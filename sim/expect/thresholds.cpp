@@ -42,7 +42,7 @@ std::string origin(const Expectation& expectation, double false_alarms) {
 }
 
 /// Throws ConfigError for a machine of one GPU, which has no peer to measure.
-void require_a_node(const Machine& machine, std::string_view form) {
+void require_several_gpus(const Machine& machine, std::string_view form) {
   if (machine.gpus_per_node < 2) {
     throw ConfigError(
         fmt::format("--thresholds {}: a node of {} has one GPU; use a machine with more", form, machine.name));
@@ -54,7 +54,7 @@ void require_a_node(const Machine& machine, std::string_view form) {
 std::string nccl_tests(const Expectation& expectation, double false_alarms) {
   constexpr double slack = 0.9;
   const Machine& machine = expectation.machine();
-  require_a_node(machine, "nccl-tests");
+  require_several_gpus(machine, "nccl-tests");
   std::string text = origin(expectation, false_alarms) +
                      "# nccl-tests fails below 0.9 times NCCL_TESTS_MIN_BW, so it is the floor / 0.9\n";
   for (const LinkOp op : collectives) {
@@ -73,7 +73,7 @@ std::string nccl_tests(const Expectation& expectation, double false_alarms) {
 /// with MESSAGE_SIZES.
 std::string nvsentinel(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
-  require_a_node(machine, "nvsentinel");
+  require_several_gpus(machine, "nvsentinel");
   std::string text = origin(expectation, false_alarms) +
                      "# Helm replaces lists whole: merge these env entries into the initContainers of your values.\n"
                      "initContainers:\n";
@@ -110,7 +110,7 @@ std::string aicr(const Expectation& expectation, double false_alarms) {
   }
   return origin(expectation, false_alarms) +
          fmt::format(
-             "# Of {} nodes with {} GPUs each; put it below spec: of your overlay.\n"
+             "# For {} nodes with {} GPUs each; put this below spec: in your overlay.\n"
              "validation:\n"
              "  performance:\n"
              "    checks:\n"
@@ -127,7 +127,7 @@ std::string aicr(const Expectation& expectation, double false_alarms) {
 /// metrics of nccl-bw).
 std::string superbench(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
-  require_a_node(machine, "superbench");
+  require_several_gpus(machine, "superbench");
   std::string text = origin(expectation, false_alarms) + "version: v0.5\nsuperbench:\n  rules:\n";
   constexpr std::array words{std::pair{LinkOp::all_reduce, "allreduce"}, std::pair{LinkOp::all_gather, "allgather"},
                              std::pair{LinkOp::reduce_scatter, "reducescatter"},
@@ -154,7 +154,7 @@ std::string superbench(const Expectation& expectation, double false_alarms) {
 /// device_to_device_memcpy_read_ce with its second number (customTests/azure_gpu_bandwidth.nhc).
 std::string azure_nhc(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
-  require_a_node(machine, "azure-nhc");
+  require_several_gpus(machine, "azure-nhc");
   std::string text = origin(expectation, false_alarms);
   const CopyFloors copies = copy_floors(machine, false_alarms);
   const bool has_nvlink = machine.plan == nullptr || machine.plan->kind != NodeKind::pcie_tree;
@@ -195,7 +195,7 @@ std::string google_chs(const Expectation& expectation, double false_alarms) {
 /// Writes alerting rules for the output of `commfuse-validate verdict -o prometheus`.
 std::string prometheus(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
-  require_a_node(machine, "prometheus");
+  require_several_gpus(machine, "prometheus");
   std::string text = origin(expectation, false_alarms) + "groups:\n  - name: commfuse-bus-bandwidth\n    rules:\n";
   for (const LinkOp op : collectives) {
     const Message message = one_node(machine, op, gib);

@@ -47,9 +47,9 @@ using Rows = std::vector<MeasuredMessage>;
 
 Rows repeated(Rows rows, std::uint32_t node) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double off = normal(node, 0, 0) + normal(node, 1, static_cast<std::uint32_t>(rows[i].message.op)) +
-                       normal(node, 2, static_cast<std::uint32_t>(i));
-    rows[i].time_us *= math::exp(repeat_error * off);
+    const double deviation = normal(node, 0, 0) + normal(node, 1, static_cast<std::uint32_t>(rows[i].message.op)) +
+                             normal(node, 2, static_cast<std::uint32_t>(i));
+    rows[i].time_us *= math::exp(repeat_error * deviation);
   }
   return rows;
 }
@@ -111,13 +111,13 @@ class Judges {
 };
 
 /// Counts the verdicts on a node and its repetitions.
-void count(VerdictCount& into, Judge& judge, const Rows& rows, std::uint32_t node, const std::optional<FaultOn>& fault,
+void count(VerdictCount& total, Judge& judge, const Rows& rows, std::uint32_t node, const std::optional<FaultOn>& fault,
            bool (*is_hit)(const Judgement&) = is_bad) {
   const std::vector<Expected> expected = judge.of(rows).expected;
   for (std::uint32_t i = 0; i <= repeats; ++i) {
-    const Rows again = i == 0 ? rows : repeated(rows, node * (repeats + 1) + i);
-    ++into.nodes;
-    into.hits += is_hit(judge.of(fault ? with_fault(again, expected, *fault) : again)) ? 1 : 0;
+    const Rows repetition = i == 0 ? rows : repeated(rows, node * (repeats + 1) + i);
+    ++total.nodes;
+    total.hits += is_hit(judge.of(fault ? with_fault(repetition, expected, *fault) : repetition)) ? 1 : 0;
   }
 }
 
@@ -157,15 +157,15 @@ void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore&
   VerdictCount slow = at_least("another node as reference: all rates x 0.85 called bad", 0.95);
   VerdictCount latency = at_least("another node as reference: latency-bound sizes x 2 called bad", 0.95);
   std::uint32_t number = 1000;
-  for (const MeasuredNode& known : healthy) {
-    const Expectation expectation(known.machine);
+  for (const MeasuredNode& reference_node : healthy) {
+    const Expectation expectation(reference_node.machine);
     std::optional<Judge> judge;
     for (const MeasuredNode& node : healthy) {
-      if (!are_of_one_fleet(known, node)) {
+      if (!are_of_one_fleet(reference_node, node)) {
         continue;
       }
       if (!judge) {
-        const std::array<Rows, 1> reference{known.rows};
+        const std::array<Rows, 1> reference{reference_node.rows};
         judge.emplace(expectation, false_alarms, reference_of(reference, expectation));
       }
       count(called, *judge, node.rows, number, std::nullopt);
@@ -204,14 +204,14 @@ void add_likelihoods(Sibling& sibling) {
 
 Siblings siblings_of(const std::vector<MeasuredNode>& healthy) {
   Siblings siblings;
-  for (const MeasuredNode& known : healthy) {
+  for (const MeasuredNode& calibrated_node : healthy) {
     const Machine* calibrated = nullptr;
     for (const MeasuredNode& node : healthy) {
-      if (!are_of_one_fleet(known, node) || known.machine.nodes > 1) {
+      if (!are_of_one_fleet(calibrated_node, node) || calibrated_node.machine.nodes > 1) {
         continue;
       }
       if (calibrated == nullptr) {
-        siblings.machines.push_back(std::make_unique<const Machine>(calibrated_on(known)));
+        siblings.machines.push_back(std::make_unique<const Machine>(calibrated_on(calibrated_node)));
         calibrated = siblings.machines.back().get();
       }
       siblings.pairs.push_back({.cluster = fmt::format("{}, NCCL {}", node.machine.name, node.nccl_version),
@@ -297,8 +297,8 @@ void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScor
 /// Judges generated nvbandwidth matrices of eight GPUs, with the errors that copies.cpp states. There is no public
 /// matrix of a node that is known to be degraded.
 void add_copies(VerdictScore& score) {
-  VerdictCount called = at_most("nvbandwidth, made up: healthy called bad", 0.01);
-  VerdictCount named = at_least("nvbandwidth, made up: one pair at half its rate, called bad and named", 0.90);
+  VerdictCount called = at_most("nvbandwidth, generated: healthy called bad", 0.01);
+  VerdictCount named = at_least("nvbandwidth, generated: one pair at half its rate, called bad and named", 0.90);
   const Machine machine = load_machine("h100-sxm");
   const double expected = expected_copy(machine, 0, 1, false).value;
   constexpr std::uint32_t nodes = 200;
@@ -306,23 +306,23 @@ void add_copies(VerdictScore& score) {
   for (std::uint32_t node = 0; node < nodes; ++node) {
     const int low = static_cast<int>(node % 4);
     const int high = static_cast<int>(4 + node % 3);
-    const auto made = [&](double share) {
+    const auto judged = [&](double share) {
       CopyTable table{.test = "read", .by_sms = false, .copies = {}};
       for (int a = 0; a < machine.gpus_per_node; ++a) {
         for (int b = 0; b < machine.gpus_per_node; ++b) {
-          const double off = 0.05 * normal(first + node, 0, 0) +
-                             0.015 * normal(first + node, 1, static_cast<std::uint32_t>(8 * a + b));
+          const double deviation = 0.05 * normal(first + node, 0, 0) +
+                                   0.015 * normal(first + node, 1, static_cast<std::uint32_t>(8 * a + b));
           const bool is_slow = std::min(a, b) == low && std::max(a, b) == high;
           if (a != b) {
-            table.copies.push_back({a, b, {expected * math::exp(off) * (is_slow ? share : 1.0)}});
+            table.copies.push_back({a, b, {expected * math::exp(deviation) * (is_slow ? share : 1.0)}});
           }
         }
       }
       return judge_copies(machine, {table}, false_alarms).front();
     };
     ++called.nodes;
-    called.hits += made(1.0).health == Health::bad ? 1 : 0;
-    const CopyJudgement half = made(0.5);
+    called.hits += judged(1.0).health == Health::bad ? 1 : 0;
+    const CopyJudgement half = judged(0.5);
     ++named.nodes;
     const bool is_named =
         half.health == Health::bad && half.suspects.front().subject == fmt::format("GPU {} – GPU {}", low, high);
@@ -334,7 +334,7 @@ void add_copies(VerdictScore& score) {
 void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, VerdictScore& score) {
   VerdictCount called = at_least("degraded tables called bad", 1.0);
   for (const MeasuredNode& node : nodes) {
-    if (node.known == Known::degraded) {
+    if (node.health == NodeHealth::degraded) {
       const Judgement judgement = judges.of(node.machine).of(node.rows);
       score.degraded.push_back({fmt::format("{}, {} GPUs", node.table, node.gpus),
                                 std::string(name_of(judgement.health)), judgement.slowdown, suspects_of(judgement)});
@@ -345,32 +345,33 @@ void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, Verdic
   score.counts.push_back(called);
 }
 
-/// A generated fault. Its severity differs from those that the verdict tries.
-struct MadeFault {
+/// A generated fault. Most severities differ from those that the verdict tries.
+struct GeneratedFault {
   std::string_view machine;
   std::string_view fault;
   Machine (*on)(const Machine& machine);
 };
 
-constexpr std::array made_faults{
-    MadeFault{"h100-sxm", "uniform_slowdown",
-              [](const Machine& m) { return with_latencies(with_link_rates(m, 0.65), 1.0 / 0.65); }},
-    MadeFault{"h100-sxm", "slow_link", [](const Machine& m) { return with_link_rates(m, 0.55); }},
-    MadeFault{"pcie-rtx-pro-6000", "pcie_generation", [](const Machine& m) { return with_link_rates(m, 0.5); }},
-    MadeFault{"h100-sxm", "host_path", [](const Machine& m) { return with_latencies(with_link_rates(m, 0.15), 1.4); }},
-    MadeFault{"h100-sxm", "missing_nvls", [](const Machine& m) { return without_nvls(m); }},
-    MadeFault{"h100-sxm", "few_ctas", [](const Machine& m) { return with_ctas(m, 10); }},
-    MadeFault{"h100-sxm", "low_clocks", [](const Machine& m) { return with_clock(m, 0.4); }},
-    MadeFault{"h100-sxm", "slow_host", [](const Machine& m) { return with_latencies(m, 2.5); }},
-    MadeFault{"dgx-h100-x2", "dead_rail", [](const Machine& m) { return with_rails(m, 6); }},
-    MadeFault{"dgx-h100-x2", "degraded_nic", [](const Machine& m) { return with_network_rates(m, 0.5); }},
-    MadeFault{"dgx-h100-x2", "missing_gdr",
-              [](const Machine& m) { return with_latencies(with_network_rates(m, 0.4), 1.5); }},
-    MadeFault{"dgx-h100-x2", "sockets",
-              [](const Machine& m) { return with_latencies(with_network_rates(m, 0.07), 2.2); }}};
+constexpr std::array generated_faults{
+    GeneratedFault{"h100-sxm", "uniform_slowdown",
+                   [](const Machine& m) { return with_latencies(with_link_rates(m, 0.65), 1.0 / 0.65); }},
+    GeneratedFault{"h100-sxm", "slow_link", [](const Machine& m) { return with_link_rates(m, 0.55); }},
+    GeneratedFault{"pcie-rtx-pro-6000", "pcie_generation", [](const Machine& m) { return with_link_rates(m, 0.5); }},
+    GeneratedFault{"h100-sxm", "host_path",
+                   [](const Machine& m) { return with_latencies(with_link_rates(m, 0.15), 1.4); }},
+    GeneratedFault{"h100-sxm", "missing_nvls", [](const Machine& m) { return without_nvls(m); }},
+    GeneratedFault{"h100-sxm", "few_ctas", [](const Machine& m) { return with_ctas(m, 10); }},
+    GeneratedFault{"h100-sxm", "low_clocks", [](const Machine& m) { return with_clock(m, 0.4); }},
+    GeneratedFault{"h100-sxm", "slow_host", [](const Machine& m) { return with_latencies(m, 2.5); }},
+    GeneratedFault{"dgx-h100-x2", "dead_rail", [](const Machine& m) { return with_rails(m, 6); }},
+    GeneratedFault{"dgx-h100-x2", "degraded_nic", [](const Machine& m) { return with_network_rates(m, 0.5); }},
+    GeneratedFault{"dgx-h100-x2", "missing_gdr",
+                   [](const Machine& m) { return with_latencies(with_network_rates(m, 0.4), 1.5); }},
+    GeneratedFault{"dgx-h100-x2", "sockets",
+                   [](const Machine& m) { return with_latencies(with_network_rates(m, 0.07), 2.2); }}};
 
 /// Returns predicted rows of all collectives at sizes from 1 KiB to 8 GiB.
-Rows made_rows(const Machine& machine) {
+Rows generated_rows(const Machine& machine) {
   Rows rows;
   for (const LinkOp op : {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all}) {
     for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30U; bytes *= 2) {
@@ -381,16 +382,16 @@ Rows made_rows(const Machine& machine) {
   return rows;
 }
 
-void add_made_faults(Judges& judges, VerdictScore& score) {
+void add_generated_faults(Judges& judges, VerdictScore& score) {
   VerdictCount named = at_least("cause right on 12 generated faults", 10.0 / 12.0);
   std::uint32_t number = 5000;
-  for (const MadeFault& made : made_faults) {
-    const Machine machine = load_machine(made.machine);
+  for (const GeneratedFault& planted : generated_faults) {
+    const Machine machine = load_machine(planted.machine);
     Judge& judge = judges.of(machine);
-    const Judgement judgement = judge.of(repeated(made_rows(made.on(machine)), number++));
-    const bool is_right = !judgement.suspects.empty() && judgement.suspects.front().fault->name == made.fault;
-    score.faults.push_back(
-        {std::string(made.machine), std::string(made.fault), suspects_of(judgement), is_right, is_bad(judgement)});
+    const Judgement judgement = judge.of(repeated(generated_rows(planted.on(machine)), number++));
+    const bool is_right = !judgement.suspects.empty() && judgement.suspects.front().fault->name == planted.fault;
+    score.faults.push_back({std::string(planted.machine), std::string(planted.fault), suspects_of(judgement), is_right,
+                            is_bad(judgement)});
     ++named.nodes;
     named.hits += is_right ? 1 : 0;
   }
@@ -424,7 +425,7 @@ VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables) {
   VerdictScore score;
   std::vector<MeasuredNode> healthy;
   for (const MeasuredNode& node : nodes) {
-    if (node.known == Known::healthy) {
+    if (node.health == NodeHealth::healthy) {
       if (is_enough(judges.of(node.machine).of(node.rows).halves)) {
         healthy.push_back(node);
       } else {
@@ -437,7 +438,7 @@ VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables) {
   add_with_references(healthy, score);
   add_with_calibrations(healthy, score);
   add_degraded(nodes, judges, score);
-  add_made_faults(judges, score);
+  add_generated_faults(judges, score);
   add_copies(score);
   add_spreads(healthy, judges, score);
   return score;

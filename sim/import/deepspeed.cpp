@@ -26,13 +26,13 @@ namespace {
 bool is_auto(const Entry* entry) { return entry != nullptr && entry->text == "auto"; }
 
 /// Returns a count from the file; nothing if it is missing or "auto".
-std::optional<std::int64_t> said_count(KeyedFile& file, std::initializer_list<std::string_view> keys, Counts range) {
+std::optional<std::int64_t> count_in(KeyedFile& file, std::initializer_list<std::string_view> keys, Counts range) {
   const Entry* const entry = file.first_of(keys);
   return entry == nullptr || is_auto(entry) ? std::nullopt : std::optional(KeyedFile::count(*entry, range));
 }
 
 template <class T>
-T needed(const std::optional<T>& value, const std::string& path, std::string_view flag, std::string_view what) {
+T required(const std::optional<T>& value, const std::string& path, std::string_view flag, std::string_view what) {
   if (!value) {
     throw ConfigError(fmt::format("{}: a DeepSpeed configuration does not state {}; add {}", path, what, flag));
   }
@@ -43,7 +43,7 @@ T needed(const std::optional<T>& value, const std::string& path, std::string_vie
 /// differ.
 std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const Options& options, std::string_view flag,
                                    Counts range) {
-  const std::optional<std::int64_t> in_file = said_count(file, {key}, range);
+  const std::optional<std::int64_t> in_file = count_in(file, {key}, range);
   const std::optional<std::int64_t> in_flag = options.count(flag, range);
   if (in_file && in_flag && *in_file != *in_flag) {
     KeyedFile::wrong(*file.find(key), fmt::format("is {}, but {} is {}; remove the flag", *in_file, flag, *in_flag));
@@ -51,7 +51,7 @@ std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const 
   return in_file ? in_file : in_flag;
 }
 
-/// Three numbers, any two of which determine the third.
+/// Batch sizes, any two of which determine the third, given the number of replicas.
 struct Batches {
   std::optional<std::int64_t> batch;  ///< Sequences in all replicas.
   std::optional<std::int64_t> micro;
@@ -62,17 +62,17 @@ struct Batches {
   const auto shown = [](const std::optional<std::int64_t>& number) {
     return number ? fmt::format("{}", *number) : std::string("open");
   };
-  throw ConfigError(fmt::format(
-      "{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}, which {} "
-      "replicas do not make whole; the first is the product of the others and the replicas",
-      file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas));
+  throw ConfigError(
+      fmt::format("{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}, "
+                  "which do not fit {} replicas; the first must be the product of the other two and the replicas",
+                  file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas));
 }
 
 void read_batches(KeyedFile& file, const Options& options, StepSettings& step, std::vector<std::string>& notes) {
   Batches batches{
       .batch = either(file, "train_batch_size", options, "--batch", range_of("batch")),
       .micro = either(file, "train_micro_batch_size_per_gpu", options, "--micro-batch", range_of("step.micro_batch")),
-      .steps = said_count(file, {"gradient_accumulation_steps"}, range_of("batch"))};
+      .steps = count_in(file, {"gradient_accumulation_steps"}, range_of("batch"))};
   if (!batches.batch && !batches.micro) {
     throw ConfigError(
         fmt::format("{}: neither train_batch_size nor train_micro_batch_size_per_gpu is a number; add "
@@ -82,7 +82,8 @@ void read_batches(KeyedFile& file, const Options& options, StepSettings& step, s
   if (!batches.steps && !(batches.batch && batches.micro)) {
     batches.steps = 1;
     if (is_auto(file.find("gradient_accumulation_steps"))) {
-      notes.emplace_back("gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default");
+      notes.emplace_back(
+          "gradient_accumulation_steps is auto, which the trainer fills in: its default of 1 is assumed");
     }
   }
   const std::int64_t limit = range_of("batch").most;
@@ -105,26 +106,25 @@ void read_batches(KeyedFile& file, const Options& options, StepSettings& step, s
 std::int64_t read_ranks(KeyedFile& file, StepSettings& step, std::vector<std::string>& notes) {
   const Counts tensor{0, range_of("ranks").most};
   step.tensor = std::max<std::int64_t>(
-      1,
-      said_count(file, {"tensor_parallel.autotp_size", "tensor_parallel.tp_size", "autotp_size"}, tensor).value_or(1));
-  step.ulysses = said_count(file, {"sequence_parallel_size"}, range_of("parallel.ulysses")).value_or(1);
+      1, count_in(file, {"tensor_parallel.autotp_size", "tensor_parallel.tp_size", "autotp_size"}, tensor).value_or(1));
+  step.ulysses = count_in(file, {"sequence_parallel_size"}, range_of("parallel.ulysses")).value_or(1);
   const Entry* const stages = file.first_of({"pipeline.stages"});
-  const bool says_stages = stages != nullptr && !is_auto(stages);
-  step.pipeline = says_stages ? KeyedFile::count(*stages, range_of("parallel.pipeline")) : 1;
-  if (!says_stages && file.has("pipeline")) {
-    notes.emplace_back("pipeline: the number of stages is chosen in Python: one is assumed");
+  const bool has_stages = stages != nullptr && !is_auto(stages);
+  step.pipeline = has_stages ? KeyedFile::count(*stages, range_of("parallel.pipeline")) : 1;
+  if (!has_stages && file.has("pipeline")) {
+    notes.emplace_back("pipeline: the number of stages is set in Python: one stage is assumed");
   }
   const auto ranks = product_within(gpus_range.most, {step.tensor, step.ulysses, step.pipeline});
   if (!ranks) {
     throw ConfigError(
-        fmt::format("{}: a replica takes more than {} GPUs; write smaller degrees", file.path(), gpus_range.most));
+        fmt::format("{}: a replica needs more than {} GPUs; write smaller degrees", file.path(), gpus_range.most));
   }
   return *ranks;
 }
 
 void read_replicas(KeyedFile& file, const Options& options, StepSettings& step, std::vector<std::string>& notes) {
   const std::int64_t gpus =
-      needed(options.count("--gpus", gpus_range), file.path(), "--gpus N", "on how many GPUs it runs");
+      required(options.count("--gpus", gpus_range), file.path(), "--gpus N", "the number of GPUs");
   const std::int64_t ranks = read_ranks(file, step, notes);
   if (gpus % ranks != 0) {
     throw ConfigError(fmt::format("{}: --gpus {} is not a multiple of the {} GPUs of a replica; choose one that is",
@@ -133,7 +133,7 @@ void read_replicas(KeyedFile& file, const Options& options, StepSettings& step, 
   step.data = gpus / ranks;
 }
 
-/// State of a section; `open` stands for "auto", which the trainer fills in.
+/// State of a section; `open` is "auto", which the trainer fills in.
 enum class Switch : std::uint8_t { off, on, open };
 
 Switch switch_of(KeyedFile& file, std::initializer_list<std::string_view> keys) {
@@ -160,7 +160,7 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
     return "fp16";
   }
   if (bf16 == Switch::open || fp16 == Switch::open) {
-    notes.emplace_back("bf16 and fp16 are auto, which the trainer fills: bf16 is assumed");
+    notes.emplace_back("bf16 and fp16 are auto, which the trainer fills in: bf16 is assumed");
     return "bf16";
   }
   return "fp32";
@@ -176,7 +176,8 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   if (name != "sgd" && std::ranges::find(adams, name) == adams.end()) {
     notes.push_back(fmt::format("optimizer.type {} has no counterpart: Adam is assumed", in_quotes(shown)));
   } else if (name == "onebitadam" || name == "zerooneadam") {
-    notes.push_back(fmt::format("optimizer.type {} sends compressed gradients: whole ones are simulated", shown));
+    notes.push_back(
+        fmt::format("optimizer.type {} sends compressed gradients: uncompressed ones are simulated", shown));
   }
   return name == "sgd";
 }
@@ -184,16 +185,16 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
 /// Without the key, or with "auto", DeepSpeed reduces gradients in bf16 or fp16 if one of them is on
 /// (runtime/engine.py, communication_data_type).
 std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
-  const Entry* const said = file.first_of({"communication_data_type"});
-  if (said == nullptr || is_auto(said)) {
+  const Entry* const given = file.first_of({"communication_data_type"});
+  if (given == nullptr || is_auto(given)) {
     const bool has_16_bits = switch_of(file, {"bf16.enabled", "bfloat16.enabled"}) != Switch::off ||
                              switch_of(file, {"fp16.enabled"}) != Switch::off;
     return has_16_bits ? step.dtype : "fp32";
   }
   constexpr std::array<std::string_view, 3> known{"fp32", "bf16", "fp16"};
-  const std::string word = said->text == "bfp16" ? "bf16" : said->text;
+  const std::string word = given->text == "bfp16" ? "bf16" : given->text;
   if (std::ranges::find(known, word) == known.end()) {
-    KeyedFile::wrong(*said, fmt::format("is {}; write fp32, bf16 or fp16", in_quotes(said->text)));
+    KeyedFile::wrong(*given, fmt::format("is {}; write fp32, bf16 or fp16", in_quotes(given->text)));
   }
   return word;
 }
@@ -220,13 +221,15 @@ Imported read_deepspeed(const Source& source) {
   Imported import;
   StepSettings step;
   read_replicas(file, options, step, import.notes);
-  import.model_name = needed(chosen_model(options), source.path, "--model NAME", "which model it trains");
-  step.seq = needed(options.count("--seq", range_of("seq")), source.path, "--seq N", "how long a sequence is");
+  import.model_name = required(chosen_model(options), source.path, "--model NAME", "the model");
+  step.seq = required(options.count("--seq", range_of("seq")), source.path, "--seq N", "the sequence length");
   read_batches(file, options, step, import.notes);
-  if (const Entry* const old = file.first_of({"zero_optimization"}); old != nullptr && old->kind != EntryKind::map) {
-    KeyedFile::wrong(*old, fmt::format("is {}; write {{\"stage\": 1}}, or another stage", in_quotes(old->text)));
+  if (const Entry* const zero_section = file.first_of({"zero_optimization"});
+      zero_section != nullptr && zero_section->kind != EntryKind::map) {
+    KeyedFile::wrong(*zero_section,
+                     fmt::format("is {}; write {{\"stage\": 1}}, or another stage", in_quotes(zero_section->text)));
   }
-  step.zero = static_cast<int>(said_count(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
+  step.zero = static_cast<int>(count_in(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
   step.dtype = dtype_of(file, import.notes);
   step.is_sgd = is_sgd(file, import.notes);
   step.gradient_dtype = gradient_dtype_of(file, step);

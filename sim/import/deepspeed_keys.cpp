@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::array irrelevant{
     Irrelevant{
-        "what is logged, traced and written",
+        "logging, traces and files",
         "steps_per_print wall_clock_breakdown dump_state memory_breakdown flops_profiler.* tensorboard.* wandb.* "
         "comet.* csv_monitor.* comms_logger.* monitor_config.* checkpoint.* nebula.* timers.* logging* "
         "zero_optimization.log_trace_cache_warnings load_universal_checkpoint use_data_before_expert_parallelism"},
-    Irrelevant{"how it learns",
+    Irrelevant{"training hyperparameters",
                "optimizer.params.* optimizer.legacy_fusion scheduler.* gradient_clipping seed "
                "gradient_predivide_factor prescale_gradients gradient_allreduce_op loss_scale* dataloader_drop_last "
                "disable_allgather managed_gradient_accumulation"},
@@ -27,7 +27,7 @@ constexpr std::array irrelevant{
                "zero_optimization.elastic_checkpoint zero_optimization.load_from_fp32_weights "
                "zero_optimization.legacy_stage1 zero_optimization.compute_grad_norm "
                "zero_optimization.override_module_apply"},
-    Irrelevant{"buckets and buffers: weights and gradients are exchanged layer by layer",
+    Irrelevant{"buckets and buffers, because weights and gradients are exchanged layer by layer",
                "zero_optimization.allgather_bucket_size zero_optimization.reduce_bucket_size "
                "zero_optimization.contiguous_gradients zero_optimization.allgather_partitions "
                "zero_optimization.sub_group_size zero_optimization.stage3_prefetch_bucket_size "
@@ -40,63 +40,63 @@ constexpr std::array irrelevant{
                "zero_optimization.stage3_gather_* zero_optimization.use_all_reduce_for_fetch_params "
                "zero_optimization.stage3_use_all_reduce_for_fetch_params zero_optimization.round_robin_gradients "
                "zero_optimization.use_multi_rank_bucket_allreduce zero_optimization.allow_comm_data_type_mismatch"},
-    Irrelevant{"disks, which offload alone uses", "aio.*"},
-    Irrelevant{"searches that DeepSpeed runs before", "autotuning.* elasticity.*"},
+    Irrelevant{"disks, which only offload uses", "aio.*"},
+    Irrelevant{"searches that DeepSpeed runs before training", "autotuning.* elasticity.*"},
     Irrelevant{"inference", "hybrid_engine.* kernel_inject inference.*"},
-    Irrelevant{"which layers tensor ranks split",
+    Irrelevant{"choice of the layers that tensor ranks split",
                "tensor_parallel.preset_model tensor_parallel.partition_config.* tensor_parallel.vocab_parallel_lm_head "
                "tensor_parallel.tp.* tensor_parallel.enabled"},
-    Irrelevant{"recomputation is chosen in Python, which a note says",
+    Irrelevant{"recomputation is set in Python, as a note states",
                "activation_checkpointing.profile activation_checkpointing.synchronize_checkpoint_boundary "
                "activation_checkpointing.contiguous_memory_optimization activation_checkpointing.number_checkpoints"},
-    Irrelevant{"how a thing is done that a key of its own switches on",
+    Irrelevant{"details of features that a separate key switches on",
                "zero_optimization.offload_optimizer.* zero_optimization.offload_param.* progressive_layer_drop.* "
                "curriculum_learning.* data_efficiency.* compile.* zero_optimization.cpu_offload_use_pin_memory"},
     Irrelevant{
-        "stages are even",
+        "division into stages, which is even",
         "pipeline.partition pipeline.seed_layers pipeline.activation_checkpoint_interval pipeline.use_reentrant"}};
 
 constexpr std::string_view on_gpu = "weights and optimizer state stay on the GPU";
 
-constexpr std::array left_out{
-    LeftOut{"zero_optimization.reduce_scatter", "gradients are scattered", "true auto"},
-    LeftOut{"zero_optimization.zero_hpz_partition_size", "weights are gathered from all replicas", "1"},
-    LeftOut{"zero_optimization.mics_shard_size", "all replicas share the state", "-1"},
-    LeftOut{"zero_optimization.mics_hierarchical_params_gather", "weights are gathered from all replicas"},
-    LeftOut{"zero_optimization.zero_quantized_weights", "weights are gathered in 16 bits"},
-    LeftOut{"zero_optimization.zero_quantized_nontrainable_weights", "weights are gathered in 16 bits"},
-    LeftOut{"zero_optimization.zero_quantized_gradients", "gradients are reduced whole"},
-    LeftOut{"zero_optimization.zeropp_*", "weights and gradients are exchanged whole"},
-    LeftOut{"zero_optimization.offload_optimizer.device", on_gpu},
-    LeftOut{"zero_optimization.offload_param.device", on_gpu},
-    LeftOut{"zero_optimization.offload_optimizer", on_gpu},
-    LeftOut{"zero_optimization.offload_param", on_gpu},
-    LeftOut{"zero_optimization.cpu_offload", on_gpu},
-    LeftOut{"zero_optimization.cpu_offload_params", on_gpu},
-    LeftOut{"zero_optimization.zenflow.*", on_gpu},
-    LeftOut{"activation_checkpointing.partition_activations", "activations are kept by each tensor rank"},
-    LeftOut{"activation_checkpointing.cpu_checkpointing", "activations stay on the GPU"},
-    LeftOut{"seq_parallel_communication_data_type", "sequence ranks exchange the dtype of the GEMMs", "auto"},
-    LeftOut{"data_types.grad_accum_dtype", "gradients are summed in 32 bits", "fp32 auto"},
-    LeftOut{"bf16.bf16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},
-    LeftOut{"bf16.bf16_optimizer_states", "the optimizer's state has 32 bits"},
-    LeftOut{"fp16.fp16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},
-    LeftOut{"fp16_master_weights_and_gradients", "the optimizer keeps 32-bit weights"},
-    LeftOut{"sparse_gradients", "gradients of the embedding are whole"},
-    LeftOut{"sparse_attention.*", "attention is whole"},
-    LeftOut{"progressive_layer_drop.enabled", "every layer runs"},
-    LeftOut{"curriculum_learning.enabled", "sequences are as long as --seq"},
-    LeftOut{"data_efficiency.enabled", "sequences are as long as --seq and every layer sees all tokens"},
-    LeftOut{"compression_training.*", "nothing is compressed"},
-    LeftOut{"quantize_training.*", "GEMMs have the dtype of the weights"},
-    LeftOut{"pipeline.pipe_partitioned", "stages send whole activations", "true"},
-    LeftOut{"pipeline.grad_partitioned", "stages send whole gradients", "true"},
-    LeftOut{"compile.deepcompile", "gradients and weights are exchanged layer by layer"},
-    LeftOut{"data_parallel_size", "replicas follow from --gpus"},
-    LeftOut{"expert_parallel_size", "experts are not split"}};
+constexpr std::array unsupported{
+    Unsupported{"zero_optimization.reduce_scatter", "gradients are scattered", "true auto"},
+    Unsupported{"zero_optimization.zero_hpz_partition_size", "weights are gathered from all replicas", "1"},
+    Unsupported{"zero_optimization.mics_shard_size", "all replicas share the state", "-1"},
+    Unsupported{"zero_optimization.mics_hierarchical_params_gather", "weights are gathered from all replicas"},
+    Unsupported{"zero_optimization.zero_quantized_weights", "weights are gathered in 16 bits"},
+    Unsupported{"zero_optimization.zero_quantized_nontrainable_weights", "weights are gathered in 16 bits"},
+    Unsupported{"zero_optimization.zero_quantized_gradients", "gradients are reduced in full precision"},
+    Unsupported{"zero_optimization.zeropp_*", "weights and gradients are exchanged in full precision"},
+    Unsupported{"zero_optimization.offload_optimizer.device", on_gpu},
+    Unsupported{"zero_optimization.offload_param.device", on_gpu},
+    Unsupported{"zero_optimization.offload_optimizer", on_gpu},
+    Unsupported{"zero_optimization.offload_param", on_gpu},
+    Unsupported{"zero_optimization.cpu_offload", on_gpu},
+    Unsupported{"zero_optimization.cpu_offload_params", on_gpu},
+    Unsupported{"zero_optimization.zenflow.*", on_gpu},
+    Unsupported{"activation_checkpointing.partition_activations", "saved activations are not split over tensor ranks"},
+    Unsupported{"activation_checkpointing.cpu_checkpointing", "activations stay on the GPU"},
+    Unsupported{"seq_parallel_communication_data_type", "sequence ranks exchange the dtype of the GEMMs", "auto"},
+    Unsupported{"data_types.grad_accum_dtype", "gradients are summed in 32 bits", "fp32 auto"},
+    Unsupported{"bf16.bf16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},
+    Unsupported{"bf16.bf16_optimizer_states", "the optimizer's state has 32 bits"},
+    Unsupported{"fp16.fp16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},
+    Unsupported{"fp16_master_weights_and_gradients", "the optimizer keeps 32-bit weights"},
+    Unsupported{"sparse_gradients", "gradients of the embedding are dense"},
+    Unsupported{"sparse_attention.*", "attention is full"},
+    Unsupported{"progressive_layer_drop.enabled", "every layer runs"},
+    Unsupported{"curriculum_learning.enabled", "sequences are as long as --seq"},
+    Unsupported{"data_efficiency.enabled", "sequences are as long as --seq and every layer sees all tokens"},
+    Unsupported{"compression_training.*", "nothing is compressed"},
+    Unsupported{"quantize_training.*", "GEMMs have the dtype of the weights"},
+    Unsupported{"pipeline.pipe_partitioned", "stages send full activations", "true"},
+    Unsupported{"pipeline.grad_partitioned", "stages send full gradients", "true"},
+    Unsupported{"compile.deepcompile", "gradients and weights are exchanged layer by layer"},
+    Unsupported{"data_parallel_size", "replicas follow from --gpus"},
+    Unsupported{"expert_parallel_size", "experts are not split"}};
 
 }  // namespace
 
-KeyLists deepspeed_keys() { return {irrelevant, left_out}; }
+KeyLists deepspeed_keys() { return {irrelevant, unsupported}; }
 
 }  // namespace commfuse::import

@@ -14,7 +14,7 @@ namespace commfuse::import {
 
 /// A flag of a format that takes a value. All formats also have --name and --out.
 struct FormatOption {
-  std::string_view flag;  ///< "--gpus"; a name without dashes stands for the words after the file.
+  std::string_view flag;  ///< "--gpus"; a name without dashes denotes the words after the file.
   std::string_view type;  ///< Placeholder of the value in --help: "NAME".
   std::string_view doc;
 };
@@ -30,7 +30,7 @@ struct Format {
   bool (*is)(std::string_view text);       ///< Returns true only if a text unmistakably has this format.
 };
 
-/// Returns the formats in the order of every listing.
+/// Returns the formats in the order in which they are listed.
 std::span<const Format> formats();
 
 /// Returns the format that recognises the text. Throws ConfigError if no format or several formats do.

@@ -33,17 +33,18 @@ bool matches(std::string_view pattern, std::string_view key) {
   return pattern.starts_with('*') ? key.ends_with(pattern.substr(1)) : key == pattern;
 }
 
-/// Returns the readable key of which `key` is a likely misspelling: up to two edits away, and missing from the file.
-std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) {
+/// Returns the readable key that `key` probably misspells: it is up to two edits away and missing from the file.
+std::optional<std::string> misspelled_key(const KeyedFile& file, std::string_view key) {
   constexpr std::size_t longest = 80;
   constexpr std::size_t shortest = 6;
   if (key.size() > longest || key.size() < shortest) {
     return std::nullopt;
   }
-  for (const std::string& asked : file.asked()) {
-    const std::size_t difference = asked.size() < key.size() ? key.size() - asked.size() : asked.size() - key.size();
-    if (difference <= 2 && !file.has(asked) && edit_distance(asked, key) <= 2) {
-      return asked;
+  for (const std::string& requested : file.requested()) {
+    const std::size_t difference =
+        requested.size() < key.size() ? key.size() - requested.size() : requested.size() - key.size();
+    if (difference <= 2 && !file.has(requested) && edit_distance(requested, key) <= 2) {
+      return requested;
     }
   }
   return std::nullopt;
@@ -58,12 +59,13 @@ std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_v
   return match == lists.end() ? std::string_view() : match->why;
 }
 
-const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key) {
-  const auto match = std::ranges::find_if(keys, [&](const LeftOut& left_out) { return matches(left_out.key, key); });
+const Unsupported* find_unsupported(std::span<const Unsupported> keys, std::string_view key) {
+  const auto match =
+      std::ranges::find_if(keys, [&](const Unsupported& unsupported) { return matches(unsupported.key, key); });
   return match == keys.end() ? nullptr : &*match;
 }
 
-bool is_neutral(const LeftOut& key, std::string_view value) {
+bool is_neutral(const Unsupported& key, std::string_view value) {
   if (value.empty() || value == "null" || value == "None" || value == "none" || truth_of(value) == false) {
     return truth_of(value) != false || !any_word(key.neutral, [](std::string_view word) { return word == "true"; });
   }
@@ -87,20 +89,20 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
   constexpr std::size_t max_compared = 200;  // A hostile file may have a hundred thousand keys.
   for (const auto& [key, entry] : file.entries()) {
     const std::string_view name = name_of(key);
-    if (file.is_asked(key) || entry.kind == EntryKind::null) {
+    if (file.is_requested(key) || entry.kind == EntryKind::null) {
       continue;
     }
-    if (const LeftOut* const left_out = find_left_out(lists.left_out, name)) {
-      if (!is_neutral(*left_out, entry.text)) {
+    if (const Unsupported* const unsupported = find_unsupported(lists.unsupported, name)) {
+      if (!is_neutral(*unsupported, entry.text)) {
         notes.push_back(fmt::format("{}: {} = {} has no counterpart and is ignored: {}", entry.where, in_quotes(key),
-                                    in_quotes(entry.text), left_out->instead));
+                                    in_quotes(entry.text), unsupported->instead));
       }
       continue;
     }
     if (!why_irrelevant(lists.irrelevant, name).empty()) {
       continue;
     }
-    const std::optional<std::string> meant = unknown.size() < max_compared ? slip_of(file, key) : std::nullopt;
+    const std::optional<std::string> meant = unknown.size() < max_compared ? misspelled_key(file, key) : std::nullopt;
     if (meant) {
       notes.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", entry.where, in_quotes(key), *meant));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of another program's keys that are not read: keys that change nothing here, with the reason, and keys that
-// change the work but have no counterpart. Unread keys on neither list are reported as unknown.
+// Lists of another program's keys that are not read: keys that do not affect a prediction, with the reason, and keys
+// that change the work but have no counterpart. Unread keys on neither list are reported as unknown.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,27 @@ struct Irrelevant {
 };
 
 /// A key that changes work, memory or communication, but has no counterpart.
-struct LeftOut {
+struct Unsupported {
   std::string_view key;
-  std::string_view instead;    ///< The assumption made instead, for messages.
-  std::string_view neutral{};  ///< Values that change nothing, separated by spaces, besides null, false and none.
+  std::string_view instead;  ///< The assumption made instead, for messages.
+  std::string_view
+      neutral{};  ///< Values that change nothing, separated by spaces, in addition to null, false and none.
 };
 
-/// Both lists of a program. A key in `left_out` is reported even if a pattern of `irrelevant` matches the key.
+/// Both lists of a program. A key in `unsupported` is reported even if a pattern of `irrelevant` matches the key.
 struct KeyLists {
   std::span<const Irrelevant> irrelevant;
-  std::span<const LeftOut> left_out;
+  std::span<const Unsupported> unsupported;
 };
 
 /// Returns the reason why a key changes nothing; empty if it may change something.
 std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_view key);
 
 /// Returns the entry of the key, or null if the list lacks the key.
-const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key);
+const Unsupported* find_unsupported(std::span<const Unsupported> keys, std::string_view key);
 
 /// Returns whether this value of the key changes nothing.
-bool is_neutral(const LeftOut& key, std::string_view value);
+bool is_neutral(const Unsupported& key, std::string_view value);
 
 /// Adds a sentence that names the first twenty unknown keys. Does nothing if `unknown` is empty.
 void note_unknown(const std::vector<std::string>& unknown, std::vector<std::string>& notes);

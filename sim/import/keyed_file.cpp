@@ -44,7 +44,7 @@ void KeyedFile::remove(std::string_view key) {
 }
 
 const Entry* KeyedFile::find(std::string_view key) {
-  asked_.emplace(key);
+  requested_.emplace(key);
   const auto entry = entries_.find(key);
   return entry == entries_.end() ? nullptr : &entry->second;
 }
@@ -74,8 +74,8 @@ bool KeyedFile::has(std::string_view key) const {
 }
 
 std::int64_t KeyedFile::count(const Entry& entry, Range<std::int64_t> range) {
-  const bool may_be = entry.kind == EntryKind::number || entry.kind == EntryKind::scalar;
-  const std::optional<std::int64_t> number = may_be ? parse_integer(entry.text) : std::nullopt;
+  const bool has_right_kind = entry.kind == EntryKind::number || entry.kind == EntryKind::scalar;
+  const std::optional<std::int64_t> number = has_right_kind ? parse_integer(entry.text) : std::nullopt;
   if (!number || *number < range.least || *number > range.most) {
     wrong(entry,
           fmt::format("is {}; {}", in_quotes(entry.text), whole_number_in(range, number && *number > range.most)));
@@ -84,8 +84,8 @@ std::int64_t KeyedFile::count(const Entry& entry, Range<std::int64_t> range) {
 }
 
 bool KeyedFile::flag(const Entry& entry) {
-  const bool may_be = entry.kind == EntryKind::boolean || entry.kind == EntryKind::scalar;
-  const std::optional<bool> truth = may_be ? truth_of(entry.text) : std::nullopt;
+  const bool has_right_kind = entry.kind == EntryKind::boolean || entry.kind == EntryKind::scalar;
+  const std::optional<bool> truth = has_right_kind ? truth_of(entry.text) : std::nullopt;
   if (!truth) {
     wrong(entry, fmt::format("is {}; write true or false", in_quotes(entry.text)));
   }

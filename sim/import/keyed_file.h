@@ -68,14 +68,14 @@ class KeyedFile {
 
   /// Returns all entries by key.
   [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
-  [[nodiscard]] bool is_asked(std::string_view key) const { return asked_.contains(key); }
+  [[nodiscard]] bool is_requested(std::string_view key) const { return requested_.contains(key); }
   /// Returns the keys that readers requested, including keys that the file lacks.
-  [[nodiscard]] const std::set<std::string, std::less<>>& asked() const { return asked_; }
+  [[nodiscard]] const std::set<std::string, std::less<>>& requested() const { return requested_; }
 
  private:
   std::string path_;
   std::map<std::string, Entry, std::less<>> entries_;
-  std::set<std::string, std::less<>> asked_;
+  std::set<std::string, std::less<>> requested_;
 };
 
 /// Each reads a file of up to 1 MiB and 32 levels, and throws ConfigError (`path:line:col: sentence; remedy`) if the
@@ -84,7 +84,7 @@ KeyedFile read_toml(const std::string& path);
 KeyedFile read_json(const std::string& path);  ///< Comments are allowed, as in hjson.
 KeyedFile read_yaml(const std::string& path);
 
-/// Returns the boolean that YAML, Python or JSON reads from the word; nothing for other words.
+/// Returns the boolean that the word means in YAML, Python or JSON; nothing for other words.
 std::optional<bool> truth_of(std::string_view word);
 
 /// Returns the remedy for a number that is out of range.

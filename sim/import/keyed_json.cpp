@@ -24,9 +24,9 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest_nesting = 32;
 
-/// Iterates over a text and counts the bytes that the parser has read, because the parser reports places of errors
-/// only.
-class Reading {
+/// Iterates over a text and counts the bytes that the parser has read, because the parser reports only the places of
+/// errors.
+class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
@@ -34,19 +34,19 @@ class Reading {
   using pointer = const char*;
   using reference = const char&;
 
-  Reading(const char* at, std::size_t* read) : at_(at), read_(read) {}
+  CountingIterator(const char* at, std::size_t* bytes_read) : at_(at), bytes_read_(bytes_read) {}
   reference operator*() const { return *at_; }
-  Reading& operator++() {
+  CountingIterator& operator++() {
     ++at_;
-    ++*read_;
+    ++*bytes_read_;
     return *this;
   }
-  bool operator==(const Reading& other) const { return at_ == other.at_; }
-  bool operator!=(const Reading& other) const { return at_ != other.at_; }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const CountingIterator& other) const { return at_ != other.at_; }
 
  private:
   const char* at_;
-  std::size_t* read_;
+  std::size_t* bytes_read_;
 };
 
 /// Finds the line and column of a byte in a text. Each call must request a later byte than the previous call.
@@ -74,11 +74,11 @@ class Places {
 /// Turns the parser's events into entries by dotted key.
 class Listener {
  public:
-  Listener(std::string_view text, const std::size_t& read, KeyedFile& file)
-      : text_(text), read_(read), places_(text), file_(file) {}
+  Listener(std::string_view text, const std::size_t& bytes_read, KeyedFile& file)
+      : text_(text), bytes_read_(bytes_read), places_(text), file_(file) {}
 
   bool null() { return value(EntryKind::null, "null"); }
-  bool boolean(bool is) { return value(EntryKind::boolean, is ? "true" : "false"); }
+  bool boolean(bool truth) { return value(EntryKind::boolean, truth ? "true" : "false"); }
   bool number_integer(Json::number_integer_t number) { return value(EntryKind::number, fmt::format("{}", number)); }
   bool number_unsigned(Json::number_unsigned_t number) { return value(EntryKind::number, fmt::format("{}", number)); }
   bool number_float(Json::number_float_t /*number*/, const std::string& text) { return value(EntryKind::number, text); }
@@ -138,7 +138,7 @@ class Listener {
   }
   bool parse_error(std::size_t byte, const std::string& /*token*/, const Json::exception& /*error*/) {
     throw ConfigError(
-        fmt::format("{}:{}: the JSON breaks off or is wrong; write JSON", file_.path(), line_and_column(text_, byte)));
+        fmt::format("{}:{}: the JSON is truncated or invalid; write JSON", file_.path(), line_and_column(text_, byte)));
   }
 
  private:
@@ -164,7 +164,7 @@ class Listener {
   }
   /// Records the place of a key. The parser has just read the quote that ends the key.
   void place_of_key() {
-    std::size_t begin = read_ - 1;
+    std::size_t begin = bytes_read_ - 1;
     do {
       begin = text_.rfind('"', begin - 1);
     } while (begin > 0 && text_[begin - 1] == '\\');
@@ -172,7 +172,7 @@ class Listener {
   }
 
   std::string_view text_;
-  const std::size_t& read_;
+  const std::size_t& bytes_read_;
   Places places_;
   KeyedFile& file_;
   Entry current_;
@@ -187,10 +187,10 @@ class Listener {
 KeyedFile read_json(const std::string& path) {
   const std::string text = read_small_file(path);
   KeyedFile file(path);
-  std::size_t read = 0;
-  Listener listener(text, read, file);
-  Json::sax_parse(Reading(text.data(), &read), Reading(text.data() + text.size(), &read), &listener,
-                  nlohmann::detail::input_format_t::json, /*strict=*/true, /*ignore_comments=*/true);
+  std::size_t bytes_read = 0;
+  Listener listener(text, bytes_read, file);
+  Json::sax_parse(CountingIterator(text.data(), &bytes_read), CountingIterator(text.data() + text.size(), &bytes_read),
+                  &listener, nlohmann::detail::input_format_t::json, /*strict=*/true, /*ignore_comments=*/true);
   return file;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only this file includes toml++, as headers, with bounded nesting. Some texts violate assertions in toml++ about its
-// own state; in every build, such a violation throws.
+// Only this file includes toml++, which is used as a header-only library with bounded nesting. Some texts violate
+// assertions in toml++ about its own state; here, such a violation throws in every build.
 namespace commfuse::import {
 namespace {
 struct BrokenToml {};
@@ -72,8 +72,7 @@ void refuse_odd_keys(std::string_view text, const std::string& path) {
   while (i < text.size()) {
     const char letter = text[i];
     if (static_cast<unsigned char>(letter) >= 0x80) {
-      throw ConfigError(
-          fmt::format("{}:{}:1: a letter that is not ASCII outside a string; put it between quotes", path, line));
+      throw ConfigError(fmt::format("{}:{}:1: a non-ASCII letter outside a string; put it in quotes", path, line));
     }
     if (letter == '"' || letter == '\'') {
       const std::size_t end = end_of_string(text, i);
@@ -158,7 +157,7 @@ KeyedFile read_toml(const std::string& path) {
     throw ConfigError(
         fmt::format("{}: {}; write TOML", where_of(path, error.source().begin), with_escapes(error.description())));
   } catch (const BrokenToml&) {
-    throw ConfigError(fmt::format("{}: not valid TOML; correct it, and see where with another reader", path));
+    throw ConfigError(fmt::format("{}: not valid TOML; find the place with another TOML reader, and correct it", path));
   }
   return file;
 }

@@ -54,37 +54,38 @@ std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& 
     return *padded;
   }
   constexpr std::int64_t gpt_2 = 50257;
-  const std::optional<std::int64_t> said = arguments.count("--vocab-size", vocab_range);
-  if (!said) {
-    notes.push_back(fmt::format("{} is not there, since the tokenizer has it: {} is assumed, GPT-2's",
+  const std::optional<std::int64_t> given = arguments.count("--vocab-size", vocab_range);
+  if (!given) {
+    notes.push_back(fmt::format("{} is missing, because the tokenizer defines it: {}, as in GPT-2, is assumed",
                                 arguments.spelled("--vocab-size"), gpt_2));
   }
   const std::int64_t unit = arguments.count("--make-vocab-size-divisible-by", vocab_range).value_or(128) *
                             arguments.count("--tensor-model-parallel-size", range_of("ranks")).value_or(1);
-  return arguments.derived("rows of the embedding", (said.value_or(gpt_2) + unit - 1) / unit * unit, vocab_range,
+  return arguments.derived("rows of the embedding", (given.value_or(gpt_2) + unit - 1) / unit * unit, vocab_range,
                            fmt::format("make {} smaller", arguments.spelled("--make-vocab-size-divisible-by")));
 }
 
 /// Returns --ffn-hidden-size. Its default is 4 x hidden; for a gated MLP two thirds of that, rounded down to a multiple
 /// of 64, so that the MLP has about as many weights.
 std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
-  const std::int64_t usual = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
-  const std::optional<std::int64_t> said = arguments.count("--ffn-hidden-size", model_size_range);
-  return said ? *said
-              : arguments.derived("columns of the MLP", usual, model_size_range,
-                                  written(arguments, "--ffn-hidden-size"));
+  const std::int64_t default_columns = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
+  const std::optional<std::int64_t> given = arguments.count("--ffn-hidden-size", model_size_range);
+  return given ? *given
+               : arguments.derived("columns of the MLP", default_columns, model_size_range,
+                                   written(arguments, "--ffn-hidden-size"));
 }
 
 std::int64_t head_dim_of(const Arguments& arguments, std::int64_t hidden, std::int64_t heads) {
-  const std::optional<std::int64_t> said = arguments.count("--kv-channels", head_range);
-  if (!said && hidden % heads != 0) {
+  const std::optional<std::int64_t> given = arguments.count("--kv-channels", head_range);
+  if (!given && hidden % heads != 0) {
     arguments.wrong("--num-attention-heads",
                     fmt::format("is {}, which does not divide {} {} evenly; write one that "
                                 "does, or {}",
                                 heads, arguments.spelled("--hidden-size"), hidden, arguments.spelled("--kv-channels")));
   }
-  return said ? *said
-              : arguments.derived("columns of a head", hidden / heads, head_range, written(arguments, "--kv-channels"));
+  return given
+             ? *given
+             : arguments.derived("columns of a head", hidden / heads, head_range, written(arguments, "--kv-channels"));
 }
 
 std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
@@ -108,10 +109,10 @@ std::string positions_of(const Arguments& arguments) {
     return {};
   }
   const std::int64_t seq = arguments.required("--seq-length", range_of("seq"));
-  const std::optional<std::int64_t> said = arguments.count("--max-position-embeddings", model_size_range);
-  return fmt::format("positions: {}\n", said ? *said
-                                             : arguments.derived("learned positions", seq, model_size_range,
-                                                                 written(arguments, "--max-position-embeddings")));
+  const std::optional<std::int64_t> given = arguments.count("--max-position-embeddings", model_size_range);
+  return fmt::format("positions: {}\n", given ? *given
+                                              : arguments.derived("learned positions", seq, model_size_range,
+                                                                  written(arguments, "--max-position-embeddings")));
 }
 
 /// Returns our name for the norm.
@@ -147,43 +148,43 @@ std::string dtype_of(const Arguments& arguments) {
 
 /// Returns the number of replicas among torchrun's processes. Returns 1, with a note, if the number of processes is
 /// unknown or does not make whole replicas.
-std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, std::vector<std::string>& notes) {
+std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_per_replica, std::vector<std::string>& notes) {
   const auto either = [&](std::string_view a, std::string_view b) {
     return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));
   };
   const auto nodes = either("--nnodes", "--num-nodes");
-  const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
-  if (!in_a_node) {
+  const auto processes_per_node = either("--nproc-per-node", "--nproc_per_node");
+  if (!processes_per_node) {
     notes.push_back(fmt::format("the number of processes is not given ({}): one replica is assumed",
                                 arguments.dialect().processes));
     return 1;
   }
-  const std::int64_t processes = *in_a_node * nodes.value_or(1);
-  if (processes % ranks_of_one != 0 && arguments.spelled("--nproc-per-node") == "--gpus") {
+  const std::int64_t processes = *processes_per_node * nodes.value_or(1);
+  if (processes % ranks_per_replica != 0 && arguments.spelled("--nproc-per-node") == "--gpus") {
     arguments.wrong("--nproc-per-node", fmt::format("is {}, not a multiple of the {} GPUs of a replica; choose one "
                                                     "that is",
-                                                    processes, ranks_of_one));
+                                                    processes, ranks_per_replica));
   }
-  if (processes % ranks_of_one != 0) {
-    std::string product = arguments.dialect().processes;
-    product.replace(product.find(", "), 2, " x ");
-    notes.push_back(fmt::format("{} x {} processes ({}) do not hold whole replicas of {} ranks: one replica is assumed",
-                                nodes.value_or(1), *in_a_node, product, ranks_of_one));
+  if (processes % ranks_per_replica != 0) {
+    std::string processes_text = arguments.dialect().processes;
+    processes_text.replace(processes_text.find(", "), 2, " x ");
+    notes.push_back(fmt::format("{} x {} processes ({}) do not form whole replicas of {} ranks: one replica is assumed",
+                                nodes.value_or(1), *processes_per_node, processes_text, ranks_per_replica));
     return 1;
   }
-  return arguments.derived("replicas", processes / ranks_of_one, range_of("parallel.data"),
+  return arguments.derived("replicas", processes / ranks_per_replica, range_of("parallel.data"),
                            "choose fewer processes, or larger replicas");
 }
 
 std::string recompute_of(const Arguments& arguments) {
   constexpr std::string_view flag = "--recompute-granularity";
-  const std::string how = arguments.text(flag).value_or("none");
+  const std::string granularity = arguments.text(flag).value_or("none");
   const Field* const setting = find_field("step.recompute");
   check(setting != nullptr, "recomputation is a setting");
-  if (const std::optional<std::string> mistake = mistake_in(*setting, how)) {
+  if (const std::optional<std::string> mistake = mistake_in(*setting, granularity)) {
     arguments.wrong(flag, fmt::format("is wrong: {}", *mistake));
   }
-  return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
+  return arguments.has("--recompute-activations") && granularity == "none" ? "selective" : granularity;
 }
 
 /// Returns the number of pieces per stage. As in Megatron, embedding and loss may each count as a layer.
@@ -206,10 +207,10 @@ std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
 /// Returns --global-batch-size. Its default is one micro-batch per replica.
 std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64_t data) {
   const Counts range = range_of("batch");
-  const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
-  return said ? *said
-              : arguments.derived("sequences of a batch", micro * data, range,
-                                  written(arguments, "--global-batch-size"));
+  const std::optional<std::int64_t> given = arguments.count("--global-batch-size", range);
+  return given ? *given
+               : arguments.derived("sequences of a batch", micro * data, range,
+                                   written(arguments, "--global-batch-size"));
 }
 
 /// Returns the ZeRO stage. Without a sharding strategy, Megatron's FSDP shards nothing, while PyTorch's FSDP shards
@@ -221,10 +222,10 @@ int zero_of(const Arguments& arguments) {
   }
   constexpr std::array<std::string_view, 4> shared{"no_shard", "optim", "optim_grads", "optim_grads_params"};
   constexpr std::string_view flag = "--data-parallel-sharding-strategy";
-  const std::string how = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
-  const auto* const match = std::ranges::find(shared, how);
+  const std::string strategy = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
+  const auto* const match = std::ranges::find(shared, strategy);
   if (match == shared.end()) {
-    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(how), remedy_for(how, shared, "strategies")));
+    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(strategy), remedy_for(strategy, shared, "strategies")));
   }
   return static_cast<int>(match - shared.begin());
 }
@@ -326,31 +327,31 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
 }
 
 /// Names in the file for the GEMMs of a layer's forward pass.
-constexpr std::array products{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
+constexpr std::array forward_gemms{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
 
 struct Overlap {
-  std::map<std::string, int> ways;      // our flags, with the number of GEMMs that use them
-  std::vector<std::string> by_product;  // "qkv_fprop is sliced in 4"
+  std::map<std::string, int> gemms_by_flags;  // number of GEMMs by our flags: "--strategy ring_exchange"
+  std::vector<std::string> by_gemm;           // "qkv_fprop is sliced in 4"
 };
 
-void read_product(YamlMap& root, const char* product, Overlap& overlap) {
-  std::optional<YamlMap> map = root.optional_map(product);
+void read_gemm(YamlMap& root, const char* gemm, Overlap& overlap) {
+  std::optional<YamlMap> map = root.optional_map(gemm);
   const std::string method = map ? map->text("method") : "none";
   if (method == "ring_exchange") {
-    ++overlap.ways["--strategy ring_exchange"];
-    overlap.by_product.push_back(fmt::format("{} is ring_exchange", product));
+    ++overlap.gemms_by_flags["--strategy ring_exchange"];
+    overlap.by_gemm.push_back(fmt::format("{} is ring_exchange", gemm));
   } else if (method == "pipeline") {
     const std::int64_t slices = map->has("num_splits") ? map->count("num_splits") : 4;
-    ++overlap.ways[fmt::format("--strategy sliced --slices {}", slices)];
-    overlap.by_product.push_back(fmt::format("{} is sliced in {}", product, slices));
+    ++overlap.gemms_by_flags[fmt::format("--strategy sliced --slices {}", slices)];
+    overlap.by_gemm.push_back(fmt::format("{} is sliced in {}", gemm, slices));
   } else {
-    overlap.by_product.push_back(
-        fmt::format("{} is serial{}", product, map ? fmt::format(" ({} has no counterpart)", in_quotes(method)) : ""));
+    overlap.by_gemm.push_back(
+        fmt::format("{} is serial{}", gemm, map ? fmt::format(" ({} has no counterpart)", in_quotes(method)) : ""));
   }
 }
 
 /// Returns, in quotes, the GEMM names that userbuffers does not recognise.
-std::vector<std::string> unknown_products(const YamlValue& value) {
+std::vector<std::string> unknown_gemms(const YamlValue& value) {
   constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
   constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
   std::vector<std::string> unknown;
@@ -366,7 +367,7 @@ std::vector<std::string> unknown_products(const YamlValue& value) {
 }
 
 /// Marks the keys of all GEMMs as read, so that keys without a counterpart are not reported as mistakes.
-void pass_over(const YamlValue& value, YamlMap& root) {
+void mark_as_read(const YamlValue& value, YamlMap& root) {
   for (const YamlValue::Field& field : value.fields()) {
     if (std::optional<YamlMap> map = root.optional_map(field.key)) {
       for (const std::string& key : map->keys()) {
@@ -417,10 +418,10 @@ std::string choice_of(const std::vector<std::string>& values) {
 void note_repeats(std::string_view text, const Arguments& arguments, const Repeats& repeats,
                   std::vector<std::string>& notes) {
   constexpr std::size_t limit = 20;
-  std::vector<std::string> named;
+  std::vector<std::string> remarks;
   for (const Reassigned& variable : reassigned(text)) {
-    named.push_back(fmt::format("{} is {}, of which {} taken", variable.name, choice_of(variable.values),
-                                variable.holds_flags ? "the flags of all are" : "the last is"));
+    remarks.push_back(fmt::format("{} is {}, of which {} used", variable.name, choice_of(variable.values),
+                                  variable.holds_flags ? "the flags of all are" : "the last is"));
   }
   for (const auto& [flag, values] : repeats) {
     std::vector<std::string> different;
@@ -432,20 +433,20 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     }
     if (different.size() > 1) {
       const std::string& last = arguments.find(flag)->text;
-      named.push_back(fmt::format("{} is {}, of which {} is taken", flag, choice_of(different),
-                                  choice_of({arguments.dialect().expand(last).value_or(last)})));
+      remarks.push_back(fmt::format("{} is {}, of which {} is used", flag, choice_of(different),
+                                    choice_of({arguments.dialect().expand(last).value_or(last)})));
     }
   }
   if (const std::vector<std::string> branches = flags_in_branches(shell_words(text)); !branches.empty()) {
-    named.push_back(fmt::format("used regardless of their branch's condition: {}", fmt::join(branches, ", ")));
+    remarks.push_back(fmt::format("used regardless of their branch's condition: {}", fmt::join(branches, ", ")));
   }
   if (arguments.has("--bf16") && arguments.has("--fp16")) {
-    named.emplace_back("--bf16 and --fp16 are both there, of which --bf16 is taken");
+    remarks.emplace_back("--bf16 and --fp16 are both given, of which --bf16 is used");
   }
-  if (!named.empty()) {
-    const std::size_t shown = std::min(named.size(), limit);
-    notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(named).first(shown), "; "),
-                                named.size() > limit ? fmt::format("; and {} more", named.size() - limit) : ""));
+  if (!remarks.empty()) {
+    const std::size_t shown = std::min(remarks.size(), limit);
+    notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(remarks).first(shown), "; "),
+                                remarks.size() > limit ? fmt::format("; and {} more", remarks.size() - limit) : ""));
   }
 }
 
@@ -485,32 +486,32 @@ Arguments arguments_of(std::string_view text, const std::string& path, Repeats& 
 
 /// Adds a sentence for every flag that changes the work and has no counterpart, a sentence for every likely
 /// misspelling, and a single sentence for all unknown flags.
-void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
+void note_unsupported(const Arguments& arguments, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
-  std::vector<std::pair<const LeftOut*, const Argument*>> left_out;
-  std::vector<std::string> slips;
+  std::vector<std::pair<const Unsupported*, const Argument*>> unsupported;
+  std::vector<std::string> misspellings;
   std::vector<std::string> unknown;
   for (const auto& [flag, argument] : arguments.flags()) {
     const std::string key = key_of(flag);
     if (is_read(flag)) {
       continue;
     }
-    if (const LeftOut* const left = find_left_out(lists.left_out, key)) {
-      left_out.emplace_back(left, &argument);
+    if (const Unsupported* const match = find_unsupported(lists.unsupported, key)) {
+      unsupported.emplace_back(match, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
-      slips.push_back(
+      misspellings.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", argument.where, in_quotes(flag), *meant));
     } else if (why_irrelevant(lists.irrelevant, key).empty()) {
       unknown.push_back(in_quotes(flag));
     }
   }
-  std::ranges::stable_sort(left_out, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
-  for (const auto& [entry, argument] : left_out) {
+  std::ranges::stable_sort(unsupported, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
+  for (const auto& [entry, argument] : unsupported) {
     if (!is_neutral(*entry, argument->text.empty() ? "true" : argument->text)) {
       notes.push_back(fmt::format("{} has no counterpart and is ignored: {}", argument->spelling, entry->instead));
     }
   }
-  notes.insert(notes.end(), slips.begin(), slips.end());
+  notes.insert(notes.end(), misspellings.begin(), misspellings.end());
   note_unknown(unknown, notes);
 }
 
@@ -530,7 +531,7 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
   const Arguments arguments = arguments_of(text, path, repeats);
   Imported import = import_of(arguments, name);
   note_repeats(text, arguments, repeats, import.notes);
-  note_left_out(arguments, import.notes);
+  note_unsupported(arguments, import.notes);
   return import;
 }
 
@@ -550,23 +551,23 @@ bool is_megatron(std::string_view text) {
 void add_overlap(const std::string& path, Imported& import) {
   YamlFile file(path);
   YamlMap root = file.root();
-  pass_over(file.top(), root);
+  mark_as_read(file.top(), root);
   Overlap overlap;
-  for (const char* product : products) {
-    read_product(root, product, overlap);
+  for (const char* gemm : forward_gemms) {
+    read_gemm(root, gemm, overlap);
   }
   file.finish();
-  note_unknown(unknown_products(file.top()), import.notes);
-  if (overlap.ways.empty()) {
+  note_unknown(unknown_gemms(file.top()), import.notes);
+  if (overlap.gemms_by_flags.empty()) {
     import.step.framework = "megatron-lm";
     import.notes.push_back(fmt::format("{} overlaps no GEMM of the forward pass in a supported way: serial", path));
     return;
   }
   import.step.framework = "megatron-core-2024";
-  const std::string& way =
-      std::ranges::max_element(overlap.ways, {}, [](const auto& entry) { return entry.second; })->first;
-  import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,
-                                     fmt::join(overlap.by_product, ", "), way));
+  const std::string& flags =
+      std::ranges::max_element(overlap.gemms_by_flags, {}, [](const auto& entry) { return entry.second; })->first;
+  import.notes.push_back(fmt::format("{}: {}; a layer uses one strategy for all of them: --scope layer {}", path,
+                                     fmt::join(overlap.by_gemm, ", "), flags));
 }
 
 }  // namespace commfuse::import

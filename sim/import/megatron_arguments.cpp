@@ -29,7 +29,7 @@ std::optional<std::string> Arguments::text(std::string_view flag) const {
   std::optional<std::string> value = dialect_.expand(argument->text);
   if (!value) {
     wrong(flag,
-          fmt::format("is {}, whose value this file does not give; write the value there", in_quotes(argument->text)));
+          fmt::format("is {}, whose value this file does not set; write the value instead", in_quotes(argument->text)));
   }
   return value;
 }
@@ -53,7 +53,7 @@ std::int64_t Arguments::required(std::string_view flag, Counts range) const {
   }
   for (const auto& [other, argument] : flags_) {
     if (misspelled(other) == flag) {
-      wrong(other, fmt::format("is not {}, and {} is missing; write it so", dialect_.known_as, spelled(flag)));
+      wrong(other, fmt::format("is not {}, and {} is missing; correct the spelling", dialect_.known_as, spelled(flag)));
     }
   }
   throw ConfigError(fmt::format("{}: {} is missing; {}", path_, spelled(flag), dialect_.missing));

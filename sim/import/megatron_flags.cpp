@@ -105,78 +105,78 @@ constexpr auto valued = std::to_array<std::string_view>({
     "--vocab-size",
 });
 
-constexpr std::string_view even_stages = "stages have layers as evenly as can be";
+constexpr std::string_view even_stages = "layers are divided as evenly as possible among stages";
 constexpr std::string_view on_gpu = "weights, activations and optimizer state stay on the GPU";
 constexpr std::string_view thirty_two = "the optimizer keeps 32-bit weights and states";
 
-constexpr std::array left_out{
-    LeftOut{"multi_latent_attention", "attention is that of --num-attention-heads"},
-    LeftOut{"moe_shared_expert_intermediate_size", "no expert is shared"},
-    LeftOut{"moe_layer_freq", "every layer has experts", "1"},
-    LeftOut{"decoder_first_pipeline_num_layers", even_stages},
-    LeftOut{"decoder_last_pipeline_num_layers", even_stages},
-    LeftOut{"num_layers_in_first_pipeline_stage", even_stages},
-    LeftOut{"num_layers_in_last_pipeline_stage", even_stages},
-    LeftOut{"pipeline_model_parallel_layout", even_stages},
-    LeftOut{"pipeline_model_parallel_split_rank", even_stages},
-    LeftOut{"fp4_format", "the other flags choose the dtype"},
-    LeftOut{"fp4", "the other keys choose the dtype"},
-    LeftOut{"first_last_layers_bf16", "all layers have the dtype"},
-    LeftOut{"fp8_dot_product_attention", "the attention core has 16 bits"},
-    LeftOut{"fp8_multi_head_attention", "the attention core has 16 bits"},
-    LeftOut{"fp8_param*", "weights are kept and gathered in 16 bits"},
-    LeftOut{"window_size", "attention is whole"},
-    LeftOut{"window_attn_skip_freq", "attention is whole"},
-    LeftOut{"experimental_attention_variant", "attention is whole"},
-    LeftOut{"attention_output_gate", "attention has no gate"},
-    LeftOut{"is_hybrid_model", "every layer has attention"},
-    LeftOut{"hybrid_*", "every layer has attention", "0 0.0"},
-    LeftOut{"linear_attention_*", "every layer has attention"},
-    LeftOut{"heterogeneous_*", "layers are alike"},
-    LeftOut{"mtp_num_layers", "no further tokens are predicted", "0"},
-    LeftOut{"add_qkv_bias", "biases are those of all linear layers, or none"},
-    LeftOut{"moe_expert_capacity_factor", "no token is dropped"},
-    LeftOut{"moe_pad_expert_input_to_capacity", "no token is dropped"},
-    LeftOut{"moe_shared_expert_overlap", "no expert is shared"},
-    LeftOut{"moe_latent_size", "experts read the whole width"},
-    LeftOut{"overlap_moe_expert_parallel_comm", "experts' transfers are not overlapped"},
-    LeftOut{"expert_tensor_parallel_size", "experts are split over the tensor ranks"},
-    LeftOut{"cp_comm_type", "context ranks pass keys and values around a ring", "p2p"},
-    LeftOut{"hierarchical_context_parallel_sizes", "context ranks pass keys and values around a ring"},
-    LeftOut{"num_distributed_optimizer_instances", "all replicas share the optimizer's state", "1"},
-    LeftOut{"outer_dp_sharding_strategy", "all replicas share what they share", "no_shard"},
-    LeftOut{"use_sharp", "switches sum where the machine's file says so"},
-    LeftOut{"use_precision_aware_optimizer", thirty_two},
-    LeftOut{"optimizer_cpu_offload", on_gpu},
-    LeftOut{"cpu_offloading", on_gpu},
-    LeftOut{"cpu_offloading_num_layers", on_gpu, "0"},
-    LeftOut{"fine_grained_activation_offloading", on_gpu},
-    LeftOut{"recompute_method", "full recomputation is that of every layer", "uniform"},
-    LeftOut{"recompute_num_layers", "full recomputation is that of every layer", "1"},
-    LeftOut{"recompute_modules", "selective recomputation is that of the attention core", "core_attn"},
-    LeftOut{"activations_checkpoint_method", "full recomputation is that of every layer", "uniform"},
-    LeftOut{"activations_checkpoint_num_layers", "full recomputation is that of every layer", "1"},
-    LeftOut{"distribute_saved_activations", "activations are kept by each tensor rank"},
-    LeftOut{"rampup_batch_size", "the batch is whole from the first step on"},
-    LeftOut{"delay_wgrad_compute", "gradients of weights come with those of inputs"},
-    LeftOut{"enable_cuda_graph", "kernels are launched one by one; --launch graph has them in a graph"},
-    LeftOut{"external_cuda_graph", "kernels are launched one by one; --launch graph has them in a graph"},
-    LeftOut{"cuda_graph_impl", "kernels are launched one by one; --launch graph has them in a graph"},
-    LeftOut{"variable_seq_lengths", "sequences are equally long"},
-    LeftOut{"ffn_dropout", "an MLP has no dropout between its GEMMs", "0 0.0"},
-    LeftOut{"peft", "all weights are trained"},
-    LeftOut{"trainer.accumulate_grad_batches", "micro-batches follow from the batch", "1"},
-    LeftOut{"use_cpu_optimizer", on_gpu}};
+constexpr std::array unsupported{
+    Unsupported{"multi_latent_attention", "attention has the heads of --num-attention-heads"},
+    Unsupported{"moe_shared_expert_intermediate_size", "no expert is shared"},
+    Unsupported{"moe_layer_freq", "every layer has experts", "1"},
+    Unsupported{"decoder_first_pipeline_num_layers", even_stages},
+    Unsupported{"decoder_last_pipeline_num_layers", even_stages},
+    Unsupported{"num_layers_in_first_pipeline_stage", even_stages},
+    Unsupported{"num_layers_in_last_pipeline_stage", even_stages},
+    Unsupported{"pipeline_model_parallel_layout", even_stages},
+    Unsupported{"pipeline_model_parallel_split_rank", even_stages},
+    Unsupported{"fp4_format", "the other flags choose the dtype"},
+    Unsupported{"fp4", "the other keys choose the dtype"},
+    Unsupported{"first_last_layers_bf16", "all layers have the dtype"},
+    Unsupported{"fp8_dot_product_attention", "the attention core has 16 bits"},
+    Unsupported{"fp8_multi_head_attention", "the attention core has 16 bits"},
+    Unsupported{"fp8_param*", "weights are kept and gathered in 16 bits"},
+    Unsupported{"window_size", "attention is full"},
+    Unsupported{"window_attn_skip_freq", "attention is full"},
+    Unsupported{"experimental_attention_variant", "attention is full"},
+    Unsupported{"attention_output_gate", "attention has no gate"},
+    Unsupported{"is_hybrid_model", "every layer has attention"},
+    Unsupported{"hybrid_*", "every layer has attention", "0 0.0"},
+    Unsupported{"linear_attention_*", "every layer has attention"},
+    Unsupported{"heterogeneous_*", "all layers are equal"},
+    Unsupported{"mtp_num_layers", "only the next token is predicted", "0"},
+    Unsupported{"add_qkv_bias", "either all linear layers have biases, or none"},
+    Unsupported{"moe_expert_capacity_factor", "no token is dropped"},
+    Unsupported{"moe_pad_expert_input_to_capacity", "no token is dropped"},
+    Unsupported{"moe_shared_expert_overlap", "no expert is shared"},
+    Unsupported{"moe_latent_size", "experts read the full width"},
+    Unsupported{"overlap_moe_expert_parallel_comm", "experts' transfers are not overlapped"},
+    Unsupported{"expert_tensor_parallel_size", "experts are split over the tensor ranks"},
+    Unsupported{"cp_comm_type", "context ranks pass keys and values around a ring", "p2p"},
+    Unsupported{"hierarchical_context_parallel_sizes", "context ranks pass keys and values around a ring"},
+    Unsupported{"num_distributed_optimizer_instances", "all replicas share the optimizer's state", "1"},
+    Unsupported{"outer_dp_sharding_strategy", "all replicas share the sharded state", "no_shard"},
+    Unsupported{"use_sharp", "switches sum if the machine's file states it"},
+    Unsupported{"use_precision_aware_optimizer", thirty_two},
+    Unsupported{"optimizer_cpu_offload", on_gpu},
+    Unsupported{"cpu_offloading", on_gpu},
+    Unsupported{"cpu_offloading_num_layers", on_gpu, "0"},
+    Unsupported{"fine_grained_activation_offloading", on_gpu},
+    Unsupported{"recompute_method", "full recomputation covers every layer", "uniform"},
+    Unsupported{"recompute_num_layers", "full recomputation covers every layer", "1"},
+    Unsupported{"recompute_modules", "selective recomputation covers the attention core", "core_attn"},
+    Unsupported{"activations_checkpoint_method", "full recomputation covers every layer", "uniform"},
+    Unsupported{"activations_checkpoint_num_layers", "full recomputation covers every layer", "1"},
+    Unsupported{"distribute_saved_activations", "saved activations are not split over tensor ranks"},
+    Unsupported{"rampup_batch_size", "the batch has its full size from the first step on"},
+    Unsupported{"delay_wgrad_compute", "gradients of weights are computed together with those of inputs"},
+    Unsupported{"enable_cuda_graph", "kernels are launched one by one; --launch graph puts them into a graph"},
+    Unsupported{"external_cuda_graph", "kernels are launched one by one; --launch graph puts them into a graph"},
+    Unsupported{"cuda_graph_impl", "kernels are launched one by one; --launch graph puts them into a graph"},
+    Unsupported{"variable_seq_lengths", "all sequences have the same length"},
+    Unsupported{"ffn_dropout", "an MLP has no dropout between its GEMMs", "0 0.0"},
+    Unsupported{"peft", "all weights are trained"},
+    Unsupported{"trainer.accumulate_grad_batches", "micro-batches follow from the batch", "1"},
+    Unsupported{"use_cpu_optimizer", on_gpu}};
 
 constexpr std::array irrelevant{
-    Irrelevant{"what is saved and loaded",
+    Irrelevant{"files that are saved and loaded",
                "save save_* load load_* ckpt_* checkpoint checkpoint_* dist_ckpt_* async_save auto_detect_ckpt_format "
                "use_dist_ckpt* use_checkpoint_* use_mp_args_from_checkpoint_args use_persistent_ckpt_worker "
                "non_persistent_* no_load_* no_save_* pretrained_checkpoint finetune exit_* fully_parallel_* "
                "most_recent_k strict_fsdp_dtensor_load replication* hetereogenous_dist_checkpoint no_ckpt_* "
                "no_initialization perform_initialization restore_* resume_* hf_model_id* convert_*"},
     Irrelevant{
-        "what is logged, timed and checked",
+        "logging, timers and checks",
         "log_* logging_* no_log_* tensorboard* wandb* timing_log_* mlflow* comet_* profile* use_pytorch_profiler "
         "nsys_profile* record_memory_history memory_profile* memory_snapshot_path barrier_with_L1_time timers "
         "one_logger* enable_one_logger app_tag* straggler* check_for_* no_check_* rerun_* error_injection_* "
@@ -190,7 +190,7 @@ constexpr std::array irrelevant{
                "legacy_tokenizer s3_cache_path object_storage_cache_path data_sharding should_pad_vocab "
                "calculate_per_token_loss is_instruction_dataset"},
     Irrelevant{
-        "how it learns",
+        "training hyperparameters",
         "lr lr_* min_lr *_lr weight_decay* start_weight_decay end_weight_decay decoupled_* clip_grad "
         "adam_* sgd_momentum muon_* init_method* embedding_init* output_layer_init_method seed "
         "train_* skip_train loss_scale* initial_loss_scale min_loss_scale hysteresis "
@@ -199,17 +199,17 @@ constexpr std::array irrelevant{
         "decrease_batch_size_if_needed mtp_loss_scaling_factor mtp_enabled iterations_to_skip *_seed "
         "log_num_zeros_in_grad test_* use_legacy_* no_weight_decay_cond_type mup_*"},
     Irrelevant{
-        "positions: the same work whatever they are",
+        "positions, which do not change the work",
         "rotary_* rope_* no_rope_freq scale_factor high_freq_factor low_freq_factor old_context_len "
         "seq_len_interpolation_factor original_max_position_embeddings mscale* beta_fast beta_slow mrope_section "
         "use_rope_scaling no_rope_* add_position_embedding apply_rope_fusion fused_single_qkv_rope"},
-    Irrelevant{"scales, caps, norms and activations that cost no product",
+    Irrelevant{"scales, caps, norms and activations without GEMMs",
                "activation_func* apply_query_key_layer_scaling no_query_key_layer_scaling attention_softmax_in_fp32 "
                "apply_layernorm_1p layernorm_* norm_epsilon qk_layernorm qk_l2_norm qk_clip* softmax_* squared_relu "
                "glu_linear_offset openai_gelu headscale normalize_attention_scores fp32_residual_connection "
                "fp16_lm_cross_entropy apply_residual_connection_post_layernorm memory_efficient_layer_norm "
                "disable_bf16_reduced_precision_matmul onnx_safe quick_geglu"},
-    Irrelevant{"which kernels: the machine's table has their times",
+    Irrelevant{"choice of kernels, whose times are in the machine's table",
                "*_fusion no_*_fusion use_mcore_models "
                "use_fused_* use_kitchen* cross_entropy_fusion_impl no_persist_layer_norm persist_layer_norm spec "
                "transformer_layer_spec use_transformer_engine* transformer_engine mcore_gpt moe_grouped_gemm "
@@ -219,13 +219,13 @@ constexpr std::array irrelevant{
                "disable_parameter_transpose_cache symmetric_ar_type nccl_all_reduce_for_prefill disable_jit_fuser "
                "fused_residual_rmsnorm kitchen_* "
                "use_inference_optimized_layers"},
-    Irrelevant{"how experts choose: tokens go to all of them alike",
+    Irrelevant{"routing to experts, because all experts receive equally many tokens",
                "moe_router_* moe_apply_probs_on_input moe_token_* moe_enable_deepep moe_deepep_num_sms "
                "moe_flex_dispatcher_backend moe_hybridep_num_sms moe_extended_tp moe_layer_recompute "
                "moe_enable_routing_replay moe_shared_expert_gate moe_pad_experts_for_cuda_graph_inference "
                "moe_permute_padding_for_fp8"},
     Irrelevant{
-        "sizes of parts that are switched by a key that is named",
+        "sizes of parts that another, listed key switches on",
         "q_lora_rank kv_lora_rank qk_head_dim qk_pos_emb_head_dim v_head_dim cache_mla_latents mamba_* "
         "linear_conv_* linear_key_* linear_num_* linear_value_* dsa_* mtp_* use_repeated_layer "
         "cpu_offloading_* ep_overlap_* offload_modules min_offloaded_tensor_size optimizer_offload_fraction pin_cpu_* "
@@ -237,14 +237,14 @@ constexpr std::array irrelevant{
                "main_grads_dtype main_params_dtype store_param_remainders fp32 reuse_grad_buf_for_mxfp8_param_ag "
                "keep_fp8_transpose_cache reduce_amax fp8_activation_input_store"},
     Irrelevant{
-        "buckets and buffers: weights and gradients are exchanged layer by layer",
+        "buckets and buffers, because weights and gradients are exchanged layer by layer",
         "bucket_size ddp_* align_grad_reduce align_param_gather no_align_* overlap_param_gather "
         "overlap_param_gather_with_optimizer_step average_in_collective gradient_reduce_div_fusion nccl_ub "
         "fsdp_* preserve_fp32_weights suggested_communication_unit_size pad_buckets_* grad_allreduce_chunk_size_mb "
         "disable_symmetric_registration accumulate_grads_in_fp32 "
         "megatron_fsdp_* param_name_patterns_* reduce_scatter_with_fp32_accumulation main_grads"},
     Irrelevant{
-        "how tensor ranks and stages overlap, which --overlap and --tp-comm-overlap choose",
+        "overlap of tensor ranks and stages, which --overlap and --tp-comm-overlap choose",
         "tp_comm_* ub_tp_comm_* overlap_p2p_comm* no_overlap_p2p* batch_p2p_* use_ring_exchange_p2p "
         "defer_embedding_wgrad_compute wgrad_deferral_limit async_tensor_model_parallel_allreduce "
         "no_async_tensor_model_parallel_allreduce deallocate_pipeline_outputs microbatch_group_size_per_vp_stage "
@@ -263,7 +263,7 @@ constexpr std::array irrelevant{
         "flight_recorder_* nodelist cpu_bind hostfile host signal open_mode requeue wait help version"},
     Irrelevant{"inference and generation",
                "inference_* generation_config mlp_chunks_for_prefill max_seqlen_per_dp_cp_rank max_tokens_to_oom"},
-    Irrelevant{"parts of Python that a file holds",
+    Irrelevant{"Python objects in the file",
                "_target_ _call_ _args_ _partial_ grad_scale_func grad_sync_func param_sync_func no_sync_func "
                "finalize_model_grads_func pre_process post_process attention_type share_token_embeddings "
                "share_decoder_tokens_head_embeddings"}};
@@ -299,21 +299,22 @@ std::string flag_of(std::string_view key) {
   return flag;
 }
 
-KeyLists megatron_keys() { return {irrelevant, left_out}; }
+KeyLists megatron_keys() { return {irrelevant, unsupported}; }
 
 std::optional<std::string_view> misspelled(std::string_view flag) {
-  constexpr std::size_t longest = 64;
-  if (flag.size() > longest || is_read(flag) || std::ranges::find(look_alikes, flag) != look_alikes.end() ||
-      find_left_out(left_out, key_of(flag)) != nullptr) {
+  constexpr std::size_t max_length = 64;
+  if (flag.size() > max_length || is_read(flag) || std::ranges::find(look_alikes, flag) != look_alikes.end() ||
+      find_unsupported(unsupported, key_of(flag)) != nullptr) {
     return std::nullopt;
   }
   const std::string dashed = flag_of(key_of(flag));
-  const auto is_near = [&](std::string_view known) {
-    return known.size() <= dashed.size() + 1 && dashed.size() <= known.size() + 1 && edit_distance(dashed, known) <= 1;
+  const auto is_near = [&](std::string_view supported) {
+    return supported.size() <= dashed.size() + 1 && dashed.size() <= supported.size() + 1 &&
+           edit_distance(dashed, supported) <= 1;
   };
-  const std::vector<std::string_view> known = read_flags();
-  const auto meant = std::ranges::find_if(known, is_near);
-  return meant == known.end() ? std::nullopt : std::optional(*meant);
+  const std::vector<std::string_view> supported_flags = read_flags();
+  const auto meant = std::ranges::find_if(supported_flags, is_near);
+  return meant == supported_flags.end() ? std::nullopt : std::optional(*meant);
 }
 
 }  // namespace commfuse::import

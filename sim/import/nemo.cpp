@@ -144,8 +144,8 @@ class Interpolation {
   const KeyedFile* file_;
 };
 
-/// Requests all readable keys, so that note_unread can tell misspellings from unknown keys.
-void ask_for_all(KeyedFile& file) {
+/// Requests all readable keys, so that note_unread() can distinguish misspellings from unknown keys.
+void request_all_keys(KeyedFile& file) {
   for (const Alias& alias : aliases) {
     file.find(alias.key);
   }
@@ -198,8 +198,8 @@ class Reader {
     if (entry.kind == EntryKind::null || entry.text == "???") {
       return;
     }
-    const Meaning usual = is_switch(flag) ? Meaning::on : Meaning::value;
-    take(entry, flag, alias != nullptr ? alias->meaning : usual);
+    const Meaning default_meaning = is_switch(flag) ? Meaning::on : Meaning::value;
+    take(entry, flag, alias != nullptr ? alias->meaning : default_meaning);
   }
 
   void take(const Entry& entry, const std::string& flag, Meaning meaning) {
@@ -247,8 +247,8 @@ class Reader {
     set("--optimizer", entry, is_distributed || text == "fused_adam" || text == "megatron_fused_adam" ? "adam" : text);
   }
 
-  void set_if(bool is_there, const std::string& flag, const Entry& entry) {
-    if (is_there) {
+  void set_if(bool is_set, const std::string& flag, const Entry& entry) {
+    if (is_set) {
       set(flag, entry, "");
     }
   }
@@ -256,7 +256,7 @@ class Reader {
   void set(const std::string& flag, const Entry& entry, const std::string& text) {
     const Argument* const before = arguments_.find(flag);
     if (before != nullptr && before->text != text) {
-      notes_.push_back(fmt::format("{} is {}, and {} is {}: the latter counts", before->spelling,
+      notes_.push_back(fmt::format("{} is {}, and {} is {}: the latter is used", before->spelling,
                                    in_quotes(before->text), entry.key, in_quotes(text)));
     }
     arguments_.set(flag, {absolute(text, entry.key), entry.where, entry.key});
@@ -299,10 +299,10 @@ void override_key(KeyedFile& file, std::string_view word) {
 
 constexpr std::array irrelevant{
     Irrelevant{
-        "what is saved, logged and checked",
+        "checkpoints, logging and checks",
         "checkpoint.* exp_manager.* logger.* profiling.* rerun_state_machine.* straggler.* nvrx_straggler.* ft.* "
         "inprocess_restart.* tensor_inspect.* run.* job_type name restore_from_path hydra.* defaults"},
-    Irrelevant{"data, tokens and how it learns",
+    Irrelevant{"data, tokens and training hyperparameters",
                "dataset.* tokenizer.* rng.* scheduler.* validation.* trainer.max_* trainer.val_* trainer.limit_* "
                "trainer.log_* trainer.gradient_clip_val trainer.check_val_*"},
     Irrelevant{
@@ -310,38 +310,38 @@ constexpr std::array irrelevant{
         "trainer.accelerator trainer.logger trainer.enable_* trainer.replace_sampler_ddp trainer.use_distributed_* "
         "trainer.benchmark trainer.strategy trainer.callbacks trainer.plugins trainer.num_sanity_val_steps "
         "trainer.resume_from_checkpoint trainer.deterministic"},
-    Irrelevant{"how it learns, and the kernel and buffers of the optimizer",
+    Irrelevant{"training hyperparameters, and the kernel and buffers of the optimizer",
                "model.optim.lr model.optim.weight_decay model.optim.betas model.optim.eps model.optim.sched.* "
                "model.optim.bucket_cap_mb model.optim.contiguous_* model.optim.capturable model.optim.adam_w_mode "
                "model.optim.bias_correction model.optim.average_grad_sync model.optim.pipeline_size "
                "model.optim.min_lr model.optim.momentum model.optim.nesterov model.optim.amsgrad"},
-    Irrelevant{"parts of Python that a file holds", "_target_ *._target_ *._call_ *._args_ *._partial_"}};
+    Irrelevant{"Python objects in the file", "_target_ *._target_ *._call_ *._args_ *._partial_"}};
 
 /// Options of NVIDIA/apex, apex/contrib/optimizers/distributed_fused_adam.py.
-constexpr std::array optimizer_left_out{
-    LeftOut{"model.optim.overlap_grad_sync", "gradients are reduced beside the backward pass", "true"},
-    LeftOut{"model.optim.overlap_param_sync", "weights are gathered at the time that the ZeRO stage gives"},
-    LeftOut{"model.optim.grad_sync_dtype", "gradients are reduced in 32 bits", "fp32 float32 32 torch.float32"},
-    LeftOut{"model.optim.param_sync_dtype", "weights are gathered in their dtype"},
-    LeftOut{"model.optim.dtype", "the optimizer keeps 32-bit states", "fp32 float32 32 torch.float32"},
-    LeftOut{"model.optim.with_scaled_states", "the optimizer keeps 32-bit states"},
-    LeftOut{"model.optim.store_params", "the optimizer keeps 32-bit weights", "true"},
-    LeftOut{"model.optim.store_param_remainders", "the optimizer keeps 32-bit weights"},
-    LeftOut{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
-    LeftOut{"model.optim.nccl_ub", "collectives have the times of the machine's table"}};
+constexpr std::array unsupported_optimizer_keys{
+    Unsupported{"model.optim.overlap_grad_sync", "gradients are reduced during the backward pass", "true"},
+    Unsupported{"model.optim.overlap_param_sync", "the ZeRO stage determines when weights are gathered"},
+    Unsupported{"model.optim.grad_sync_dtype", "gradients are reduced in 32 bits", "fp32 float32 32 torch.float32"},
+    Unsupported{"model.optim.param_sync_dtype", "weights are gathered in their dtype"},
+    Unsupported{"model.optim.dtype", "the optimizer keeps 32-bit states", "fp32 float32 32 torch.float32"},
+    Unsupported{"model.optim.with_scaled_states", "the optimizer keeps 32-bit states"},
+    Unsupported{"model.optim.store_params", "the optimizer keeps 32-bit weights", "true"},
+    Unsupported{"model.optim.store_param_remainders", "the optimizer keeps 32-bit weights"},
+    Unsupported{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
+    Unsupported{"model.optim.nccl_ub", "collectives take the times of the machine's table"}};
 
 /// Looks up keys of `sections` by their name after the section, and all other keys by their whole name.
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
   ignored.insert(ignored.end(), irrelevant.begin(), irrelevant.end());
-  std::vector<LeftOut> left_out(lists.left_out.begin(), lists.left_out.end());
-  left_out.insert(left_out.end(), optimizer_left_out.begin(), optimizer_left_out.end());
-  note_unread(file, {ignored, left_out}, notes, name_of);
+  std::vector<Unsupported> unsupported(lists.unsupported.begin(), lists.unsupported.end());
+  unsupported.insert(unsupported.end(), unsupported_optimizer_keys.begin(), unsupported_optimizer_keys.end());
+  note_unread(file, {ignored, unsupported}, notes, name_of);
 }
 
 /// Returns whether the file sets overlap_grad_reduce. By default, gradients are reduced during the backward pass.
-bool says_overlap(const KeyedFile& file) {
+bool sets_overlap(const KeyedFile& file) {
   return std::ranges::any_of(file.entries(), [](const auto& entry) {
     return entry.first.ends_with(".overlap_grad_reduce") && entry.second.kind == EntryKind::scalar;
   });
@@ -350,13 +350,13 @@ bool says_overlap(const KeyedFile& file) {
 Dialect dialect_of(const KeyedFile& file) {
   return {.origin = "From a configuration of NeMo.",
           .missing =
-              "recipes of Megatron-Bridge are Python, which is not read: give the run_config.yaml that a run "
+              "recipes of Megatron-Bridge are Python, which is not supported: give the run_config.yaml that a run "
               "saves, or add the key",
           .processes = "trainer.num_nodes, trainer.devices or --gpus",
           .noun = "keys",
           .known_as = "a key of NeMo",
           .spelling = spelling_of,
-          .overlap_flag = says_overlap(file) ? "--overlap-grad-reduce" : "",
+          .overlap_flag = sets_overlap(file) ? "--overlap-grad-reduce" : "",
           .framework = "megatron-lm",
           .framework_with_overlap = "megatron-bridge",
           .expand = Interpolation(file)};
@@ -367,8 +367,8 @@ Dialect dialect_of(const KeyedFile& file) {
 Imported read_nemo(const Source& source) {
   if (source.path.ends_with(".py")) {
     throw ConfigError(
-        fmt::format("{}: recipes in Python are not read; give the run_config.yaml that a run of it saves "
-                    "beside its checkpoints",
+        fmt::format("{}: recipes in Python are not supported; give the run_config.yaml that a run of it saves "
+                    "next to its checkpoints",
                     source.path));
   }
   KeyedFile file = read_yaml(source.path);
@@ -377,7 +377,7 @@ Imported read_nemo(const Source& source) {
   }
   Arguments arguments(source.path, dialect_of(file));
   std::vector<std::string> notes;
-  ask_for_all(file);
+  request_all_keys(file);
   Reader(file, arguments, notes).read();
   if (const std::optional<std::int64_t> gpus = source.options.count("--gpus", gpus_range)) {
     arguments.set("--nnodes", {"1", "command line", "--gpus"});

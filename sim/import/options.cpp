@@ -36,11 +36,11 @@ std::vector<std::string> Options::words(std::string_view flag) const {
 }
 
 std::optional<std::string> chosen_model(const Options& options) {
-  const std::optional<std::string> said = options.text("--model");
-  if (!said) {
+  const std::optional<std::string> given = options.text("--model");
+  if (!given) {
     return std::nullopt;
   }
-  std::string name = from_anywhere(Catalogue::models, meant_name(Catalogue::models, *said));
+  std::string name = from_anywhere(Catalogue::models, meant_name(Catalogue::models, *given));
   load_model(name);
   return name;
 }

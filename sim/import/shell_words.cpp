@@ -60,9 +60,9 @@ class Splitter {
       } else if (text_[at_] == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else {
-        const int begun = line_;
+        const int first_line = line_;
         if (std::string word = next(); !word.empty()) {
-          words_.push_back({std::move(word), begun});
+          words_.push_back({std::move(word), first_line});
         }
       }
     }
@@ -126,15 +126,16 @@ struct TextAtLine {
   int line = 1;
 };
 
-void add_words(const TextAtLine& from, int level, std::vector<ShellWord>& words) {
-  Splitter splitter(from.text, from.line);
+void add_words(const TextAtLine& source, int level, std::vector<ShellWord>& words) {
+  Splitter splitter(source.text, source.line);
   for (const ShellWord& word : splitter.words()) {
-    const Assigned said = assigned(word.text);
+    const Assigned assignment = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
     if (level < max_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
       add_words({word.text, word.line}, level + 1, words);
-    } else if (level < max_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
-      add_words({said.value, word.line}, level + 1, words);
+    } else if (level < max_levels && !assignment.name.empty() &&
+               assignment.value.find("--") != std::string_view::npos) {
+      add_words({assignment.value, word.line}, level + 1, words);
     } else {
       words.push_back(word);
     }
@@ -198,11 +199,11 @@ class Expansion {
       }
       rest.remove_prefix(1);
       const std::optional<Reference> reference = take_reference(rest);
-      if (!reference || !enter(*reference) || work_ > longest_expansion) {
+      if (!reference || !begin_value(*reference) || work_ > longest_expansion) {
         return std::nullopt;
       }
     }
-    return work_ > longest_expansion ? std::nullopt : std::optional(std::move(made_));
+    return work_ > longest_expansion ? std::nullopt : std::optional(std::move(expanded_));
   }
 
  private:
@@ -211,11 +212,12 @@ class Expansion {
     std::string_view name;  // the variable with this value; empty for the text itself
   };
 
-  bool enter(const Reference& reference) {
+  /// Expands the variable next, or appends its fallback. Returns false if it has neither a value nor a fallback.
+  bool begin_value(const Reference& reference) {
     ++work_;  // counts empty values too
-    const auto known = variables_.find(reference.name);
-    if (known != variables_.end() && names_.insert(reference.name).second) {
-      open_.push_back({known->second, reference.name});
+    const auto variable = variables_.find(reference.name);
+    if (variable != variables_.end() && names_.insert(reference.name).second) {
+      open_.push_back({variable->second, reference.name});
       return true;
     }
     put(reference.fallback.value_or(""));
@@ -225,14 +227,14 @@ class Expansion {
   void put(std::string_view text) {
     work_ += text.size();
     if (work_ <= longest_expansion) {
-      made_ += text;
+      expanded_ += text;
     }
   }
 
   const Variables& variables_;
   std::vector<Open> open_;
   std::set<std::string_view> names_;  // variables whose values are being expanded
-  std::string made_;
+  std::string expanded_;
   std::size_t work_ = 0;
 };
 
@@ -269,15 +271,15 @@ std::vector<ShellWord> shell_words(std::string_view text) {
 Variables assignments(const std::vector<ShellWord>& words) {
   Variables variables;
   for (const ShellWord& word : words) {
-    const Assigned said = assigned(word.text);
-    if (said.name.empty()) {
+    const Assigned assignment = assigned(word.text);
+    if (assignment.name.empty()) {
       continue;
     }
-    const auto [known, is_new] = variables.emplace(said.name, said.value);
-    if (!is_new && said.appends) {
-      known->second += said.value;
-    } else if (!is_new && !is_own_fallback(said.name, said.value)) {
-      known->second = said.value;
+    const auto [known, is_new] = variables.emplace(assignment.name, assignment.value);
+    if (!is_new && assignment.appends) {
+      known->second += assignment.value;
+    } else if (!is_new && !is_own_fallback(assignment.name, assignment.value)) {
+      known->second = assignment.value;
     }
   }
   return variables;
@@ -290,24 +292,24 @@ std::vector<Reassigned> reassigned(std::string_view text) {
   const std::vector<ShellWord>& words = splitter.words();
   std::map<std::string_view, std::vector<std::string>> values;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const Assigned said = assigned(words[i].text);
+    const Assigned assignment = assigned(words[i].text);
     const auto array = splitter.arrays().find(i + 1);
-    const bool is_array = said.value.empty() && array != splitter.arrays().end();
-    const std::string value = is_array ? joined(words, i + 1, array->second) : std::string(said.value);
-    if (said.name.empty() || said.appends || uses(value, said.name)) {
+    const bool is_array = assignment.value.empty() && array != splitter.arrays().end();
+    const std::string value = is_array ? joined(words, i + 1, array->second) : std::string(assignment.value);
+    if (assignment.name.empty() || assignment.appends || uses(value, assignment.name)) {
       continue;
     }
-    std::vector<std::string>& known = values[said.name];
-    if (known.size() < max_values && std::ranges::find(known, value) == known.end()) {
-      known.push_back(value);
+    std::vector<std::string>& seen_values = values[assignment.name];
+    if (seen_values.size() < max_values && std::ranges::find(seen_values, value) == seen_values.end()) {
+      seen_values.push_back(value);
     }
   }
   std::vector<Reassigned> reassigned_names;
-  std::size_t looked_for = 0;
-  for (auto& [name, known] : values) {
-    if (known.size() > 1 && looked_for++ < max_names && uses(text, name)) {
-      const bool holds_flags = std::ranges::any_of(known, &has_flag);
-      reassigned_names.push_back({std::string(name), std::move(known), holds_flags});
+  std::size_t searched_names = 0;
+  for (auto& [name, seen_values] : values) {
+    if (seen_values.size() > 1 && searched_names++ < max_names && uses(text, name)) {
+      const bool holds_flags = std::ranges::any_of(seen_values, &has_flag);
+      reassigned_names.push_back({std::string(name), std::move(seen_values), holds_flags});
     }
   }
   return reassigned_names;

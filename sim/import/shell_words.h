@@ -29,7 +29,7 @@ inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 /// NAME+="..." that contains flags is split into words; nested values are split in the same way, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 
-/// Returns the value of each variable: that of the last NAME=value, followed by those of later NAME+=value.
+/// Returns the value of each variable: the value of the last NAME=value, followed by the values of later NAME+=value.
 /// NAME=${NAME:-value} keeps an earlier value.
 Variables assignments(const std::vector<ShellWord>& words);
 
@@ -37,7 +37,8 @@ Variables assignments(const std::vector<ShellWord>& words);
 struct Reassigned {
   std::string name;
   std::vector<std::string> values;  ///< The first few distinct values, in order; the value of an array is its words.
-  bool holds_flags = false;         ///< A value has flags; shell_words returns those of all values, not only the last.
+  bool holds_flags =
+      false;  ///< A value has flags; shell_words() returns the flags of all values, not only of the last.
 };
 
 /// Returns the reassigned variables that the text uses, sorted by name. Ignores assignments that append to a variable

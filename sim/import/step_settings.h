@@ -44,7 +44,7 @@ struct StepSettings {
 /// Returns the product if it is at most `limit`; otherwise nothing. All factors must be at least 1.
 std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_list<std::int64_t> factors);
 
-/// Returns the number of GPUs that all replicas take together.
+/// Returns the number of GPUs of all replicas together.
 std::int64_t gpus_of(const StepSettings& step);
 
 /// Returns YAML, commfuse.run/1, without `model`. `origin` is the comment in its first line.

@@ -64,7 +64,7 @@ std::string model_of(KeyedFile& file, const Options& options) {
   const auto* const match = std::ranges::find_if(
       flavors, [&](const Flavor& known) { return known.name == name && known.flavor == without_kernel(flavor); });
   if (match == flavors.end()) {
-    throw ConfigError(fmt::format("{}: no model here is known to be flavor {} of {}; add --model NAME",
+    throw ConfigError(fmt::format("{}: no model of the catalogue is flavor {} of {}; add --model NAME",
                                   entry == nullptr ? file.path() : entry->where, in_quotes(flavor), in_quotes(name)));
   }
   return std::string(match->model);
@@ -91,7 +91,7 @@ struct Replicas {
 };
 
 /// Returns the entry with the number of ranks over which FSDP shards; nullptr if FSDP shards over all remaining ranks.
-const Entry* said_shards(KeyedFile& file) {
+const Entry* shards_entry(KeyedFile& file) {
   const Entry* const entry = file.first_of({"parallelism.data_parallel_shard_degree",
                                             "training.data_parallel_shard_degree", "training.data_parallel_degree"});
   return entry == nullptr || entry->text == "-1" ? nullptr : entry;
@@ -109,15 +109,15 @@ std::int64_t gpus_within(const KeyedFile& file, std::initializer_list<std::int64
 
 Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings& step) {
   Replicas replicas{.copies = degree(file, "data_parallel_replicate_degree", "parallel.data")};
-  const Entry* const said = said_shards(file);
+  const Entry* const given = shards_entry(file);
   const std::optional<std::int64_t> gpus = options.count("--gpus", gpus_range);
   const std::int64_t ranks = gpus_within(file, {step.tensor, step.context, step.pipeline, replicas.copies});
-  if (said != nullptr) {
-    replicas.shards = KeyedFile::count(*said, range_of("parallel.data"));
+  if (given != nullptr) {
+    replicas.shards = KeyedFile::count(*given, range_of("parallel.data"));
     const std::int64_t product = gpus_within(file, {ranks, replicas.shards});
     if (gpus && *gpus != product) {
-      KeyedFile::wrong(*said, fmt::format("is {}, so the degrees multiply to {} GPUs, but --gpus is {}; remove --gpus",
-                                          replicas.shards, product, *gpus));
+      KeyedFile::wrong(*given, fmt::format("is {}, so the degrees multiply to {} GPUs, but --gpus is {}; remove --gpus",
+                                           replicas.shards, product, *gpus));
     }
     return replicas;
   }
@@ -128,7 +128,7 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
   }
   if (*gpus % ranks != 0) {
     throw ConfigError(
-        fmt::format("{}: --gpus {} is not a multiple of the {} GPUs that the other degrees take; choose one "
+        fmt::format("{}: --gpus {} is not a multiple of the {} GPUs that the other degrees require; choose one "
                     "that is",
                     file.path(), *gpus, ranks));
   }
@@ -193,20 +193,20 @@ void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, 
   step.pipeline = degree(file, "pipeline_parallel_degree", "parallel.pipeline");
   const Schedule& schedule = schedule_of(file);
   const Entry* const layers = parallel_entry(file, "pipeline_parallel_layers_per_stage");
-  const std::optional<std::int64_t> layers_in_one =
+  const std::optional<std::int64_t> layers_per_stage =
       layers == nullptr ? std::nullopt : std::optional(KeyedFile::count(*layers, layer_range));
   if (step.pipeline == 1) {
     return;
   }
   step.zero_bubble = schedule.zero_bubble;
   step.interleave = schedule.pieces;
-  if (layers_in_one && schedule.pieces > 1) {
-    const std::int64_t stages = (load_model(model).layers + *layers_in_one - 1) / *layers_in_one;
+  if (layers_per_stage && schedule.pieces > 1) {
+    const std::int64_t stages = (load_model(model).layers + *layers_per_stage - 1) / *layers_per_stage;
     step.interleave = (stages + step.pipeline - 1) / step.pipeline;
     const Counts range = range_of("parallel.interleave");
     if (step.interleave > range.most) {
       KeyedFile::wrong(*layers, fmt::format("is {}, which makes {} stages per rank; write a larger number",
-                                            *layers_in_one, step.interleave));
+                                            *layers_per_stage, step.interleave));
     }
   }
   if (!schedule.instead.empty()) {
@@ -221,25 +221,25 @@ std::int64_t micro_batch_of(KeyedFile& file, const StepSettings& step, std::int6
   const Entry* const parts = file.first_of({"experimental.pipeline_parallel_microbatches"});
   const Entry* const size = file.first_of(
       {"parallelism.pipeline_parallel_microbatch_size", "experimental.pipeline_parallel_microbatch_size"});
-  const std::optional<std::int64_t> said_parts =
+  const std::optional<std::int64_t> given_parts =
       parts == nullptr ? std::nullopt : std::optional(KeyedFile::count(*parts, range));
-  const std::int64_t said_size = size == nullptr ? 1 : KeyedFile::count(*size, range);
+  const std::int64_t given_size = size == nullptr ? 1 : KeyedFile::count(*size, range);
   if (step.pipeline == 1) {
     return local;
   }
-  if (said_parts) {
-    if (local % *said_parts != 0) {
+  if (given_parts) {
+    if (local % *given_parts != 0) {
       KeyedFile::wrong(*parts, fmt::format("is {}, which does not divide the local batch of {}; write one that does",
-                                           *said_parts, local));
+                                           *given_parts, local));
     }
-    return local / *said_parts;
+    return local / *given_parts;
   }
-  if (local % said_size != 0) {
+  if (local % given_size != 0) {
     const std::string sentence =
-        fmt::format("is {}, which does not divide the local batch of {}; write one that does", said_size, local);
+        fmt::format("is {}, which does not divide the local batch of {}; write one that does", given_size, local);
     KeyedFile::wrong(*size, sentence);
   }
-  return said_size;
+  return given_size;
 }
 
 void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
@@ -248,11 +248,11 @@ void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
       file.count({"training.local_batch_size", "training.batch_size"}, range_of("step.micro_batch")).value_or(8);
   step.micro_batch = micro_batch_of(file, step, local);
   const std::int64_t batch = local * replicas.copies * replicas.shards;
-  const Entry* const said = file.first_of({"training.global_batch_size"});
-  step.batch = said == nullptr || said->text == "-1" ? batch : KeyedFile::count(*said, range);
+  const Entry* const given = file.first_of({"training.global_batch_size"});
+  step.batch = given == nullptr || given->text == "-1" ? batch : KeyedFile::count(*given, range);
   if (step.batch % batch != 0) {
-    KeyedFile::wrong(*said, fmt::format("is {}, not a multiple of {} ({} sequences on each of {} replicas); write one",
-                                        step.batch, batch, local, replicas.copies * replicas.shards));
+    KeyedFile::wrong(*given, fmt::format("is {}, not a multiple of {} ({} sequences on each of {} replicas); write one",
+                                         step.batch, batch, local, replicas.copies * replicas.shards));
   }
   if (step.batch > range.most) {
     throw ConfigError(fmt::format("{}: the batch is {} sequences, above {}; make training.local_batch_size smaller",
@@ -273,11 +273,12 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
                      fmt::format("is {}; {}", in_quotes(mode), remedy_for(mode, modes, "modes")));
   }
   if (mode == "selective") {
-    const std::string which = option == nullptr ? "2" : option->text;
-    notes.push_back(fmt::format(
-        "activation_checkpoint.selective_ac_option {} recomputes {}: the attention core of every "
-        "layer is recomputed here",
-        in_quotes(which), which == "op" ? "every second product" : fmt::format("one whole layer of every {}", which)));
+    const std::string operations = option == nullptr ? "2" : option->text;
+    notes.push_back(
+        fmt::format("activation_checkpoint.selective_ac_option {} recomputes {}: the attention core of every "
+                    "layer is recomputed here",
+                    in_quotes(operations),
+                    operations == "op" ? "every second GEMM" : fmt::format("one whole layer of every {}", operations)));
   }
   return mode;
 }
@@ -326,7 +327,8 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   }
   const Entry* const entry = file.first_of({"training.mixed_precision_param"});
   if (is_eight_bits) {
-    notes.emplace_back("8-bit GEMMs: all linear layers are simulated in fp8, those that filter_fqns leaves out too");
+    notes.emplace_back(
+        "8-bit GEMMs: all linear layers are simulated in fp8, including those that filter_fqns excludes");
     return "fp8";
   }
   return entry == nullptr ? "bf16" : dtype_in(*entry);
@@ -347,20 +349,20 @@ std::string gradient_dtype_of(KeyedFile& file) {
 }
 
 /// Returns whether collectives of tensor ranks overlap with GEMMs, which torchtitan does only in compiled models.
-bool overlaps_of(KeyedFile& file, std::vector<std::string>& notes) {
-  const Entry* const said = parallel_entry(file, "enable_async_tensor_parallel");
+bool overlaps_collectives(KeyedFile& file, std::vector<std::string>& notes) {
+  const Entry* const given = parallel_entry(file, "enable_async_tensor_parallel");
   const bool is_compiled = file.flag({"compile.enable", "training.compile"});
   const Entry* const components = file.first_of({"compile.components"});
   const std::vector<std::string> compiled = items_of(components);
   const bool has_model = components == nullptr || std::ranges::find(compiled, "model") != compiled.end();
-  if (said == nullptr || !KeyedFile::flag(*said)) {
+  if (given == nullptr || !KeyedFile::flag(*given)) {
     return false;
   }
   if (!is_compiled || !has_model) {
     notes.push_back(
         fmt::format("{}: enable_async_tensor_parallel needs compile.enable with the component 'model': no "
                     "overlap is simulated",
-                    said->where));
+                    given->where));
     return false;
   }
   return true;
@@ -387,7 +389,7 @@ Imported read_torchtitan(const Source& source) {
   step.recompute = recompute_of(file, import.notes);
   step.is_sgd = is_sgd(file, import.notes);
   step.gradient_dtype = gradient_dtype_of(file);
-  step.framework = overlaps_of(file, import.notes) ? "torchtitan-async-tp" : "torchtitan";
+  step.framework = overlaps_collectives(file, import.notes) ? "torchtitan-async-tp" : "torchtitan";
   note_unread(file, torchtitan_keys(), import.notes);
   import.step = step;
   import.origin = "From a configuration of torchtitan.";

@@ -9,12 +9,11 @@ namespace commfuse::import {
 namespace {
 
 constexpr std::array irrelevant{
-    Irrelevant{"what is written, and where",
-               "job.* profiling.* metrics.* checkpoint.* comm.* memory_estimation.* debug.*"},
+    Irrelevant{"files that are written", "job.* profiling.* metrics.* checkpoint.* comm.* memory_estimation.* debug.*"},
     Irrelevant{"data and tokens",
                "training.dataset* model.tokenizer* model.hf_assets_path dataloader.* tokenizer.* "
                "hf_tokenizer.* validation.*"},
-    Irrelevant{"how it learns",
+    Irrelevant{"training hyperparameters",
                "lr_scheduler.* optimizer.lr optimizer.beta1 optimizer.beta2 optimizer.eps optimizer.weight_decay "
                "optimizer.moe_* optimizer.momentum loss.* training.max_norm training.steps training.warmup_steps "
                "training.seed "
@@ -23,7 +22,7 @@ constexpr std::array irrelevant{
                "optimizer.implementation optimizer.fused optimizer.foreach"},
     Irrelevant{"garbage collection of Python", "training.gc_*"},
     Irrelevant{"code that is loaded", "experimental.custom_* model.print_after_conversion model.args.*"},
-    Irrelevant{"kernels come from the machine's table, compiled or not",
+    Irrelevant{"compilation, because the times of kernels come from the machine's table",
                "compile.backend compile.mode parallelism.enable_compiled_autograd training.enable_compiled_autograd "
                "experimental.enable_compiled_autograd"},
     Irrelevant{"scales of 8-bit GEMMs",
@@ -33,40 +32,40 @@ constexpr std::array irrelevant{
                "activation_checkpoint.per_op_* activation_checkpoint.early_stop "
                "activation_checkpoint.determinism_check activation_checkpoint.preserve_rng_state "
                "activation_checkpoint.debug activation_checkpoint.visualize_* activation_checkpoint.memory_budget"},
-    Irrelevant{"the loss is split over tensor ranks or not: it costs no product",
+    Irrelevant{"splitting of the loss over tensor ranks, which affects no GEMM",
                "parallelism.disable_loss_parallel training.disable_loss_parallel parallelism.enable_loss_parallel "
                "training.enable_loss_parallel"},
     Irrelevant{"the file of a schedule that pipeline_parallel_schedule names",
                "parallelism.pipeline_parallel_schedule_csv "
                "experimental.pipeline_parallel_schedule_csv"}};
 
-constexpr std::string_view even_stages = "stages have layers as evenly as can be";
+constexpr std::string_view even_stages = "layers are divided as evenly as possible among stages";
 
-constexpr std::array left_out{
-    LeftOut{"model.norm_type", "norms are those of the model", "rmsnorm fused_rmsnorm compiled_rmsnorm"},
-    LeftOut{"training.enable_cpu_offload", "weights, gradients and optimizer state stay on the GPU"},
-    LeftOut{"training.dtype", "the optimizer keeps 32-bit weights", "float32"},
-    LeftOut{"training.data_parallel_type", "replicas share weights, gradients and optimizer state", "fsdp"},
-    LeftOut{"optimizer.early_step_in_backward", "the optimizer runs behind the last backward pass"},
-    LeftOut{"parallelism.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
-    LeftOut{"experimental.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
-    LeftOut{"parallelism.context_parallel_load_balancer", "context ranks have equal work", "headtail"},
-    LeftOut{"parallelism.expert_tensor_parallel_degree", "experts are split over the tensor ranks", "1"},
-    LeftOut{"parallelism.expert_parallel_comm_backend", "tokens go to experts by all-to-all", "standard"},
-    LeftOut{"parallelism.enable_sequence_parallel", "sequence parallelism is on", "true"},
-    LeftOut{"parallelism.pipeline_parallel_split_points", even_stages},
-    LeftOut{"experimental.pipeline_parallel_split_points", even_stages},
-    LeftOut{"parallelism.module_fqns_per_model_part", even_stages},
-    LeftOut{"parallelism.pipeline_parallel_first_stage_less_layers", even_stages, "0"},
-    LeftOut{"parallelism.pipeline_parallel_last_stage_less_layers", even_stages, "0"},
-    LeftOut{"parallelism.pipeline_parallel_expert_parallel_overlap", "experts' transfers are not overlapped"},
-    LeftOut{"float8.enable_fsdp_float8_all_gather", "weights are gathered in 16 bits"},
-    LeftOut{"fault_tolerance.enable", "all replicas reduce gradients in every step"},
-    LeftOut{"fault_tolerance.semi_sync_method", "all replicas reduce gradients in every step"},
-    LeftOut{"experimental.enable_simplefsdp_passes", "gradients and weights are exchanged layer by layer"}};
+constexpr std::array unsupported{
+    Unsupported{"model.norm_type", "norms are those of the model", "rmsnorm fused_rmsnorm compiled_rmsnorm"},
+    Unsupported{"training.enable_cpu_offload", "weights, gradients and optimizer state stay on the GPU"},
+    Unsupported{"training.dtype", "the optimizer keeps 32-bit weights", "float32"},
+    Unsupported{"training.data_parallel_type", "replicas share weights, gradients and optimizer state", "fsdp"},
+    Unsupported{"optimizer.early_step_in_backward", "the optimizer runs after the last backward pass"},
+    Unsupported{"parallelism.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
+    Unsupported{"experimental.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
+    Unsupported{"parallelism.context_parallel_load_balancer", "context ranks have equal work", "headtail"},
+    Unsupported{"parallelism.expert_tensor_parallel_degree", "experts are split over the tensor ranks", "1"},
+    Unsupported{"parallelism.expert_parallel_comm_backend", "tokens go to experts by all-to-all", "standard"},
+    Unsupported{"parallelism.enable_sequence_parallel", "sequence parallelism is on", "true"},
+    Unsupported{"parallelism.pipeline_parallel_split_points", even_stages},
+    Unsupported{"experimental.pipeline_parallel_split_points", even_stages},
+    Unsupported{"parallelism.module_fqns_per_model_part", even_stages},
+    Unsupported{"parallelism.pipeline_parallel_first_stage_less_layers", even_stages, "0"},
+    Unsupported{"parallelism.pipeline_parallel_last_stage_less_layers", even_stages, "0"},
+    Unsupported{"parallelism.pipeline_parallel_expert_parallel_overlap", "experts' transfers are not overlapped"},
+    Unsupported{"float8.enable_fsdp_float8_all_gather", "weights are gathered in 16 bits"},
+    Unsupported{"fault_tolerance.enable", "all replicas reduce gradients in every step"},
+    Unsupported{"fault_tolerance.semi_sync_method", "all replicas reduce gradients in every step"},
+    Unsupported{"experimental.enable_simplefsdp_passes", "gradients and weights are exchanged layer by layer"}};
 
 }  // namespace
 
-KeyLists torchtitan_keys() { return {irrelevant, left_out}; }
+KeyLists torchtitan_keys() { return {irrelevant, unsupported}; }
 
 }  // namespace commfuse::import

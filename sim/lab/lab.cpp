@@ -25,16 +25,16 @@ namespace commfuse {
 
 namespace {
 
-/// Step s sends the chunk that arrived in step s - 1; every P - 1 steps, each chunk reaches all ranks of the ring.
+/// Step s sends the chunk that arrived in step s - 1. P - 1 steps bring each chunk to all ranks of the ring.
 Program ring(const LabWorkload& lab, std::int32_t steps) {
   ProgramBuilder builder(lab.name, Mesh{{{"rank", lab.ranks}}});
   const Extent chunks{builder.dimension("chunks", lab.ranks), lab.ranks};
   const Extent bytes{builder.dimension("bytes", 1), 1};
-  const TensorId whole = builder.input_tensor("x", chunks, bytes, DType::bf16);
+  const TensorId input = builder.input_tensor("x", chunks, bytes, DType::bf16);
   const BufferId buffer = builder.buffer("x", BufferRole::output, chunks, bytes, DType::bf16);
   const Index own_rank = along(builder.mesh(), 0);
-  builder.initially(builder.rows_of(buffer, own_rank), whole, own_rank, 0);
-  builder.finally(builder.rows_of(buffer, 0, lab.ranks), whole, 0, 0);
+  builder.initially(builder.rows_of(buffer, own_rank), input, own_rank, 0);
+  builder.finally(builder.rows_of(buffer, 0, lab.ranks), input, 0, 0);
   for (std::int32_t step = 0; step < steps; ++step) {
     builder.exchange({.send = {builder.rows_of(buffer, along(builder.mesh(), 0, -step))},
                       .receive = {builder.rows_of(buffer, along(builder.mesh(), 0, -step - 1))}});
@@ -70,8 +70,8 @@ void draw_tiles(const LabWorkload& lab, const Program& program, Costs& costs) {
   for (Rank rank = 0; rank < lab.ranks; ++rank) {
     std::uint32_t step = 0;
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      const bool tile = program.ops[op].kind == OpKind::gemm;
-      costs.by_rank.push_back(tile ? random_tile(lab, rank, step++) : costs.duration[op]);
+      const bool is_tile = program.ops[op].kind == OpKind::gemm;
+      costs.by_rank.push_back(is_tile ? random_tile(lab, rank, step++) : costs.duration[op]);
     }
   }
 }
@@ -119,15 +119,15 @@ void require_in_range(const LabWorkload& lab) {
 }
 
 /// Refuses runs whose times per op and rank would not fit in memory.
-void require_kept(const LabWorkload& lab, double ops, bool jitter) {
+void require_kept(const LabWorkload& lab, double ops, bool has_jitter) {
   constexpr double max_bytes = 1e9;
   constexpr double sampled_bytes = 80.0;  // per op and rank: its draw, its time, and the path through it
-  const double bytes = ops * (jitter ? sampled_bytes : static_cast<double>(sizeof(Duration)));
+  const double bytes = ops * (has_jitter ? sampled_bytes : static_cast<double>(sizeof(Duration)));
   if (bytes > max_bytes) {
     throw ConfigError(fmt::format(
         "{}: {} over {} ranks {} of each of {:.0f} ops, {:.1f} GB, and the limit is {:.0f} GB; choose fewer ranks",
-        in_quotes(lab.name), jitter ? "jitter" : "tiles of random length", lab.ranks,
-        jitter ? "keeps the times" : "keep the time", ops, bytes / 1e9, max_bytes / 1e9));
+        in_quotes(lab.name), has_jitter ? "jitter" : "tiles of random length", lab.ranks,
+        has_jitter ? "keeps the times" : "keep the time", ops, bytes / 1e9, max_bytes / 1e9));
   }
 }
 
@@ -135,16 +135,16 @@ void require_kept(const LabWorkload& lab, double ops, bool jitter) {
 void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
   constexpr double max_simulated = 17179869184.0;  // 2^34 ops take some minutes
   const double ops = static_cast<double>(program.ops.size()) * lab.ranks;
-  const bool jitter = options.monte_carlo.jitter != nullptr;
-  const bool random = lab.longest_tile > lab.shortest_tile;
-  if (jitter || random) {
-    require_kept(lab, ops, jitter);
+  const bool has_jitter = options.monte_carlo.jitter != nullptr;
+  const bool has_random_tiles = lab.longest_tile > lab.shortest_tile;
+  if (has_jitter || has_random_tiles) {
+    require_kept(lab, ops, has_jitter);
   }
-  const bool by_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
-  if ((by_engine || !options.simulation.symmetry) && ops > max_simulated) {
+  const bool uses_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
+  if ((uses_engine || !options.simulation.symmetry) && ops > max_simulated) {
     throw ConfigError(
-        fmt::format("{}: {} ranks simulated individually have more than {:.0f} ops; choose fewer ranks, or simulate "
-                    "one rank for all",
+        fmt::format("{}: {} ranks simulated individually have more than {:.0f} ops; choose fewer ranks, or use "
+                    "--symmetry on and --evaluator replay without faults",
                     in_quotes(lab.name), lab.ranks, max_simulated));
   }
 }
@@ -162,31 +162,31 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   check(proof.report.ok(), "a lab workload passes its proof");
   const Costs costs = lab_costs(lab, *program);
   const EngineOptions engine{.faults = options.faults.get()};
-  const bool by_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
+  const bool uses_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
   const auto ranks = static_cast<std::size_t>(lab.ranks);
-  LabRun run{.evaluator = by_engine ? Evaluator::engine : Evaluator::replay};
+  LabRun run{.evaluator = uses_engine ? Evaluator::engine : Evaluator::replay};
   for (const Op& op : program->ops) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
   // Builds only what the evaluator needs: at 65,536 ranks, the engine's plan and replay's tape each take long to build.
   Plan plan{.lowered = lower(program, std::move(proof.matching))};
   Tape tape;
-  if (by_engine) {
+  if (uses_engine) {
     plan = plan_of(std::move(plan.lowered));
     Recorder recorder(Recorder::Keep::ends);
     Engine{}.run(plan, costs, recorder, engine);
     run.makespan = recorder.makespan().time_since_epoch();
   } else {
     tape = tape_of(plan.lowered);
-    run.one_for_all = options.simulation.symmetry && alike(tape, costs);
+    run.simulated_one_rank = options.simulation.symmetry && ranks_are_identical(tape, costs);
     run.makespan =
-        Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::distinct : Replay::Ranks::all);
+        Replay{}.makespan(*program, tape, costs, run.simulated_one_rank ? Replay::Ranks::distinct : Replay::Ranks::all);
   }
   require_above_bounds(lab, *program, run.makespan);
   if (options.monte_carlo.jitter) {
     const std::vector<DrawKey> keys = draw_keys(*program);
     MonteCarloOptions sampled = options.monte_carlo;
-    sampled.engine = by_engine ? &engine : nullptr;
+    sampled.engine = uses_engine ? &engine : nullptr;
     run.tails = MonteCarlo{options.for_each}.run({plan, tape, keys, costs}, sampled);
   }
   return run;

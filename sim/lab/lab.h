@@ -20,7 +20,7 @@ inline constexpr std::string_view lab_schema = "commfuse.lab/1";
 inline constexpr std::int32_t max_lab_ranks = 1 << 20;
 
 enum class LabPattern : std::uint8_t {
-  all_gather,  ///< P - 1 steps: each rank passes the chunk that it received last on to the next rank
+  all_gather,  ///< P - 1 steps: each rank forwards the chunk that it received last to the next rank
   all_reduce,  ///< 2 (P - 1) such steps; additions cost nothing
   fuse_ag,     ///< all_gather, plus P tiles per rank in the order in which their chunks arrive
 };
@@ -59,7 +59,7 @@ struct LabRun {
   std::size_t tiles = 0;
   Duration makespan{};
   Evaluator evaluator = Evaluator::replay;  ///< the evaluator used
-  bool one_for_all = false;                 ///< only rank 0 was simulated, because all ranks behave alike
+  bool simulated_one_rank = false;          ///< only rank 0 was simulated, because all ranks behave identically
   std::optional<Tails> tails{};             ///< with jitter only
 };
 

@@ -36,18 +36,19 @@ void Handover::take() {
 }
 
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& body) {
-  Handover begun;
-  Handover done;
-  begun.give();
-  // A destructor takes the handover even if a call throws: the other threads also read and write until the loop ends.
+  Handover before_loop;
+  Handover after_loop;
+  before_loop.give();
+  // The destructor takes the handover even if a call throws, because other threads read and write until the loop ends.
   struct Taking {
     Handover& from;
     ~Taking() { from.take(); }
-  } const taking{done};
+  } const taking{after_loop};
   // A thread that waits for the end of an inner loop must not start another iteration of the outer loop, because the
   // data that the thread keeps for its current iteration is still in use.
   tbb::this_task_arena::isolate([&] {
-    tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+    tbb::parallel_for(std::size_t{0}, count,
+                      marked({.from = &before_loop, .to = &after_loop}, [&](std::size_t i) { body(i); }));
   });
 }
 

@@ -54,14 +54,15 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
 
 void run_points(const PointList& points, const Library& library, const GridOptions& options,
                 const std::function<void(std::span<const ResultRow> rows)>& take) {
-  constexpr std::size_t max_in_a_chunk = 32;   // consecutive points that one thread simulates
-  constexpr std::size_t chunks_a_thread = 16;  // per block; `take` gets the rows of each block
+  constexpr std::size_t max_points_per_chunk = 32;  // consecutive points that one thread simulates
+  constexpr std::size_t chunks_per_thread = 16;     // per block; `take` gets the rows of each block
   const std::size_t threads = threads_of(options);
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   StructureCache structures;
   tbb::enumerable_thread_specific<Walker> walkers([&] { return Walker(points, library, structures); });
-  const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * chunks_a_thread), 1, max_in_a_chunk);
-  const std::size_t block = chunk * chunks_a_thread * threads;
+  const std::size_t chunk =
+      std::clamp<std::size_t>(points.size() / (threads * chunks_per_thread), 1, max_points_per_chunk);
+  const std::size_t block = chunk * chunks_per_thread * threads;
   std::vector<std::vector<ResultRow>> rows(block);
   for (std::size_t first = 0; first < points.size(); first += block) {
     const std::size_t count = std::min(block, points.size() - first);

@@ -13,9 +13,9 @@ namespace {
 
 constexpr double day = 86400.0;
 
-const CapacityRun& least(const std::vector<CapacityRun>& runs, double (*of)(const CapacityRun&)) {
+const CapacityRun& min_by(const std::vector<CapacityRun>& runs, double (*value_of)(const CapacityRun&)) {
   return *std::min_element(runs.begin(), runs.end(),
-                           [&](const CapacityRun& a, const CapacityRun& b) { return of(a) < of(b); });
+                           [&](const CapacityRun& a, const CapacityRun& b) { return value_of(a) < value_of(b); });
 }
 
 double days_of(const CapacityRun& run) { return run.days.value; }
@@ -38,11 +38,11 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
         "degrees",
         search.model().name, search.terms().base.global_batch, limit);
   }
-  const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
+  const double least_memory = static_cast<double>(tally.least_memory->count) / 1e9;
   return fmt::format(
       "memory binds: the smallest layout on up to {} GPUs needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
       "limits.memory_share allows",
-      limit, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
+      limit, least_memory, least_memory / kind.memory_limit_gb, kind.memory_limit_gb);
 }
 
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
@@ -70,10 +70,10 @@ std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const
       days_of(run), run.gpus, why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
 }
 
-/// `kept` has the runs that meet the other limits, and is not empty.
-std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const std::vector<CapacityRun>& kept) {
-  const CapacityRun& run = least(kept, cost_of);
-  const CapacityRun& cheapest = least(kind.runs, cost_of);
+/// `remaining` has the runs that meet the other limits, at least one.
+std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const std::vector<CapacityRun>& remaining) {
+  const CapacityRun& run = min_by(remaining, cost_of);
+  const CapacityRun& cheapest = min_by(kind.runs, cost_of);
   const bool is_cheapest = cost_of(run) <= cost_of(cheapest);
   std::string text =
       fmt::format("the budget binds: the cheapest run{} costs {}{:.0f} on {} GPUs, {:.2f} times the allowed {}{:.0f}",
@@ -89,12 +89,12 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
   return text;
 }
 
-/// Returns the runs that meet the limit `keeps`.
+/// Returns the runs for which `meets` is true.
 template <class Keeps>
-std::vector<CapacityRun> those(const std::vector<CapacityRun>& runs, const Keeps& keeps) {
-  std::vector<CapacityRun> kept;
-  std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept), keeps);
-  return kept;
+std::vector<CapacityRun> runs_meeting(const std::vector<CapacityRun>& runs, const Keeps& meets) {
+  std::vector<CapacityRun> meeting;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(meeting), meets);
+  return meeting;
 }
 
 }  // namespace
@@ -104,15 +104,15 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
   if (kind.runs.empty()) {
     return no_layout(file, kind, search, max_gpus);
   }
-  if (const CapacityRun& shortest = least(kind.runs, days_of); shortest.goodput.value < least_goodput) {
+  if (const CapacityRun& shortest = min_by(kind.runs, days_of); shortest.goodput.value < least_goodput) {
     return failures_bind(file, shortest);
   }
-  std::vector<CapacityRun> left = kind.runs;
+  std::vector<CapacityRun> remaining = kind.runs;
   if (file.p99_step) {
     const double limit = file.p99_step->count();
-    left = those(left, [&](const CapacityRun& run) { return p99_of(run) <= limit; });
-    if (left.empty()) {
-      const CapacityRun& run = least(kind.runs, p99_of);
+    remaining = runs_meeting(remaining, [&](const CapacityRun& run) { return p99_of(run) <= limit; });
+    if (remaining.empty()) {
+      const CapacityRun& run = min_by(kind.runs, p99_of);
       return fmt::format(
           "limits.p99_step binds: the shortest p99 of a step, on {} GPUs, is {:.2f} s, {:.2f} times the allowed {:.2f} "
           "s",
@@ -121,18 +121,18 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
   }
   if (file.deadline) {
     const double allowed = file.deadline->count() / day;
-    const CapacityRun shortest = least(left, days_of);
-    left = those(left, [&](const CapacityRun& run) { return days_of(run) <= allowed; });
-    if (left.empty()) {
+    const CapacityRun shortest = min_by(remaining, days_of);
+    remaining = runs_meeting(remaining, [&](const CapacityRun& run) { return days_of(run) <= allowed; });
+    if (remaining.empty()) {
       return deadline_binds(file, kind, shortest, max_gpus);
     }
   }
   if (file.budget) {
-    if (cost_of(least(left, cost_of)) > *file.budget) {
-      return budget_binds(file, kind, left);
+    if (cost_of(min_by(remaining, cost_of)) > *file.budget) {
+      return budget_binds(file, kind, remaining);
     }
   }
-  const CapacityRun likeliest = least(left, [](const CapacityRun& run) { return -run.confidence; });
+  const CapacityRun likeliest = min_by(remaining, [](const CapacityRun& run) { return -run.confidence; });
   return fmt::format(
       "confidence binds: the likeliest run, on {} GPUs, has a {:.0f}% chance of meeting the limits, and {:.0f}% is "
       "required",

@@ -57,8 +57,8 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.energy_price = file.energy_price;
 }
 
-/// Returns a plan with only the question: the part of the file that an answer repeats.
-CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
+/// Returns a plan that has only the question: the part of the file that the answer repeats.
+CapacityPlan question_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
   const TrainingPlan& base = terms.base;
   const ModelParameters parameters = parameters_of(model);
   const Tokens one_sequence{1, base.seq};
@@ -126,22 +126,22 @@ CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
   const Transformer model = load_model(choices_of(file.settings).model);
   const LayoutTerms terms = layout_terms(file);
   StructureCache structures;
-  CapacityPlan plan = asked(file, model, terms);
+  CapacityPlan plan = question_of(file, model, terms);
   std::vector<std::unique_ptr<KindPlanner>> planners;
   for (const GpuOffer& offer : file.gpus) {
     planners.push_back(std::make_unique<KindPlanner>(file, offer, model, terms, structures));
   }
-  const auto was_measured = [&](const std::unique_ptr<KindPlanner>& planner) {
+  const auto is_measured = [&](const std::unique_ptr<KindPlanner>& planner) {
     return evidence != nullptr && planner->covers(*evidence);
   };
-  if (evidence != nullptr && std::none_of(planners.begin(), planners.end(), was_measured)) {
+  if (evidence != nullptr && std::none_of(planners.begin(), planners.end(), is_measured)) {
     throw ConfigError(
         fmt::format("--measured-step: measured on {}, which the plan does not offer; add it, or give a step measured "
                     "on a kind in the plan",
                     evidence->hardware));
   }
   for (const std::unique_ptr<KindPlanner>& planner : planners) {
-    plan.kinds.push_back(planner->plan(was_measured(planner) ? evidence : nullptr));
+    plan.kinds.push_back(planner->plan(is_measured(planner) ? evidence : nullptr));
   }
   if (const std::optional<RunChoice> choice = choose_run(file, plan.kinds)) {
     plan.answer = choice->chosen.kind;

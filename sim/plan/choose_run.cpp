@@ -18,14 +18,14 @@ class RunChooser {
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       for (std::size_t run = 0; run < kinds[kind].runs.size(); ++run) {
         if (kinds[kind].runs[run].misses.empty()) {
-          able_.push_back({kind, run});
+          feasible_.push_back({kind, run});
         }
       }
     }
   }
 
-  [[nodiscard]] std::optional<RunChoice> make() const {
-    if (able_.empty()) {
+  [[nodiscard]] std::optional<RunChoice> choose() const {
+    if (feasible_.empty()) {
       return std::nullopt;
     }
     const std::vector<RunPlace> tied = ties();
@@ -34,38 +34,38 @@ class RunChooser {
     check(!eligible.empty(), "at least one tied run is beaten by no other");
     std::vector<TiedPlan> plans;
     for (const RunPlace& place : eligible) {
-      const CapacityRun& run = at(place);
+      const CapacityRun& run = run_at(place);
       plans.push_back({run.gpus, run.memory_gb, run.layout.kinds_of_parallelism()});
     }
-    const TieBreak broken = break_tie(plans);
-    RunChoice choice{.chosen = eligible[broken.chosen], .ties = {}, .rule = {}};
+    const TieBreak tie_break = break_tie(plans);
+    RunChoice choice{.chosen = eligible[tie_break.chosen], .ties = {}, .rule = {}};
     std::ranges::copy_if(tied, std::back_inserter(choice.ties), [&](const RunPlace& place) {
       return place.kind != choice.chosen.kind || place.run != choice.chosen.run;
     });
     if (!choice.ties.empty()) {
-      choice.rule = plans.size() > 1 ? broken.rule : "fewer days at lower cost";
+      choice.rule = plans.size() > 1 ? tie_break.rule : "fewer days at lower cost";
     }
     return choice;
   }
 
  private:
-  [[nodiscard]] const CapacityRun& at(const RunPlace& place) const { return kinds_[place.kind].runs[place.run]; }
-  [[nodiscard]] const Interval& sought(const RunPlace& place) const {
-    return file_.deadline ? at(place).cost : at(place).days;
+  [[nodiscard]] const CapacityRun& run_at(const RunPlace& place) const { return kinds_[place.kind].runs[place.run]; }
+  [[nodiscard]] const Interval& objective(const RunPlace& place) const {
+    return file_.deadline ? run_at(place).cost : run_at(place).days;
   }
 
   /// Returns the runs that tie for the best value of the objective: cost with a deadline, days without.
   [[nodiscard]] std::vector<RunPlace> ties() const {
     const RunPlace best = *std::ranges::min_element(
-        able_, [&](const RunPlace& a, const RunPlace& b) { return sought(a).value < sought(b).value; });
+        feasible_, [&](const RunPlace& a, const RunPlace& b) { return objective(a).value < objective(b).value; });
     std::vector<Contender> contenders;
-    for (const RunPlace& place : able_) {
+    for (const RunPlace& place : feasible_) {
       const bool shares_errors = place.kind == best.kind && place.run != best.run;
-      contenders.push_back({sought(place).value, shares_errors ? std::nullopt : error_of(sought(place))});
+      contenders.push_back({objective(place).value, shares_errors ? std::nullopt : error_of(objective(place))});
     }
     std::vector<RunPlace> tied;
     for (const std::size_t place : verdict_of(contenders, verdict_rule_of(file_.settings)).front) {
-      tied.push_back(able_[place]);
+      tied.push_back(feasible_[place]);
     }
     return tied;
   }
@@ -78,21 +78,21 @@ class RunChooser {
   }
 
   [[nodiscard]] bool is_beaten(const RunPlace& place) const {
-    const CapacityRun& run = at(place);
-    return std::ranges::any_of(able_, [&](const RunPlace& other) {
-      return at(other).days.value < run.days.value && at(other).cost.value < run.cost.value;
+    const CapacityRun& run = run_at(place);
+    return std::ranges::any_of(feasible_, [&](const RunPlace& other) {
+      return run_at(other).days.value < run.days.value && run_at(other).cost.value < run.cost.value;
     });
   }
 
   const PlanFile& file_;
   std::span<const CapacityKind> kinds_;
-  std::vector<RunPlace> able_;
+  std::vector<RunPlace> feasible_;
 };
 
 }  // namespace
 
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds) {
-  return RunChooser(file, kinds).make();
+  return RunChooser(file, kinds).choose();
 }
 
 }  // namespace commfuse

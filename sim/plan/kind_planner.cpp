@@ -28,7 +28,7 @@ std::int64_t max_gpus(const PlanFile& file, const GpuOffer& offer) {
   return static_cast<std::int64_t>(std::min(static_cast<double>(offer.available), powered));
 }
 
-/// Returns the machine with room for all available GPUs.
+/// Returns the machine, resized to hold all available GPUs.
 Machine machine_for(const GpuOffer& offer) {
   const Machine machine = machine_of(offer.machine);
   if (!machine.network && offer.available > machine.gpus_per_node) {
@@ -81,19 +81,19 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
   }
 }
 
-/// Returns the names of the limits that a run misses at the confidence of the plan file.
+/// Returns the names of the limits that a run does not meet with the confidence of the plan file.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
-  const auto keeps = [&](double value, double limit, double share) {
+  const auto meets = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
   };
   std::vector<std::string_view> names;
   if (file.deadline) {
     const double days = file.deadline->count() / 86400.0;
-    if (!keeps(run.days.value, days, share_that_keeps(spread, {.days = days}))) {
+    if (!meets(run.days.value, days, share_within(spread, {.days = days}))) {
       names.emplace_back("deadline");
     }
   }
-  if (file.budget && !keeps(run.cost.value, *file.budget, share_that_keeps(spread, {.cost = *file.budget}))) {
+  if (file.budget && !meets(run.cost.value, *file.budget, share_within(spread, {.cost = *file.budget}))) {
     names.emplace_back("budget");
   }
   if (file.p99_step && run.step_p99_s > file.p99_step->count()) {
@@ -103,9 +103,9 @@ std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpr
 }
 
 double confidence_of(const PlanFile& file, const RunSpread& spread) {
-  constexpr double any = std::numeric_limits<double>::infinity();
-  return share_that_keeps(
-      spread, {.days = file.deadline ? file.deadline->count() / 86400.0 : any, .cost = file.budget.value_or(any)});
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
+  return share_within(spread, {.days = file.deadline ? file.deadline->count() / 86400.0 : no_limit,
+                               .cost = file.budget.value_or(no_limit)});
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
       machine_(machine_for(offer)),
       search_(model, machine_, structures, terms) {}
 
-void KindPlanner::look_at_counts() {
+void KindPlanner::find_layouts() {
   const std::vector<const Strategy*> strategies = search_.terms().strategies();
   for (const std::int64_t gpus : search_.counts(max_gpus_)) {
     if (const std::optional<FoundLayout> layout = search_.fastest(gpus, strategies)) {
@@ -229,8 +229,8 @@ double KindPlanner::correction_at(std::int64_t gpus) const {
   return known == corrections_.end() ? 1.0 : known->second;
 }
 
-/// Computes the errors for the answer, or for the largest count of GPUs, and uses them for all runs: the effects of
-/// parameters hardly change with the count.
+/// Computes the errors for the answer, or for the largest count of GPUs, and uses them for all runs, because the
+/// effects of parameters hardly change with the count.
 void KindPlanner::add_errors(CapacityKind& kind) {
   const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
   add_sites(kind, layouts_[reference]);
@@ -244,24 +244,24 @@ void KindPlanner::add_errors(CapacityKind& kind) {
 
 void KindPlanner::correct(CapacityKind& kind, const StepEvidence& evidence) {
   const RaisedSteps raised(machine_, structures_);
-  std::vector<Uncertainty> left;
+  std::vector<Uncertainty> remaining;
   for (FoundLayout& layout : layouts_) {
     const double before = to_seconds(layout.step.time);
-    left.push_back(correct_layout(search_, layout, raised, evidence));
+    remaining.push_back(correct_layout(search_, layout, raised, evidence));
     corrections_[layout.plan.gpus()] = to_seconds(layout.step.time) / before;
   }
-  add_runs(kind, error_of(left.back()));
-  const Uncertainty& reference = left[kind.answer.value_or(left.size() - 1)];
+  add_runs(kind, error_of(remaining.back()));
+  const Uncertainty& reference = remaining[kind.answer.value_or(remaining.size() - 1)];
   model_error_ = model_error_of(reference);
   add_runs(kind, error_of(reference));
   kind.doubts = doubts_of(reference, machine_);
-  add_sites(kind, layouts_[kind.answer.value_or(left.size() - 1)]);
+  add_sites(kind, layouts_[kind.answer.value_or(remaining.size() - 1)]);
 }
 
 CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   CapacityKind kind = offered();
   try {
-    look_at_counts();
+    find_layouts();
   } catch (const ConfigError& error) {  // other kinds may support the run
     kind.reason = error.what();
     return kind;

@@ -54,7 +54,7 @@ class KindPlanner {
 
  private:
   [[nodiscard]] CapacityKind offered() const;
-  void look_at_counts();
+  void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
   void correct(CapacityKind& kind, const StepEvidence& evidence);

@@ -47,9 +47,9 @@ std::vector<std::int64_t> stages_of(const Transformer& model, const std::optiona
   return degrees;
 }
 
-/// Returns whether the GPUs are whole nodes, or divide the GPUs of a node.
-bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
-  return gpus < of_a_node ? of_a_node % gpus == 0 : gpus % of_a_node == 0;
+/// Returns whether the GPUs fill whole nodes, or divide one node evenly.
+bool is_even(std::int64_t gpus, std::int64_t gpus_per_node) {
+  return gpus < gpus_per_node ? gpus_per_node % gpus == 0 : gpus % gpus_per_node == 0;
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
   tally_.layouts += plans.size();
   std::erase_if(plans, [&](const TrainingPlan& plan) {
     const Bytes memory = largest_step_memory(model_, plan).total();
-    tally_.leanest = std::min(tally_.leanest.value_or(memory), memory);
+    tally_.least_memory = std::min(tally_.least_memory.value_or(memory), memory);
     return static_cast<double>(memory.count) > limit;
   });
   tally_.fitting += plans.size();

@@ -21,7 +21,7 @@ struct LayoutTerms {
   double communication_sigma = 0.0;  ///< Same as StepPoint::communication_sigma.
   Framework framework{};             ///< Framework whose host costs and kernels apply to all layouts.
 
-  /// Returns the candidates for every site, where the fastest of them wins; for a named framework, its own strategy.
+  /// Returns the candidates for every site, of which the fastest wins; for a named framework, only its own strategy.
   [[nodiscard]] std::vector<const Strategy*> strategies() const {
     return framework.name.empty() ? strategies_for_steps() : strategies_by_default(framework);
   }
@@ -33,13 +33,13 @@ struct FoundLayout {
   StepPercentiles tail;
 };
 
-/// Counts of a search so far.
+/// Statistics of a search so far.
 struct SearchTally {
-  std::size_t layouts = 0;       ///< Possible layouts.
-  std::size_t fitting = 0;       ///< Layouts that fit in memory.
-  std::size_t priced = 0;        ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
-  bool too_slow = false;         ///< A step would take more than a million seconds at the dense peak.
-  std::optional<Bytes> leanest;  ///< Least memory that a layout needs on its fullest GPU.
+  std::size_t layouts = 0;            ///< Possible layouts.
+  std::size_t fitting = 0;            ///< Layouts that fit in memory.
+  std::size_t priced = 0;             ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
+  bool too_slow = false;              ///< A step would take more than a million seconds at the dense peak.
+  std::optional<Bytes> least_memory;  ///< Least memory that a layout needs on its fullest GPU.
 };
 
 /// Searches the layouts of one kind of GPU and caches the times that it has simulated. Not thread-safe.

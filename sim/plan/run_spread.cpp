@@ -33,12 +33,12 @@ RunDraws::RunDraws(const RunErrors& errors, const Sampling& sampling)
 
 RunSpread RunDraws::spread_of(const RunTerms& terms) const {
   RunSpread spread;
-  std::vector<double> goodput, rate, hours, per_mtok, energy, slower;
+  std::vector<double> goodput, rate, hours, per_mtok, energy, slowdowns;
   for (std::size_t i = 0; i < draws_; ++i) {
     const PhiloxWords words = philox({static_cast<std::uint32_t>(i), 0, 0, purpose}, seed_);
     RunTerms drawn = terms;
-    slower.push_back(step_.at(words[0]));
-    drawn.tokens_per_second /= slower.back();
+    slowdowns.push_back(step_.at(words[0]));
+    drawn.tokens_per_second /= slowdowns.back();
     drawn.price *= price_.at(words[1]);
     drawn.per_gpu_hour *= failures_.at(words[2]);
     const RunTotals totals = totals_of(drawn);
@@ -58,18 +58,18 @@ RunSpread RunDraws::spread_of(const RunTerms& terms) const {
   spread.cost = interval_of(totals.cost, spread.all_costs);
   spread.cost_per_mtok = interval_of(totals.cost_per_mtok, std::move(per_mtok));
   spread.energy_kwh = interval_of(totals.energy_kwh, std::move(energy));
-  const Interval step = interval_of(1.0, std::move(slower));
+  const Interval step = interval_of(1.0, std::move(slowdowns));
   spread.step_low = step.low;
   spread.step_high = step.high;
   return spread;
 }
 
-double share_that_keeps(const RunSpread& spread, const RunLimits& limits) {
-  std::size_t kept = 0;
+double share_within(const RunSpread& spread, const RunLimits& limits) {
+  std::size_t within = 0;
   for (std::size_t i = 0; i < spread.all_days.size(); ++i) {
-    kept += spread.all_days[i] <= limits.days && spread.all_costs[i] <= limits.cost ? 1 : 0;
+    within += spread.all_days[i] <= limits.days && spread.all_costs[i] <= limits.cost ? 1 : 0;
   }
-  return static_cast<double>(kept) / static_cast<double>(spread.all_days.size());
+  return static_cast<double>(within) / static_cast<double>(spread.all_days.size());
 }
 
 }  // namespace commfuse

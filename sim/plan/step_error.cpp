@@ -19,8 +19,8 @@ Duration step_on(const Machine& machine, StepPoint point, const std::vector<Tune
                  StructureCache& structures) {
   SiteTimes times(structures, machine);
   for (const TunedSite& site : sites) {
-    const SitePoint at = site_point(point.plan, site.shape, site.scope);
-    times.prefer(at, times.again(at, site.best));
+    const SitePoint point_of_site = site_point(point.plan, site.shape, site.scope);
+    times.prefer(point_of_site, times.again(point_of_site, site.best));
   }
   point.machine = &machine;
   return step_time(point, times);

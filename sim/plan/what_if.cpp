@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::array rate_steps{0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0};
 constexpr double plateau = 0.95;
-constexpr double hidden = 1.01;  // communication is hidden if nearly free links are at most this factor faster
+constexpr double hidden =
+    1.01;  // communication counts as hidden if nearly free links are faster by at most this factor
 constexpr double highest_rate = 16.0;
 
 LinkRates rates_of(bool network, double times) {
@@ -147,19 +148,19 @@ double WhatIfs::rate_with_latencies(double share) const {
 void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   constexpr double step = 0.05;
   const int limit = static_cast<int>(std::lround(math::log(highest_rate) / step));
-  const double wanted = rate_with(rates_of(network, 64.0)) / hidden;
-  const auto hides = [&](int steps) { return rate_with(rates_of(network, math::exp(step * steps))) >= wanted; };
+  const double target = rate_with(rates_of(network, 64.0)) / hidden;
+  const auto hides = [&](int steps) { return rate_with(rates_of(network, math::exp(step * steps))) >= target; };
   if (!hides(limit)) {
     return;
   }
-  int enough = limit;
-  for (int too_few = -limit; enough - too_few > 1;) {
-    const int middle = (enough + too_few) / 2;
-    (hides(middle) ? enough : too_few) = middle;
+  int sufficient = limit;
+  for (int insufficient = -limit; sufficient - insufficient > 1;) {
+    const int middle = (sufficient + insufficient) / 2;
+    (hides(middle) ? sufficient : insufficient) = middle;
   }
   const Machine& machine = planner_.search().machine();
   const Link& link = network ? *machine.network : machine.link;
-  curve.to_hide = math::exp(step * enough);
+  curve.to_hide = math::exp(step * sufficient);
   curve.to_hide_gb_s = *curve.to_hide * link.nominal_rate.value.value / 1e9;
 }
 

@@ -19,7 +19,7 @@ class WhatIfs {
   /// `answer` must be a run of the planner's kind, and `step_error` the step error of that kind.
   WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error);
 
-  /// Returns every change with the best layout for it; a slow node and other prices keep the answer's layout.
+  /// Returns every change, with its best layout; a slow node and other prices keep the answer's layout.
   std::vector<WhatIf> all_changes();
 
   /// Returns tokens per second as a function of the rate of the links in a node and, if the machine has a network, of

@@ -44,11 +44,11 @@ std::int64_t number(std::string_view range, std::string_view text) {
 NumberRange parse_range(const Field& field, std::string_view text, std::size_t dots) {
   NumberRange range;
   range.first = number(text, text.substr(0, dots));
-  const std::string_view rest = text.substr(dots + 2);
-  const std::size_t sign = rest.find_first_of("+*");
-  range.last = number(text, rest.substr(0, sign));
-  range.multiplies = sign == std::string_view::npos ? field.growth == Growth::doubles : rest[sign] == '*';
-  range.step = sign == std::string_view::npos ? (range.multiplies ? 2 : 1) : number(text, rest.substr(sign + 1));
+  const std::string_view after_dots = text.substr(dots + 2);
+  const std::size_t sign = after_dots.find_first_of("+*");
+  range.last = number(text, after_dots.substr(0, sign));
+  range.multiplies = sign == std::string_view::npos ? field.growth == Growth::doubles : after_dots[sign] == '*';
+  range.step = sign == std::string_view::npos ? (range.multiplies ? 2 : 1) : number(text, after_dots.substr(sign + 1));
   const int least_step = range.multiplies ? 2 : 1;
   if (range.step < least_step) {
     refuse(text, fmt::format("never ends; {} at least {}", range.multiplies ? "multiply by" : "add", least_step));
@@ -79,12 +79,12 @@ std::vector<std::string> expand(std::string_view text, const NumberRange& range)
 
 /// Expands `x0.25..x4`, which doubles, or `x1..x100*10`, which multiplies by 10.
 std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
-  const std::string_view rest = text.substr(dots + 2);
-  const std::size_t sign = rest.find('*');
+  const std::string_view after_dots = text.substr(dots + 2);
+  const std::size_t sign = after_dots.find('*');
   const std::optional<BandwidthChoice> first = parse_bandwidth_choice(text.substr(0, dots));
-  const std::optional<BandwidthChoice> last = parse_bandwidth_choice(rest.substr(0, sign));
+  const std::optional<BandwidthChoice> last = parse_bandwidth_choice(after_dots.substr(0, sign));
   const std::optional<double> times =
-      sign == std::string_view::npos ? std::optional(2.0) : parse_number(rest.substr(sign + 1));
+      sign == std::string_view::npos ? std::optional(2.0) : parse_number(after_dots.substr(sign + 1));
   constexpr double least_times = 1.01;
   if (!first || !last || !times || *times < least_times || first->times.has_value() != last->times.has_value()) {
     refuse(text, "is not a range; write two factors or two rates, as in x0.25..x4, which doubles, or x1..x100*10");

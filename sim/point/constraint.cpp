@@ -36,39 +36,39 @@ std::string remedy_for_count(std::string_view wrong) {
   return remedy_for(wrong, known, "numbers");
 }
 
-bool compare(std::string_view how, std::int64_t a, std::int64_t b) {
-  if (how == "==") {
+bool compare(std::string_view comparison, std::int64_t a, std::int64_t b) {
+  if (comparison == "==") {
     return a == b;
   }
-  if (how == "!=") {
+  if (comparison == "!=") {
     return a != b;
   }
-  if (how == "<=") {
+  if (comparison == "<=") {
     return a <= b;
   }
-  if (how == ">=") {
+  if (comparison == ">=") {
     return a >= b;
   }
-  return how == "<" ? a < b : a > b;
+  return comparison == "<" ? a < b : a > b;
 }
 
-std::int64_t calculate(std::string_view how, std::int64_t a, std::int64_t b, std::size_t column) {
-  const bool divides = how == "/" || how == "%";
+std::int64_t calculate(std::string_view operation, std::int64_t a, std::int64_t b, std::size_t column) {
+  const bool divides = operation == "/" || operation == "%";
   if (divides && b == 0) {
-    throw ConstraintError(column, fmt::format("'{}' divides by 0 at a point; change the divisor", how));
+    throw ConstraintError(column, fmt::format("'{}' divides by 0 at a point; change the divisor", operation));
   }
   std::int64_t result = 0;
   // The only quotient that overflows is the smallest number divided by -1.
-  const bool overflows = how == "+"   ? __builtin_add_overflow(a, b, &result)
-                         : how == "-" ? __builtin_sub_overflow(a, b, &result)
-                         : how == "*" ? __builtin_mul_overflow(a, b, &result)
-                                      : b == -1 && __builtin_sub_overflow(std::int64_t{0}, a, &result);
+  const bool overflows = operation == "+"   ? __builtin_add_overflow(a, b, &result)
+                         : operation == "-" ? __builtin_sub_overflow(a, b, &result)
+                         : operation == "*" ? __builtin_mul_overflow(a, b, &result)
+                                            : b == -1 && __builtin_sub_overflow(std::int64_t{0}, a, &result);
   if (overflows) {
-    throw ConstraintError(column, fmt::format("'{}' exceeds 64 bits at a point; use smaller numbers", how));
+    throw ConstraintError(column, fmt::format("'{}' exceeds 64 bits at a point; use smaller numbers", operation));
   }
   if (divides && b != -1) {
-    result = how == "/" ? a / b : a % b;
-  } else if (how == "%") {
+    result = operation == "/" ? a / b : a % b;
+  } else if (operation == "%") {
     result = 0;
   }
   return result;
@@ -80,20 +80,20 @@ std::int64_t calculate(std::string_view how, std::int64_t a, std::int64_t b, std
 /// -factor, (sum).
 class ConstraintParser {
  public:
-  explicit ConstraintParser(Constraint& constraint) : made_(constraint), text_(constraint.text_) {}
+  explicit ConstraintParser(Constraint& constraint) : constraint_(constraint), text_(constraint.text_) {}
 
   void parse() {
     sum();
     skip_blanks();
     const std::size_t column = at_;
-    const std::string_view how = comparison();
+    const std::string_view symbol = comparison();
     sum();
     skip_blanks();
     if (at_ < text_.size()) {
       refuse(at_,
              fmt::format("{} is not expected here; compare two sums once, {}", in_quotes(text_.substr(at_)), example));
     }
-    operation(how, column);
+    operation(symbol, column);
   }
 
  private:
@@ -113,15 +113,15 @@ class ConstraintParser {
     return at_ < text_.size() && wanted.find(text_[at_]) != std::string_view::npos ? text_[at_++] : '\0';
   }
 
-  void operation(std::string_view how, std::size_t column) {
-    made_.steps_.push_back({.kind = Constraint::Kind::operation, .operation = how, .column = column});
+  void operation(std::string_view symbol, std::size_t column) {
+    constraint_.steps_.push_back({.kind = Constraint::Kind::operation, .operation = symbol, .column = column});
   }
 
   std::string_view comparison() {
-    for (const std::string_view how : comparisons) {
-      if (text_.substr(at_, how.size()) == how) {
-        at_ += how.size();
-        return how;
+    for (const std::string_view symbol : comparisons) {
+      if (text_.substr(at_, symbol.size()) == symbol) {
+        at_ += symbol.size();
+        return symbol;
       }
     }
     if (at_ == text_.size()) {
@@ -190,7 +190,7 @@ class ConstraintParser {
     if (!value) {
       refuse(column, misread(word, "a whole number", "write one, such as 4K"));
     }
-    made_.steps_.push_back({.kind = Constraint::Kind::number, .number = *value, .column = column});
+    constraint_.steps_.push_back({.kind = Constraint::Kind::number, .number = *value, .column = column});
   }
 
   void setting(std::string_view word, std::size_t column) {
@@ -201,10 +201,10 @@ class ConstraintParser {
     if (field->type != FieldType::count || !field->of_point) {
       refuse(column, fmt::format("'{}' is not a numeric setting; {}", word, remedy_for_count("")));
     }
-    made_.steps_.push_back({.kind = Constraint::Kind::setting, .field = field, .column = column});
+    constraint_.steps_.push_back({.kind = Constraint::Kind::setting, .field = field, .column = column});
   }
 
-  Constraint& made_;
+  Constraint& constraint_;
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
@@ -219,7 +219,7 @@ bool Constraint::holds(const Settings& settings) const {
       stack.push_back(step.number);
     } else if (step.kind == Kind::setting) {
       if (settings.at(*step.field).text.empty()) {
-        throw ConstraintError(step.column, fmt::format("'{0}' is left open at a point; set it, as in {0}: {1}",
+        throw ConstraintError(step.column, fmt::format("'{0}' has no value at a point; set it, as in {0}: {1}",
                                                        step.field->key, step.field->example));
       }
       stack.push_back(settings.count(step.field->key));

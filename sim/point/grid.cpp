@@ -83,11 +83,11 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
   };
   const std::vector<std::string> uncertainty = values_of(grid, "uncertainty");
   put("uncertainty", std::find(uncertainty.begin(), uncertainty.end(), "on") == uncertainty.end() ? "off" : "on");
-  const std::vector<const Field*> others = machine_settings();
+  const std::vector<const Field*> machine_fields = machine_settings();
   for (const std::string& hardware : values_of(grid, "hardware")) {
     put("hardware", hardware);
     try {
-      load_with(grid, others, settings, library);
+      load_with(grid, machine_fields, settings, library);
     } catch (const ConfigError& error) {
       note(error, mistakes);
     }
@@ -128,18 +128,18 @@ void require_whole_models(const std::vector<Settings>& points) {
   }
 }
 
-bool plays_whole_models(const Grid& grid) {
+bool has_whole_models(const Grid& grid) {
   const Field& field = *find_field("scope");
   std::vector<Settings> scopes;
   for (const std::string& scope : values_of(grid, field.key)) {
     scopes.push_back(grid.settings);
     scopes.back().put(field, {scope, origin_in(grid, field)});
   }
-  const bool any = std::any_of(scopes.begin(), scopes.end(), is_whole_model);
-  if (any) {
+  const bool has_whole_model = std::any_of(scopes.begin(), scopes.end(), is_whole_model);
+  if (has_whole_model) {
     require_whole_models(scopes);
   }
-  return any;
+  return has_whole_model;
 }
 
 std::vector<Settings> points_of(const Grid& grid) {

@@ -21,7 +21,7 @@ struct GridConstraint {
   std::function<std::string(std::size_t column)> place;
 };
 
-/// A nested loop over the axes, the first outermost, without the points that a constraint excludes.
+/// A nested loop over the axes, the first axis outermost, without the points that a constraint excludes.
 struct Grid {
   Settings settings;
   std::vector<GridAxis> axes;
@@ -32,7 +32,7 @@ struct Grid {
 Library library_of(const Grid& grid);
 
 /// Returns true if all points of the grid are whole models, false if all are layers. Throws ConfigError for a mixture.
-bool plays_whole_models(const Grid& grid);
+bool has_whole_models(const Grid& grid);
 
 /// Throws ConfigError if a point is a layer.
 void require_whole_models(const std::vector<Settings>& points);

@@ -32,7 +32,7 @@ std::vector<std::string_view> model_dimensions() {
   return names;
 }
 
-bool given_by_model(std::string_view dimension) {
+bool is_of_model(std::string_view dimension) {
   const std::vector<std::string_view> names = model_dimensions();
   return std::find(names.begin(), names.end(), dimension) != names.end();
 }
@@ -54,7 +54,7 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
     const auto own_size = sizes.find(dimension.name);
     if (own_size != sizes.end()) {
       needed.insert(*own_size);
-    } else if (!given_by_model(dimension.name)) {
+    } else if (!is_of_model(dimension.name)) {
       const std::optional<std::string> meant = nearest(dimension.name, known);
       throw ConfigError(fmt::format("{}: dimension '{}' has no size: a model defines {}; {}add --size {}=ELEMENTS",
                                     file.name(), dimension.name, fmt::join(known, ", "),
@@ -64,14 +64,14 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
   return needed;
 }
 
-DType dtype_of_products(const ScheduleFile& file) {
+DType dtype_of_gemms(const ScheduleFile& file) {
   const std::vector<DType> dtypes = product_dtypes(file.program);
   if (dtypes.size() > 1) {
     throw ConfigError(fmt::format("{} has GEMMs in {} and {}, but a result has one dtype; use one dtype for all",
                                   file.name(), name_of(dtypes[0]), name_of(dtypes[1])));
   }
-  const bool stores = !file.program.buffers.empty();
-  return !dtypes.empty() ? dtypes.front() : stores ? file.program.buffers.front().dtype : DType::bf16;
+  const bool has_buffers = !file.program.buffers.empty();
+  return !dtypes.empty() ? dtypes.front() : has_buffers ? file.program.buffers.front().dtype : DType::bf16;
 }
 
 void require_whole_queries(const ScheduleFile& file) {
@@ -87,15 +87,15 @@ void require_whole_queries(const ScheduleFile& file) {
 /// Finds the scope whose generated schedules do the same work on the same number of ranks.
 void find_scope(HandWritten& schedule) {
   const Mesh mesh{{{"tp", schedule.ranks()}}};
-  const auto does_the_work = [&](Scope scope, bool gated) {
+  const auto has_same_work = [&](Scope scope, bool gated) {
     return work_of(generate(operation_of(scope, gated), mesh, 0, serial_strategy, {})) == schedule.work;
   };
   for (const Scope scope : all_scopes) {
-    const bool gated = does_the_work(scope, true);
-    const bool plain = does_the_work(scope, false);
-    if (gated || plain) {
+    const bool matches_gated = has_same_work(scope, true);
+    const bool matches_ungated = has_same_work(scope, false);
+    if (matches_gated || matches_ungated) {
       schedule.scope = scope;
-      schedule.gated_mlp = gated && plain ? std::nullopt : std::optional(gated);
+      schedule.gated_mlp = matches_gated && matches_ungated ? std::nullopt : std::optional(matches_gated);
       return;
     }
   }
@@ -136,11 +136,14 @@ using TextOf = std::function<std::string(const HandWritten&)>;
 void require_agreement(const Field& field, const Given& given, std::span<const HandWritten> files,
                        const TextOf& text_of_file) {
   for (const HandWritten& file : files) {
-    const std::string wanted = text_of_file(file);
-    const auto same = [&](const std::string& value) { return means_the_same(field, value, wanted); };
-    if (std::none_of(given.values.begin(), given.values.end(), same)) {
+    const std::string required_text = text_of_file(file);
+    const auto has_required_text = [&](const std::string& value) {
+      return means_the_same(field, value, required_text);
+    };
+    if (std::none_of(given.values.begin(), given.values.end(), has_required_text)) {
       throw ConfigError(fmt::format("{} fixes {} at {}, but {} requests {}; write {} there, or remove it", file.file,
-                                    field.key, wanted, given.origin.where, fmt::join(given.values, ", "), wanted));
+                                    field.key, required_text, given.origin.where, fmt::join(given.values, ", "),
+                                    required_text));
     }
   }
 }
@@ -154,10 +157,10 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   }
   GridAxis axis{.fields = {&field}, .steps = {}, .origin = {Source::file, files.front().file}};
   for (const HandWritten& file : files) {
-    const std::string wanted = text_of_file(file);
-    const auto same = [&](const std::vector<Setting>& step) { return step.front().text == wanted; };
-    if (std::none_of(axis.steps.begin(), axis.steps.end(), same)) {
-      axis.steps.push_back({Setting{wanted, {Source::file, file.file}}});
+    const std::string required_text = text_of_file(file);
+    const auto has_required_text = [&](const std::vector<Setting>& step) { return step.front().text == required_text; };
+    if (std::none_of(axis.steps.begin(), axis.steps.end(), has_required_text)) {
+      axis.steps.push_back({Setting{required_text, {Source::file, file.file}}});
     }
   }
   if (axis.steps.size() == 1) {
@@ -248,7 +251,7 @@ void require_whole_heads(const HandWritten& schedule, const Sizes& sizes) {
 }  // namespace
 
 HandWritten hand_written(ScheduleFile file, const OwnSizes& sizes) {
-  HandWritten schedule{.file = file.name(), .sizes = needed_sizes(file, sizes), .dtype = dtype_of_products(file)};
+  HandWritten schedule{.file = file.name(), .sizes = needed_sizes(file, sizes), .dtype = dtype_of_gemms(file)};
   require_whole_queries(file);
   schedule.work = work_of(file.program);
   schedule.structure = structure_of(std::move(file.program));
@@ -260,13 +263,13 @@ void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files) 
   std::vector<std::string_view> names;
   for (const ScheduleFile& file : files) {
     for (const Dimension& dimension : file.program.dimensions) {
-      if (!given_by_model(dimension.name)) {
+      if (!is_of_model(dimension.name)) {
         names.push_back(dimension.name);
       }
     }
   }
   for (const auto& [name, elements] : sizes) {
-    if (given_by_model(name)) {
+    if (is_of_model(name)) {
       throw ConfigError(fmt::format("--size: the model defines the size of '{}'; remove it", name));
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -314,17 +317,17 @@ Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& siz
     return flops_of(*schedule.scope, point.model, point.load());
   }
   const auto elements = [&](Extent extent) { return static_cast<double>(sizes.elements(extent)); };
-  Flops one_rank;
+  Flops flops_per_rank;
   for (const Shape& shape : schedule.program().unfused) {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      one_rank += Flops{2.0 * elements(gemm->m) * elements(gemm->n) * elements(gemm->k)};
+      flops_per_rank += Flops{2.0 * elements(gemm->m) * elements(gemm->n) * elements(gemm->k)};
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       const double seq = elements(attention->keys) / static_cast<double>(sizes.block[position(attention->batch)]);
       const double full = 4.0 * elements(attention->queries) * seq * elements(attention->columns);
-      one_rank += Flops{attention->causal ? full / 2.0 : full};
+      flops_per_rank += Flops{attention->causal ? full / 2.0 : full};
     }
   }
-  return static_cast<double>(schedule.ranks()) * one_rank;
+  return static_cast<double>(schedule.ranks()) * flops_per_rank;
 }
 
 }  // namespace commfuse

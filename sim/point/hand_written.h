@@ -25,11 +25,11 @@ using OwnSizes = std::map<std::string, std::int64_t, std::less<>>;
 struct HandWritten {
   std::string file;  // "doubling.yaml"
   Structure structure;
-  OwnSizes sizes;                   // sizes of its dimensions that the model does not give
+  OwnSizes sizes;                   // sizes of its dimensions that the model does not define
   DType dtype = DType::bf16;        // dtype of its GEMMs
-  std::string work;                 // in the form of work_of
-  std::optional<Scope> scope;       // scope with the same work; nothing: the work is its own
-  std::optional<bool> gated_mlp{};  // the kind of MLP it is written for, where the scope depends on it
+  std::string work;                 // as work_of() writes it
+  std::optional<Scope> scope;       // scope with the same work; nothing if no scope has this work
+  std::optional<bool> gated_mlp{};  // the kind of MLP that it computes, if the scope depends on it
 
   [[nodiscard]] const Program& program() const { return structure.program(); }
   [[nodiscard]] std::int32_t ranks() const { return program().mesh.ranks(); }
@@ -38,16 +38,16 @@ struct HandWritten {
 /// Value of the result column `scope` for a schedule with its own work, which no scope has.
 inline constexpr std::string_view own_work = "file";
 
-/// Requires a program that passed check_program. `sizes` may hold more than this file needs. Throws ConfigError when a
-/// dimension has no size, or when its GEMMs have several dtypes.
+/// Requires a program that passed check_program. `sizes` may contain more sizes than this file needs. Throws
+/// ConfigError when a dimension has no size, or when its GEMMs have several dtypes.
 HandWritten hand_written(ScheduleFile file, const OwnSizes& sizes);
 
 /// Throws ConfigError for a size that no file needs.
 void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files);
 
 /// Takes settings that the grid leaves open (ranks, dtype, scope) from the files: one value becomes the setting,
-/// several become an axis. Throws ConfigError where a setting and a file disagree, and where a file with work of its
-/// own is compared with others. `generated`: strategies run beside the files.
+/// several values become an axis. Throws ConfigError if a setting and a file disagree, and if a file whose work no
+/// scope has is compared with other schedules. `generated`: generated schedules run in addition to the files.
 void fit(Grid& grid, std::span<const HandWritten> files, bool generated);
 
 /// Returns whether the file belongs to the point.

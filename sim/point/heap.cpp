@@ -22,10 +22,10 @@ void use_large_pages() {
   constexpr std::uintptr_t page = 1U << 21U;
   void* first = std::malloc(1U << 20U);
   const auto address = reinterpret_cast<std::uintptr_t>(first);
-  const std::uintptr_t up = (page - address % page) % page;
+  const std::uintptr_t offset = (page - address % page) % page;
   const auto end = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  if (first != nullptr && address + up < end) {  // otherwise this memory does not belong to the heap
-    madvise(static_cast<char*>(first) + up, end - address - up, MADV_HUGEPAGE);
+  if (first != nullptr && address + offset < end) {  // otherwise this memory does not belong to the heap
+    madvise(static_cast<char*>(first) + offset, end - address - offset, MADV_HUGEPAGE);
   }
   std::free(first);
 #endif

@@ -3,9 +3,9 @@
 
 namespace commfuse::sim {
 
-/// Lets this process's heap grow in large pages where the system has them, and keep freed memory. A schedule of 65,536
-/// ranks takes tens of megabytes in a few arrays; with small pages, a third of such a run is spent in the kernel.
-/// Changes no result. Call it at the start of main().
+/// Lets the heap of this process grow in large pages, if the system has them, and keep freed memory. A schedule of
+/// 65,536 ranks needs tens of megabytes in a few arrays; with small pages, a third of such a run is spent in the
+/// kernel. Changes no result. Call this function at the start of main().
 void use_large_pages();
 
 }  // namespace commfuse::sim

@@ -26,11 +26,11 @@ std::size_t product_of(const std::vector<GridAxis>& axes, std::size_t limit) {
 }
 
 bool meets_all(const Settings& settings, const std::vector<GridConstraint>& constraints) {
-  return std::all_of(constraints.begin(), constraints.end(), [&](const GridConstraint& located) {
+  return std::all_of(constraints.begin(), constraints.end(), [&](const GridConstraint& entry) {
     try {
-      return located.constraint.holds(settings);
+      return entry.constraint.holds(settings);
     } catch (const ConstraintError& error) {
-      throw ConfigError(fmt::format("{}: {}", located.place(error.column()), error.what()));
+      throw ConfigError(fmt::format("{}: {}", entry.place(error.column()), error.what()));
     }
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of a grid by number, without a list of them: a million points cost no memory.
+// The points of a grid by number. They are computed on demand, so a million points use no memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr std::size_t max_sweep_points = 100'000'000;
 /// outlive the list.
 class PointList {
  public:
-  /// Throws ConfigError for more than `limit` points before constraints, and where a constraint cannot be evaluated.
+  /// Throws ConfigError for more than `limit` points before constraints, and if a constraint cannot be evaluated.
   PointList(const Grid& grid, std::size_t limit);
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -33,7 +33,8 @@ class PointList {
   std::vector<std::uint32_t> places_;  // by point; empty if every place is a point
 };
 
-/// Moves from point to point and changes only the settings that differ. Use one per thread; the list must outlive it.
+/// Moves from point to point and changes only the settings that differ. Use one cursor per thread; the list must
+/// outlive it.
 class PointCursor {
  public:
   explicit PointCursor(const PointList& list);

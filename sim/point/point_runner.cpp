@@ -146,14 +146,15 @@ SimulatedRow run_candidate(const Point& point, const Candidates& candidate, Pred
 
 /// Returns "its transfers 83 us, its GEMM 21 us": the cost of each handicap alone, largest first, without costs below
 /// 1% of the time.
-std::string held_back(const Point& point, const Candidates& candidate, const ResultRow& row, Predictor& predictor) {
+std::string handicaps_in_words(const Point& point, const Candidates& candidate, const ResultRow& row,
+                               Predictor& predictor) {
   const Duration time = row.analysis.critical.makespan;
   std::vector<std::pair<Duration, std::string_view>> costs;
   for (const Handicap handicap : all_handicaps) {
     const ImplementedSites sites = without(*point.price.implementation, handicap);
-    Point at = point;
-    at.price.implementation = &sites;
-    const Prediction freed = predictor.predict_best(at, *candidate.strategy, candidate.options);
+    Point freed_point = point;
+    freed_point.price.implementation = &sites;
+    const Prediction freed = predictor.predict_best(freed_point, *candidate.strategy, candidate.options);
     const Duration cost = time - freed.analysis.critical.makespan;
     if (to_seconds(cost) > 0.01 * to_seconds(time)) {
       costs.emplace_back(cost, in_words(handicap));
@@ -167,7 +168,7 @@ std::string held_back(const Point& point, const Candidates& candidate, const Res
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Runs an implementation under its own name, beside the strategy whose schedule it has.
+/// Runs an implementation under its own name; its row also names the strategy whose schedule it has.
 SimulatedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
   const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
@@ -177,7 +178,7 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
                                : SimulatedRow{infeasible_row(point, candidate, predictor.kinds(point.scope), refusal)};
   ResultRow& row = simulated.row;
   if (row.feasible()) {
-    row.held_back = held_back(priced, candidate, row, predictor);
+    row.held_back = handicaps_in_words(priced, candidate, row, predictor);
   }
   row.implements = row.strategy;
   row.strategy = implementation.name;
@@ -191,8 +192,8 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   return simulated;
 }
 
-/// Marks ideal schedules as bounds beside implementations: only serial is available to everybody.
-void call_ideals_bounds(std::vector<SimulatedRow>& simulated) {
+/// Marks ideal schedules that are compared with implementations as bounds. Only serial is available to everyone.
+void mark_ideals_as_bounds(std::vector<SimulatedRow>& simulated) {
   for (SimulatedRow& candidate : simulated) {
     candidate.row.bound =
         candidate.row.bound || (candidate.row.implements.empty() && candidate.row.strategy != serial_strategy.name);
@@ -202,7 +203,7 @@ void call_ideals_bounds(std::vector<SimulatedRow>& simulated) {
 SimulatedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
   SimulatedRow simulated{row_of(point)};
   try {
-    require_playable(point);
+    require_simulatable(point);
     Prediction prediction = predictor.predict(point, schedule);
     simulated = simulated_row(point, prediction, predictor);
   } catch (const ConfigError& error) {
@@ -276,17 +277,17 @@ bool all_feasible(const std::vector<ResultRow>& rows) {
 
 const Point& PointRunner::point_at(const Settings& settings) {
   const std::span<const Field> fields = run_fields();
-  const auto makes = [](const Field& field) { return !is_plain(field) && !is_of_strategies(field); };
-  bool same = point_.has_value();
-  for (std::size_t i = 0; i < fields.size() && same; ++i) {
-    same = !makes(fields[i]) || settings.at(fields[i]).text == made_from_[i];
+  const auto affects_point = [](const Field& field) { return !is_plain(field) && !is_of_strategies(field); };
+  bool is_unchanged = point_.has_value();
+  for (std::size_t i = 0; i < fields.size() && is_unchanged; ++i) {
+    is_unchanged = !affects_point(fields[i]) || settings.at(fields[i]).text == point_texts_[i];
   }
-  if (!same) {
+  if (!is_unchanged) {
     point_.reset();
     point_ = point_of(settings, library_);
-    made_from_.clear();
+    point_texts_.clear();
     for (const Field& field : fields) {
-      made_from_.push_back(makes(field) ? settings.at(field).text : std::string{});
+      point_texts_.push_back(affects_point(field) ? settings.at(field).text : std::string{});
     }
   }
   point_->ranks = static_cast<std::int32_t>(settings.count("ranks"));
@@ -343,11 +344,11 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
     }
   }
   if (!implemented.empty()) {
-    call_ideals_bounds(simulated);
+    mark_ideals_as_bounds(simulated);
     add_beats_serial(simulated);
   }
-  std::vector<SimulatedRow> of_files = run_files(point, library_, predictor_);
-  std::move(of_files.begin(), of_files.end(), std::back_inserter(simulated));
+  std::vector<SimulatedRow> file_rows = run_files(point, library_, predictor_);
+  std::move(file_rows.begin(), file_rows.end(), std::back_inserter(simulated));
   add_win_probabilities(simulated);
   std::vector<ResultRow> rows;
   rows.reserve(simulated.size());

@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// Returns whether generated schedules are tried, beside the schedules from the library's files.
+/// Returns whether generated schedules are tried, in addition to the schedules from the library's files.
 bool runs_generated(const Settings& settings, const Library& library);
 
 /// Returns whether every row has a result.
@@ -33,7 +33,7 @@ class PointRunner {
   /// cannot run yields a row with the reason. A pure function of the settings.
   std::vector<ResultRow> rows(const Settings& settings);
 
-  /// Throws ConfigError where no generated schedule of the point can be run.
+  /// Throws ConfigError if no generated schedule of the point can be run.
   void require_runnable(const Settings& settings);
 
  private:
@@ -42,8 +42,8 @@ class PointRunner {
 
   const Library& library_;
   Predictor predictor_;
-  std::optional<Point> point_;          // the last point
-  std::vector<std::string> made_from_;  // the texts it was made from, except texts set for every point
+  std::optional<Point> point_;            // the last point
+  std::vector<std::string> point_texts_;  // its settings as texts, except those that are set for every point
   std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the texts that they depend on
 };
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t max_cut_bounds = 16'384;  // sweeps over link rates have different wires at each rate
 
 /// Copies the timeline of the first ranks to all ranks that they represent.
-Timeline repeated(Timeline timeline, Rank first_ranks, Rank ranks) {
+Timeline on_all_ranks(Timeline timeline, Rank first_ranks, Rank ranks) {
   const std::size_t spans = timeline.size();
   timeline.reserve(spans * static_cast<std::size_t>(ranks / first_ranks));
   for (Rank first = first_ranks; first < ranks; first += first_ranks) {
@@ -57,11 +57,11 @@ void require_possible(const Point& point) {
 }
 
 const std::vector<SiteKind>& Predictor::kinds(Scope scope) {
-  std::vector<SiteKind>& known = kinds_[scope];
-  if (known.empty()) {
-    known = kinds_of(scope);
+  std::vector<SiteKind>& entry = kinds_[scope];
+  if (entry.empty()) {
+    entry = kinds_of(scope);
   }
-  return known;
+  return entry;
 }
 
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
@@ -101,16 +101,16 @@ Wiring Predictor::whole_wiring(const Point& point, const Program& program) {
 
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
   const OnWires key{&structure, point.machine.topology};
-  auto known = wirings_.find(key);
-  if (known != wirings_.end() && known->second.digest != structure.digest) {
+  auto entry = wirings_.find(key);
+  if (entry != wirings_.end() && entry->second.digest != structure.digest) {
     forget_schedules();
-    known = wirings_.end();
+    entry = wirings_.end();
   }
-  if (known == wirings_.end()) {
+  if (entry == wirings_.end()) {
     auto wiring = std::make_shared<const Wiring>(narrowest_links(whole_wiring(point, structure.program())));
-    known = wirings_.emplace(key, Kept<std::shared_ptr<const Wiring>>{structure.digest, std::move(wiring)}).first;
+    entry = wirings_.emplace(key, Kept<std::shared_ptr<const Wiring>>{structure.digest, std::move(wiring)}).first;
   }
-  return known->second.value;
+  return entry->second.value;
 }
 
 const CutBound& Predictor::cut_bound(const Point& point, const Structure& structure) {
@@ -122,20 +122,20 @@ const CutBound& Predictor::cut_bound(const Point& point, const Structure& struct
     return last_cut_bound_->second.value;
   }
   const OnWires key{&structure, point.machine.topology};
-  auto known = cut_bounds_.find(key);
-  if (known != cut_bounds_.end() && !belongs(*known)) {
+  auto entry = cut_bounds_.find(key);
+  if (entry != cut_bounds_.end() && !belongs(*entry)) {
     forget_schedules();
-    known = cut_bounds_.end();
+    entry = cut_bounds_.end();
   }
-  if (known == cut_bounds_.end()) {
+  if (entry == cut_bounds_.end()) {
     if (cut_bounds_.size() >= max_cut_bounds) {
       forget_schedules();
     }
     Kept<CutBound> kept{structure.digest, CutBound(structure.program(), point.machine)};
-    known = cut_bounds_.emplace(key, std::move(kept)).first;
+    entry = cut_bounds_.emplace(key, std::move(kept)).first;
   }
-  last_cut_bound_ = &*known;
-  return known->second.value;
+  last_cut_bound_ = &*entry;
+  return entry->second.value;
 }
 
 void Predictor::hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes,
@@ -172,15 +172,15 @@ void Predictor::fold(Priced& priced, const Point& point, const Structure& struct
   }
   if (priced.fluid) {
     std::shared_ptr<const Wiring>& whole = priced.fluid->wiring;
-    const auto [known, is_new] = folded_wirings_.try_emplace({whole.get(), ranks});
+    const auto [entry, is_new] = folded_wirings_.try_emplace({whole.get(), ranks});
     if (is_new) {
       std::optional<Wiring> wiring = folded_wiring(*whole, mesh, ranks);
-      known->second = wiring ? std::make_shared<const Wiring>(std::move(*wiring)) : nullptr;
+      entry->second = wiring ? std::make_shared<const Wiring>(std::move(*wiring)) : nullptr;
     }
-    if (known->second == nullptr) {
+    if (entry->second == nullptr) {
       return;
     }
-    whole = known->second;
+    whole = entry->second;
   }
   priced.options.first_ranks = ranks;
 }
@@ -193,9 +193,9 @@ Prediction Predictor::simulate(const Point& point, const Structure& structure, c
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   Prediction prediction;
   prediction.evaluator = point.chosen_evaluator();
-  const bool replays = prediction.evaluator == Evaluator::replay;
-  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, replays ? &recorder_ : nullptr);
-  if (!replays) {
+  const bool uses_replay = prediction.evaluator == Evaluator::replay;
+  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, uses_replay ? &recorder_ : nullptr);
+  if (!uses_replay) {
     fold(priced, point, structure);
     engine_.run(structure.plan, costs, recorder_, priced.options);
   }
@@ -220,7 +220,7 @@ Timeline Predictor::timeline(const Point& point, const Structure& structure, con
   fold(priced, point, structure);
   Recorder recorder(Recorder::Keep::timeline);
   engine_.run(structure.plan, priced.costs, recorder, priced.options);
-  return repeated(recorder.timeline(), recorder.ranks(), structure.program().mesh.ranks());
+  return on_all_ranks(recorder.timeline(), recorder.ranks(), structure.program().mesh.ranks());
 }
 
 void Predictor::add_tails(const Point& point, Prediction& prediction) {

@@ -40,10 +40,10 @@ struct Point {
   DType dtype = DType::bf16;
   PriceOptions price;
   SimulationOptions simulation;
-  std::string jitter = "none";                                 ///< its name
+  std::string jitter = "none";                                 ///< name of the jitter
   std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< by provenance: some parameter of the jitter has it
   MonteCarloOptions monte_carlo;
-  std::string fault_file = "none";         ///< its name
+  std::string fault_file = "none";         ///< name of the faults
   std::shared_ptr<const Faults> faults{};  ///< null: no faults
   /// Copies of the machine, each with one parameter raised by its error; null: no uncertainty is requested.
   std::shared_ptr<const std::vector<RaisedMachine>> raised{};
@@ -87,7 +87,7 @@ struct SampledTimes {
   double deviation = 0.0;  ///< standard deviation, seconds
 };
 
-/// Runs points on one thread; keeps the evaluators' memory between them.
+/// Runs points on one thread, and keeps the evaluators' memory from point to point.
 class Predictor {
  public:
   /// `for_each` runs the samples under jitter; null: one after another.
@@ -109,7 +109,7 @@ class Predictor {
   /// Returns the makespan of every run under the point's jitter, by sample. Requires a point with a jitter.
   std::vector<Duration> makespans(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Returns the times under the point's jitter, where the kernels of one rank also take `slowdown` times as long.
+  /// Returns the times under the point's jitter. The kernels of one rank also take `slowdown` times as long.
   /// Requires a point with a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
@@ -141,25 +141,25 @@ class Predictor {
   };
   /// The costs from which a point's uncertainty follows; their memory is reused.
   struct Doubted {
-    KernelTimes known;         ///< at the point
-    KernelTimes raised_known;  ///< on one raised machine
-    Costs costs;               ///< at the point
-    std::vector<Costs> others;
-    std::size_t asked = 0;  ///< number of `others` that this point uses, from the first on
+    KernelTimes times;          ///< at the point
+    KernelTimes raised_times;   ///< on one raised machine
+    Costs costs;                ///< at the point
+    std::vector<Costs> varied;  ///< one per doubt
+    std::size_t used = 0;       ///< number of `varied` that this point uses, from the beginning
 
     Costs& next() {
-      if (asked == others.size()) {
-        others.emplace_back();
+      if (used == varied.size()) {
+        varied.emplace_back();
       }
-      return others[asked];
+      return varied[used];
     }
   };
-  /// Returns static_makespan() at each of several costs. Costs that are issued like the nominal ones are replayed
-  /// together. Changes the order of `others`.
+  /// Returns static_makespan() at each of several costs. Costs with the same issue times as the nominal costs are
+  /// replayed together. Changes the order of `varied`.
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
-                                         std::span<Costs> others);
+                                         std::span<Costs> varied);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
-  /// Simulates only the first ranks where they represent all.
+  /// Simulates only the first ranks if they represent all ranks.
   void fold(Priced& priced, const Point& point, const Structure& structure);
   /// Drops everything that is stored per schedule: a new schedule may have the address of a deleted one.
   void forget_schedules();
@@ -179,7 +179,7 @@ class Predictor {
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>
   struct Kept {
-    std::string digest;  ///< digest of the schedule it belongs to
+    std::string digest;  ///< digest of the schedule that the value belongs to
     T value;
   };
   std::optional<KnownRoutes> routes_;  ///< routes on the wires that were requested last

@@ -14,7 +14,7 @@ namespace commfuse {
 namespace {
 
 /// Returns whether two runs at these prices are identical.
-bool same(const Costs& a, const Costs& b) {
+bool are_identical(const Costs& a, const Costs& b) {
   return a.duration == b.duration && a.by_rank == b.by_rank && a.issue == b.issue;
 }
 
@@ -39,15 +39,15 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
 bool is_of_kernels(FeltBy felt_by) { return felt_by == FeltBy::products || felt_by == FeltBy::attention; }
 
 /// Keeps only the times that are also valid on the raised machine: those that cannot depend on its parameter.
-void forget_felt(KernelTimes& known, const Program& program, FeltBy felt_by) {
+void forget_affected(KernelTimes& times, const Program& program, FeltBy felt_by) {
   switch (felt_by) {
-    case FeltBy::anything: known.forget_all(); break;
-    case FeltBy::products: known.forget_products(program); break;
-    case FeltBy::attention: known.forget_attention(program); break;
+    case FeltBy::anything: times.forget_all(); break;
+    case FeltBy::products: times.forget_products(program); break;
+    case FeltBy::attention: times.forget_attention(program); break;
     case FeltBy::collectives:
     case FeltBy::all_reduces:
     case FeltBy::all_to_alls:
-    case FeltBy::exchanges: known.forget_transfers(program); break;
+    case FeltBy::exchanges: times.forget_transfers(program); break;
   }
 }
 
@@ -111,25 +111,25 @@ Duration Predictor::static_makespan(const Point& point, const Structure& structu
 }
 
 std::vector<Duration> Predictor::static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
-                                                  std::span<Costs> others) {
+                                                  std::span<Costs> varied) {
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
-  const auto is_issued_alike = [&](const Costs& other) {
+  const auto has_same_issue = [&](const Costs& other) {
     return other.by_rank.size() == nominal.by_rank.size() && other.issue == nominal.issue;
   };
-  std::vector<std::size_t> together;  // original places of the costs that the swaps move to the front
-  std::vector<Duration> times(others.size());
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    if (is_issued_alike(others[i])) {
-      std::swap(others[together.size()], others[i]);
-      together.push_back(i);
+  std::vector<std::size_t> replayed_together;  // original places of the costs that the swaps move to the front
+  std::vector<Duration> times(varied.size());
+  for (std::size_t i = 0; i < varied.size(); ++i) {
+    if (has_same_issue(varied[i])) {
+      std::swap(varied[replayed_together.size()], varied[i]);
+      replayed_together.push_back(i);
     } else {
-      times[i] = static_makespan(point, structure, others[i]);
+      times[i] = static_makespan(point, structure, varied[i]);
     }
   }
-  std::vector<Duration> of_those;
-  replay_.makespans(structure.program(), structure.tape, others.first(together.size()), ranks, of_those);
-  for (std::size_t k = 0; k < together.size(); ++k) {
-    times[together[k]] = of_those[k];
+  std::vector<Duration> makespans;
+  replay_.makespans(structure.program(), structure.tape, varied.first(replayed_together.size()), ranks, makespans);
+  for (std::size_t k = 0; k < replayed_together.size(); ++k) {
+    times[replayed_together[k]] = makespans[k];
   }
   return times;
 }
@@ -143,50 +143,49 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const Sizes& sizes = prediction.sizes;
   const Program& program = structure.program();
   PriceOptions options = with_fixed_prices(point.price);
-  auto& [known, raised_known, costs, others, asked] = doubted_;
-  known.forget_all();
-  asked = 0;
-  price(program, structure.meetings, sizes, point.machine, options, known, costs);
+  auto& [kernel_times, raised_kernel_times, costs, varied, used] = doubted_;
+  kernel_times.forget_all();
+  used = 0;
+  price(program, structure.meetings, sizes, point.machine, options, kernel_times, costs);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
     return result;  // a file may hold no op
   }
   std::vector<DoubtOf> doubts;
-  const auto ask = [&](const DoubtOf& of) {
-    doubts.push_back(of);
-    ++doubted_.asked;
+  const auto add_doubt = [&](const DoubtOf& source) {
+    doubts.push_back(source);
+    ++doubted_.used;
   };
   for (const RaisedMachine& raised : *point.raised) {
     if (!may_feel(program, point, raised)) {
       continue;
     }
-    raised_known = known;
-    forget_felt(raised_known, program, raised.felt_by);
+    raised_kernel_times = kernel_times;
+    forget_affected(raised_kernel_times, program, raised.felt_by);
     if (is_of_kernels(raised.felt_by) &&
-        kernels_are_the_same(program, sizes, raised.machine, options, known, raised_known)) {
+        kernels_are_the_same(program, sizes, raised.machine, options, kernel_times, raised_kernel_times)) {
       continue;
     }
-    Costs& other = doubted_.next();
-    price(program, structure.meetings, sizes, raised.machine, options, raised_known, other);
-    if (!same(other, costs)) {
-      ask(raised.parameter);
+    Costs& raised_costs = doubted_.next();
+    price(program, structure.meetings, sizes, raised.machine, options, raised_kernel_times, raised_costs);
+    if (!are_identical(raised_costs, costs)) {
+      add_doubt(raised.parameter);
     }
   }
   const int ranks = program.mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(program, sizes)) {
     doubted_.next() = costs;
     lengthen_ops(doubted_.next(), ops, residual_of(shape, point.machine, ranks));
-    ask(shape);
+    add_doubt(shape);
   }
   if (const ImplementedSites* sites = point.price.implementation) {
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
-      price(program, structure.meetings, sizes, point.machine, options, known, doubted_.next());
-      ask(ImplementationDoubt{sites->name, raised.name});
+      price(program, structure.meetings, sizes, point.machine, options, kernel_times, doubted_.next());
+      add_doubt(ImplementationDoubt{sites->name, raised.name});
     }
   }
-  const std::vector<Duration> times =
-      static_makespans(point, structure, costs, std::span(others).first(doubted_.asked));
+  const std::vector<Duration> times = static_makespans(point, structure, costs, std::span(varied).first(doubted_.used));
   for (std::size_t i = 0; i < doubts.size(); ++i) {
     if (times[i] != nominal && times[i] > Duration{}) {
       result.doubts.push_back({doubts[i], math::log(to_seconds(times[i]) / to_seconds(nominal))});

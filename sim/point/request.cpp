@@ -55,23 +55,23 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
   return candidates;
 }
 
-/// Throws ConfigError: the user named a strategy that has no schedule for the scope.
+/// Throws the ConfigError for a strategy that the user named but that has no schedule for the scope.
 [[noreturn]] void refuse(const Strategy& strategy, Scope scope) {
-  std::vector<std::string_view> others;
+  std::vector<std::string_view> applicable_names;
   for (const Strategy& other : strategies()) {
     if (applies(other, kinds_of(scope))) {
-      others.push_back(other.name);
+      applicable_names.push_back(other.name);
     }
   }
-  throw ConfigError(fmt::format("strategy {} has no schedule for scope {}; those that have: {}", strategy.name,
-                                name_of(scope), fmt::join(others, ", ")));
+  throw ConfigError(fmt::format("strategy {} has no schedule for scope {}; strategies with one: {}", strategy.name,
+                                name_of(scope), fmt::join(applicable_names, ", ")));
 }
 
 /// Throws ConfigError for an option that the user set and no named strategy uses.
 void require_use(const Settings& settings, const std::vector<const Strategy*>& named, Option option) {
   const std::string_view key = entry_of(option).key;
-  const auto takes = [&](const Strategy* strategy) { return strategy->takes(option); };
-  if (settings.has(key) && std::none_of(named.begin(), named.end(), takes)) {
+  const auto uses_option = [&](const Strategy* strategy) { return strategy->takes(option); };
+  if (settings.has(key) && std::none_of(named.begin(), named.end(), uses_option)) {
     throw ConfigError(fmt::format("{} is {}, but strategy {} does not use it; remove it or add a strategy that does",
                                   key, settings.text(key), settings.text("strategy.name")));
   }
@@ -109,8 +109,8 @@ std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<con
   return variants;
 }
 
-/// Returns the strategies with a schedule for the scope. Throws ConfigError where a named strategy has none, and where
-/// a fixed parameter belongs to none of them.
+/// Returns the strategies with a schedule for the scope. Throws ConfigError if a named strategy has none, and if a
+/// fixed parameter belongs to none of them.
 std::vector<const Strategy*> applicable(const Settings& settings, const RunChoices& run) {
   std::vector<const Strategy*> strategies = strategies_of(run.schedules);
   for (const Option option : all_options()) {
@@ -118,11 +118,11 @@ std::vector<const Strategy*> applicable(const Settings& settings, const RunChoic
   }
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::erase_if(strategies, [&](const Strategy* strategy) {
-    const bool has_none = !applies(*strategy, kinds);
-    if (has_none && !run.schedules.named.empty()) {
+    const bool is_inapplicable = !applies(*strategy, kinds);
+    if (is_inapplicable && !run.schedules.named.empty()) {
       refuse(*strategy, run.scope.layer);
     }
-    return has_none;
+    return is_inapplicable;
   });
   return strategies;
 }
@@ -144,7 +144,7 @@ void Library::load_machine(const Settings& settings) {
   const RunChoices run = choices_of(settings);
   if (!machines_.contains(run.machine)) {
     Machine machine = machine_of(settings);
-    // There is one machine per parameter, so they are made only where uncertainty is requested.
+    // There is one raised machine per parameter, so they are created only if uncertainty is requested.
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     if (run.uncertainty) {
       raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
@@ -222,7 +222,7 @@ Point point_of(const Settings& settings, const Library& library) {
   return point;
 }
 
-void require_playable(const Point& point) {
+void require_simulatable(const Point& point) {
   if (point.batch > max_tokens / point.seq) {
     throw ConfigError(fmt::format("batch {} times seq {} is too large; the limit is {} tokens",
                                   format_count(point.batch), format_count(point.seq), format_count(max_tokens)));
@@ -231,7 +231,7 @@ void require_playable(const Point& point) {
 }
 
 void require_runnable(const Point& point) {
-  require_playable(point);
+  require_simulatable(point);
   require_possible(point);
 }
 
@@ -298,7 +298,7 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
                         implementation});
     } else if (names != "all") {
       throw ConfigError(
-          fmt::format("implementation {} does not cover scope {}{}; choose another scope, as gate_up, "
+          fmt::format("implementation {} does not cover scope {}{}; choose another scope, such as gate_up, "
                       "down or mlp",
                       implementation->name, name_of(run.scope.layer),
                       is_backward(run.scope.layer) ? ", as it was measured in forward passes only" : ""));
@@ -327,12 +327,12 @@ std::vector<Candidates> plain_candidates_of(const Settings& settings) {
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::vector<Candidates> result;
   for (const Strategy* strategy : applicable(settings, run)) {
-    const StrategyOptions wished = wish_of(*strategy, run).options;
-    const std::string refusal = refusal_of(*strategy, kinds, wished, run.ranks);
+    const StrategyOptions chosen = wish_of(*strategy, run).options;
+    const std::string refusal = refusal_of(*strategy, kinds, chosen, run.ranks);
     if (!refusal.empty()) {
       throw ConfigError(refusal);
     }
-    result.push_back({strategy, {canonical(*strategy, kinds, wished, run.ranks)}});
+    result.push_back({strategy, {canonical(*strategy, kinds, chosen, run.ranks)}});
   }
   return result;
 }

@@ -41,7 +41,7 @@ class Library {
   /// Loads the implementations in the setting `as`.
   void load_implementations(const std::string& names);
 
-  /// Adds schedules from files, which run beside the generated ones at the points they belong to.
+  /// Adds schedules from files, which run in addition to the generated schedules at the points that they belong to.
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
@@ -52,7 +52,7 @@ class Library {
     return machines_.at(choice).raised;
   }
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
-  /// Returns null where there are no faults.
+  /// Returns null if there are no faults.
   [[nodiscard]] std::shared_ptr<const Faults> faults(const std::string& name) const { return faults_.at(name); }
   [[nodiscard]] std::span<const std::shared_ptr<const Implementation>> implementations(const std::string& names) const {
     return implementations_.at(names);
@@ -90,9 +90,9 @@ void require_used_by_scope(const Settings& settings);
 /// not check whether the point is possible.
 Point point_of(const Settings& settings, const Library& library);
 
-/// Throws as require_machine does, and when the tokens leave the range of the arithmetic.
-void require_playable(const Point& point);
-/// Throws as require_playable and require_possible do.
+/// Throws as require_machine does, and if there are more tokens than the arithmetic supports.
+void require_simulatable(const Point& point);
+/// Throws as require_simulatable and require_possible do.
 void require_runnable(const Point& point);
 
 struct Candidates {
@@ -102,17 +102,17 @@ struct Candidates {
 };
 
 /// Returns one entry per result row: with variants "best" one per strategy, with "all" one per schedule. Throws
-/// ConfigError where a fixed parameter belongs to none of the strategies.
+/// ConfigError if a fixed parameter belongs to none of the strategies.
 std::vector<Candidates> candidates_of(const Settings& settings);
 
 using Implementations = std::span<const std::shared_ptr<const Implementation>>;
 /// Returns the implementations of the setting `as`. Requires that the library has loaded them.
 Implementations implementations_named(const Settings& settings, const Library& library);
-/// Finds the implementation of a row; null for an ideal schedule, and where none has its name.
+/// Finds the implementation of a row; null for an ideal schedule, and if no implementation has the name.
 const Implementation* implementation_of(const ResultRow& row, Implementations implementations);
 
 /// Returns one entry per implementation in the setting `as` that covers the scope. Requires that the library has loaded
-/// them. Throws ConfigError where a named one does not cover the scope.
+/// them. Throws ConfigError if a named implementation does not cover the scope.
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library);
 
 /// Returns the schedules that the implementation may use: all that its file leaves open.
@@ -127,7 +127,7 @@ Point priced_as(const Point& point, const Implementation& implementation, const 
 /// Returns whether the user chose a strategy or a parameter of one.
 bool names_strategies(const Settings& settings);
 /// Returns one schedule per strategy; options that are not fixed keep their defaults. Throws ConfigError as
-/// candidates_of does, and where a strategy has no such schedule.
+/// candidates_of does, and if a strategy has no such schedule.
 std::vector<Candidates> plain_candidates_of(const Settings& settings);
 
 }  // namespace commfuse

@@ -12,12 +12,12 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the partners of each op on any rank. Ranks differ only where ops have predicates.
+/// Returns the partners of each op on any rank. Ranks differ only if ops have predicates.
 std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
   std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  const bool same = std::all_of(program.ops.begin(), program.ops.end(),
-                                [](const Op& op) { return op.where.relation == Relation::always; });
-  for (Rank rank = 1; rank < program.mesh.ranks() && !same; ++rank) {
+  const bool are_all_equal = std::all_of(program.ops.begin(), program.ops.end(),
+                                         [](const Op& op) { return op.where.relation == Relation::always; });
+  for (Rank rank = 1; rank < program.mesh.ranks() && !are_all_equal; ++rank) {
     const std::vector<Meetings> on_rank = meetings_of(program, Order(program, rank));
     for (std::size_t op = 0; op < meetings.size(); ++op) {
       meetings[op].exchange = meetings[op].exchange || on_rank[op].exchange;

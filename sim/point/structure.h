@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything computed once per schedule that serves every point: proof, order, plan, digest.
+// Everything that is computed once per schedule and used at every point: proof, order, plan, digest.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct Structure {
 };
 
 /// Proves, lowers, orders and digests a program. Aborts when the proof fails: generators make only correct programs.
-/// Throws ConfigError where there is too much to prove.
+/// Throws ConfigError if there is too much to prove.
 Structure structure_of(Program program);
 
 /// The inputs that determine a structure.
@@ -40,7 +40,7 @@ struct StructureKey {
   StrategyOptions options;
 };
 
-/// Structures by key, made on first use, shared by threads and never dropped.
+/// Structures by key, created on first use, shared by threads and never dropped.
 class StructureCache {
  public:
   /// Throws as generate() and structure_of() do.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of replay: maxima and sums over a register. A value is a time in whole picoseconds, held by a double:
-// doubles are exact up to 2^53, and vector units have a maximum for them.
+// The loops of replay: maxima and sums over a register. Values are times in whole picoseconds, stored as doubles:
+// doubles are exact up to 2^53, and vector units can compute their maximum.
 #pragma once
 
 #include <cstddef>

@@ -25,19 +25,19 @@ std::size_t lanes_for(Rank ranks) {
   return std::clamp<std::size_t>(lanes / 4 * 4, 4, 64);
 }
 
-/// Work that one thread takes at a time: enough that allocating its memory does not matter.
+/// Sizes of the parts that one thread processes at a time: large enough that allocating memory does not matter.
 constexpr std::size_t batches_per_part = 16;
 constexpr std::size_t runs_per_part = 16;
 
-std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }
+std::size_t parts_of(std::size_t count, std::size_t part_size) { return (count + part_size - 1) / part_size; }
 
-/// Returns how many runs of `count` one thread examines after the other. A run keeps about 80 bytes per op and rank,
-/// and all threads together keep at most a gigabyte at once.
+/// Returns how many of `count` runs one thread examines in sequence. A run keeps about 80 bytes per op and rank, and
+/// all threads together keep at most a gigabyte at any time.
 std::size_t examined_per_part(std::size_t count, const Program& program) {
   constexpr double max_bytes = 1e9;
   const double bytes = 80.0 * static_cast<double>(program.ops.size()) * static_cast<double>(program.mesh.ranks());
-  const auto at_once = static_cast<std::size_t>(std::max(1.0, max_bytes / bytes));
-  return std::max(runs_per_part, parts_of(count, at_once));
+  const auto max_kept = static_cast<std::size_t>(std::max(1.0, max_bytes / bytes));
+  return std::max(runs_per_part, parts_of(count, max_kept));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Tails MonteCarlo::run(const PricedSchedule& schedule, const MonteCarloOptions& o
   return {.percentiles = percentiles, .causes = causes(schedule, options)};
 }
 
-void MonteCarlo::spread(std::size_t count, const std::function<void(std::size_t)>& body) const {
+void MonteCarlo::for_each_part(std::size_t count, const std::function<void(std::size_t)>& body) const {
   if (for_each_ != nullptr && count > 1) {
     for_each_(count, body);
     return;
@@ -66,12 +66,12 @@ void MonteCarlo::spread(std::size_t count, const std::function<void(std::size_t)
 
 void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const std::size_t lanes = lanes_for(schedule.tape.ranks);
-  const std::size_t part = lanes * batches_per_part;
-  spread(parts_of(options.samples, part), [&](std::size_t which) {
+  const std::size_t part_size = lanes * batches_per_part;
+  for_each_part(parts_of(options.samples, part_size), [&](std::size_t part_number) {
     Replay replay;
     JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes);
-    const std::size_t end = std::min((which + 1) * part, options.samples);
-    for (std::size_t first = which * part; first < end; first += lanes) {
+    const std::size_t end = std::min((part_number + 1) * part_size, options.samples);
+    for (std::size_t first = part_number * part_size; first < end; first += lanes) {
       sampler.begin(first);
       const std::span<const double> ends = replay.sample(schedule.program(), schedule.tape, schedule.costs, sampler);
       const std::size_t count = std::min(ends.size(), end - first);
@@ -84,11 +84,11 @@ void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCar
 
 void MonteCarlo::sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const JitterDraws draws = draws_of(schedule, options);
-  spread(parts_of(options.samples, runs_per_part), [&](std::size_t which) {
+  for_each_part(parts_of(options.samples, runs_per_part), [&](std::size_t part_number) {
     Engine engine;
     Recorder recorder(Recorder::Keep::ends);
-    const std::size_t end = std::min((which + 1) * runs_per_part, options.samples);
-    for (std::size_t sample = which * runs_per_part; sample < end; ++sample) {
+    const std::size_t end = std::min((part_number + 1) * runs_per_part, options.samples);
+    for (std::size_t sample = part_number * runs_per_part; sample < end; ++sample) {
       engine.run(schedule.plan, jittered(schedule.program(), schedule.costs, draws, sample), recorder, *options.engine);
       makespans_[sample] = recorder.makespan().time_since_epoch();
     }
@@ -104,13 +104,13 @@ P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOpt
   const JitterDraws draws = draws_of(schedule, options);
   const std::vector<std::size_t> samples = near_p99(makespans_, max_near);
   std::vector<Examined> examined(samples.size());
-  const std::size_t part = examined_per_part(samples.size(), schedule.program());
-  spread(parts_of(samples.size(), part), [&](std::size_t which) {
+  const std::size_t part_size = examined_per_part(samples.size(), schedule.program());
+  for_each_part(parts_of(samples.size(), part_size), [&](std::size_t part_number) {
     Replay replay;
     Engine engine;
     Recorder recorder(Recorder::Keep::timeline);
-    const std::size_t end = std::min((which + 1) * part, samples.size());
-    for (std::size_t i = which * part; i < end; ++i) {
+    const std::size_t end = std::min((part_number + 1) * part_size, samples.size());
+    for (std::size_t i = part_number * part_size; i < end; ++i) {
       const Costs costs = jittered(schedule.program(), schedule.costs, draws, samples[i]);
       if (options.engine == nullptr) {
         replay.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);
@@ -118,7 +118,7 @@ P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOpt
         engine.run(schedule.plan, costs, recorder, *options.engine);
       }
       check(recorder.makespan().time_since_epoch() == makespans_[samples[i]],
-            "a sample that is run again gives the same");
+            "a sample that is run again has the same makespan");
       examined[i] = {analyse(schedule.program(), costs, recorder).critical,
                      critical_path(schedule.plan.lowered, costs, recorder.timeline())};
     }

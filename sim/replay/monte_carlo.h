@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulates one schedule many times under jitter. Draws depend only on the seed, the sample, the rank and the step, so
-// all strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
+// all strategies run on the same slow ranks and kernels, and results depend neither on lanes nor on threads.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace commfuse {
 using ForEachIndex = void (*)(std::size_t count, const std::function<void(std::size_t)>& body);
 
 struct MonteCarloOptions {
-  std::shared_ptr<const JitterTables> jitter{};  ///< null: no jitter, and there is nothing to sample
+  std::shared_ptr<const JitterTables> jitter{};  ///< null: no jitter, so there is nothing to sample
   std::uint64_t seed = 1;
   std::size_t samples = 1000;             ///< at least 1
   const EngineOptions* engine = nullptr;  ///< null: replay simulates
@@ -36,7 +36,7 @@ struct PricedSchedule {
   [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
 };
 
-/// Use one per thread.
+/// Use one object per thread.
 class MonteCarlo {
  public:
   /// `for_each` runs the samples; null: one after another. Results do not depend on it.
@@ -52,7 +52,7 @@ class MonteCarlo {
   void sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
   P99Causes causes(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
-  void spread(std::size_t count, const std::function<void(std::size_t)>& body) const;
+  void for_each_part(std::size_t count, const std::function<void(std::size_t)>& body) const;
 
   ForEachIndex for_each_;
   std::vector<Duration> makespans_;  // by sample

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double longest_exact = 9007199254740992.0;  // 2^53
 
-/// Lanes of a register: runs of the same tape side by side.
+/// Lanes of a register: runs of the same tape that are computed together.
 enum Lane : std::size_t { actual, ideal, link, all_lanes };
 
 Instant instant(double picoseconds) { return Instant{Duration{static_cast<std::int64_t>(picoseconds)}}; }
@@ -32,7 +32,7 @@ Rank ranks_of(const Program& program, const Tape& tape, const Costs& costs, Repl
 
 }  // namespace
 
-bool alike(const Tape& tape, const Costs& costs) { return tape.all_ranks && costs.by_rank.empty(); }
+bool ranks_are_identical(const Tape& tape, const Costs& costs) { return tape.all_ranks && costs.by_rank.empty(); }
 
 Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs) {
   if (!tape.all_ranks) {
@@ -56,7 +56,7 @@ class Priced {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
-  /// Fills in the price of an op on every rank of a register, in every lane.
+  /// Writes the price of an op on every rank of a register, in every lane.
   void operator()(std::uint32_t op, Rank rank, double* out) const {
     if (costs_.by_rank.empty()) {
       spread(op, static_cast<double>(costs_.duration[op].count()), out);
@@ -100,9 +100,9 @@ class SideBySide {
     const std::size_t lanes = costs_.size();
     const bool is_same_on_ranks = costs_.front().by_rank.empty();
     for (std::size_t r = 0; r < (is_same_on_ranks ? 1 : ranks_); ++r) {
-      const Rank at = tape_.all_ranks ? static_cast<Rank>(r) : rank;
+      const Rank own_rank = tape_.all_ranks ? static_cast<Rank>(r) : rank;
       for (std::size_t lane = 0; lane < lanes; ++lane) {
-        out[r * lanes + lane] = static_cast<double>(costs_[lane].of(at, op).count());
+        out[r * lanes + lane] = static_cast<double>(costs_[lane].of(own_rank, op).count());
       }
     }
     for (std::size_t i = lanes; is_same_on_ranks && i < ranks_ * lanes; ++i) {
@@ -218,7 +218,7 @@ class Replay::Pass {
   [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
   [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
 
-  /// Runs a kernel or a self-paired exchange, where registers are single values. Returns false, and does nothing, for
+  /// Runs a kernel or a self-paired exchange if registers are single values. Returns false, and does nothing, for
   /// any other instruction.
   bool run_single(const Instruction& instruction) {
     if (instruction.kind != Tape::Kind::kernel && instruction.kind != Tape::Kind::exchange) {
@@ -280,11 +280,11 @@ class Replay::Pass {
     const auto extent = static_cast<std::size_t>(mesh_.extents[axis]);
     const std::size_t step = static_cast<std::size_t>(mesh_.strides[axis]) * lanes_;
     const std::size_t block = extent * step;
-    const std::size_t behind = static_cast<std::size_t>(tape_.turns[turn].by) % extent * step;
+    const std::size_t offset = static_cast<std::size_t>(tape_.turns[turn].by) % extent * step;
     for (std::size_t first = 0; first < width_; first += block) {
-      visit(first, first + behind, block - behind);
-      if (behind > 0) {
-        visit(first + block - behind, first, behind);
+      visit(first, first + offset, block - offset);
+      if (offset > 0) {
+        visit(first + block - offset, first, offset);
       }
     }
   }
@@ -376,16 +376,16 @@ class Replay::Pass {
   /// A summary needs only the last end of communication.
   void record(const Instruction& instruction, Recorder& recorder) {
     const Op& op = program_.ops[instruction.op];
-    const bool whole = recorder.keeps_timeline();
-    if (op.purpose == Purpose::communication && !whole && !instruction.last) {
+    const bool keeps_timeline = recorder.keeps_timeline();
+    if (op.purpose == Purpose::communication && !keeps_timeline && !instruction.last) {
       return;
     }
     const double* ends = to(instruction);
     const double* starts = ends;
     if (instruction.kind == Tape::Kind::join) {
-      starts = whole ? starts_of(instruction) : ends;
+      starts = keeps_timeline ? starts_of(instruction) : ends;
     } else if (instruction.kind == Tape::Kind::exchange) {
-      starts = whole ? first_starts_of(instruction) : ends;
+      starts = keeps_timeline ? first_starts_of(instruction) : ends;
     } else {  // ends hold starts + durations
       double* before = memory_.others_.data();
       for (std::size_t i = 0; i < width_; ++i) {
@@ -393,20 +393,20 @@ class Replay::Pass {
       }
       starts = before;
     }
-    const auto tell = [&](Rank rank, std::size_t place) {
+    const auto report = [&](Rank rank, std::size_t place) {
       recorder.record(rank, OpId{static_cast<std::int32_t>(instruction.op)}, op.purpose, instant(starts[place]),
                       instant(ends[place]));
     };
     if (tape_.all_ranks) {
       for (std::size_t r = 0; r < ranks_; ++r) {
-        tell(static_cast<Rank>(r), r * lanes_);
+        report(static_cast<Rank>(r), r * lanes_);
       }
     } else if (const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape])) {
       for (std::size_t member = 0; member < tape_.operands_of(instruction).size(); ++member) {
-        tell(member_of(instruction, *collective, member), 0);
+        report(member_of(instruction, *collective, member), 0);
       }
     } else {
-      tell(instruction.rank, 0);
+      report(instruction.rank, 0);
     }
   }
 
@@ -443,12 +443,12 @@ class Replay::Pass {
     return starts;
   }
 
-  /// Halves of exchanges in one register, and how they are turned to the ranks that they concern.
+  /// The halves of exchanges in one register, and the turn that brings them to their ranks.
   struct Turned {
     std::uint32_t halves = 0;
     std::uint32_t turn = 0;
   };
-  /// Lowers the starts in others_ to the starts of the halves where these are earlier. Requires the durations of the
+  /// Lowers the starts in others_ to the starts of halves that are earlier. Requires the durations of the
   /// halves in durations_.
   void start_with(const Turned& turned) {
     double* starts = memory_.others_.data();
@@ -495,7 +495,7 @@ void Replay::makespans(const Program& program, const Tape& tape, std::span<const
   const Costs& first = costs.front();
   for (const Costs& other : costs) {
     check(other.by_rank.size() == first.by_rank.size() && other.issue == first.issue,
-          "costs that are replayed together are issued alike");
+          "costs that are replayed together have the same issue times");
   }
   const Rank rank_count = ranks_of(program, tape, first, ranks);
   constexpr std::size_t cached_values = 32'768;  // 256 KiB: registers of a pass then stay in a second-level cache.

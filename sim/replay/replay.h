@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates a program without a clock: where no rate changes at run time, the ends of ops follow from each other. One
-// pass over the tape, without a queue, gives the same picosecond as the engine.
+// Simulates a program without a clock: if no rate changes at run time, the ends of ops follow from each other. One pass
+// over the tape, without a queue, yields the same times as the engine, to the picosecond.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ namespace commfuse {
 /// The time at which the last op of all ranks ends, in three runs.
 struct Makespans {
   Duration actual{};
-  Duration ideal{};  ///< communication takes no time, but is still issued and still synchronises ranks
+  Duration ideal{};  ///< communication takes no time, but is still issued and still synchronises the ranks
   Duration link{};   ///< everything but communication takes no time
 };
 
 /// Returns whether all ranks do the same work at the same time, so that rank 0 represents all: every rank runs every
 /// op, at one cost.
-bool alike(const Tape& tape, const Costs& costs);
+bool ranks_are_identical(const Tape& tape, const Costs& costs);
 /// Returns the number of first ranks that represent all others: rank r does the same at the same time as rank r modulo
-/// this number. Returns all ranks where none represents another. Ranks that differ only in costs, like the ranks of a
-/// node, repeat where their costs do.
+/// this number. Returns the number of all ranks if none represents another. Ranks that differ only in costs, like the
+/// ranks of a node, repeat if their costs do.
 Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs);
 
-/// Keeps its memory from run to run; otherwise every run is a pure function of its arguments. Use one per thread.
+/// Reuses its memory in later runs; every run is otherwise a pure function of its arguments. Use one object per thread.
 class Replay {
  public:
   enum class Ranks : std::uint8_t {
@@ -46,7 +46,7 @@ class Replay {
   Duration makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks);
 
   /// Appends makespan() at each of several costs to `makespans`, in their order, from one pass over the tape. Requires
-  /// costs of this program that are issued alike (Costs::issue) and whose ranks differ alike (rows_of).
+  /// costs of this program with equal issue times (Costs::issue) and the same number of distinct ranks (rows_of).
   void makespans(const Program& program, const Tape& tape, std::span<const Costs> costs, Ranks ranks,
                  std::vector<Duration>& makespans);
 

@@ -66,7 +66,7 @@ class Actors {
   }
 
   /// receiver() returns the actor whose receive half a send meets; sender() returns the actor whose send a receive half
-  /// takes.
+  /// meets.
   [[nodiscard]] Actor receiver(Actor sender) const {
     const OpId id{static_cast<std::int32_t>(op_of(sender))};
     const Rank rank = rank_of(sender);
@@ -103,7 +103,7 @@ class Actors {
     }
   }
 
-  /// Visits the members of a collective; where actors are ops on all ranks, this is one actor.
+  /// Visits the members of a collective; if actors are ops on all ranks, this is one actor.
   template <class Visit>
   void for_each_member(Actor actor, const CollectiveShape& shape, const Visit& visit) const {
     if (ranks_ == 1) {
@@ -121,8 +121,8 @@ class Actors {
   const Program& program_;
   std::size_t ops_;
   Rank ranks_;
-  std::vector<Actor> before_;  // by actor: the previous one on its lane
-  std::vector<bool> last_;     // by actor: the last one on its lane
+  std::vector<Actor> before_;  // by actor: the previous actor on its lane
+  std::vector<bool> last_;     // by actor: whether it is the last actor on its lane
 };
 
 /// The values of the recurrence for an actor.
@@ -141,18 +141,18 @@ class Turns {
     }
   }
 
-  /// Returns the index of the turn that brings each rank the value of the rank `shift` further on an axis.
+  /// Returns the index of the turn that gives each rank the value of the rank that is `shift` further on an axis.
   std::uint32_t operator()(std::int8_t axis, std::int32_t shift) {
     if (!tape_.all_ranks) {
       return 0;
     }
-    const std::pair asked(axis, shift);
+    const std::pair requested(axis, shift);
     for (const auto& [known, place] : recent_turns_) {
-      if (known == asked) {
+      if (known == requested) {
         return place;
       }
     }
-    recent_turns_[0] = std::exchange(recent_turns_[1], {asked, turn_by(axis, shift)});
+    recent_turns_[0] = std::exchange(recent_turns_[1], {requested, turn_by(axis, shift)});
     return recent_turns_[1].second;
   }
 
@@ -242,8 +242,8 @@ class Writer {
     const auto [actor, phase] = node;
     const ExchangeShape* exchange = actors_.exchange(actor);
     const CollectiveShape* collective = actors_.collective(actor);
-    const bool kernel = exchange == nullptr && collective == nullptr;
-    if (phase == Phase::post || kernel || (exchange != nullptr && actors_.meets_itself(actor, *exchange))) {
+    const bool is_kernel = exchange == nullptr && collective == nullptr;
+    if (phase == Phase::post || is_kernel || (exchange != nullptr && actors_.meets_itself(actor, *exchange))) {
       actors_.for_each_before(actor, [&](Actor earlier) { visit(Node{earlier, Phase::end}); });
     } else if (phase == Phase::half) {
       if (exchange->protocol != Protocol::push) {
@@ -378,7 +378,7 @@ class Writer {
 };
 
 /// Returns whether all ranks run only kernels and self-paired exchanges by rendezvous.
-bool goes_in_order(const Lowered& lowered) {
+bool runs_in_order(const Lowered& lowered) {
   const auto& shapes = lowered.program->shapes;
   return lowered.matching.uniform && std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
            const auto* exchange = std::get_if<ExchangeShape>(&shape);
@@ -388,7 +388,7 @@ bool goes_in_order(const Lowered& lowered) {
          });
 }
 
-/// Writes such a program directly, with the same result as Writer: each op depends only on earlier ones, and is one
+/// Writes such a program directly, with the same result as Writer: each op depends only on earlier ops, and is one
 /// instruction.
 void write_in_order(const Lowered& lowered, Tape& tape) {
   const Program& program = *lowered.program;
@@ -437,9 +437,9 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
   }
 }
 
-/// Gives values that are never alive together the same register. Runs from the last instruction to the first, so that
-/// the first read found there is the value's last. The operands of an instruction stay alive past it, so that it never
-/// overwrites an operand that it reads turned.
+/// Gives values that are never alive together the same register. Goes from the last instruction to the first, so
+/// that the first read that it finds is the last read of a value. The operands of an instruction stay alive past the
+/// instruction, which therefore never overwrites an operand that it reads turned.
 void share_registers(Tape& tape, std::size_t values) {
   std::vector<std::uint32_t> place(values, none);
   std::vector<std::uint32_t> idle;
@@ -447,9 +447,9 @@ void share_registers(Tape& tape, std::size_t values) {
     if (idle.empty()) {
       return tape.registers++;
     }
-    const std::uint32_t taken = idle.back();
+    const std::uint32_t register_id = idle.back();
     idle.pop_back();
-    return taken;
+    return register_id;
   };
   const auto put = [&](std::uint32_t& value) {
     std::uint32_t& at = place[value];
@@ -473,7 +473,7 @@ void share_registers(Tape& tape, std::size_t values) {
 
 Tape tape_of(const Lowered& lowered) {
   Tape tape{.all_ranks = lowered.matching.uniform, .ranks = lowered.program->mesh.ranks()};
-  if (goes_in_order(lowered)) {
+  if (runs_in_order(lowered)) {
     write_in_order(lowered, tape);
   } else {
     Writer(lowered, tape).write();

@@ -20,8 +20,8 @@
 
 namespace commfuse {
 
-/// If every rank runs every op, an instruction is about one op on all ranks at once: the k-th value of a register
-/// belongs to rank k. Otherwise it is about one op on one rank, and registers hold one value.
+/// If every rank runs every op, an instruction computes one op on all ranks: the k-th value of a register belongs to
+/// rank k. Otherwise it computes one op on one rank, and registers hold one value.
 struct Tape {
   static constexpr std::uint32_t none = 0xffffffff;
 
@@ -67,7 +67,7 @@ struct Tape {
   }
 };
 
-/// Takes O(ops) time where every rank runs every op, otherwise O(ops x ranks). Requires a program that does not
+/// Takes O(ops) time if every rank runs every op, otherwise O(ops x ranks). Requires a program that does not
 /// deadlock.
 Tape tape_of(const Lowered& lowered);
 

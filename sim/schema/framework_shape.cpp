@@ -17,8 +17,8 @@ namespace {
 
 Shape strategy_or_none() {
   std::vector<std::string> names{"none"};
-  for (const Strategy& each : strategies()) {
-    names.emplace_back(each.name);
+  for (const Strategy& strategy : strategies()) {
+    names.emplace_back(strategy.name);
   }
   return word(std::move(names));
 }

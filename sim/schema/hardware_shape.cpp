@@ -22,9 +22,9 @@ std::vector<ShapeKey> operator+(std::vector<ShapeKey> keys, const std::vector<Sh
 
 ShapeKey fit_key() {
   const Shape range = map({{"least", count()}, {"most", count()}});
-  std::vector<ShapeKey> seen;
+  std::vector<ShapeKey> seen_ranges;
   for (const FitSize size : all_fit_sizes) {
-    seen.push_back(optional({std::string(name_of(size)), range}));
+    seen_ranges.push_back(optional({std::string(name_of(size)), range}));
   }
   std::vector<ShapeKey> limits;
   for (const Limit limit : all_limits) {
@@ -33,11 +33,11 @@ ShapeKey fit_key() {
   return optional({"fit",
                    map({{"residual", number(0, 1), "Relative error of the fit"},
                         optional({"by_limit", map(std::move(limits)), "Factors on the residual, by what limits an op"}),
-                        optional({"seen", map(std::move(seen)), "Range of measured sizes"})}),
+                        optional({"seen", map(std::move(seen_ranges)), "Range of measured sizes"})}),
                    "Error and range of the fit of these parameters"});
 }
 
-ShapeKey known_as() { return optional({"known_as", list(text()), "Names of it in tables of measurements"}); }
+ShapeKey known_as() { return optional({"known_as", list(text()), "Its names in tables of measurements"}); }
 
 Shape matrix_units() {
   const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Dense peak of the data sheet, without sparsity"},

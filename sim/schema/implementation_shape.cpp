@@ -22,8 +22,8 @@ namespace {
 template <class Values>
 Shape word_of(const Values& values) {
   std::vector<std::string> names;
-  for (const auto each : values) {
-    names.emplace_back(name_of(each));
+  for (const auto value : values) {
+    names.emplace_back(name_of(value));
   }
   return word(std::move(names));
 }
@@ -83,8 +83,8 @@ Shape implementation_shape() {
   std::vector<ShapeKey> keys{{"name", text()},
                              {"summary", text(), "What it does, in one line"},
                              {"use", text(), "How to switch it on, in one line"},
-                             optional({"known_as", list(text()), "Names of it in tables of measurements"}),
-                             optional({"stands_in", boolean(), "Stands for kernels without a description"}),
+                             optional({"known_as", list(text()), "Its names in tables of measurements"}),
+                             optional({"stands_in", boolean(), "Represents kernels without a description"}),
                              {"strategy", strategy(), "Strategy whose schedule it realises"},
                              optional({"options", options(), "Fixed options of the strategy"}),
                              {"transport", word_of(all_transports), "Transport of its transfers"},

@@ -12,7 +12,7 @@ namespace {
 Shape sigma() { return sourced(number(0, highest_sigma)); }
 
 /// Jitter of kernel times: a lognormal distribution, or a sample.
-Shape spread() {
+Shape distribution() {
   return one_of(
       {map({{"sigma", sigma(), "Sigma of a lognormal with median 1"}}),
        map({{"sample", sourced(text()), "File of ratios to nominal times, one per line, below this folder"}})});
@@ -23,8 +23,8 @@ Shape spread() {
 Shape jitter_shape() {
   return map(
       {{"name", text()},
-       {"compute", spread(), "One draw per kernel"},
-       {"communication", spread(), "One draw per transfer or collective"},
+       {"compute", distribution(), "One draw per kernel"},
+       {"communication", distribution(), "One draw per transfer or collective"},
        {"rank", map({{"sigma", sigma()}}), "One draw per rank and run"},
        optional({"stall",
                  map({{"probability", sourced(number(0, highest_stall_probability)), "Probability that an op stalls"},

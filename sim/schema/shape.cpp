@@ -14,13 +14,14 @@ using Json = nlohmann::ordered_json;
 constexpr std::array kinds{
     FileKind{"model", "commfuse.model/1", "A transformer's shape", model_shape},
     FileKind{"hardware", "commfuse.hardware/1", "One node: accelerators and their links", hardware_shape},
-    FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and what joins them", cluster_shape},
+    FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and the network that joins them", cluster_shape},
     FileKind{"jitter", "commfuse.jitter/1", "Jitter of op times", jitter_shape},
     FileKind{"faults", "commfuse.faults/1", "Faults during a run", faults_shape},
     FileKind{"lab", "commfuse.lab/1", "Workload of a lab, on which other simulators were timed", lab_shape},
     FileKind{"implementation", "commfuse.implementation/1", "Implementation: kernels in use, and their costs",
              implementation_shape},
-    FileKind{"framework", "commfuse.framework/1", "Framework: costs of a step besides its kernels", framework_shape},
+    FileKind{"framework", "commfuse.framework/1", "Framework: costs of a step in addition to its kernels",
+             framework_shape},
     FileKind{"schedule", "commfuse.schedule/1", "Hand-written schedule", schedule_shape}};
 
 constexpr const char* plain_number = R"(^[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? ?)";
@@ -104,12 +105,12 @@ Shape duration() { return quantity("(ps|ns|us|ms|s)"); }
 Shape size() { return quantity("([KMGT]i?B?|kB|B)"); }
 Shape bandwidth() { return quantity("([kMGT]?B|[KMG]iB|[MG]bit)/s"); }
 Shape compute_rate() { return quantity("[MGTP]?FLOP/s"); }
-Shape list(Shape each) { return {.kind = ShapeKind::list, .of = {std::move(each)}}; }
+Shape list(Shape item) { return {.kind = ShapeKind::list, .of = {std::move(item)}}; }
 Shape map(std::vector<ShapeKey> keys) { return {.kind = ShapeKind::map, .keys = std::move(keys)}; }
 Shape one_of(std::vector<Shape> shapes) { return {.kind = ShapeKind::one_of, .of = std::move(shapes)}; }
 
-Shape table(std::string pattern, Shape each) {
-  return {.kind = ShapeKind::table, .pattern = std::move(pattern), .of = {std::move(each)}};
+Shape table(std::string pattern, Shape value) {
+  return {.kind = ShapeKind::table, .pattern = std::move(pattern), .of = {std::move(value)}};
 }
 
 Shape sourced(Shape value) {

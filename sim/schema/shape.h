@@ -53,13 +53,13 @@ Shape duration();      ///< "5 us"
 Shape size();          ///< "32 KiB"
 Shape bandwidth();     ///< "450 GB/s"
 Shape compute_rate();  ///< "989 TFLOP/s"
-Shape list(Shape each);
+Shape list(Shape item);
 Shape map(std::vector<ShapeKey> keys);
-Shape table(std::string pattern, Shape each);
+Shape table(std::string pattern, Shape value);
 Shape one_of(std::vector<Shape> shapes);
 /// `{value: ..., error: 0.05, provenance: "fitted: table"}`.
 Shape sourced(Shape value);
-/// Returns the key, no longer required.
+/// Returns the key as an optional key.
 ShapeKey optional(ShapeKey key);
 /// Returns a shape for a file that another file completes: no key is required, at any depth.
 Shape partial(Shape shape);

@@ -24,17 +24,17 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     if (!tally.takes(row, held_out)) {
       continue;
     }
-    const FoundMachine& known = machines.of(row.text(columns.hw));
-    if (known.machine == nullptr) {
-      tally.skip(known.why_not);
-    } else if (!has_dtype || !known.machine->accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, row.text(columns.dtype)));
+    const FoundMachine& match = machines.of(row.text(columns.hw));
+    if (match.machine == nullptr) {
+      tally.skip(match.why_not);
+    } else if (!has_dtype || !match.machine->accelerator.supports(size.dtype)) {
+      tally.skip(fmt::format("{} has no GEMMs in {}", match.machine->name, row.text(columns.dtype)));
     } else {
-      const Accelerator& accelerator = known.machine->accelerator;
+      const Accelerator& accelerator = match.machine->accelerator;
       const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
       const double predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
-      if (tally.score(row, *known.machine, held_out, {{measured, predicted, std::span(&part, 1)}})) {
-        check_interval(*known.machine,
+      if (tally.score(row, *match.machine, held_out, {{measured, predicted, std::span(&part, 1)}})) {
+        check_interval(*match.machine,
                        {.shape = shape_of(size),
                         .kind = size.seq >= 1024 ? "attention >= 1K" : "attention < 1K",
                         .key = {size.heads, size.kv_heads, size.head_dim},

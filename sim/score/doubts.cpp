@@ -56,13 +56,13 @@ Doubts::Known& Doubts::known_of(const Machine& machine) {
   if (place != known_.end()) {
     return place->second;
   }
-  Known& made = known_[&machine];
-  made.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
+  Known& entry = known_[&machine];
+  entry.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
   const std::vector<NamedParameter> parameters = parameters_of(machine);
-  for (const RaisedMachine& raised : *made.raised) {
-    made.names.push_back(parameters[raised.parameter].name);
+  for (const RaisedMachine& raised : *entry.raised) {
+    entry.names.push_back(parameters[raised.parameter].name);
   }
-  return made;
+  return entry;
 }
 
 std::shared_ptr<const std::vector<RaisedMachine>> Doubts::raised(const Machine& machine) {
@@ -107,12 +107,12 @@ bool Doubts::feels(Side side, DType dtype, const RaisedMachine& raised, std::str
 const std::vector<const RaisedMachine*>& Doubts::felt_by(const Machine& machine, std::span<const TimedShape> shapes) {
   const Side side = side_of(shapes.front().shape.kind);
   const DType dtype = shapes.front().shape.dtype;
-  Known& about = known_of(machine);
-  const auto [place, is_new] = about.felt.try_emplace({side, dtype});
+  Known& known = known_of(machine);
+  const auto [place, is_new] = known.felt.try_emplace({side, dtype});
   if (is_new) {
-    for (std::size_t i = 0; i < about.raised->size(); ++i) {
-      if (feels(side, dtype, (*about.raised)[i], about.names[i])) {
-        place->second.push_back(&(*about.raised)[i]);
+    for (std::size_t i = 0; i < known.raised->size(); ++i) {
+      if (feels(side, dtype, (*known.raised)[i], known.names[i])) {
+        place->second.push_back(&(*known.raised)[i]);
       }
     }
   }

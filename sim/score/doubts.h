@@ -52,9 +52,9 @@ class Doubts {
     }
     Uncertainty total;
     for (const RaisedMachine* raised : felt_by(machine, shapes)) {
-      const double other = total_us(raised->machine);
-      if (other != nominal && other > 0.0) {
-        total.doubts.push_back({raised->parameter, math::log(other / nominal)});
+      const double raised_us = total_us(raised->machine);
+      if (raised_us != nominal && raised_us > 0.0) {
+        total.doubts.push_back({raised->parameter, math::log(raised_us / nominal)});
       }
     }
     for (const TimedShape& timed : shapes) {

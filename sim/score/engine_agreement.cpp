@@ -56,17 +56,18 @@ struct Side {
     std::vector<Contender> contenders;
     for (const ResultRow& row : rows) {
       if (row.feasible() && !row.bound) {
-        able.push_back(&row);
+        competing.push_back(&row);
         contenders.push_back({to_seconds(row.analysis.critical.makespan), row.makespan_error, row.win_probability});
       }
     }
     verdict = verdict_of(contenders, {});
   }
-  [[nodiscard]] const std::string& fastest() const { return able[verdict.order.front()]->strategy; }
+  [[nodiscard]] const std::string& fastest() const { return competing[verdict.order.front()]->strategy; }
   [[nodiscard]] bool in_front(std::string_view strategy) const {
-    return std::ranges::any_of(verdict.front, [&](std::size_t place) { return able[place]->strategy == strategy; });
+    return std::ranges::any_of(verdict.front,
+                               [&](std::size_t place) { return competing[place]->strategy == strategy; });
   }
-  std::vector<const ResultRow*> able;
+  std::vector<const ResultRow*> competing;
   Verdict verdict;
 };
 
@@ -77,27 +78,27 @@ std::string side_in_words(const Side& side) {
 void compare_verdicts(const std::vector<ResultRow>& fixed, const std::vector<ResultRow>& dynamic,
                       EngineAgreement& machine) {
   const Side fixed_side(fixed);
-  const Side other(dynamic);
-  if (!fixed_side.verdict.wins() && !other.verdict.wins()) {
+  const Side dynamic_side(dynamic);
+  if (!fixed_side.verdict.wins() && !dynamic_side.verdict.wins()) {
     return;
   }
   ++machine.winners;
-  const bool agree = (!fixed_side.verdict.wins() || other.in_front(fixed_side.fastest())) &&
-                     (!other.verdict.wins() || fixed_side.in_front(other.fastest()));
+  const bool agree = (!fixed_side.verdict.wins() || dynamic_side.in_front(fixed_side.fastest())) &&
+                     (!dynamic_side.verdict.wins() || fixed_side.in_front(dynamic_side.fastest()));
   if (!agree) {
     machine.conflicts.push_back(fmt::format("{} ranks, seq {}: {}, dynamic {}", fixed.front().ranks,
                                             format_count(fixed.front().seq), side_in_words(fixed_side),
-                                            side_in_words(other)));
+                                            side_in_words(dynamic_side)));
   }
 }
 
 void compare(const std::vector<ResultRow>& fixed, const std::vector<ResultRow>& dynamic, EngineAgreement& machine) {
   ++machine.points;
   for (const ResultRow& row : fixed) {
-    const auto same = std::ranges::find(dynamic, row.strategy, &ResultRow::strategy);
-    if (same != dynamic.end() && row.feasible() && same->feasible()) {
-      machine.differences.push_back(
-          std::abs(to_seconds(row.analysis.critical.makespan) / to_seconds(same->analysis.critical.makespan) - 1.0));
+    const auto dynamic_row = std::ranges::find(dynamic, row.strategy, &ResultRow::strategy);
+    if (dynamic_row != dynamic.end() && row.feasible() && dynamic_row->feasible()) {
+      machine.differences.push_back(std::abs(
+          to_seconds(row.analysis.critical.makespan) / to_seconds(dynamic_row->analysis.critical.makespan) - 1.0));
     }
   }
   compare_verdicts(fixed, dynamic, machine);
@@ -131,7 +132,7 @@ std::vector<EngineAgreement> engine_agreement(const std::vector<std::string>& ma
   }
   for (std::size_t point = 0; point < points.size(); point += sides) {
     check(rows[point].front().interference == "static" && rows[point + 1].front().interference == "dynamic",
-          "both sides of a point stand together");
+          "both sides of a point are adjacent");
     compare(rows[point], rows[point + 1], agreements[machine_of[point]]);
   }
   return agreements;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares default predictions with those of the dynamic engine, on machines of the catalogue.
+// Compares default predictions with predictions of the dynamic engine, on machines of the catalogue.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace commfuse::score {
 
-/// Simulates the MLP of llama-3.1-70b on each machine, for 2K, 8K and 32K tokens on 4, 8 and 16 ranks, as far as the
-/// machine has that many. Each point is run as by `run --interference static` and `dynamic`, with the fastest form of
+/// Simulates the MLP of llama-3.1-70b on each machine, for 2K, 8K and 32K tokens on 4, 8 and 16 ranks, up to the
+/// GPUs of the machine. Each point is run as by `run --interference static` and `dynamic`, with the fastest form of
 /// each strategy. Uses all cores. `finished` is called after every run, from any thread. Throws ConfigError for an
 /// unknown machine.
 std::vector<EngineAgreement> engine_agreement(const std::vector<std::string>& machines,

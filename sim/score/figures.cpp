@@ -28,13 +28,13 @@ std::pair<std::string_view, std::string_view> first_word(std::string_view text) 
                                          : std::pair(text.substr(0, space), trimmed(text.substr(space)));
 }
 
-double factor_of(double value, bool percent) { return percent ? 1.0 + value / 100.0 : value; }
+double factor_of(double value, bool is_percent) { return is_percent ? 1.0 + value / 100.0 : value; }
 
 /// Reads "13.5 p90" or "max/median p99 1.29".
-std::optional<Figure> later_figure(std::string_view part, bool percent) {
+std::optional<Figure> later_figure(std::string_view part, bool is_percent) {
   const auto [head, rest] = first_word(part);
   if (const std::optional<double> value = number_in(head)) {
-    return Figure{std::string(rest), factor_of(*value, percent)};
+    return Figure{std::string(rest), factor_of(*value, is_percent)};
   }
   const std::size_t space = part.rfind(' ');
   const std::optional<double> value =
@@ -46,16 +46,16 @@ std::optional<Figure> later_figure(std::string_view part, bool percent) {
 
 std::optional<std::vector<Figure>> figures_in(double value, std::string_view unit) {
   const auto [word, name] = first_word(trimmed(unit.substr(0, unit.find(';'))));
-  const bool percent = word == "pct" || word == "pct,";
-  if ((!percent && word != "x") || !(value > 0.0 && value < 1e6)) {
+  const bool is_percent = word == "pct" || word == "pct,";
+  if ((!is_percent && word != "x") || !(value > 0.0 && value < 1e6)) {
     return std::nullopt;
   }
-  std::vector<Figure> figures{{std::string(name), factor_of(value, percent)}};
+  std::vector<Figure> figures{{std::string(name), factor_of(value, is_percent)}};
   for (std::size_t semicolon = unit.find(';'); semicolon != std::string_view::npos;) {
     const std::size_t next = unit.find(';', semicolon + 1);
     const std::string_view part = trimmed(
         unit.substr(semicolon + 1, next == std::string_view::npos ? std::string_view::npos : next - semicolon - 1));
-    std::optional<Figure> figure = later_figure(part, percent);
+    std::optional<Figure> figure = later_figure(part, is_percent);
     if (!figure) {
       return std::nullopt;
     }
@@ -66,7 +66,7 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
 }
 
 void each_observation(const Table& table, std::string_view place, Tally& tally,
-                      const std::function<void(Row& row, const Observed& seen)>& score) {
+                      const std::function<void(Row& row, const Observed& observed)>& score) {
   const Column what = table.column("what");
   const Column where = table.column(place);
   const Column value = table.column("value");
@@ -79,7 +79,7 @@ void each_observation(const Table& table, std::string_view place, Tally& tally,
       continue;
     }
     if (row.text(trust) == "recalled") {
-      tally.skip("written down from memory, so nothing is scored on it");
+      tally.skip("written down from memory, so it is not scored");
     } else {
       score(row, {row.text(what), row.text(where), amount, row.text(unit)});
     }

@@ -35,6 +35,6 @@ struct Observed {
 /// Calls `score` with every row that the tally accepts, except rows that were written down from memory, which are
 /// skipped. `place` names the column with the place of the observation.
 void each_observation(const Table& table, std::string_view place, Tally& tally,
-                      const std::function<void(Row& row, const Observed& seen)>& score);
+                      const std::function<void(Row& row, const Observed& observed)>& score);
 
 }  // namespace commfuse::score

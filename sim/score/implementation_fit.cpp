@@ -51,7 +51,7 @@ constexpr double rows_before = 3.0;      // weight of that prior, as a number of
 
 const CostPrior& prior_of(std::string_view name) {
   const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
-  check(prior != cost_priors.end(), "the file's reader knows the parameter");
+  check(prior != cost_priors.end(), "the reader of the file supports the parameter");
   return *prior;
 }
 
@@ -59,7 +59,7 @@ const CostPrior& prior_of(std::string_view name) {
 struct Knob {
   std::string name;
   [[nodiscard]] std::string_view leaf() const { return std::string_view(name).substr(name.rfind('.') + 1); }
-  [[nodiscard]] bool is_of(std::string_view site) const {
+  [[nodiscard]] bool applies_to(std::string_view site) const {
     return name.find('.') == std::string::npos || name.starts_with(site);
   }
 };
@@ -75,7 +75,7 @@ void set(std::optional<Parameter<BytesPerSecond>>& parameter, double gb_s) {
 template <class Visit>
 void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& visit) {
   for (const auto& [site, name] : {std::pair(&sites.ag_gemm, "ag_gemm"), std::pair(&sites.gemm_rs, "gemm_rs")}) {
-    if (knob.is_of(name)) {
+    if (knob.applies_to(name)) {
       each_entry<ImplementedSite>([&, current = site](const auto& entry) {
         if (entry.key == knob.leaf()) {
           visit(current->*entry.member);
@@ -151,7 +151,7 @@ class ImplementationFit {
       std::string lines;
       each_entry<ImplementedSite>([&, current = site, site_name = std::string_view(name)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
-                                       return knob.leaf() == "rate_share" && knob.is_of(site_name);
+                                       return knob.leaf() == "rate_share" && knob.applies_to(site_name);
                                      });
         lines += is_of_transport ? "" : line_of(entry.key, current->*entry.member, indent + 2);
       });
@@ -221,25 +221,25 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     }
     for (std::size_t i = 0; i < table.rows(); ++i) {
       Row row(table, i);
-      const OverlapRow read = overlap_row(row, columns);
+      const OverlapRow overlap = overlap_row(row, columns);
       const FoundMachine known_machine = known_machines.of(row.text(columns.hw));
-      if (!row.is_sound() || read.reduces_all || known_machine.machine == nullptr ||
-          !is_possible(read, *known_machine.machine)) {
+      if (!row.is_sound() || overlap.reduces_all || known_machine.machine == nullptr ||
+          !is_possible(overlap, *known_machine.machine)) {
         continue;
       }
-      if (columns.is_eager && is_host_bound(read, *known_machine.machine, predictor)) {
+      if (columns.is_eager && is_host_bound(overlap, *known_machine.machine, predictor)) {
         continue;
       }
-      for (const auto& [place, us] : read.implemented) {
+      for (const auto& [place, us] : overlap.implemented) {
         const auto implementation = std::ranges::find(known, columns.implemented[place].implementation);
-        const Point point = point_of(read, *known_machine.machine);
+        const Point point = point_of(overlap, *known_machine.machine);
         // Several tables may repeat a row of the same thread.
         const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
-                                                    columns.implemented[place].time.name, read.scatters, read.m, read.n,
-                                                    read.k, read.ranks, name_of(read.dtype)))
+                                                    columns.implemented[place].time.name, overlap.scatters, overlap.m,
+                                                    overlap.n, overlap.k, overlap.ranks, name_of(overlap.dtype)))
                                 .second;
         if (implementation != known.end() && is_new &&
-            refusal_of(**implementation, *known_machine.machine, read.ranks, read.dtype).empty()) {
+            refusal_of(**implementation, *known_machine.machine, overlap.ranks, overlap.dtype).empty()) {
           samples.push_back({thread, static_cast<std::size_t>(implementation - known.begin()), point, us});
         }
       }
@@ -250,7 +250,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
 
 /// Returns whether rows of `measured` belong to the fit of `implementation`: always its own rows, and rows of other
 /// implementations of its strategy if it stands in for all of them.
-bool counts(const Implementation& implementation, const Implementation& measured) {
+bool belongs_to_fit(const Implementation& implementation, const Implementation& measured) {
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }
 
@@ -265,10 +265,10 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
   double squares = rows_before * residual_before * residual_before;
   for (const std::string& thread : threads) {
     ImplementationFit fit(implementation, predictor);
-    std::vector<const Sample*> seen;
-    std::ranges::copy_if(samples, std::back_inserter(seen),
+    std::vector<const Sample*> other_samples;
+    std::ranges::copy_if(samples, std::back_inserter(other_samples),
                          [&](const auto* sample) { return sample->thread != thread; });
-    fit.fit(seen);
+    fit.fit(other_samples);
     for (const Sample* sample : samples) {
       if (sample->thread == thread) {
         const double log_ratio = fit.log_ratio(*sample);
@@ -301,7 +301,7 @@ std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& 
   for (const auto& implementation : known) {
     std::vector<const Sample*> own_samples;
     for (const Sample& sample : samples) {
-      if (counts(*implementation, *known[sample.implementation])) {
+      if (belongs_to_fit(*implementation, *known[sample.implementation])) {
         own_samples.push_back(&sample);
       }
     }

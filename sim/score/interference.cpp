@@ -21,35 +21,36 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::string_view speed_up = "a gain over workloads that the source does not describe";
-constexpr std::string_view elsewhere = "the same times are scored in the table they come from";
-constexpr std::string_view occupancy = "no time: how busy SMs are, or how many of them a kernel takes";
-constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
-constexpr std::string_view host = "priors of host costs come from it";
+constexpr std::string_view repeated_times = "the same times are scored in the table that they come from";
+constexpr std::string_view occupancy = "not a time: how busy SMs are, or how many SMs a kernel uses";
+constexpr std::string_view custom_kernel = "an all-reduce kernel of a serving framework, not NCCL's";
+constexpr std::string_view host_prior = "this row is a source of the priors of host costs";
 
 /// Rows that no run predicts, by the beginning of their `what`.
-struct NotOurs {
+struct UnpredictedRow {
   std::string_view begins;
   std::string_view why;
 };
-constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
-                              NotOurs{"with schedule prioritisation", speed_up},
-                              NotOurs{"with DMA-engine collectives", speed_up},
-                              NotOurs{"sequential slower than overlapped", speed_up},
-                              NotOurs{"T3 sub-layer", speed_up},
-                              NotOurs{"occupancy shaping", speed_up},
-                              NotOurs{"FiCCO DMA", speed_up},
-                              NotOurs{"fused Triton AG-GEMM", elsewhere},
-                              NotOurs{"TokenWeave overlapped", elsewhere},
-                              NotOurs{"SM limit 108", occupancy},
-                              NotOurs{"SMs per communication kernel", occupancy},
-                              NotOurs{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
-                              NotOurs{"kernel floor inside a CUDA graph", "the fits have read it: kernel_floor"},
-                              NotOurs{"custom all-reduce", custom},
-                              NotOurs{"PyTorch tiny kernel", host},
-                              NotOurs{"CPU-side cudaLaunchKernel", host},
-                              NotOurs{"cudaEventRecord", host},
-                              NotOurs{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
-                              NotOurs{"matmul 8192^3", "the data of a product does not count here"}};
+constexpr std::array unpredicted_rows{
+    UnpredictedRow{"naive concurrent", speed_up},
+    UnpredictedRow{"with schedule prioritisation", speed_up},
+    UnpredictedRow{"with DMA-engine collectives", speed_up},
+    UnpredictedRow{"sequential slower than overlapped", speed_up},
+    UnpredictedRow{"T3 sub-layer", speed_up},
+    UnpredictedRow{"occupancy shaping", speed_up},
+    UnpredictedRow{"FiCCO DMA", speed_up},
+    UnpredictedRow{"fused Triton AG-GEMM", repeated_times},
+    UnpredictedRow{"TokenWeave overlapped", repeated_times},
+    UnpredictedRow{"SM limit 108", occupancy},
+    UnpredictedRow{"SMs per communication kernel", occupancy},
+    UnpredictedRow{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
+    UnpredictedRow{"kernel floor inside a CUDA graph", "used to fit kernel_floor"},
+    UnpredictedRow{"custom all-reduce", custom_kernel},
+    UnpredictedRow{"PyTorch tiny kernel", host_prior},
+    UnpredictedRow{"CPU-side cudaLaunchKernel", host_prior},
+    UnpredictedRow{"cudaEventRecord", host_prior},
+    UnpredictedRow{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
+    UnpredictedRow{"matmul 8192^3", "the data of a GEMM does not affect its time here"}};
 
 /// The machines of a row, and the scorer's context.
 struct Setting {
@@ -60,22 +61,23 @@ struct Setting {
 /// Returns the predicted factor, to compare with the first figure. Throws ConfigError for anything the machine lacks.
 using Predicted = std::function<double(const Setting&)>;
 
-struct Ours {
+/// A row that runs predict, by the beginnings of its `what` and of its hardware.
+struct PredictedRow {
   std::string_view begins;
   std::string_view hardware;
-  std::vector<std::string_view> machines;  ///< Their names in tables.
+  std::vector<std::string_view> machines;  ///< Names of the machines in tables.
   Predicted predicted;
 };
 
-/// Returns the number of SMs left to a kernel beside collectives of eight GPUs.
-int sms_beside_collectives(const Machine& machine) {
+/// Returns the number of SMs left to a kernel that runs during collectives of eight GPUs.
+int sms_during_collectives(const Machine& machine) {
   const Program eight = ProgramBuilder("eight", Mesh{{{"tp", 8}}}).build();
   return sms_left(eight, machine, {.collective = true}, Interference::constant);
 }
 
 double slowdown_of(const Machine& machine, const GemmSize& size) {
   const Accelerator& accelerator = machine.accelerator;
-  return to_seconds(estimate_gemm(accelerator, size, sms_beside_collectives(machine)).time) /
+  return to_seconds(estimate_gemm(accelerator, size, sms_during_collectives(machine)).time) /
          to_seconds(estimate_gemm(accelerator, size, accelerator.sms).time);
 }
 
@@ -86,14 +88,15 @@ double one_wave(const Setting& setting) {
 }
 
 /// Returns the slowdown of the GEMM in overlap_ascend_gemm_allreduce_pto.csv.
-double product_of_pto(const Setting& setting) {
+double gemm_of_pto(const Setting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 5504, .n = 1536, .k = 6144, .dtype = DType::fp16});
 }
 
-/// Returns 1, because a collective keeps its price beside kernels.
-double collective_beside_product(const Setting& /*setting*/) { return 1.0; }
+/// Returns 1, because kernels do not change the price of a concurrent collective.
+double collective_during_gemm(const Setting& /*setting*/) { return 1.0; }
 
-/// Returns the slowdowns of an MLP's GEMM slices beside a collective: Llama-3.1-70B, eight ranks, 2K to 32K tokens.
+/// Returns the slowdowns of an MLP's GEMM slices that overlap with a collective: Llama-3.1-70B, eight ranks, 2K to 32K
+/// tokens.
 std::vector<double> slowdowns_in_layers(const Setting& setting) {
   std::vector<double> factors;
   const Strategy& sliced = *find_strategy("sliced");
@@ -112,7 +115,7 @@ std::vector<double> slowdowns_in_layers(const Setting& setting) {
     }
   }
   if (factors.empty()) {
-    throw ConfigError("no GEMM runs beside a collective");
+    throw ConfigError("no GEMM overlaps with a collective");
   }
   return factors;
 }
@@ -131,19 +134,19 @@ double max_in_layers(const Setting& setting) {
   return *std::max_element(factors.begin(), factors.end());
 }
 
-const std::vector<Ours>& ours() {
-  static const std::vector<Ours> list{
+const std::vector<PredictedRow>& predicted_rows() {
+  static const std::vector<PredictedRow> rows{
       {"average compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, mean_in_layers},
       {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, max_in_layers},
       {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
-      {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_beside_product},
-      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, product_of_pto}};
-  return list;
+      {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_during_gemm},
+      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, gemm_of_pto}};
+  return rows;
 }
 
 constexpr std::string_view remark =
     "Two of the four GPUs behind the mean and the largest slowdown have a machine file, and the source does not state "
-    "its layers. The predictions are for the GEMMs of an MLP of Llama-3.1-70B in four slices beside NCCL's "
+    "its layers. The predictions are for the GEMMs of an MLP of Llama-3.1-70B in four slices next to NCCL's "
     "collectives, on eight A100 and H100, 2K to 32K tokens.";
 
 class Slowdowns {
@@ -151,11 +154,11 @@ class Slowdowns {
   Slowdowns(Context& context, Tally& tally) : context_(context), tally_(tally) {}
 
   void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
-    const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
-      return what.starts_with(ours.begins) && hardware.starts_with(ours.hardware);
+    const auto& known_rows = predicted_rows();
+    const auto entry = std::find_if(known_rows.begin(), known_rows.end(), [&](const PredictedRow& candidate) {
+      return what.starts_with(candidate.begins) && hardware.starts_with(candidate.hardware);
     });
-    if (known == list.end()) {
+    if (entry == known_rows.end()) {
       tally_.skip(why_not(what, hardware));
       return;
     }
@@ -165,23 +168,23 @@ class Slowdowns {
       tally_.fault(row, fmt::format("unit is {}; write pct or x", in_quotes(unit)));
       return;
     }
-    predict(row, *known, figures->front().factor);
+    predict(row, *entry, figures->front().factor);
   }
 
  private:
-  void predict(const Row& row, const Ours& known, double measured) {
+  void predict(const Row& row, const PredictedRow& entry, double measured) {
     Setting setting{{}, context_};
-    for (const std::string_view name : known.machines) {
-      const FoundMachine named = context_.machines.by_name(name);
-      if (named.machine == nullptr) {
-        tally_.skip(named.why_not);
+    for (const std::string_view name : entry.machines) {
+      const FoundMachine match = context_.machines.by_name(name);
+      if (match.machine == nullptr) {
+        tally_.skip(match.why_not);
         return;
       }
-      setting.machines.push_back(named.machine);
+      setting.machines.push_back(match.machine);
     }
     try {
-      const Observation observation{std::string(known.begins), setting.machines.back()->name, measured,
-                                    known.predicted(setting)};
+      const Observation observation{std::string(entry.begins), setting.machines.back()->name, measured,
+                                    entry.predicted(setting)};
       tally_.observe(row, *setting.machines.back(), std::span(&observation, 1));
     } catch (const ConfigError& mistake) {
       tally_.skip(mistake.what());
@@ -189,10 +192,10 @@ class Slowdowns {
   }
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
-    const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
-    if (known != not_ours.end()) {
-      return std::string(known->why);
+    const auto* entry = std::find_if(unpredicted_rows.begin(), unpredicted_rows.end(),
+                                     [&](const UnpredictedRow& kind) { return what.starts_with(kind.begins); });
+    if (entry != unpredicted_rows.end()) {
+      return std::string(entry->why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
                                               : "no run predicts such a figure";
@@ -207,8 +210,8 @@ class Slowdowns {
 void score_interference(const Table& table, Context& context, Tally& tally) {
   Slowdowns slowdowns(context, tally);
   tally.result().remarks.emplace_back(remark);
-  each_observation(table, "hardware", tally, [&](Row& row, const Observed& seen) {
-    slowdowns.score(row, seen.what, seen.place, seen.value, seen.unit);
+  each_observation(table, "hardware", tally, [&](Row& row, const Observed& observed) {
+    slowdowns.score(row, observed.what, observed.place, observed.value, observed.unit);
   });
 }
 

@@ -13,10 +13,10 @@ void judge(const Machine& machine, std::string_view ways, const Way& a, const Wa
     return;
   }
   const double a_wins = probability_shorter(time_a, a.uncertainty, time_b, b.uncertainty);
-  const bool said_a = a_wins >= 0.5;
+  const bool predicts_a = a_wins >= 0.5;
   tally.judge(machine, ways,
               {.probability = std::max(a_wins, 1.0 - a_wins),
-               .came_true = said_a == (a.measured_us < b.measured_us),
+               .came_true = predicts_a == (a.measured_us < b.measured_us),
                .shape = shape});
 }
 

@@ -12,7 +12,7 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::string_view whole_models =
-    "training steps of machines, layers or recipes that the table does not tell enough of, or that are no GPUs";
+    "training steps whose machine, layers or recipe the table does not fully state, or that did not run on GPUs";
 
 std::vector<Kind> scored_kinds() {
   return {
@@ -77,11 +77,11 @@ std::vector<Kind> scored_kinds() {
 }
 
 std::vector<Kind> known_tables() {
-  constexpr std::string_view gains = "gains or shares without the times they come from";
+  constexpr std::string_view gains = "gains or shares without the times that they come from";
   constexpr std::string_view experts =
       "single kernels of mixtures of experts, which are priced only within whole models";
   constexpr std::string_view eager =
-      "kernels of TokenWeave on NVSwitch multicast beside collectives that PyTorch issues";
+      "kernels of TokenWeave on NVSwitch multicast next to collectives that PyTorch issues";
   return {
       {"training_step", {"mfu_pct"}, nullptr, whole_models},
       {"training_step", {"tflops_gpu"}, nullptr, whole_models},
@@ -96,20 +96,20 @@ std::vector<Kind> known_tables() {
       {{}, {"training_speedup"}, nullptr, gains},
       {{}, {"claim", "trust"}, nullptr, gains},
       {{}, {"metric", "value"}, nullptr, gains},
-      {{}, {"what", "value", "unit"}, nullptr, "single observations of interference, overhead and spread: priors"},
+      {{}, {"what", "value", "unit"}, nullptr, "single observations of interference, overhead and variation: priors"},
       {{}, {"mode", "ep", "dispatch_us"}, nullptr, experts},
       {{}, {"moe_layer"}, nullptr, experts},
       {{},
        {"hw", "batch", "kv_len", "heads", "kv_heads", "head_dim", "time_us"},
        nullptr,
        "attention of decoding, whose kernels no fit covers yet"},
-      {{}, {"seqlen", "pto_us"}, nullptr, "the table does not say how many heads there are"},
-      {{}, {"bytes", "tget_GBs"}, nullptr, "one queue of a device that has many, far below the link's rate"},
+      {{}, {"seqlen", "pto_us"}, nullptr, "the table does not state the number of heads"},
+      {{}, {"bytes", "tget_GBs"}, nullptr, "one of many queues of a device, far below the link's rate"},
       {{}, {"BL", "hidden_size"}, nullptr, eager},
       {{}, {"num_tokens", "hidden_size", "num_tokens_per_gpu"}, nullptr, eager},
       {{}, {"serial_tps", "overlapped_tps"}, nullptr, "throughput of a serving engine over mixed batches"},
       {{}, {"torch_ms"}, nullptr, "a baseline that its authors print with two values for the same work"},
-      {{}, {"accelerator", "bf16", "hbm_gb"}, nullptr, "data sheets, no measurements"},
+      {{}, {"accelerator", "bf16", "hbm_gb"}, nullptr, "data sheets, not measurements"},
   };
 }
 
@@ -158,7 +158,7 @@ std::string mistake_in_header(const Table& table) {
     return "the table is empty; the first line that is not a comment names the columns";
   }
   if (std::any_of(header.begin(), header.end(), is_number)) {
-    return fmt::format("{} is not a name of a column; the first line that is not a comment names the columns",
+    return fmt::format("{} is not a column name; the first line that is not a comment names the columns",
                        in_quotes(*std::find_if(header.begin(), header.end(), is_number)));
   }
   for (const Kind& kind : kinds()) {
@@ -167,7 +167,7 @@ std::string mistake_in_header(const Table& table) {
                  [&](std::string_view name) { return !table.column(name).exists(); });
     if (kind.columns.size() >= 4 && missing.size() == 1 && !kind.name.empty()) {
       const auto near = nearest(missing.front(), header);
-      return fmt::format("the header is that of kind {} but for the column {}{}", kind.name, missing.front(),
+      return fmt::format("the header matches kind {} except for the column {}{}", kind.name, missing.front(),
                          near ? fmt::format("; is {} meant?", in_quotes(*near)) : "; add it");
     }
   }

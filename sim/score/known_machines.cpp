@@ -50,8 +50,8 @@ Words words_of(std::string_view text) {
 
 /// Returns the memory in a word such as "80gb", in whole GB.
 std::optional<std::int64_t> memory_in(std::string_view word) {
-  const bool ends = word.size() > 2 && word.substr(word.size() - 2) == "gb";
-  if (!ends || !std::all_of(word.begin(), word.end() - 2, is_digit) || word.size() > 8) {
+  const bool has_unit = word.size() > 2 && word.substr(word.size() - 2) == "gb";
+  if (!has_unit || !std::all_of(word.begin(), word.end() - 2, is_digit) || word.size() > 8) {
     return std::nullopt;
   }
   return std::stoll(std::string(word.substr(0, word.size() - 2)));
@@ -62,13 +62,13 @@ bool is_own_memory(const Machine& machine, std::string_view word) {
 }
 
 /// Returns whether a word after the name shows that another machine is meant.
-bool tells_another(const Machine& machine, std::string_view word) {
+bool excludes_machine(const Machine& machine, std::string_view word) {
   constexpr std::array<std::string_view, 5> forms{"pcie", "nvl", "pairwise", "nvl72", "nvl4"};
   return std::find(forms.begin(), forms.end(), word) != forms.end() ||
          (memory_in(word) && !is_own_memory(machine, word));
 }
 
-bool says_nothing(std::string_view word) {
+bool is_neutral(std::string_view word) {
   constexpr std::array<std::string_view, 9> neutral{"nvidia", "amd",  "huawei", "ascend", "dgx",
                                                     "hgx",    "gpus", "gpu",    "tensor"};
   return std::find(neutral.begin(), neutral.end(), word) != neutral.end();
@@ -76,7 +76,7 @@ bool says_nothing(std::string_view word) {
 
 /// Returns whether a word is the model number of an accelerator, such as gb200 or l40s: letters, two to four digits,
 /// and optionally one more letter.
-bool names_a_part(std::string_view word) {
+bool is_model_number(std::string_view word) {
   constexpr std::array<std::string_view, 8> series{"a", "b", "h", "v", "l", "gb", "gh", "mi"};
   for (const std::string_view letters : series) {
     if (word.substr(0, letters.size()) != letters) {
@@ -108,7 +108,7 @@ std::size_t letters_in(const Words& words) {
   return letters;
 }
 
-bool stands_at(const Words& text, std::size_t place, const Words& name) {
+bool is_at(const Words& text, std::size_t place, const Words& name) {
   return !name.empty() && place + name.size() <= text.size() &&
          std::equal(name.begin(), name.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
 }
@@ -127,12 +127,12 @@ std::vector<Hit> hits_in(const Words& text, std::span<const Machine> machines) {
     for (const Words& name : names_of(machine)) {
       for (std::size_t place = 0; place < text.size(); ++place) {
         const std::size_t end = place + name.size();
-        if (!stands_at(text, place, name)) {
+        if (!is_at(text, place, name)) {
           continue;
         }
-        const auto behind = std::span(text).subspan(end, std::min<std::size_t>(2, text.size() - end));
-        if (std::none_of(behind.begin(), behind.end(),
-                         [&](const auto& word) { return tells_another(machine, word); })) {
+        const auto following = std::span(text).subspan(end, std::min<std::size_t>(2, text.size() - end));
+        if (std::none_of(following.begin(), following.end(),
+                         [&](const auto& word) { return excludes_machine(machine, word); })) {
           hits.push_back({&machine, place, end, letters_in(name)});
         }
       }
@@ -141,10 +141,10 @@ std::vector<Hit> hits_in(const Words& text, std::span<const Machine> machines) {
   return hits;
 }
 
-bool all_else_says_nothing(const Words& text, const Hit& hit) {
+bool all_else_is_neutral(const Words& text, const Hit& hit) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool inside = i >= hit.begin && i < hit.end;
-    if (!inside && !says_nothing(text[i]) && !is_own_memory(*hit.machine, text[i])) {
+    const bool is_in_name = i >= hit.begin && i < hit.end;
+    if (!is_in_name && !is_neutral(text[i]) && !is_own_memory(*hit.machine, text[i])) {
       return false;
     }
   }
@@ -179,7 +179,7 @@ FoundMachine KnownMachines::by_name(std::string_view cell) const {
   std::vector<Hit> hits = hits_in(text, machines_);
   sort_by_length(hits);
   for (const Hit& hit : hits) {
-    if (all_else_says_nothing(text, hit)) {
+    if (all_else_is_neutral(text, hit)) {
       return {hit.machine, {}};
     }
   }
@@ -190,28 +190,28 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
   const Words text = words_of(prose);
   std::vector<Hit> hits = hits_in(text, machines_);
   sort_by_length(hits);
-  std::vector<bool> taken(text.size(), false);
+  std::vector<bool> is_taken(text.size(), false);
   std::vector<const Machine*> matches;
   std::set<std::string> names;
   for (const Hit& hit : hits) {
-    if (!taken[hit.begin]) {
-      std::fill(taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
-                taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
+    if (!is_taken[hit.begin]) {
+      std::fill(is_taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
+                is_taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
       matches.push_back(hit.machine);
       names.insert(hit.machine->name);
     }
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!taken[i] && names_a_part(text[i])) {
+    if (!is_taken[i] && is_model_number(text[i])) {
       names.insert(text[i]);
     }
   }
   if (names.size() == 1 && !matches.empty()) {
     return {matches.front(), {}};
   }
-  return {nullptr, names.empty()     ? "no hardware file is known by what the table says of its machine"
+  return {nullptr, names.empty()     ? "no hardware file matches the table's description of its machine"
                    : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
-                                     : fmt::format("the table names several machines, {}, and no column tells which",
+                                     : fmt::format("the table names several machines, {}, and no column states which",
                                                    fmt::join(names, " and "))};
 }
 
@@ -222,7 +222,7 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
   const Words text = words_of(prose);
   const auto named = [&](const Words& name) {
     for (std::size_t place = 0; place < text.size(); ++place) {
-      if (stands_at(text, place, name)) {
+      if (is_at(text, place, name)) {
         return true;
       }
     }
@@ -243,7 +243,7 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
     }
   }
   if (best == nullptr) {
-    return {nullptr, fmt::format("no cluster file joins several nodes of {}", node.name)};
+    return {nullptr, fmt::format("no cluster file has several nodes of {}", node.name)};
   }
   const auto [place, added] = resized_.try_emplace({best->name, nodes}, *best);
   if (added) {
@@ -253,9 +253,9 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
 }
 
 FoundMachine KnownMachines::with_all_reduce(const Machine& node, AllReduceKernel kernel) {
-  const auto known = with_kernel_.find({node.name, kernel});
-  if (known != with_kernel_.end()) {
-    return {&known->second, {}};
+  const auto entry = with_kernel_.find({node.name, kernel});
+  if (entry != with_kernel_.end()) {
+    return {&entry->second, {}};
   }
   std::optional<Machine> machine = with_all_reduce_kernel(node, kernel);
   if (!machine) {

@@ -31,7 +31,7 @@ class KnownMachines {
   /// Finds the machine that a cell of a table names. Each word of the cell must belong to the machine's name, be its
   /// memory size, or be a neutral word such as "nvidia" or "gpus".
   [[nodiscard]] FoundMachine by_name(std::string_view cell) const;
-  /// Finds the machine that a comment in prose names. Fails if the comment names several.
+  /// Finds the machine that a comment in prose names. Fails if the comment names several machines.
   [[nodiscard]] FoundMachine in_prose(std::string_view text) const;
   /// Returns a cluster of such nodes, resized to `nodes` nodes: preferably a cluster that `text` names, otherwise a
   /// cluster without `known_as`. For one node, returns the machine itself.

@@ -51,11 +51,11 @@ std::optional<FrameworkKernelSize> framework_kernel_of(std::string_view op, std:
     return kernel(FrameworkKernel::norm, widths.hidden, 2);
   }
   if (op == "mlp_act") {
-    return kernel(FrameworkKernel::activation, widths.inner, 3);  // gate and up are read, their product is written
+    return kernel(FrameworkKernel::activation, widths.inner, 3);  // reads gate and up, writes their elementwise product
   }
   if (op == "attn_rope") {
-    const bool is_given = widths.heads > 0 && kv > 0;
-    return kernel(FrameworkKernel::rotation, is_given ? widths.heads + kv : 0, 2);  // queries and keys, in place
+    const bool is_known = widths.heads > 0 && kv > 0;
+    return kernel(FrameworkKernel::rotation, is_known ? widths.heads + kv : 0, 2);  // queries and keys, in place
   }
   return std::nullopt;
 }

@@ -43,8 +43,8 @@ Accelerator with_early_library(Accelerator accelerator, const EarlyLibrary& libr
 
 std::string remark_on(const EarlyLibrary& library) {
   return fmt::format(
-      "{} on {} multiplies with a library of 2023: its waves count whole and its loops run at {} of today's, fitted on "
-      "the rows of {} x {} (n x k), which are not scored.",
+      "{} on {} uses a GEMM library of 2023: partial waves cost as much as full waves and its loops run at {} of "
+      "today's rate, fitted to the rows of {} x {} (n x k), which are not scored.",
       library.framework, library.machine, library.loop_share, library.fitted_n, library.fitted_k);
 }
 
@@ -70,17 +70,17 @@ class Layers {
       const GemmSize size{.m = m, .n = row.count(columns_.n), .k = row.count(columns_.k), .dtype = dtype_};
       const bool held_out = is_held_out(gemm_group("gemm_layer", hw, name_of(dtype_), size));
       if (const Machine* machine = machine_of(row, hw, held_out)) {
-        score_product(row, *machine, held_out, size, measured);
+        score_gemm(row, *machine, held_out, size, measured);
       }
       return;
     }
-    const auto known = widths_.find(tp);
+    const auto widths_of_degree = widths_.find(tp);
     const std::optional<FrameworkKernelSize> size =
-        known == widths_.end() ? std::nullopt : framework_kernel_of(op, m, known->second, dtype_);
+        widths_of_degree == widths_.end() ? std::nullopt : framework_kernel_of(op, m, widths_of_degree->second, dtype_);
     const bool held_out = size && is_held_out(framework_kernel_group(hw, op, size->width));
     const Machine* machine = machine_of(row, hw, held_out);
     if (machine != nullptr && !size) {
-      tally_.skip(fmt::format("the table does not tell what {} moves", op));
+      tally_.skip(fmt::format("the table does not state what {} moves", op));
     } else if (machine != nullptr) {
       constexpr std::string_view part = "memory-bound ops";
       const auto price = [&](const Machine& other) {
@@ -104,22 +104,22 @@ class Layers {
     if (!tally_.takes(row, held_out)) {
       return nullptr;
     }
-    const FoundMachine& known = machines_.of(hw);
-    if (known.machine == nullptr) {
-      tally_.skip(known.why_not);
+    const FoundMachine& match = machines_.of(hw);
+    if (match.machine == nullptr) {
+      tally_.skip(match.why_not);
     }
-    return known.machine;
+    return match.machine;
   }
 
-  void score_product(Row& row, const Machine& machine, bool held_out, const GemmSize& size, double measured) {
+  void score_gemm(Row& row, const Machine& machine, bool held_out, const GemmSize& size, double measured) {
     constexpr std::string_view part = "products";
     const bool is_early = is_early_ && machine.name == cublas_of_sarathi.machine;
     if (!machine.accelerator.supports(dtype_)) {
       tally_.skip(fmt::format("{} has no GEMMs in {}", machine.name, name_of(dtype_)));
     } else if (is_early && size.n == cublas_of_sarathi.fitted_n && size.k == cublas_of_sarathi.fitted_k) {
-      tally_.skip("it fixed how fast the library of the framework is");
+      tally_.skip("used to fit the rate of the framework's library");
     } else {
-      const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
+      const Accelerator& accelerator = is_early ? early_accelerator(machine) : machine.accelerator;
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
       // Intervals of GEMMs in an early library are not checked, because no run prices such GEMMs.
@@ -134,12 +134,12 @@ class Layers {
     }
   }
 
-  const Accelerator& early(const Machine& machine) {
-    if (!early_) {
-      early_ = with_early_library(machine.accelerator, cublas_of_sarathi);
+  const Accelerator& early_accelerator(const Machine& machine) {
+    if (!early_accelerator_) {
+      early_accelerator_ = with_early_library(machine.accelerator, cublas_of_sarathi);
       tally_.result().remarks.push_back(remark_on(cublas_of_sarathi));
     }
-    return *early_;
+    return *early_accelerator_;
   }
 
   LayerColumns columns_;
@@ -148,7 +148,7 @@ class Layers {
   bool is_early_;
   MachineColumn machines_;
   Context& context_;
-  std::optional<Accelerator> early_;
+  std::optional<Accelerator> early_accelerator_;
   Tally& tally_;
 };
 

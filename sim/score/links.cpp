@@ -31,7 +31,7 @@ bool is_guessed(const Parameter<BytesPerSecond>& rate) {
 }
 
 /// Returns whether the message's price depends on rates between nodes and none of them was measured.
-bool rests_on_priors(const Machine& machine, const Message& message) {
+bool depends_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;
   }
@@ -39,9 +39,9 @@ bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.op == LinkOp::send_recv) {
     return is_guessed(machine.network->peer.rate);
   }
-  const bool climbs = message.op == LinkOp::all_reduce && collective.tree != nullptr;
-  const bool goes_round = !climbs || nccl_chooses_trees(collective);
-  return (!goes_round || is_guessed(collective.rate)) && (!climbs || is_guessed(rate_over(*collective.tree, 2)));
+  const bool uses_trees = message.op == LinkOp::all_reduce && collective.tree != nullptr;
+  const bool uses_rings = !uses_trees || nccl_chooses_trees(collective);
+  return (!uses_rings || is_guessed(collective.rate)) && (!uses_trees || is_guessed(rate_over(*collective.tree, 2)));
 }
 
 /// Returns whose kernels run an all-reduce in a node. Kernels other than NCCL's occur only in tables of frameworks.
@@ -56,16 +56,16 @@ class PartNames {
  public:
   std::string_view of(const Machine& machine, const Message& message) {
     const std::int64_t from = large_from(message);
-    const bool large = message.bytes.count >= from;
-    const bool priors = rests_on_priors(machine, message);
+    const bool is_large = message.bytes.count >= from;
+    const bool uses_priors = depends_on_priors(machine, message);
     const AllReduceKernel framework = framework_of(machine, message);
-    const auto [place, added] = names_.try_emplace({message.op, message.nodes, large, priors, framework});
+    const auto [place, added] = names_.try_emplace({message.op, message.nodes, is_large, uses_priors, framework});
     if (added) {
       place->second =
           fmt::format("{}{}, {}, {} {}{}", name_of(message.op),
                       framework == AllReduceKernel::nccl ? "" : fmt::format(" of {}", name_of(framework)),
-                      message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), large ? ">=" : "<",
-                      from == 64 << 10 ? "64 KiB" : "1 MiB", priors ? ", from priors" : "");
+                      message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), is_large ? ">=" : "<",
+                      from == 64 << 10 ? "64 KiB" : "1 MiB", uses_priors ? ", from priors" : "");
     }
     return place->second;
   }
@@ -76,20 +76,20 @@ class PartNames {
 
 /// Returns the kind of op under which the message's interval is checked.
 std::string_view kind_of(const Machine& machine, const Message& message) {
-  const bool large = message.bytes.count >= large_from(message);
+  const bool is_large = message.bytes.count >= large_from(message);
   if (message.op == LinkOp::send_recv) {
-    return large ? "send/recv >= 64 KiB" : "send/recv < 64 KiB";
+    return is_large ? "send/recv >= 64 KiB" : "send/recv < 64 KiB";
   }
   if (framework_of(machine, message) != AllReduceKernel::nccl) {
     return "all-reduce of a framework";
   }
   if (message.nodes > 1) {
-    return large ? "collectives over nodes >= 1 MiB" : "collectives over nodes < 1 MiB";
+    return is_large ? "collectives over nodes >= 1 MiB" : "collectives over nodes < 1 MiB";
   }
   if (message.op == LinkOp::all_to_all) {
-    return large ? "all-to-all >= 64 KiB" : "all-to-all < 64 KiB";
+    return is_large ? "all-to-all >= 64 KiB" : "all-to-all < 64 KiB";
   }
-  return large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
+  return is_large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
 }
 
 /// A row of a table of messages, with the values common to all kinds of such tables.
@@ -107,16 +107,16 @@ class LinkScorer {
  public:
   LinkScorer(Context& context, Tally& tally) : context_(context), tally_(tally) {}
 
-  void score(const Row& row, LinkRow read) {
-    const std::optional<LinkOp> op = link_op_named(read.op);
+  void score(const Row& row, LinkRow link_row) {
+    const std::optional<LinkOp> op = link_op_named(link_row.op);
     if (!op || !row.is_sound()) {
-      if (tally_.takes(row, read.held_out)) {
-        tally_.skip(fmt::format("the model has no {}", read.op));
+      if (tally_.takes(row, link_row.held_out)) {
+        tally_.skip(fmt::format("the model has no {}", link_row.op));
       }
       return;
     }
-    read.message.op = *op;
-    score_message(row, read);
+    link_row.message.op = *op;
+    score_message(row, link_row);
   }
 
   /// Judges each all-reduce against a reduce-scatter and an all-gather, for all rows that no fit has seen.
@@ -126,21 +126,21 @@ class LinkScorer {
       const auto gather = times_.find({machine, gpus, nodes, bytes, LinkOp::all_gather});
       const auto scatter = times_.find({machine, gpus, nodes, bytes, LinkOp::reduce_scatter});
       if (op == LinkOp::all_reduce && gather != times_.end() && scatter != times_.end()) {
-        const Message whole{.op = op, .gpus = gpus, .nodes = nodes, .bytes = {bytes}};
-        judge(*machine, "all-reduce or two halves", way_of(*machine, {{whole, time}}),
-              way_of(*machine, {{with_op(whole, LinkOp::all_gather), gather->second},
-                                {with_op(whole, LinkOp::reduce_scatter), scatter->second}}),
+        const Message all_reduce{.op = op, .gpus = gpus, .nodes = nodes, .bytes = {bytes}};
+        judge(*machine, "all-reduce or two halves", way_of(*machine, {{all_reduce, time}}),
+              way_of(*machine, {{with_op(all_reduce, LinkOp::all_gather), gather->second},
+                                {with_op(all_reduce, LinkOp::reduce_scatter), scatter->second}}),
               {gpus, bytes}, tally_);
       }
     }
   }
 
  private:
-  void score_message(const Row& row, const LinkRow& read) {
-    const FoundMachine known = machine_of(read);
-    const std::string why_not = reason_to_skip(read, known);
+  void score_message(const Row& row, const LinkRow& link_row) {
+    const FoundMachine match = machine_of(link_row);
+    const std::string why_not = reason_to_skip(link_row, match);
     // A row is also unseen if the rates of its network are priors.
-    const bool unseen = read.held_out || (why_not.empty() && rests_on_priors(*known.machine, read.message));
+    const bool unseen = link_row.held_out || (why_not.empty() && depends_on_priors(*match.machine, link_row.message));
     if (!tally_.takes(row, unseen)) {
       return;
     }
@@ -148,11 +148,11 @@ class LinkScorer {
       tally_.skip(why_not);
       return;
     }
-    const std::string_view part = parts_.of(*known.machine, read.message);
-    const Compared time{read.measured_us, to_microseconds(message_time(*known.machine, read.message)),
+    const std::string_view part = parts_.of(*match.machine, link_row.message);
+    const Compared time{link_row.measured_us, to_microseconds(message_time(*match.machine, link_row.message)),
                         std::span(&part, 1)};
-    if (tally_.score(row, *known.machine, unseen, {time})) {
-      check(*known.machine, read.message, unseen, time);
+    if (tally_.score(row, *match.machine, unseen, {time})) {
+      check(*match.machine, link_row.message, unseen, time);
     }
   }
 
@@ -171,20 +171,21 @@ class LinkScorer {
     }
   }
 
-  FoundMachine machine_of(const LinkRow& read) {
-    const Machine* node = read.node.machine;
-    return node == nullptr ? read.node
-                           : context_.machines.over_nodes(*node, static_cast<int>(read.message.nodes), read.prose);
+  FoundMachine machine_of(const LinkRow& link_row) {
+    const Machine* node = link_row.node.machine;
+    return node == nullptr
+               ? link_row.node
+               : context_.machines.over_nodes(*node, static_cast<int>(link_row.message.nodes), link_row.prose);
   }
 
   /// Returns the reason to skip the row; empty if it can be scored.
-  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& known) {
-    const Message& message = read.message;
-    if (known.machine == nullptr) {
-      return known.why_not;
+  static std::string reason_to_skip(const LinkRow& link_row, const FoundMachine& match) {
+    const Message& message = link_row.message;
+    if (match.machine == nullptr) {
+      return match.why_not;
     }
-    if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
-      return fmt::format("{} has fewer GPUs than take part", known.machine->name);
+    if (message.gpus > message.nodes * link_row.node.machine->gpus_per_node) {
+      return fmt::format("{} has fewer GPUs than the message needs", match.machine->name);
     }
     if (message.gpus % message.nodes != 0) {
       return "the nodes have different numbers of GPUs";
@@ -193,7 +194,7 @@ class LinkScorer {
       return "nothing is sent";
     }
     if (message.op == LinkOp::send_recv && message.gpus != 2) {
-      return "more than two GPUs exchange messages, and the table does not say how";
+      return "more than two GPUs exchange messages, and the table does not state how";
     }
     return "";
   }
@@ -256,27 +257,28 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
   const Column nodes = table.column("nodes");
   const Column hw = table.column("hw");
   const MachinesByGpus by_gpus(hw.exists() ? std::string_view() : table.comment("hardware"), context.machines);
-  const FoundMachine whole_table = hw.exists() || by_gpus.tells() ? FoundMachine{} : machine_of_table(table, context);
+  const FoundMachine whole_table =
+      hw.exists() || by_gpus.lists_machines() ? FoundMachine{} : machine_of_table(table, context);
   MachineColumn machines(context.machines);
   LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    LinkRow read{.op = row.text(op),
-                 .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
-                 .measured_us = row.amount(time),
-                 .node = hw.exists() ? machines.of(row.text(hw)) : whole_table,
-                 .prose = table.comment("hardware")};
-    Message& message = read.message;
-    if (by_gpus.tells()) {
-      read.node = by_gpus.of(message.gpus);
+    LinkRow link_row{.op = row.text(op),
+                     .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
+                     .measured_us = row.amount(time),
+                     .node = hw.exists() ? machines.of(row.text(hw)) : whole_table,
+                     .prose = table.comment("hardware")};
+    Message& message = link_row.message;
+    if (by_gpus.lists_machines()) {
+      link_row.node = by_gpus.of(message.gpus);
     }
-    const Machine* node = read.node.machine;
-    const std::int64_t in_one = node == nullptr ? message.gpus : node->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, max_gpus) : (message.gpus + in_one - 1) / in_one;
-    const std::string_view ours = node == nullptr ? std::string_view() : node->name;
-    const std::string_view said = hw.exists() ? row.text(hw) : ours;
-    read.held_out = is_held_out(link_group("collective", said, read.op, message.bytes.count));
-    scorer.score(row, read);
+    const Machine* node = link_row.node.machine;
+    const std::int64_t gpus_per_node = node == nullptr ? message.gpus : node->gpus_per_node;
+    message.nodes = row.has(nodes) ? row.count(nodes, max_gpus) : (message.gpus + gpus_per_node - 1) / gpus_per_node;
+    const std::string_view node_name = node == nullptr ? std::string_view() : node->name;
+    const std::string_view machine_name = hw.exists() ? row.text(hw) : node_name;
+    link_row.held_out = is_held_out(link_group("collective", machine_name, link_row.op, message.bytes.count));
+    scorer.score(row, link_row);
   }
   scorer.judge_sums();
 }
@@ -304,18 +306,19 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const std::string_view cell = row.text(kernel);
-    LinkRow read{.op = name_of(LinkOp::all_reduce),
-                 .message = {.gpus = row.count(gpus, max_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
-                 .measured_us = row.amount(time),
-                 .node = machines.of(row.text(hw))};
-    read.held_out = is_held_out(link_group(custom_all_reduce_kind, row.text(hw), cell, read.message.bytes.count));
+    LinkRow link_row{.op = name_of(LinkOp::all_reduce),
+                     .message = {.gpus = row.count(gpus, max_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
+                     .measured_us = row.amount(time),
+                     .node = machines.of(row.text(hw))};
+    link_row.held_out =
+        is_held_out(link_group(custom_all_reduce_kind, row.text(hw), cell, link_row.message.bytes.count));
     if (const std::optional<AllReduceKernel> framework = framework_named(cell); !framework) {
-      read.node = {nullptr, std::string(why_not_a_framework)};
-    } else if (read.node.machine != nullptr) {
-      read.node = context.machines.with_all_reduce(*read.node.machine, *framework);
-      read.held_out = read.held_out || !is_fitted(read.node.machine, *framework);
+      link_row.node = {nullptr, std::string(why_not_a_framework)};
+    } else if (link_row.node.machine != nullptr) {
+      link_row.node = context.machines.with_all_reduce(*link_row.node.machine, *framework);
+      link_row.held_out = link_row.held_out || !is_fitted(link_row.node.machine, *framework);
     }
-    scorer.score(row, read);
+    scorer.score(row, link_row);
   }
 }
 
@@ -329,12 +332,13 @@ void score_bus_rates(const Table& table, Context& context, Tally& tally) {
   LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    LinkRow read{.op = row.text(op),
-                 .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
-                 .node = machines.of(row.text(hw))};
-    read.measured_us = microseconds_at(row.amount(rate), read.op, read.message);
-    read.held_out = is_held_out(link_group("collective_rate", row.text(hw), read.op, read.message.bytes.count));
-    scorer.score(row, read);
+    LinkRow link_row{.op = row.text(op),
+                     .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
+                     .node = machines.of(row.text(hw))};
+    link_row.measured_us = microseconds_at(row.amount(rate), link_row.op, link_row.message);
+    link_row.held_out =
+        is_held_out(link_group("collective_rate", row.text(hw), link_row.op, link_row.message.bytes.count));
+    scorer.score(row, link_row);
   }
 }
 
@@ -342,22 +346,22 @@ void score_exchanges(const Table& table, Context& context, Tally& tally) {
   const Column device = table.column("device");
   const Column op = table.column("op");
   const Column gpus = table.column("ngpus");
-  const Column in_a_node = table.column("devices_per_node");
+  const Column devices_per_node = table.column("devices_per_node");
   const Column bytes = table.column("bytes");
   const Column time = table.column("median_us");
   MachineColumn machines(context.machines);
   LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    LinkRow read{.op = row.text(op),
-                 .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
-                 .measured_us = row.amount(time),
-                 .node = machines.of(row.text(device)),
-                 .prose = row.text(device)};
-    const std::int64_t share = row.count(in_a_node, max_gpus);
-    read.message.nodes = (read.message.gpus + share - 1) / share;
-    read.held_out = is_held_out(link_group("p2p", row.text(device), read.op, read.message.bytes.count));
-    scorer.score(row, read);
+    LinkRow link_row{.op = row.text(op),
+                     .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
+                     .measured_us = row.amount(time),
+                     .node = machines.of(row.text(device)),
+                     .prose = row.text(device)};
+    const std::int64_t share = row.count(devices_per_node, max_gpus);
+    link_row.message.nodes = (link_row.message.gpus + share - 1) / share;
+    link_row.held_out = is_held_out(link_group("p2p", row.text(device), link_row.op, link_row.message.bytes.count));
+    scorer.score(row, link_row);
   }
 }
 

@@ -26,11 +26,11 @@ std::optional<Clause> clause_in(std::string_view text) {
   }
   Clause clause;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), clause.gpus);
-  const auto read = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc{} || read == text.size() || text[read] != ':') {
+  const auto digits = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc{} || digits == text.size() || text[digits] != ':') {
     return std::nullopt;
   }
-  clause.text = text.substr(read + 1);
+  clause.text = text.substr(digits + 1);
   return clause;
 }
 
@@ -64,8 +64,8 @@ MachinesByGpus::MachinesByGpus(std::string_view comment, const KnownMachines& ma
       by_gpus_.clear();
       return;
     }
-    const FoundMachine known = machines.in_prose(clause->text);
-    last = known.machine != nullptr || last.machine == nullptr ? known : last;
+    const FoundMachine match = machines.in_prose(clause->text);
+    last = match.machine != nullptr || last.machine == nullptr ? match : last;
     by_gpus_[clause->gpus] = last;
     comment.remove_prefix(std::min(end + 1, comment.size()));
   }
@@ -75,7 +75,7 @@ FoundMachine MachinesByGpus::of(std::int64_t gpus) const {
   const auto entry = by_gpus_.find(gpus);
   return entry != by_gpus_.end()
              ? entry->second
-             : FoundMachine{nullptr, fmt::format("the table's comment does not say which machine has {} GPUs", gpus)};
+             : FoundMachine{nullptr, fmt::format("the table's comment does not state which machine has {} GPUs", gpus)};
 }
 
 FoundMachine machine_of_table(const Table& table, const Context& context) {
@@ -83,11 +83,11 @@ FoundMachine machine_of_table(const Table& table, const Context& context) {
 }
 
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines) {
-  FoundMachine known = machines.in_prose(table.comment("hardware"));
-  if (known.machine == nullptr && table.comment("hardware").empty()) {
-    known = machines.in_prose(file_name);
+  FoundMachine match = machines.in_prose(table.comment("hardware"));
+  if (match.machine == nullptr && table.comment("hardware").empty()) {
+    match = machines.in_prose(file_name);
   }
-  return known;
+  return match;
 }
 
 }  // namespace commfuse::score

@@ -46,13 +46,13 @@ FoundMachine machine_of_table(const Table& table, const Context& context);
 /// `file_name` has no extension.
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);
 
-/// Finds the machine of a row if a comment lists machines by their number of GPUs: "ngpus=64: 8 nodes of H100; 72: one
+/// Finds the machine of a row if a comment lists machines by number of GPUs: "ngpus=64: 8 nodes of H100; 72: one
 /// GB200 rack; 144: two racks". An entry that names no machine has the machine of the previous entry. The list is empty
 /// if the comment has another form.
 class MachinesByGpus {
  public:
   MachinesByGpus(std::string_view comment, const KnownMachines& machines);
-  [[nodiscard]] bool tells() const { return !by_gpus_.empty(); }
+  [[nodiscard]] bool lists_machines() const { return !by_gpus_.empty(); }
   [[nodiscard]] FoundMachine of(std::int64_t gpus) const;
 
  private:

@@ -17,7 +17,7 @@ namespace commfuse::score {
 namespace {
 
 /// Reads a cell that must be `yes` or `no`. Returns whether it is `yes`.
-bool word(Row& row, const Column& column, std::string_view yes, std::string_view no) {
+bool is_word(Row& row, const Column& column, std::string_view yes, std::string_view no) {
   const std::string_view text = row.text(column);
   if (text != yes && text != no) {
     row.fault(fmt::format("{} is neither {} nor {}", text.empty() ? "an empty cell" : text, yes, no));
@@ -50,7 +50,7 @@ struct FitColumns {
 
   [[nodiscard]] TrainingPlan read(Row& row) const {
     TrainingPlan plan{.tensor = row.count(tensor, max_gpus),
-                      .sequence_parallel = word(row, shares_tokens, "on", "off"),
+                      .sequence_parallel = is_word(row, shares_tokens, "on", "off"),
                       .pipeline = row.count(pipeline, max_gpus),
                       .interleave = row.count(interleave),
                       .data = row.count(data, max_gpus),
@@ -74,8 +74,8 @@ struct FitColumns {
     plan.recompute = *recomputed;
     plan.dtype = *type;
     plan.gradient_dtype = *sums;
-    plan.fused_attention = word(row, kernel, "fused", "unfused");
-    plan.dropout = word(row, dropout, "on", "off");
+    plan.fused_attention = is_word(row, kernel, "fused", "unfused");
+    plan.dropout = is_word(row, dropout, "on", "off");
     return plan;
   }
 };
@@ -97,7 +97,8 @@ std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& m
 }
 
 /// Returns a remark about a fact that contradicts the prediction.
-std::string denial_of(const Transformer& model, const TrainingPlan& plan, Bytes memory, Bytes capacity, bool fitted) {
+std::string contradiction_of(const Transformer& model, const TrainingPlan& plan, Bytes memory, Bytes capacity,
+                             bool fitted) {
   return fmt::format(
       "{} on {} GPUs (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB "
       "are predicted.",
@@ -116,7 +117,7 @@ void score_memory_fits(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     const TrainingPlan plan = columns.read(row);
     const std::optional<Transformer> model = model_of(row, table, models, plan.seq);
-    const bool fitted = word(row, columns.fits, "yes", "no");
+    const bool did_fit = is_word(row, columns.fits, "yes", "no");
     if (!tally.takes(row, true)) {
       continue;
     }
@@ -133,10 +134,10 @@ void score_memory_fits(const Table& table, Context& context, Tally& tally) {
     }
     const Bytes memory = largest_step_memory(*model, plan).total();
     const Bytes capacity = node.machine->accelerator.hbm_capacity;
-    const bool agrees = (memory <= capacity) == fitted;
+    const bool agrees = (memory <= capacity) == did_fit;
     tally.memory_fact(*node.machine, agrees);
     if (!agrees) {
-      tally.result().remarks.push_back(denial_of(*model, plan, memory, capacity, fitted));
+      tally.result().remarks.push_back(contradiction_of(*model, plan, memory, capacity, did_fit));
     }
   }
 }

@@ -19,9 +19,9 @@ bool changes_no_shape(std::string_view word) {
 /// Removes the suffix of a release with the same shape, such as "-v0.1". A suffix such as "-V3" is part of the name.
 std::string_view without_release(std::string_view name) {
   const std::size_t last = name.rfind("-v0.");
-  const bool ends_so =
+  const bool is_release =
       last != std::string_view::npos && name.find_first_not_of("0123456789.", last + 2) == std::string_view::npos;
-  return ends_so ? name.substr(0, last) : name;
+  return is_release ? name.substr(0, last) : name;
 }
 
 /// Joins the words of a name: "llama3370b". Keeps version numbers, since 3.1 and 3.3 are different models.

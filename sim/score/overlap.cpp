@@ -17,8 +17,8 @@ namespace commfuse::score {
 namespace {
 
 /// hw-native-sys/pto-isa multiplies and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, according
-/// to the table). Beside a GEMM, its communication loses 20 to 30% of its bandwidth (hardware.md, 2.5).
-constexpr double lost_beside_product = 1.25;
+/// to the table). While a GEMM runs, its communication loses 20 to 30% of its bandwidth (hardware.md, 2.5).
+constexpr double slowdown_during_gemm = 1.25;
 constexpr std::int64_t pto_tile_m = 128;
 constexpr std::int64_t pto_tile_n = 256;
 
@@ -32,14 +32,14 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
   const Column rows = table.column("M");
   const Column contraction = table.column("K");
   const Column columns = table.column("N");
-  const Column product = table.column("compute_only_us");
+  const Column compute = table.column("compute_only_us");
   const Column serial = table.column("sequential_us");
   const Column pipelined = table.column("pipelined_us");
   MachineColumn machines(context.machines);
   constexpr std::array<std::string_view, 3> names{"product", "serial", "overlapped"};
   const std::span<const std::string_view> parts(names);
   tally.result().remarks.push_back(fmt::format(
-      "Communication beside a product takes {} times as long as alone: a prior, no fit.", lost_beside_product));
+      "Communication during a GEMM takes {} times as long as alone: a prior, not a fit.", slowdown_during_gemm));
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const GemmSize size{.m = padded(row.count(rows), pto_tile_m),
@@ -47,32 +47,32 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
                         .k = row.count(contraction),
                         .dtype = DType::fp16};
     const auto degree = static_cast<int>(row.count(ranks, max_gpus));
-    const double product_us = row.amount(product);
+    const double compute_us = row.amount(compute);
     const double serial_us = row.amount(serial);
     const double pipelined_us = row.amount(pipelined);
     if (!tally.takes(row, true)) {
       continue;
     }
-    const FoundMachine& known = machines.of(row.text(hw));
-    if (known.machine == nullptr) {
-      tally.skip(known.why_not);
+    const FoundMachine& match = machines.of(row.text(hw));
+    if (match.machine == nullptr) {
+      tally.skip(match.why_not);
       continue;
     }
-    const Accelerator& accelerator = known.machine->accelerator;
-    if (degree > known.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", known.machine->name, degree, name_of(size.dtype)));
+    const Accelerator& accelerator = match.machine->accelerator;
+    if (degree > match.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
+      tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", match.machine->name, degree, name_of(size.dtype)));
       continue;
     }
     const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
-    const double reduce = to_microseconds(all_reduce_time(known.machine->link, degree, sums));
+    const double reduce = to_microseconds(all_reduce_time(match.machine->link, degree, sums));
     // Nothing can be sent before the tiles of the first rank's share are computed.
-    const double woven = std::max(multiply, multiply / degree + lost_beside_product * reduce);
-    if (tally.score(row, *known.machine, true,
-                    {{product_us, multiply, parts.subspan(0, 1)},
+    const double overlapped_us = std::max(multiply, multiply / degree + slowdown_during_gemm * reduce);
+    if (tally.score(row, *match.machine, true,
+                    {{compute_us, multiply, parts.subspan(0, 1)},
                      {serial_us, multiply + reduce, parts.subspan(1, 1)},
-                     {pipelined_us, woven, parts.subspan(2, 1)}})) {
-      tally.compare(pipelined_us / serial_us, woven / (multiply + reduce));
+                     {pipelined_us, overlapped_us, parts.subspan(2, 1)}})) {
+      tally.compare(pipelined_us / serial_us, overlapped_us / (multiply + reduce));
     }
   }
 }

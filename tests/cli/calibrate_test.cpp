@@ -77,9 +77,8 @@ TEST_F(CalibrateCommand, TooFewRowsOfAFrameworkAreRefused) {
   const Outcome outcome = run_program(
       command(write("few.csv", "hw,kernel,ngpus,bytes,time_us\nbox,TRTLLM,8,1024,5\nbox,TRTLLM,8,2048,5\n")));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(
-      outcome.err,
-      "nothing can be fitted: all-reduce of trtllm (few.csv): 2 rows, where a fit needs 12; measure more sizes\n");
+  EXPECT_EQ(outcome.err,
+            "nothing can be fitted: all-reduce of trtllm (few.csv): 2 rows, but a fit needs 12; measure more sizes\n");
   EXPECT_FALSE(fs::exists(out()));
 }
 

@@ -32,7 +32,7 @@ TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   EXPECT_EQ(
       outcome.err,
       "note: cfg.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is ring_exchange, fc2_fprop is "
-      "serial; a layer has one way for all of them: --scope layer --strategy ring_exchange\n");
+      "serial; a layer uses one strategy for all of them: --scope layer --strategy ring_exchange\n");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out.find("mine step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U) << run.out;
@@ -162,9 +162,9 @@ TEST(Import, ARecognisedFormatAcceptsItsFlags) {
   std::ofstream("ds.json") << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1}})";
   EXPECT_EQ(run_program("commfuse-sim import ds.json --gpus 16 --model llama-3.1-8b --seq 4K").code, 0);
   EXPECT_EQ(run_program("commfuse-sim import ds.json --overlap a.yaml").err,
-            "ds.json is read as deepspeed, which takes no --overlap; see commfuse-sim import deepspeed --help\n");
+            "ds.json is read as deepspeed, which has no --overlap; see commfuse-sim import deepspeed --help\n");
   EXPECT_EQ(run_program("commfuse-sim import ds.json a=2").err,
-            "ds.json is read as deepspeed, which takes no 'a=2'; see commfuse-sim import deepspeed --help\n");
+            "ds.json is read as deepspeed, which has no 'a=2'; see commfuse-sim import deepspeed --help\n");
   EXPECT_EQ(run_program("commfuse-sim import --gpus 16 deepspeed ds.json").err,
             "--gpus comes before the format; write it after: commfuse-sim import deepspeed FILE --gpus ...\n");
   std::ofstream("a.yaml") << small_yaml;

@@ -182,7 +182,7 @@ TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   const Outcome other = run_program("commfuse-sim report rows.jsonl --measured record.json --out x.html");
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err,
-            "--measured: record.json measured no schedule of these results; give results of the same model, hardware, "
+            "--measured: record.json has no measurement of these results; give results of the same model, hardware, "
             "ranks, batch and seq\n");
   ASSERT_EQ(run_program("sh -c 'commfuse-sim run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse -o "
                         "jsonl > same.jsonl'")
@@ -230,7 +230,7 @@ TEST_F(Report, ReportsMeasurementsThatNoFitRead) {
   const std::string page = contents_of("fits.html");
   EXPECT_NE(page.find("collectives: median error of the fit over "), std::string::npos);
   EXPECT_NE(page.find("Not fitted: many.csv:2: "), std::string::npos);
-  EXPECT_NE(page.find("Not fitted: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
+  EXPECT_NE(page.find("Not fitted: exchanges (few.csv): 1 rows, but a fit needs "), std::string::npos);
 }
 
 TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
@@ -261,7 +261,7 @@ TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsReported) {
   EXPECT_EQ(absent.code, 69);
   EXPECT_EQ(
       absent.err,
-      "--out: PNG is made by rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg\n");
+      "--out: PNG needs rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg\n");
   EXPECT_FALSE(std::filesystem::exists("b.png"));
   if (run_program("sh -c 'command -v rsvg-convert'").code != 0) {
     GTEST_SKIP() << "rsvg-convert is not installed";

@@ -345,7 +345,7 @@ TEST(CommfuseSimRun, AnAllReducedMlpHasItsOwnStrategies) {
   }
   EXPECT_EQ(strategies, (std::vector<std::string>{"serial", "sliced", "tokenweave"}));
   EXPECT_EQ(run_program("commfuse-sim run --scope mlp_ar --strategy commfuse").err,
-            "strategy commfuse has no schedule for scope mlp_ar; those that have: serial, sliced, tokenweave\n");
+            "strategy commfuse has no schedule for scope mlp_ar; strategies with one: serial, sliced, tokenweave\n");
 }
 
 /// Returns the first line of more than 80 columns; empty if there is none.

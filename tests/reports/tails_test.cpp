@@ -41,15 +41,15 @@ TEST(TailsTable, ShowsPercentilesTheLowestP99AndItsCauses) {
             "ranks 2, seq 4K               p50/us      p95      p99  its 95% interval   p99.9\n"
             "  sliced                       950.0    970.0   1100.0    1090.0..1110.0  1110.0\n"
             "  commfuse                     950.0    970.0   1000.0     995.0..1005.0  1010.0\n"
-            "  Lowest p99: commfuse, 9.1% below sliced; their intervals lie apart.\n"
+            "  Lowest p99: commfuse, 9.1% below sliced; their intervals do not overlap.\n"
             "  Causes of the p99: runs between p98.5 and p99.5 against one without jitter;\n"
             "  shares of the time on their critical paths (in parentheses: of runs with any).\n"
-            "    sliced: +90.0 us (stretch +60.0, tail +30.0); critical path: products 80%\n"
-            "      (100%), adds and copies 0% (0%), communication 18% (50%), host 2% (100%);\n"
-            "      most on rank 1: 90% (100%).\n"
-            "    commfuse: +90.0 us (stretch +60.0, tail +30.0); critical path: products 80%\n"
-            "      (100%), adds and copies 0% (0%), communication 18% (50%), host 2% (100%);\n"
-            "      most on rank 1: 90% (100%).\n");
+            "    sliced: +90.0 us (stretch +60.0, tail +30.0); critical path: essential ops\n"
+            "      80% (100%), adds and copies 0% (0%), communication 18% (50%), host 2%\n"
+            "      (100%); most on rank 1: 90% (100%).\n"
+            "    commfuse: +90.0 us (stretch +60.0, tail +30.0); critical path: essential ops\n"
+            "      80% (100%), adds and copies 0% (0%), communication 18% (50%), host 2%\n"
+            "      (100%); most on rank 1: 90% (100%).\n");
 }
 
 TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {

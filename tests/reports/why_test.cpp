@@ -64,7 +64,7 @@ TEST(Why, TheTextExplainsTimePricesAndSensitivity) {
             "       500.0  exposed   nothing runs: head 400.0, bubbles 0.0, tail 100.0\n"
             "  The critical path is essential 75.0%, communication 20.0%, issue 5.0%.\n"
             "\n"
-            "Prices of the ops of its critical rank (us)\n"
+            "Prices of the ops of the critical rank (us)\n"
             "  times            each    together  op\n"
             "      1          1500.0      1500.0  GEMM 8K \u00d7 7K \u00d7 8K\n"
             "           tile 256 x 128, 14 waves, the last 58% full; power sets the time\n"

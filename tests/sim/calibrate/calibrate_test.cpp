@@ -273,7 +273,7 @@ TEST_F(Calibrate, TooFewRowsOfAFrameworkAreAnError) {
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "nothing can be fitted: all-reduce of sglang (few.csv): 11 rows, where a fit needs 12; measure more "
+              "nothing can be fitted: all-reduce of sglang (few.csv): 11 rows, but a fit needs 12; measure more "
               "sizes");
   }
 }
@@ -372,8 +372,8 @@ TEST_F(Calibrate, SkipsAndCountsRowsOutsideTheFormulasOfOneNode) {
       observations.skipped,
       (std::vector<std::string>{"more.csv: all_gather on 2 nodes, and the base is one node (name a cluster as --base, "
                                 "such as dgx-h100-x2) (1 row)",
-                                "more.csv: broadcast, which the model has not (1 row)",
-                                "more.csv: exchanges of 8 GPUs that share wires, where a pair's are asked for (1 row)",
+                                "more.csv: broadcast, which the model does not support (1 row)",
+                                "more.csv: exchanges of 8 GPUs that share wires; a fit needs those of a pair (1 row)",
                                 "more.csv: nothing is sent (1 row)"}));
   EXPECT_EQ(observations.peers.rows.size(), 1U);
   EXPECT_TRUE(observations.collectives.rows.empty());
@@ -386,7 +386,7 @@ TEST_F(Calibrate, RowsOfTwoMachinesAreNotMixed) {
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              table.string() + ":3: a row of 'B' behind rows of 'A'; choose one with --machine");
+              table.string() + ":3: a row of 'B' after rows of 'A'; choose one with --machine");
   }
   const Observations observations = read_observations({table}, "B");
   EXPECT_EQ(observations.gemm[index_of(DType::bf16)].rows.size(), 1U);
@@ -402,7 +402,7 @@ TEST_F(Calibrate, TooFewRowsAreAnErrorWithTheNumberNeeded) {
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "nothing can be fitted: exchanges (few.csv): 1 rows, where a fit needs 4; measure more sizes");
+              "nothing can be fitted: exchanges (few.csv): 1 rows, but a fit needs 4; measure more sizes");
   }
 }
 
@@ -466,9 +466,9 @@ TEST_F(Calibrate, AnUnknownFormatListsTheKnownFormats) {
     return "";
   };
   const std::string remedy =
-      "; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
+      "; give output of nccl-tests, a CSV of GEMMs, attention, layers or messages with the columns that "
       "commfuse-sim "
-      "score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, "
+      "score recognises, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, "
       "or a Chakra trace";
   const std::string file = write("file.txt", "").string();
   EXPECT_EQ(error_of_text(""), file + ": it is empty" + remedy);
@@ -476,7 +476,7 @@ TEST_F(Calibrate, AnUnknownFormatListsTheKnownFormats) {
   EXPECT_EQ(error_of_text("[1, 2]\n"), file + ": its format is not recognised" + remedy);
   EXPECT_EQ(error_of_text("kernel,time_us\nmine,3.5\n"), file + ": its columns match no known table" + remedy);
   EXPECT_EQ(error_of_text("hw,dtype,m,n,time_us\nmine,bf16,64,64,3.5\n"),
-            file + ":1: the header is that of kind gemm but for the column k; add it");
+            file + ":1: the header matches kind gemm except for the column k; add it");
 }
 
 TEST_F(Calibrate, NamesADuplicateColumn) {
@@ -531,17 +531,17 @@ TEST_F(Calibrate, ReportsWhyEveryRowIsSkipped) {
     }
     return "no error";
   };
-  const std::string remedy = "; give rows of this machine, in dtypes and of ops that the model has";
+  const std::string remedy = "; give rows of this machine, with dtypes and ops that the model supports";
   EXPECT_EQ(error_of_text("h100,bf16,64,64,64,5\n", "h200"),
             "nothing can be fitted: skipped: g.csv: rows of another machine (2 rows)" + remedy);
   EXPECT_EQ(error_of_text("h100,fp3,64,64,64,5\n", std::nullopt),
-            "nothing can be fitted: skipped: g.csv: GEMMs in fp3, which the model has not (2 rows)" + remedy);
+            "nothing can be fitted: skipped: g.csv: GEMMs in fp3, which the model does not support (2 rows)" + remedy);
 }
 
 TEST_F(Calibrate, ResidualsAreDrawnByDecadesOfTime) {
   const std::vector<Residual> residuals{{5.0, 5.5}, {5.0, 4.5}, {50.0, 50.0}, {2000.0, 4000.0}};
   EXPECT_EQ(residual_plot(residuals),
-            "    measured         predicted / measured - 1: nine in ten       median   rows\n"
+            "    measured         predicted / measured - 1: middle 90%        median   rows\n"
             "      1 us to 10 us                ------o------                   0.0%      2\n"
             "     10 us to 100 us                     o                         0.0%      1\n"
             "      1 ms to 10 ms                      |                   o  +100.0%      1\n"
@@ -657,7 +657,7 @@ TEST_F(Calibrate, ARecordOfSchedulesAloneCannotBeFitted) {
   RunRecord record{.executor = "cpu", .compute = "real"};
   record.runs.push_back({.strategy = "serial", .makespans = {std::chrono::milliseconds(1)}});
   EXPECT_EQ(error_of({write("run.json", to_json(record))}),
-            "run.json: it has times of schedules only, and makespans are not fitted; give a record of "
+            "run.json: it contains only times of schedules, and makespans are not fitted; give a record of "
             "commfuse-validate bench --out or run --spans --out");
   record.compute = "emulated";
   EXPECT_EQ(error_of({write("emulated.json", to_json(record))}),
@@ -745,8 +745,8 @@ TEST_F(Calibrate, TenSizesFitOnlyTheParametersTheyDetermine) {
   EXPECT_EQ(part.fitted.rows, 10U);
   EXPECT_EQ(part.held_out.rows, 0U);
   EXPECT_LT(part.fitted.median, 0.03);
-  EXPECT_EQ(part.parameters.size() + part.left.size(), 17U);
-  EXPECT_NE(std::find(part.left.begin(), part.left.end(), "split_overhead"), part.left.end());
+  EXPECT_EQ(part.parameters.size() + part.unchanged.size(), 17U);
+  EXPECT_NE(std::find(part.unchanged.begin(), part.unchanged.end(), "split_overhead"), part.unchanged.end());
 
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
   const MatrixUnit& unit = machine.accelerator.matrix_unit(DType::bf16);

@@ -94,10 +94,10 @@ TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {
   EXPECT_EQ(profile.products[0].size.k, 8192);
   EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);
   EXPECT_EQ(profile.products[0].time, microseconds(150));
-  EXPECT_EQ(
-      profile.skipped,
-      (Skipped{{"kernels of operators without a fit (15% of the kernel time)", 1},
-               {"kernels shorter than 100 us, which whole microseconds time badly (10% of the kernel time)", 1}}));
+  EXPECT_EQ(profile.skipped,
+            (Skipped{{"kernels of operators without a fit (15% of the kernel time)", 1},
+                     {"kernels shorter than 100 us, too short for times in whole microseconds (10% of the kernel time)",
+                      1}}));
   EXPECT_EQ(read_observations({"a.0.et"}, std::nullopt).gemm[index_of(DType::bf16)].source, "a.0.et");
 }
 
@@ -112,7 +112,7 @@ TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
             (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "
                       "of PyTorch's profiler (75% of the kernel time)",
                       1},
-                     {"kernels that communication may have slowed, which a trace without start times hides (25% of the "
+                     {"kernels that communication may have slowed, because the trace has no start times (25% of the "
                       "kernel time)",
                       1}}));
 }
@@ -137,9 +137,9 @@ TEST(Chakra, PredictionsTruncatedTracesAndJsonAreErrors) {
   EXPECT_EQ(error_of(metadata("commfuse_time_scale") + mm(3)),
             "a.0.et: a schedule that commfuse exported, whose times are predictions; give the trace of a run");
   const std::string whole = metadata() + mm(3);
-  EXPECT_EQ(error_of(whole.substr(0, whole.size() - 5)),
-            fmt::format("a.0.et: what begins at byte {} is not a node of a Chakra trace; convert it again",
-                        metadata().size()));
+  EXPECT_EQ(
+      error_of(whole.substr(0, whole.size() - 5)),
+      fmt::format("a.0.et: the data at byte {} is not a node of a Chakra trace; convert it again", metadata().size()));
   EXPECT_EQ(error_of(R"({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": []})"),
             "a.0.et: a PyTorch execution trace, which has no kernel times; give the trace of PyTorch's "
             "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both");

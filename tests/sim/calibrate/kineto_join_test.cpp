@@ -169,7 +169,7 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
   // begin + duration would only be exact to a quarter of a microsecond.
   EXPECT_EQ(profile.products[0].time, Duration{30'001'000});
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
-                                 {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
+                                 {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit uses", 1}}));
 }
 
 TEST(KinetoJoin, KernelsOfAGraphAreNotAssignedToOperatorsAroundIt) {
@@ -252,14 +252,14 @@ TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
             (std::vector<std::string>{"trace.json: all_gather on 2 nodes, and the base is one node (name a cluster as "
                                       "--base, such as dgx-h100-x2) (1 row)"}));
   EXPECT_EQ(observed(across_nodes, 2, cluster).skipped,
-            (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes, where whole nodes of 8 are asked "
-                                      "for (1 row)"}));
+            (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes; a fit needs whole nodes of 8 "
+                                      "(1 row)"}));
   EXPECT_EQ(observed("", 16, cluster).network_collectives.rows.size(), 1U);  // The whole job is on both nodes.
   EXPECT_EQ(observed(R"(, "Process Group Ranks": "[8, 12]")", 2, cluster).collectives.rows.size(), 1U);
   // Nothing names the ranks: any two of 16 are possible.
   EXPECT_EQ(observed("", 2, node).skipped,
             (std::vector<std::string>{
-                "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so that they may lie on any "
+                "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so they may be on any "
                 "nodes (PyTorch names them from 2.4 on) (1 row)"}));
 }
 
@@ -308,9 +308,9 @@ TEST(KinetoJoin, AFileOfTwoRanksIsAnError) {
   const std::string kernel_event = kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)");
   const std::string launch_event = launch("cudaLaunchKernel", 3, 102.0);
   EXPECT_EQ(error_of({mm(1, 100.0, 64), launch_event, of_rank(mm(2, 100.0, 128)), of_rank(launch_event), kernel_event}),
-            "trace.json: correlation 3 stands for launches" + remedy);
+            "trace.json: correlation 3 belongs to launches" + remedy);
   EXPECT_EQ(error_of({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), kernel_event}),
-            "trace.json: External id 1 stands for operators" + remedy);
+            "trace.json: External id 1 belongs to operators" + remedy);
   // Within a process, a call of the runtime and its arrow also share a correlation.
   EXPECT_EQ(error_of({mm(1, 100.0, 64), launch_event, launch_event,
                       R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})",
@@ -335,9 +335,9 @@ TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
   using Skipped = std::map<std::string, std::size_t>;
   for (const auto& [value, reason] :
        {std::pair("[2, 16, 4096, 128]",
-                  "attention calls whose values are of another width than queries and keys (MLA), which no fit takes"),
-        std::pair("[2, 8, 4096, 192]", "attention calls whose values are not as many as their keys"),
-        std::pair("[]", "attention calls whose queries, keys and values are not of four dimensions")}) {
+                  "attention calls whose values have another width than queries and keys (MLA), which no fit uses"),
+        std::pair("[2, 8, 4096, 192]", "attention calls with different numbers of keys and values"),
+        std::pair("[]", "attention calls whose queries, keys and values do not have four dimensions")}) {
     const Profile profile = profile_of(value);
     EXPECT_TRUE(profile.attention.empty()) << value;
     EXPECT_EQ(profile.skipped, (Skipped{{reason, 1}})) << value;
@@ -393,7 +393,7 @@ TEST(KinetoJoin, AttentionAndMemoryBoundKernelsAreRows) {
   EXPECT_EQ(profile.kernels[1].op, "add");
   EXPECT_EQ(profile.kernels[1].size.traffic, Bytes{3 * 100 * 8192 * 2});
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
-                                 {"attention calls with fewer queries than keys (decoding), which no fit takes", 1}}));
+                                 {"attention calls with fewer queries than keys (decoding), which no fit uses", 1}}));
 }
 
 TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchedGemmsAreSkipped) {
@@ -409,7 +409,7 @@ TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchedGemmsAreSkipped) {
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].size.dtype, DType::fp8);
   EXPECT_EQ(profile.products[0].size.out, DType::bf16);
-  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit takes", 1}}));
+  EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit uses", 1}}));
 }
 
 TEST(KinetoJoin, AFewSizesAdjustTheBase) {

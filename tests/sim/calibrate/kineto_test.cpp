@@ -75,7 +75,7 @@ void expect_profile_of_trace(const Profile& profile) {
   EXPECT_EQ(profile.collectives[1].op, "reduce_scatter");
   EXPECT_EQ(profile.collectives[1].bytes, 8'388'608);
   EXPECT_EQ(profile.skipped,
-            (std::map<std::string, std::size_t>{{"broadcast, which the model has not", 1},
+            (std::map<std::string, std::size_t>{{"broadcast, which the model does not support", 1},
                                                 {"GEMMs concurrent with communication, which slows them", 1},
                                                 {"GEMMs without sizes: profile with record_shapes=True", 1}}));
 }

@@ -101,7 +101,7 @@ TEST(Nsight, ReportsWhyGemmsAreSkipped) {
   const Profile profile = read_nsight_database("a.sqlite");
   EXPECT_TRUE(profile.products.empty());
   EXPECT_EQ(profile.skipped.count("GEMMs concurrent with communication, which slows them"), 1U);
-  EXPECT_EQ(profile.skipped.count("GEMMs whose type neither their shapes nor the name of their kernel tells"), 1U);
+  EXPECT_EQ(profile.skipped.count("GEMMs whose type is neither recorded nor in the name of their kernel"), 1U);
   EXPECT_EQ(profile.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
   EXPECT_EQ(profile.skipped.count("GEMMs without a kernel"), 1U);
 }
@@ -142,7 +142,7 @@ TEST(Nsight, AKernelWithoutAProcessIsMatchedByCorrelation) {
   EXPECT_EQ(read_nsight_database("one.sqlite").products.size(), 1U);
   write_with_launch("two.sqlite", 1);
   EXPECT_EQ(why([] { read_nsight_database("two.sqlite"); }),
-            "two.sqlite: correlation 1 stands for launches of two processes, and the kernel does not say whose it is "
+            "two.sqlite: correlation 1 belongs to launches of two processes, and the kernel does not name its process "
             "(globalPid); profile one process, or export the report with a newer nsys");
 }
 

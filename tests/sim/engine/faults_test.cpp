@@ -254,7 +254,7 @@ TEST(Faults, ImpossibleFaultsAreRefused) {
   try {
     require_possible({.slow_ranks = {{.rank = 5}}}, 1);
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "a fault names rank 5, but there is only rank 0; name it, or use more ranks");
+    EXPECT_STREQ(error.what(), "a fault names rank 5, but there is only rank 0; use rank 0, or more ranks");
   }
   EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 2}}}),
             "a fault names rank 2, but there are 2 ranks; choose one from 0 to 1");

@@ -206,11 +206,11 @@ TEST(Thresholds, ForSeveralNodesNeedACluster) {
 }
 
 TEST(MeasuredNodes, JudgesHealthyAndDegradedTables) {
-  EXPECT_EQ(known_of("nccl_h100sxm_1node_aic_v2", 8), Known::healthy);
-  EXPECT_EQ(known_of("nccl_h100_ib400_2node_degraded_issue319", 16), Known::degraded);
-  EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 8), Known::degraded);
-  EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 4), Known::unknown);
-  EXPECT_EQ(known_of("mine", 8), Known::unknown);
+  EXPECT_EQ(health_of("nccl_h100sxm_1node_aic_v2", 8), NodeHealth::healthy);
+  EXPECT_EQ(health_of("nccl_h100_ib400_2node_degraded_issue319", 16), NodeHealth::degraded);
+  EXPECT_EQ(health_of("nccl_l40s_pcie_aic", 8), NodeHealth::degraded);
+  EXPECT_EQ(health_of("nccl_l40s_pcie_aic", 4), NodeHealth::unknown);
+  EXPECT_EQ(health_of("mine", 8), NodeHealth::unknown);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST_F(Deepspeed, TwoBatchSizesGiveTheThird) {
   EXPECT_TRUE(has_line(micro, "batch: 48"));
   EXPECT_EQ(refusal(R"({"train_batch_size": 40, "train_micro_batch_size_per_gpu": 2})"),
             "a.json: train_batch_size is 40, train_micro_batch_size_per_gpu 2 and gradient_accumulation_steps open, "
-            "which 16 replicas do not make whole; the first is the product of the others and the replicas");
+            "which do not fit 16 replicas; the first must be the product of the other two and the replicas");
   EXPECT_EQ(
       refusal(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1})")
           .substr(0, 30),
@@ -100,9 +100,10 @@ TEST_F(Deepspeed, ValuesThatATrainerFillsNeedAFlag) {
             "--batch");
   const Imported import = read(open, {{"--micro-batch", "2"}});
   EXPECT_TRUE(has_line(import, "batch: 32"));
-  EXPECT_EQ(import.notes, (std::vector<std::string>{
-                              "gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default",
-                              "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed"}));
+  EXPECT_EQ(import.notes,
+            (std::vector<std::string>{
+                "gradient_accumulation_steps is auto, which the trainer fills in: its default of 1 is assumed",
+                "bf16 and fp16 are auto, which the trainer fills in: bf16 is assumed"}));
   EXPECT_TRUE(has_line(import, "  gradient_dtype: bf16"));
   EXPECT_EQ(refusal(R"({"train_batch_size": 64})", {{"--batch", "32"}}),
             "a.json:1:2: train_batch_size is 64, but --batch is 32; remove the flag");
@@ -159,7 +160,7 @@ TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
             "a.json:1:26: 'train_batch_size' is given twice; keep one of them");
   EXPECT_EQ(refusal("[1]"), "a.json: a list where an object is expected; give a configuration of DeepSpeed");
   EXPECT_EQ(refusal("1"), "a.json: a value where an object is expected; give a configuration of DeepSpeed");
-  EXPECT_EQ(refusal("{\"a\": "), "a.json:1:7: the JSON breaks off or is wrong; write JSON");
+  EXPECT_EQ(refusal("{\"a\": "), "a.json:1:7: the JSON is truncated or invalid; write JSON");
   EXPECT_EQ(refusal("{\"train_batch_size\": 16}", {{"--gpus", "0"}}), "--gpus is '0'; write a whole number from 1 on");
 }
 
@@ -177,12 +178,11 @@ TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(refusal_with({}),
-            "a.json: a DeepSpeed configuration does not state on how many GPUs it runs; add --gpus N");
+  EXPECT_EQ(refusal_with({}), "a.json: a DeepSpeed configuration does not state the number of GPUs; add --gpus N");
   EXPECT_EQ(refusal_with({{"--gpus", "16"}}),
-            "a.json: a DeepSpeed configuration does not state which model it trains; add --model NAME");
+            "a.json: a DeepSpeed configuration does not state the model; add --model NAME");
   EXPECT_EQ(refusal_with({{"--gpus", "16"}, {"--model", "llama-3.1-8b"}}),
-            "a.json: a DeepSpeed configuration does not state how long a sequence is; add --seq N");
+            "a.json: a DeepSpeed configuration does not state the sequence length; add --seq N");
 }
 
 TEST_F(Deepspeed, GradientsAreReducedInTheDtypeOfDeepspeed) {
@@ -203,7 +203,7 @@ TEST_F(Deepspeed, GradientsAreReducedInTheDtypeOfDeepspeed) {
 }
 
 TEST_F(Deepspeed, EverySkippedKeyIsReported) {
-  for (const LeftOut& entry : deepspeed_keys().left_out) {
+  for (const Unsupported& entry : deepspeed_keys().unsupported) {
     std::string key(entry.key);
     std::ranges::replace(key, '*', 'x');
     std::string text = "\"other\"";

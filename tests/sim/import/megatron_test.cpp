@@ -87,7 +87,8 @@ TEST(Megatron, AnExampleScriptBecomesItsModelAndStep) {
             "  data: 1\n  context: 1\n  experts: 1\n  zero: 0\nstep:\n  micro_batch: 1\n  recompute: none\n"
             "  dropout: on\n  gradient_dtype: fp32\n  overlap_gradients: off\n");
   ASSERT_EQ(import.notes.size(), 1U);
-  EXPECT_EQ(import.notes[0], "--vocab-size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's");
+  EXPECT_EQ(import.notes[0],
+            "--vocab-size is missing, because the tokenizer defines it: 50257, as in GPT-2, is assumed");
 }
 
 TEST(Megatron, OutputIsReadByOurLoaders) {
@@ -127,17 +128,18 @@ TEST(Megatron, OverlapNamesTheStrategyOfEveryGemm) {
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
             "cfg.yaml: qkv_fprop is sliced in 2, proj_fprop is sliced in 4, fc1_fprop is ring_exchange, fc2_fprop is "
-            "sliced in 4; a layer has one way for all of them: --scope layer --strategy sliced --slices 4");
+            "sliced in 4; a layer uses one strategy for all of them: --scope layer --strategy sliced --slices 4");
   std::ofstream("odd.yaml") << "qkv_fprop: {method: ring_exchange}\nfc1_fprop: {method: bulk}\nfc3_fprop: {method: "
                                "bulk}\nfc1_wgrad: {method: bulk}\n";
   import.notes.clear();
   add_overlap("odd.yaml", import);
-  EXPECT_EQ(import.notes,
-            (std::vector<std::string>{
-                "unknown and ignored: 'fc3_fprop'",
-                "odd.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is serial ('bulk' has no "
-                "counterpart), fc2_fprop is serial; a layer has one way for all of them: --scope layer --strategy "
-                "ring_exchange"}));
+  EXPECT_EQ(
+      import.notes,
+      (std::vector<std::string>{
+          "unknown and ignored: 'fc3_fprop'",
+          "odd.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is serial ('bulk' has no "
+          "counterpart), fc2_fprop is serial; a layer uses one strategy for all of them: --scope layer --strategy "
+          "ring_exchange"}));
   std::ofstream("bulk.yaml") << "qkv_dgrad: {method: bulk}\n";
   add_overlap("bulk.yaml", import);
   EXPECT_EQ(import.step.framework, "megatron-lm");
@@ -157,7 +159,7 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("--hidden-size 8"),
             "a.sh: --num-attention-heads is missing; give the whole command line, or the script that builds it");
   EXPECT_EQ(refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
-            "a.sh:2: --hidden-size is '$WIDTH', whose value this file does not give; write the value there");
+            "a.sh:2: --hidden-size is '$WIDTH', whose value this file does not set; write the value instead");
   EXPECT_EQ(refusal("--num-attention-heads 8 --hidden-size 4k"),
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
@@ -228,7 +230,7 @@ TEST(Megatron, RefusesValuesThatAreNotSettings) {
 
 TEST(Megatron, CircularVariablesAreNotExpanded) {
   EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
-            "a.sh:1: --hidden-size is '$A', whose value this file does not give; write the value there");
+            "a.sh:1: --hidden-size is '$A', whose value this file does not set; write the value instead");
 }
 
 bool has_line(const Imported& import, const std::string& line) {
@@ -271,23 +273,22 @@ TEST(Megatron, TooFewProcessesForAReplicaAreReported) {
   const Imported import = read_megatron(small("--nproc_per_node 4 --tensor-model-parallel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
-            "1 x 4 processes (--nnodes x --nproc-per-node of torchrun) do not hold whole replicas of 8 ranks: one "
+            "1 x 4 processes (--nnodes x --nproc-per-node of torchrun) do not form whole replicas of 8 ranks: one "
             "replica is assumed");
 }
 
 TEST(Megatron, FlagsWithoutACounterpartAreReported) {
   const Imported import = read_megatron(
       small("--nproc-per-node 1 --multi-latent-attention --moe-layer-freq 2 --normalization L2Norm"), "a.sh", "a");
-  EXPECT_EQ(
-      import.notes,
-      (std::vector<std::string>{
-          "--normalization 'L2Norm' has no counterpart: LayerNorm is assumed",
-          "--multi-latent-attention has no counterpart and is ignored: attention is that of --num-attention-heads",
-          "--moe-layer-freq has no counterpart and is ignored: every layer has experts"}));
+  EXPECT_EQ(import.notes,
+            (std::vector<std::string>{"--normalization 'L2Norm' has no counterpart: LayerNorm is assumed",
+                                      "--multi-latent-attention has no counterpart and is ignored: attention has the "
+                                      "heads of --num-attention-heads",
+                                      "--moe-layer-freq has no counterpart and is ignored: every layer has experts"}));
 }
 
 TEST(Megatron, EverySkippedFlagIsReported) {
-  for (const LeftOut& entry : megatron_keys().left_out) {
+  for (const Unsupported& entry : megatron_keys().unsupported) {
     std::string flag = flag_of(entry.key);
     std::ranges::replace(flag, '*', 'x');
     const Imported import = read_megatron(small("--nproc-per-node 1 " + flag + "=other"), "a.sh", "a");
@@ -359,7 +360,7 @@ TEST(Megatron, AMisspeltFlagNamesTheIntendedOne) {
       import.notes[0],
       "a.sh:2: '--tensor-model-paralel-size' is unknown and ignored; did you mean '--tensor-model-parallel-size'?");
   EXPECT_EQ(refusal("--num-attention-heads 8\n--hiden-size 8"),
-            "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; write it so");
+            "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; correct the spelling");
 }
 
 TEST(ShellWords, ExpandsManyAndDeeplyNestedVariables) {
@@ -425,15 +426,15 @@ TEST(Megatron, ReportsValuesOfBranchesAndOfSeveralLaunches) {
                   flags + "\nsrun x --num-layers=12 --num-layers 2 --ntasks 1\nsrun --ntasks 2"),
             (std::vector<std::string>{
                 "the script is read, not run: PREC is '--fp8-format hybrid' or '--bf16', of which the flags of all are "
-                "taken; TP is '8' or '1', of which the last is taken; --num-layers is '2' or '12', of which '2' is "
-                "taken; used regardless of their branch's condition: --bf16, --fp8-format"}));
+                "used; TP is '8' or '1', of which the last is used; --num-layers is '2' or '12', of which '2' is "
+                "used; used regardless of their branch's condition: --bf16, --fp8-format"}));
   EXPECT_EQ(notes("if [ $FP8 = 1 ]; then ARGS+=' --fp8-format hybrid'; fi\n" + small("--nproc-per-node 1 $ARGS")),
             (std::vector<std::string>{
                 "the script is read, not run: used regardless of their branch's condition: --fp8-format"}));
   EXPECT_EQ(notes("A=(--bf16)\nA=(--fp16 --micro-batch-size 2)\n" + small("--nproc-per-node 1 ${A[@]}")),
             (std::vector<std::string>{
                 "the script is read, not run: A is '--bf16' or '--fp16 --micro-batch-size 2', of which the flags of "
-                "all are taken; --bf16 and --fp16 are both there, of which --bf16 is taken"}));
+                "all are used; --bf16 and --fp16 are both given, of which --bf16 is used"}));
   EXPECT_EQ(notes("TP=1\nTP=${TP:-2}\nTP=1\nA=()\nA+=(--bf16)\nA=\"$A --swiglu\"\n" +
                   small("--nproc-per-node 1 --tensor-model-parallel-size $TP --num-layers $N --num-layers 2 $A\nN=2")),
             std::vector<std::string>{});

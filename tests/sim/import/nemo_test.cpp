@@ -91,9 +91,9 @@ TEST(Nemo, KeysMeanTheSameAsMegatronsFlags) {
   EXPECT_EQ(body(run_text(import)), body(run_text(from_flags)));
   EXPECT_EQ(body(import.model), body(from_flags.model));
   EXPECT_EQ(gpus_of(import.step), 16);
-  EXPECT_EQ(
-      import.notes,
-      (std::vector<std::string>{"vocab_size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's"}));
+  EXPECT_EQ(import.notes,
+            (std::vector<std::string>{
+                "vocab_size is missing, because the tokenizer defines it: 50257, as in GPT-2, is assumed"}));
 }
 
 /// Written like Megatron-Bridge's files, without redundant keys.
@@ -143,7 +143,7 @@ TEST(Nemo, ARunOfMegatronBridgeBecomesItsModelAndStep) {
             "  zero: 1\nstep:\n  micro_batch: 1\n  recompute: none\n  dropout: on\n"
             "  gradient_dtype: fp32\n  overlap_gradients: on\n");
   ASSERT_EQ(import.notes.size(), 1U);
-  EXPECT_EQ(import.notes[0], "model.seq_length is '131072', and dataset.sequence_length is '1024': the latter counts");
+  EXPECT_EQ(import.notes[0], "model.seq_length is '131072', and dataset.sequence_length is '1024': the latter is used");
 }
 
 TEST(Nemo, CommandLineOverridesChangeKeys) {
@@ -202,16 +202,18 @@ TEST(Nemo, MistakesAreReportedWithTheirPlace) {
             "a.yaml:5:14: trainer.precision is '12'; write bf16-mixed, 16-mixed or 32");
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: [24]")),
             "a.yaml:18:15: model.num_layers is a list or a map; write one value");
-  EXPECT_EQ(refusal(replaced(nemo, "  hidden_size: 4096", "  hiden_size: 4096")),
-            "a.yaml:19:15: model.hiden_size is not a key of NeMo, and model.hidden_size is missing; write it so");
+  EXPECT_EQ(
+      refusal(replaced(nemo, "  hidden_size: 4096", "  hiden_size: 4096")),
+      "a.yaml:19:15: model.hiden_size is not a key of NeMo, and model.hidden_size is missing; correct the spelling");
 }
 
 TEST(Nemo, RecipesInPythonAreRefusedWithTheRemedy) {
   const OwnFolder folder;
   EXPECT_THROW(read_nemo(Source{"llama3.py", "a"}), ConfigError);
-  EXPECT_EQ(refusal("train: {micro_batch_size: 1}\n"),
-            "a.yaml: model.hidden_size is missing; recipes of Megatron-Bridge are Python, which is not read: give the "
-            "run_config.yaml that a run saves, or add the key");
+  EXPECT_EQ(
+      refusal("train: {micro_batch_size: 1}\n"),
+      "a.yaml: model.hidden_size is missing; recipes of Megatron-Bridge are Python, which is not supported: give the "
+      "run_config.yaml that a run saves, or add the key");
 }
 
 TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
@@ -222,7 +224,7 @@ TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
   EXPECT_EQ(
       notes("overlap_grad_sync=False"),
       std::vector<std::string>{"'model.optim.overlap_grad_sync=False': 'model.optim.overlap_grad_sync' = 'False' has "
-                               "no counterpart and is ignored: gradients are reduced beside the backward pass"});
+                               "no counterpart and is ignored: gradients are reduced during the backward pass"});
   EXPECT_EQ(notes("overlap_grad_sync=True"), std::vector<std::string>{});
   EXPECT_EQ(notes("grad_sync_dtype=bf16").size(), 1U);
   EXPECT_EQ(notes("grad_sync_dtype=fp32"), std::vector<std::string>{});
@@ -233,7 +235,7 @@ TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
 
 TEST(Nemo, EverySkippedKeyIsReported) {
   const OwnFolder folder;
-  for (const LeftOut& entry : megatron_keys().left_out) {
+  for (const Unsupported& entry : megatron_keys().unsupported) {
     std::string key = entry.key.starts_with("trainer.") ? std::string(entry.key) : "model." + std::string(entry.key);
     std::ranges::replace(key, '*', 'x');
     const std::vector<std::string> notes =

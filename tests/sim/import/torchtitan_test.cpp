@@ -159,7 +159,7 @@ TEST_F(Torchtitan, UnreadKeysAreNamed) {
 TEST_F(Torchtitan, AFlavorWithoutAModelNeedsOne) {
   const std::string small = "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n";
   EXPECT_EQ(refusal(small),
-            "a.toml:3:1: no model here is known to be flavor 'debugmodel' of 'llama3'; add --model NAME");
+            "a.toml:3:1: no model of the catalogue is flavor 'debugmodel' of 'llama3'; add --model NAME");
   EXPECT_EQ(read(small, "8", "llama-2-7b").model_name, "llama-2-7b");
   EXPECT_EQ(read("[model]\nname = \"llama3\"\nflavor = \"8B_flex\"\n", "8").model_name, "llama-3.1-8b");
 }
@@ -169,7 +169,7 @@ TEST_F(Torchtitan, MistakesAreReportedWithTheirPlace) {
       refusal(model, ""),
       "a.toml: parallelism.data_parallel_shard_degree is -1 or absent, which means all remaining GPUs; add --gpus N");
   EXPECT_EQ(refusal(model + "[parallelism]\ntensor_parallel_degree = 3\n"),
-            "a.toml: --gpus 8 is not a multiple of the 3 GPUs that the other degrees take; choose one that is");
+            "a.toml: --gpus 8 is not a multiple of the 3 GPUs that the other degrees require; choose one that is");
   EXPECT_EQ(refusal(model + "[parallelism]\ndata_parallel_shard_degree = 4\n"),
             "a.toml:5:1: parallelism.data_parallel_shard_degree is 4, so the degrees multiply to 4 GPUs, but --gpus is "
             "8; remove --gpus");
@@ -185,7 +185,7 @@ TEST_F(Torchtitan, MistakesAreReportedWithTheirPlace) {
             "a.toml:5:1: training.global_batch_size is 12, not a multiple of 64 (8 sequences on each of 8 replicas); "
             "write one");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = 1\nseq_len = 2\n").substr(0, 12), "a.toml:6:11:");
-  EXPECT_EQ(refusal("[[["), "a.toml: not valid TOML; correct it, and see where with another reader");
+  EXPECT_EQ(refusal("[[["), "a.toml: not valid TOML; find the place with another TOML reader, and correct it");
   EXPECT_EQ(refusal("a.b"), "a.toml:1:4: Error while parsing key-value pair: encountered end-of-file; write TOML");
 }
 
@@ -203,7 +203,7 @@ TEST_F(Torchtitan, DeeplyNestedKeysAreRefused) {
 }
 
 TEST_F(Torchtitan, NonAsciiLettersMayBeOnlyInStringsAndComments) {
-  const std::string sentence = ":1: a letter that is not ASCII outside a string; put it between quotes";
+  const std::string sentence = ":1: a non-ASCII letter outside a string; put it in quotes";
   EXPECT_EQ(refusal("[job]\n1aflavor \xc3\x91= 3\n"), "a.toml:2" + sentence);
   EXPECT_EQ(refusal("x = \"\"\"a\"\"\"\"\"\n\xc3\x91 = 3\n"), "a.toml:2" + sentence)
       << "two quotes end the string's text";
@@ -212,7 +212,7 @@ TEST_F(Torchtitan, NonAsciiLettersMayBeOnlyInStringsAndComments) {
 }
 
 TEST_F(Torchtitan, EverySkippedKeyIsReported) {
-  for (const LeftOut& entry : torchtitan_keys().left_out) {
+  for (const Unsupported& entry : torchtitan_keys().unsupported) {
     const std::string line =
         std::string(entry.key.starts_with("model.") ? entry.key.substr(6) : entry.key) + " = \"other\"\n";
     const std::string before = entry.key.starts_with("model.") ? "" : line;

@@ -99,8 +99,8 @@ TEST(Lab, RefusesMoreOpsThanFitInMemory) {
 
 TEST(Lab, RefusesMoreOpsThanCanBeSimulatedOneByOne) {
   const std::string sentence =
-      "'fa': 262144 ranks simulated individually have more than 17179869184 ops; choose fewer ranks, or simulate one "
-      "rank for all";
+      "'fa': 262144 ranks simulated individually have more than 17179869184 ops; choose fewer ranks, or use "
+      "--symmetry on and --evaluator replay without faults";
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {.symmetry = false}}), sentence);
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
 }
@@ -138,9 +138,9 @@ TEST(Lab, EveryWorkloadIsProvedForFewAndManyRanks) {
 }
 
 TEST(Lab, OneRankRepresentsAllUnlessForbiddenOrRanksDiffer) {
-  EXPECT_TRUE(run_lab(lab("fa", 8), {}).one_for_all);
-  EXPECT_FALSE(run_lab(lab("fa", 8), {.simulation = {.symmetry = false}}).one_for_all);
-  EXPECT_FALSE(run_lab(lab("faj", 8), {}).one_for_all);
+  EXPECT_TRUE(run_lab(lab("fa", 8), {}).simulated_one_rank);
+  EXPECT_FALSE(run_lab(lab("fa", 8), {.simulation = {.symmetry = false}}).simulated_one_rank);
+  EXPECT_FALSE(run_lab(lab("faj", 8), {}).simulated_one_rank);
 }
 
 TEST(Lab, ASlowRankDelaysTheRingOnlyByItsOwnTiles) {

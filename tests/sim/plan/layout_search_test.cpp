@@ -120,7 +120,7 @@ TEST_F(LayoutSearchTest, OmitsLayoutsThatDoNotFitInMemory) {
   EXPECT_FALSE(search.fastest(8, {}));
   EXPECT_GT(search.tally().layouts, 0U);
   EXPECT_EQ(search.tally().fitting, 0U);
-  EXPECT_GT(search.tally().leanest->count, cluster.accelerator.hbm_capacity.count);
+  EXPECT_GT(search.tally().least_memory->count, cluster.accelerator.hbm_capacity.count);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ TEST(RunSpread, WithoutErrorsEveryDrawIsTheValue) {
     EXPECT_EQ(interval.high, interval.value);
   }
   EXPECT_EQ(spread.days.value, totals.days);
-  EXPECT_EQ(share_that_keeps(spread, {.days = totals.days}), 1.0);
-  EXPECT_EQ(share_that_keeps(spread, {.days = 0.99 * totals.days}), 0.0);
+  EXPECT_EQ(share_within(spread, {.days = totals.days}), 1.0);
+  EXPECT_EQ(share_within(spread, {.days = 0.99 * totals.days}), 0.0);
 }
 
 TEST(RunSpread, TheIntervalOfALognormalIsItsQuantiles) {
@@ -34,7 +34,7 @@ TEST(RunSpread, TheIntervalOfALognormalIsItsQuantiles) {
   const RunSpread spread = RunDraws({.step = 0.1}, {.seed = 1, .draws = 20'000}).spread_of(without_failures);
   EXPECT_NEAR(spread.days.low / spread.days.value, std::exp(-0.1 * 1.6449), 0.004);
   EXPECT_NEAR(spread.days.high / spread.days.value, std::exp(0.1 * 1.6449), 0.004);
-  EXPECT_NEAR(share_that_keeps(spread, {.days = spread.days.value}), 0.5, 0.015);
+  EXPECT_NEAR(share_within(spread, {.days = spread.days.value}), 0.5, 0.015);
   EXPECT_NEAR(spread.tokens_per_second.low * spread.step_high, without_failures.tokens_per_second, 1e-3);
 }
 

@@ -134,7 +134,7 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
     ADD_FAILURE() << "accepted";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "implementation flux does not cover scope mlp_ar; choose another scope, as gate_up, down or mlp");
+                 "implementation flux does not cover scope mlp_ar; choose another scope, such as gate_up, down or mlp");
   }
   try {
     rows_of({"as=te", "scope=down_backward"});
@@ -142,7 +142,7 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
-                 "choose another scope, as gate_up, down or mlp");
+                 "choose another scope, such as gate_up, down or mlp");
   }
   for (const ResultRow& row : rows_of({"as=all", "scope=mlp_ar"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;

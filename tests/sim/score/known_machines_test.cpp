@@ -66,24 +66,24 @@ TEST(KnownMachines, ProseNamesOneMachineSomewhere) {
   EXPECT_EQ(in_prose("4x H100 NVL, NVLink pairs"), "no hardware file is known as 'h100'");
   EXPECT_EQ(in_prose("2 nodes x 4 GH200"), "no hardware file is known as 'gh200'");
   EXPECT_EQ(in_prose("ngpus=64: 8x H100; 72: one GB200 NVL72 rack"),
-            "the table names several machines, gb200 and h100-sxm, and no column tells which");
-  EXPECT_EQ(in_prose("some cluster"), "no hardware file is known by what the table says of its machine");
+            "the table names several machines, gb200 and h100-sxm, and no column states which");
+  EXPECT_EQ(in_prose("some cluster"), "no hardware file matches the table's description of its machine");
 }
 
 TEST(MachinesByGpus, AreReadFromACommentThatListsThem) {
   const KnownMachines machines = some_machines();
   const MachinesByGpus by_gpus("ngpus=64: 8 nodes x 8 H100; 128: twice as many (InfiniBand); 4: one A100 box",
                                machines);
-  ASSERT_TRUE(by_gpus.tells());
+  ASSERT_TRUE(by_gpus.lists_machines());
   EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
   // The entry for 128 GPUs names no machine, so it has the machine of the previous entry.
   EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
   EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
-  EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not say which machine has 8 GPUs");
+  EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not state which machine has 8 GPUs");
   const MachinesByGpus without_machine("ngpus=2: something", machines);
   EXPECT_EQ(without_machine.of(2).machine, nullptr);
   for (const char* comment : {"", "8x H100, one node", "ngpus=64: H100; then A100", "ngpus=: H100", "64"}) {
-    EXPECT_FALSE(MachinesByGpus(comment, machines).tells()) << comment;
+    EXPECT_FALSE(MachinesByGpus(comment, machines).lists_machines()) << comment;
   }
 }
 
@@ -95,7 +95,7 @@ TEST(KnownMachines, SeveralNodesAreTheNamedClusterOrElseTheDefault) {
   EXPECT_EQ(machines.over_nodes(node, 8, "two nodes").machine->nodes, 8);
   EXPECT_EQ(machines.over_nodes(node, 2, "2 nodes of Cloud A3").machine->name, "cloud-h100-x4");
   EXPECT_EQ(machines.over_nodes(*machines.by_name("a100").machine, 2, "").why_not,
-            "no cluster file joins several nodes of a100-sxm-80");
+            "no cluster file has several nodes of a100-sxm-80");
 }
 
 }  // namespace

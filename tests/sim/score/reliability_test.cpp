@@ -299,7 +299,7 @@ TEST(Variability, UnscorableRowsAreSkippedAndFaultyUnitsReported) {
   EXPECT_EQ(score.rows, 5);
   ASSERT_EQ(score.skipped.size(), 4U);
   EXPECT_EQ(score.skipped[0].reason, "the source does not state the number of GPUs or how it measures the variation");
-  EXPECT_EQ(score.skipped[1].reason, "written down from memory, so nothing is scored on it");
+  EXPECT_EQ(score.skipped[1].reason, "written down from memory, so it is not scored");
   EXPECT_EQ(score.skipped[2].reason, "no run predicts such a figure");
   EXPECT_EQ(score.skipped[3].reason, "no hardware file is known as 'Wafer'");
   ASSERT_EQ(score.faults.size(), 1U);

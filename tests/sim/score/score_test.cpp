@@ -106,11 +106,11 @@ TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
     return score.faults.empty() ? "" : score.faults.front().reason;
   };
   EXPECT_EQ(fault("hw,dtype,m,n,k,time\nH100,bf16,1,1,1,1\n"),
-            "the header is that of kind gemm but for the column time_us; add it");
+            "the header matches kind gemm except for the column time_us; add it");
   EXPECT_EQ(fault("op,ngpu,bytes,time_us\nall_gather,8,1,1\n"),
-            "the header is that of kind collective but for the column ngpus; is 'ngpu' meant?");
+            "the header matches kind collective except for the column ngpus; is 'ngpu' meant?");
   EXPECT_EQ(fault("H100,bf16,1,1,1,1\n"),
-            "'1' is not a name of a column; the first line that is not a comment names the columns");
+            "'1' is not a column name; the first line that is not a comment names the columns");
   EXPECT_EQ(fault(""), "the table is empty; the first line that is not a comment names the columns");
   EXPECT_EQ(fault("hw,dtype,m,m,n,k,time_us\nH100,bf16,8,9,8,8,1\n"),
             "the column 'm' is given twice; keep one of them");
@@ -223,8 +223,8 @@ TEST(Score, MemoryBoundOpsHaveTheWidthsOfNeighbouringGemms) {
   EXPECT_EQ(score.kind, "gemm_layer");
   EXPECT_EQ(score.scored, 2);
   ASSERT_EQ(score.skipped.size(), 2U);
-  EXPECT_EQ(score.skipped[0].reason, "the table does not tell what add moves");
-  EXPECT_EQ(score.skipped[1].reason, "the table does not tell what gelu moves");
+  EXPECT_EQ(score.skipped[0].reason, "the table does not state what add moves");
+  EXPECT_EQ(score.skipped[1].reason, "the table does not state what gelu moves");
   const Machine machine = load_machine("h100-sxm");
   const FrameworkKernelSize sum{.rows = 4096, .width = 4096, .traffic = Bytes{std::int64_t{3} * 4096 * 4096 * 2}};
   EXPECT_NEAR(score.errors[0], std::abs(to_microseconds(framework_kernel_time(machine.accelerator, sum)) / 40.0 - 1.0),
@@ -272,7 +272,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   const TableScore early = score_text("# software: fp16, via sarathi-serve\n" + rows, "x.csv", {});
   EXPECT_EQ(early.scored, 1);
   ASSERT_EQ(early.skipped.size(), 1U);
-  EXPECT_EQ(early.skipped[0].reason, "it fixed how fast the library of the framework is");
+  EXPECT_EQ(early.skipped[0].reason, "used to fit the rate of the framework's library");
   ASSERT_EQ(early.remarks.size(), 1U);
   EXPECT_NE(early.remarks[0].find("waves count whole and its loops run at 0.76"), std::string::npos);
   EXPECT_LT(early.errors[0], later.errors[1]);  // 160 tiles of 128 x 128: two waves, not 1.2

@@ -75,7 +75,7 @@ TEST(Constraint, MistakesNameTheirColumn) {
   EXPECT_EQ(refusal("1 + slices == 4"), "4: unknown setting 'slices'; did you mean 'strategy.slices'?");
   EXPECT_EQ(refusal("threads == 4"), "0: 'threads' is not a numeric setting; known numbers: " + test::known_numbers());
   EXPECT_EQ(refusal("strategy.slices == 4"),
-            "0: 'strategy.slices' is left open at a point; set it, as in strategy.slices: 4");
+            "0: 'strategy.slices' has no value at a point; set it, as in strategy.slices: 4");
   EXPECT_EQ(refusal("seq / 0 == 4"), "4: '/' divides by 0 at a point; change the divisor");
   EXPECT_EQ(refusal("seq % (ranks - 8) == 4"), "4: '%' divides by 0 at a point; change the divisor");
   EXPECT_EQ(refusal("4KB == 4"), "0: '4KB' is not a whole number; write one, such as 4K");
