@@ -12,12 +12,12 @@
 //
 // With the times c of a GEMM of dx, p of a transfer (gather or scatter), w of the GEMM of dw, and s of the sum:
 //   makespan max(max(N c, (N-1) p) + w, E(N-1)) + s    with E(0) = (N-1) p, E(i) = max(E(i-1), i c) + p
-// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. The ring form, with its adds a on their own lane,
-// has E(0) = max(c, (N-1) p), E(i) = max(E(i-1) + p, (i+1) c) + a and makespan max(max(N c, (N-1) p) + w, E(N-1)). If
-// all of x was saved, there is no gather; (N-1) p in E(0) and in the makespan is then 0.
+// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. In the ring form, each add takes a. With the adds
+// on their own lane, E(0) = max(c, (N-1) p), E(i) = max(E(i-1) + p, (i+1) c) + a, and the makespan is max(max(N c,
+// (N-1) p) + w, E(N-1)). If all of x was saved, there is no gather; (N-1) p in E(0) and in the makespan is then 0.
 //
 // Adds on the compute lane cannot run during dw. In that case each GEMM hides one step of the gather followed by one
-// step of the scatter, and dw hides only the last step of the scatter:
+// step of the scatter, and dw hides only the last step of the scatter. m is a running sum:
 //
 //   compute  p[r-1]     p[r-2] +   p[r-3] +   p[r]       dw ....... +                          (ring)
 //   comm     x[r] m     x[r-1] m   x[r-2] m

@@ -18,7 +18,7 @@ double StepEvidence::correction(const Uncertainty& uncertainty) const {
 }
 
 StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts) {
-  // Sorts after the doubts of layouts, because no model's name begins with "~".
+  // Sorts after the doubts of layouts: their names begin with a model's name, and no model's name begins with "~".
   doubts.doubts.push_back({StepDoubt{"~ the measurement"}, measured_step_error});
   const double error = error_of(doubts);
   const double log_ratio = math::log(to_seconds(measured) / to_seconds(predicted));

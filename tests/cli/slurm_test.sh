@@ -143,7 +143,8 @@ is_drained() { sinfo --noheader --format=%T | grep -q drain; }
 is_idle() { sinfo --noheader --format=%T | grep -qx idle; }
 is_done() { [[ -z $(squeue --noheader) ]]; }
 
-# Prints the block of the page's section on Slurm that begins with the words, without the "$ " of commands.
+# example START: prints the code block of docs/sweeps.md, section Slurm, that begins with START, without the "$ " of
+# commands.
 example() {
   awk -v wanted="$1" '
     /^### / { inside = $2 == "Slurm" }
@@ -172,7 +173,7 @@ expect_same_bytes() {
   done
 }
 
-# Counts the points in a shard's store; prints none if there is no store yet.
+# Prints the number of points in a shard's store: 0 if there is no store yet.
 points_in() {
   commfuse-sim results "$1" --columns point -o csv 2>/dev/null | tail -n +2 | sort -u | wc -l
 }
@@ -237,4 +238,4 @@ sbatch --output=never.txt --wrap 'echo this job must not run' >/dev/null
 wait_for 60 is_drained || fail "the Prolog did not drain the node: $(cat "$work/health/node-check.txt")"
 [[ $(sinfo --noheader --list-reasons --format=%E) == 'commfuse: rdma' ]] || fail "the reason is $(sinfo --list-reasons)"
 [[ ! -e never.txt ]] || fail "the job ran on a bad node"
-printf 'ok: the Prolog let jobs on a healthy node and drained a bad one\n'
+printf 'ok: the Prolog accepted jobs on a healthy node and drained a bad one\n'

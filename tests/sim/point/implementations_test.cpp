@@ -76,7 +76,7 @@ TEST(Implementations, MarkIdealSchedulesExceptSerialAsBounds) {
   EXPECT_FALSE(row_named(rows_of({"as=none"}), "sliced").bound);
 }
 
-TEST(Implementations, StateTheChanceOfBeatingSerialUnlikeSchedules) {
+TEST(Implementations, OnlyTheyStateTheChanceOfBeatingSerial) {
   const auto rows = rows_of({"as=flux", "strategy.name=serial,sliced"});
   EXPECT_FALSE(rows[0].beats_serial);
   EXPECT_FALSE(rows[1].beats_serial);
