@@ -12,7 +12,7 @@
 //
 // With the times c of a GEMM of dx, p of a transfer (gather or scatter), w of the GEMM of dw, and s of the sum:
 //   makespan max(max(N c, (N-1) p) + w, E(N-1)) + s    with E(0) = (N-1) p, E(i) = max(E(i-1), i c) + p
-// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. In the ring form, each add takes a. With the adds
+// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. In the ring form, an add takes time a. With adds
 // on their own lane, E(0) = max(c, (N-1) p), E(i) = max(E(i-1) + p, (i+1) c) + a, and the makespan is max(max(N c,
 // (N-1) p) + w, E(N-1)). If all of x was saved, there is no gather; (N-1) p in E(0) and in the makespan is then 0.
 //
