@@ -39,10 +39,10 @@ class Bounds {
         lanes_(program.lanes.size()),
         shapes_(program.shapes.size()),
         axes_(program.mesh.axes.size()),
-        pools_refer_(pools_refer()),
+        pools_are_valid_(pools_are_valid()),
         wanted_(shapes_) {
     for (const Shape& shape : program.shapes) {
-      shape_refers_.push_back(refers(shape));
+      shape_is_valid_.push_back(is_valid(shape));
     }
     for (const Buffer& buffer : program.buffers) {
       dimensions_.emplace_back(buffer.rows.dimension, buffer.columns.dimension);
@@ -74,7 +74,7 @@ class Bounds {
                         max_cells));
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
-        require(region_refers(content.here) && names(content.tensor, program_.tensors),
+        require(is_valid(content.here) && names(content.tensor, program_.tensors),
                 "an initial or final content refers to a buffer or tensor that does not exist");
       }
     }
@@ -106,7 +106,7 @@ class Bounds {
   /// Checks the properties of an op that are the same on all ranks.
   void op(OpId id) {
     const Op& op = program_.ops[position(id)];
-    if (!refers(op)) {
+    if (!is_valid(op)) {
       findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
         return fmt::format("{} refers to a lane, shape, operand, buffer or axis that does not exist",
                            op_in_words(program_, id));
@@ -163,7 +163,7 @@ class Bounds {
     }
   }
 
-  /// Checks content `i` of initial and final together.
+  /// Checks a content. `i` counts the initial contents first, then the final ones.
   void content(const Content& content, std::int32_t i) {
     const std::int32_t about = -1 - i;
     region_inside(content.here, about, {}, [&](Rank rank) {
@@ -223,32 +223,33 @@ class Bounds {
     return contraction_of(product, program_.tensors[position(product.a)]) == (product.transpose_b ? b.columns : b.rows);
   }
 
-  [[nodiscard]] bool region_refers(const Region& region) const {
+  [[nodiscard]] bool is_valid(const Region& region) const {
     return names(region.buffer, program_.buffers) && region.rows >= 1 && region.columns >= 1 &&
            region.rows <= max_cells && region.columns <= max_cells;
   }
 
-  [[nodiscard]] bool axis_there(std::int8_t axis) const { return axis >= 0 && static_cast<std::size_t>(axis) < axes_; }
+  [[nodiscard]] bool axis_exists(std::int8_t axis) const { return axis >= 0 && static_cast<std::size_t>(axis) < axes_; }
 
-  [[nodiscard]] bool refers(const Shape& shape) const {
+  [[nodiscard]] bool is_valid(const Shape& shape) const {
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-      return axis_there(exchange->axis) && exchange->shift >= 0 &&
+      return axis_exists(exchange->axis) && exchange->shift >= 0 &&
              exchange->shift < program_.mesh.axes[static_cast<std::size_t>(exchange->axis)].extent;
     }
     const auto* collective = std::get_if<CollectiveShape>(&shape);
-    return collective == nullptr || axis_there(collective->axis);
+    return collective == nullptr || axis_exists(collective->axis);
   }
 
-  [[nodiscard]] bool refers(const Op& op) const {
+  [[nodiscard]] bool is_valid(const Op& op) const {
     return op.lane < lanes_ && op.shape < shapes_ && lies_in(op.waits, program_.waits) &&
-           lies_in(op.inputs, program_.operands) && lies_in(op.outputs, program_.operands) && positions_refer(op) &&
-           program_.shapes[op.shape].index() == static_cast<std::size_t>(op.kind) && axis_there(op.where.axis) &&
-           shape_refers_[op.shape] &&
-           (pools_refer_ || (operands_refer(program_.inputs_of(op)) && operands_refer(program_.outputs_of(op))));
+           lies_in(op.inputs, program_.operands) && lies_in(op.outputs, program_.operands) && positions_are_valid(op) &&
+           program_.shapes[op.shape].index() == static_cast<std::size_t>(op.kind) && axis_exists(op.where.axis) &&
+           shape_is_valid_[op.shape] &&
+           (pools_are_valid_ ||
+            (operands_are_valid(program_.inputs_of(op)) && operands_are_valid(program_.outputs_of(op))));
   }
 
   /// Returns true if the op has no positions, or is an attention with one position per region of queries.
-  [[nodiscard]] bool positions_refer(const Op& op) const {
+  [[nodiscard]] bool positions_are_valid(const Op& op) const {
     if (op.positions.count == 0) {
       return true;
     }
@@ -256,24 +257,24 @@ class Bounds {
            program_.inputs_of(op).front().count == op.positions.count;
   }
 
-  /// Returns true if all operands and regions are valid, including unused ones; otherwise the operands of every op are
-  /// checked.
-  [[nodiscard]] bool pools_refer() const {
+  /// Returns true if all operands and regions are valid, including unused ones. The operands of each op then need no
+  /// check of their own.
+  [[nodiscard]] bool pools_are_valid() const {
     return std::all_of(program_.regions.begin(), program_.regions.end(),
-                       [&](const Region& region) { return region_refers(region); }) &&
+                       [&](const Region& region) { return is_valid(region); }) &&
            std::all_of(program_.operands.begin(), program_.operands.end(),
                        [regions = program_.regions.size()](Slice operand) {
                          return operand.count > 0 && std::size_t{operand.first} + operand.count <= regions;
                        });
   }
 
-  [[nodiscard]] bool operands_refer(std::span<const Slice> operands) const {
+  [[nodiscard]] bool operands_are_valid(std::span<const Slice> operands) const {
     for (const Slice operand : operands) {
       if (operand.count == 0 || !lies_in(operand, program_.regions)) {
         return false;
       }
       for (const Region& region : program_.regions_of(operand)) {
-        if (!region_refers(region)) {
+        if (!is_valid(region)) {
           return false;
         }
       }
@@ -410,8 +411,8 @@ class Bounds {
   std::size_t lanes_;
   std::size_t shapes_;
   std::size_t axes_;
-  bool pools_refer_;
-  std::vector<bool> shape_refers_;
+  bool pools_are_valid_;
+  std::vector<bool> shape_is_valid_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: dimensions of its rows and columns
   std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set when the first op uses it
   std::int32_t nameless_ = no_op;

@@ -10,9 +10,11 @@
 
 namespace commfuse::reports {
 
-/// Days over GPUs with the deadline; cost over days; tokens per second over the rate of links; sensitivity of the cost.
-/// Figures for which the plan has no data are omitted. Narrow figures fit a phone, and their ids end in "-narrow".
+/// Narrow figures fit a phone, and their ids end in "-narrow".
 enum class FigureWidth : std::uint8_t { wide, narrow };
+
+/// Returns days over GPUs with the deadline; cost over days; tokens per second over the rate of links; and sensitivity
+/// of the cost. Figures for which the plan has no data are omitted.
 std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width = FigureWidth::wide);
 
 }  // namespace commfuse::reports

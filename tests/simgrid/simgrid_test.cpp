@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs equal flows in the dynamic engine and in SimGrid: every op must end at the same time.
+// Runs equal flows in the dynamic engine and in SimGrid: each op must end at the same time in both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -140,7 +140,7 @@ void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }  //
 
 class SameFlows : public testing::TestWithParam<Case> {};
 
-TEST_P(SameFlows, EndTogether) {
+TEST_P(SameFlows, EndAsInSimGrid) {
   const Case& tested = GetParam();
   const Machine machine = tested.machine(tested.nodes);
   Difference total;
@@ -194,7 +194,7 @@ std::shared_ptr<const Program> random_flows(std::mt19937_64& random, std::int32_
   return std::move(program).build();
 }
 
-TEST(SimGrid, RandomFlowsEndTogether) {
+TEST(SimGrid, RandomFlowsEndAsInSimGrid) {
   std::mt19937_64 random(37);
   Difference total;
   for (int round = 0; round < 50; ++round) {
@@ -205,7 +205,7 @@ TEST(SimGrid, RandomFlowsEndTogether) {
 }
 
 /// Transfers of a generated schedule start when kernels end. Kernels keep their speed, as they do in SimGrid.
-TEST(SimGrid, GeneratedSchedulesEndTogether) {
+TEST(SimGrid, GeneratedSchedulesEndAsInSimGrid) {
   const Transformer model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml");
   const Machine machine = tree(1);
   Difference total;

@@ -9,9 +9,9 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr int tile = 64;   // rows and columns of the output for one block of threads
-constexpr int depth = 16;  // depth of k that is in shared memory at the same time
-constexpr int width = 16;  // threads along each side
+constexpr int tile = 64;        // rows and columns of the output for one block of threads
+constexpr int tile_depth = 16;  // elements along k that are in shared memory at a time
+constexpr int width = 16;       // threads along each side
 constexpr int per_thread = tile / width;
 
 struct ExactProduct {
@@ -22,20 +22,20 @@ struct ExactProduct {
 
 /// Loads a tile of an operand: rows (or columns, for b) from `first` on, depth from `k` on; zero outside.
 template <class Get>
-__device__ void fill_tile(float (&to)[depth][tile + 1], std::int64_t first, std::int64_t end, std::int64_t k,
+__device__ void fill_tile(float (&to)[tile_depth][tile + 1], std::int64_t first, std::int64_t end, std::int64_t k,
                           std::int64_t all_k, bool along_k, const Get& get) {
-  for (int i = static_cast<int>(threadIdx.x); i < tile * depth; i += width * width) {
+  for (int i = static_cast<int>(threadIdx.x); i < tile * tile_depth; i += width * width) {
     // Neighbouring threads read neighbouring elements.
-    const int down = along_k ? i % depth : i / tile;
-    const int across = along_k ? i / depth : i % tile;
+    const int down = along_k ? i % tile_depth : i / tile;
+    const int across = along_k ? i / tile_depth : i % tile;
     const bool inside = first + across < end && k + down < all_k;
     to[down][across] = inside ? get(first + across, k + down) : 0.0F;
   }
 }
 
 /// Adds the products of one tile to the sums. Elements beyond the depth are skipped, not added as zeros.
-__device__ void add_tile(float (&sums)[per_thread][per_thread], const float (&a)[depth][tile + 1],
-                         const float (&b)[depth][tile + 1], int count) {
+__device__ void add_tile(float (&sums)[per_thread][per_thread], const float (&a)[tile_depth][tile + 1],
+                         const float (&b)[tile_depth][tile + 1], int count) {
   const int x = static_cast<int>(threadIdx.x) % width;
   const int y = static_cast<int>(threadIdx.x) / width;
   for (int k = 0; k < count; ++k) {
@@ -56,12 +56,12 @@ __device__ void add_tile(float (&sums)[per_thread][per_thread], const float (&a)
 /// In, Out: dtypes of both factors, and of the output.
 template <class In, class Out>
 __global__ void __launch_bounds__(width* width) exact_product(const __grid_constant__ ExactProduct args) {
-  __shared__ float a[depth][tile + 1];
-  __shared__ float b[depth][tile + 1];
+  __shared__ float a[tile_depth][tile + 1];
+  __shared__ float b[tile_depth][tile + 1];
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * tile;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile;
   float sums[per_thread][per_thread] = {};
-  for (std::int64_t k = 0; k < args.depth; k += depth) {
+  for (std::int64_t k = 0; k < args.depth; k += tile_depth) {
     fill_tile(a, row, args.rows, k, args.depth, !args.transpose_a, [&](std::int64_t i, std::int64_t at) {
       return args.transpose_a ? load<In>(args.a, at, i) : load<In>(args.a, i, at);
     });
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(width* width) exact_product(const __grid_const
       return args.transpose_b ? load<In>(args.b, j, at) : load<In>(args.b, at, j);
     });
     __syncthreads();
-    add_tile(sums, a, b, static_cast<int>(args.depth - k < depth ? args.depth - k : depth));
+    add_tile(sums, a, b, static_cast<int>(args.depth - k < tile_depth ? args.depth - k : tile_depth));
     __syncthreads();
   }
   for (int i = 0; i < per_thread; ++i) {
