@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations and bytes of an op at one point, for readers that price it themselves.
+// Operations and bytes of an op at one point, for readers of a report or trace who price the op themselves.
 #pragma once
 
 #include "model/program/program.h"

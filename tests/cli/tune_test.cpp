@@ -135,7 +135,7 @@ TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   fs::remove_all(folder);
 }
 
-TEST(CommfuseSimTune, WrittenFilesNameAUsersMachineFromAnyFolder) {
+TEST(CommfuseSimTune, WrittenFilesNameTheMachineOfAUserFromAnyFolder) {
   const OwnFolder folder;
   fs::copy_file(fs::path(COMMFUSE_SOURCE_DIR) / "configs/hardware/h100-sxm.yaml", "ours.yaml");
   const Outcome tuned = run_program(

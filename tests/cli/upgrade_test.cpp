@@ -308,7 +308,7 @@ TEST_F(Upgrade, SchedulesRoundTripByteForByte) {
   EXPECT_EQ(generated, 6U);
 }
 
-TEST_F(Upgrade, ASchedulesRowHasTheListedDigest) {
+TEST_F(Upgrade, RowsOfSchedulesHaveTheListedDigest) {
   for (const auto& [path, digest] : listed_digests()) {
     if (path.filename() !=
         "sliced_attention.yaml") {  // `run --schedule` does not price attention that is cut by query.
@@ -339,7 +339,7 @@ TEST_F(Upgrade, APlanFileIsReadAndItsJsonKeepsItsKeys) {
   expect_keys(before, now, "plan");
 }
 
-TEST_F(Upgrade, APlansCsvKeepsItsColumns) {
+TEST_F(Upgrade, TheCsvOfAPlanKeepsItsColumns) {
   const auto columns_of = [](const std::string& text) {
     std::set<std::string> columns;
     std::istringstream in(lines_of(text).at(0));

@@ -76,7 +76,7 @@ TEST(ValidateCompare, ARecordOfMicroBenchmarksCannotBeCompared) {
   EXPECT_NE(refusal("compare bench.json").find("bench.json: the record holds no schedule"), std::string::npos);
 }
 
-TEST(ValidateRun, AnExecutorsMachineRunsForRealAndStatesItsChoices) {
+TEST(ValidateRun, TheMachineOfAnExecutorRunsForRealAndStatesItsChoices) {
   const OwnFolder folder;
   const Outcome run = run_program(
       "commfuse-validate run --hardware cpu --seq 16 --strategy serial --iterations 1 --warm-up 0 --out r.json");

@@ -290,7 +290,7 @@ TEST(NcclTests, LabelsDistinguishLinesOfSeveralProcesses) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-TEST(NcclTests, IgnoresALoggersWordsBeforeALine) {
+TEST(NcclTests, IgnoresTheWordsOfALoggerBeforeALine) {
   for (const char* const prefix : {"Nov 25 12:00:00 ", "INFO worker-3 | ", "(WorkerProc pid=12, ip=10.0.0.1) "}) {
     const NcclTestsRun run = only_run(prefixed(prefix, program("all_gather", 8)), "out.txt");
     EXPECT_EQ(run.op, "all_gather") << prefix;

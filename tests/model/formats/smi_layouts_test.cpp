@@ -199,7 +199,7 @@ TEST(SmiLayouts, IgnoresASecondTableOfPeers) {
   EXPECT_EQ(refusal(table + table), "topo.txt:4:2: GPU0 has two rows; give what `nvidia-smi topo -m` prints");
 }
 
-TEST(SmiLayouts, ANicsCellThatTheAffinityCutsIsRead) {
+TEST(SmiLayouts, ACellOfANicThatTheAffinityCutsIsRead) {
   // On Azure's ND A100 v4 the tool prints "PH0-115" for PHB and 0-115.
   const auto nics = [](const std::string& cell) {
     return fmt::format("GPU0 GPU1 NIC0 NIC1 CPU Affinity\nGPU0 X NV12 PHB {0}\nGPU1 NV12 X SYS {0}\n", cell);

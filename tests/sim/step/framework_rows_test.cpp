@@ -116,7 +116,7 @@ TEST(FrameworkRows, AFrameworkChoosesAttentionDropoutAndGradients) {
 }
 
 /// A profile without content equals no framework; each added line then changes the step in the expected direction.
-TEST(FrameworkRows, AUsersProfileChangesTheTimeOfItsRow) {
+TEST(FrameworkRows, TheProfileOfAUserChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {
     std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nsummary: mine\nhost: {issue: {value: "

@@ -717,7 +717,7 @@ TEST(ResultStore, TablesOfAnotherKindThanStatedAreDamage) {
             std::string::npos);
 }
 
-TEST(ResultStore, ACellsNameThatWouldBeSqlIsRefused) {
+TEST(ResultStore, ACellNameThatWouldBeSqlIsRefused) {
   const OwnFolder folder;
   StoreIdentity models = identity();
   models.kind = StoreKind::models;

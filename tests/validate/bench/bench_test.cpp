@@ -126,7 +126,7 @@ TEST(Bench, KeepsItsSamplesWhenTheExecutorGetsStuck) {
   EXPECT_EQ(result.failures, std::vector<std::string>{"stopped after 1 of 2 measurements: process 1 gave up"});
 }
 
-TEST(Bench, EveryOpOfAGpusPlanFitsBehindAGate) {
+TEST(Bench, EveryOpOfAPlanForAGpuFitsBehindAGate) {
   test::FakeCluster cluster;
   Device device(cluster.device(0));
   // This op needs the longest queue; two iterations are issued together.

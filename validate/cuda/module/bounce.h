@@ -17,8 +17,8 @@ class Bounce {
   static constexpr std::int64_t chunk_bytes = std::int64_t{4} << 20;
 
   Bounce();
-  /// Runs in the order of `stream`. Data that changes its dtype is converted to the wire's dtype before the link, and
-  /// from it afterwards, by kernels of `ctas` CTAs in device memory that `room` returns.
+  /// Runs in the order of `stream`. For data that changes its dtype, kernels of `ctas` CTAs convert it to the wire's
+  /// dtype before the link, and from that dtype afterwards. `room` returns the device memory for the converted data.
   void run(cudaStream_t stream, const MoveCall& call, int ctas, const std::function<void*(std::size_t)>& room);
 
  private:
