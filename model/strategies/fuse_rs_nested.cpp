@@ -10,8 +10,8 @@
 //   comm1                                n-1.t ===========>        outer ring, under all GEMMs of the next round
 //
 // With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers, O (I-1) adds, O-1 of them of three terms.
-// GEMM c, inner transfer p, outer transfer P, adds a of two and b of three terms, on the compute lane: makespan
-// N c + (O (I-1) - (O-1)) a + (O-1) b if p <= c and P <= I c + (I-2) a.
+// GEMM c, inner transfer p, outer transfer P; an add takes a with two terms and b with three, on the compute lane:
+// makespan N c + (O (I-1) - (O-1)) a + (O-1) b if p <= c and P <= I c + (I-2) a.
 #include <array>
 #include <optional>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FuseRS, ring-accumulate form (CommFuse Alg 2, Fig 7): running sums travel round the ring, and each rank adds its
-// partial product to the sum that has just arrived; a rank's own shard comes last.
+// partial product to the sum that has just arrived; a rank's own shard comes last. p[j] is the rank's
+// partial product for shard j, m[j] the running sum that it sends on:
 //
 //            step 0     step 1       step 2       step 3          (4 ranks, seen from rank r)
 //   compute  p[r-1]     p[r-2] +     p[r-3] +     p[r] +          + adds what came in during the step

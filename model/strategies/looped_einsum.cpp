@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looped collective einsum (Wang et al., ASPLOS 2023, which became XLA's windowed einsum or collective matmul), in one
 // direction. Every iteration of a loop sends one shard and multiplies one shard; the next iteration starts when both
-// operations have ended. 4 ranks, seen from rank r; = is the loop's synchronisation:
+// operations have ended. 4 ranks, seen from rank r; = is the loop's synchronisation, m[j] the accumulator of shard j:
 //
 //   ag_gemm   compute  |x[r]      =|x[r-1]    =|x[r-2]    =|x[r-3] |
 //             comm     |x[r] ->   =|x[r-1] -> =|x[r-2] -> =|
