@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of whole models as text.
+// Formats rows of whole models as text.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ class Resolver {
   /// Reads a run config: nested or dotted keys, optionally with `schema: commfuse.run/1`. Paths in it start at its
   /// folder.
   void read_file(const std::string& path);
-  /// Reads the settings in one map of a file; mistakes stay with the file.
+  /// Reads the settings in one map of a file. Mistakes are noted in `file`, not here.
   void read_map(YamlFile& file, const YamlValue& map);
   /// Reads variables of the form "NAME=value"; only COMMFUSE_* count, and empty ones count as unset.
   void read_environment(std::span<const std::string> variables);

@@ -157,7 +157,7 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
   if (name.starts_with("topology.")) {
     connect(copy, copy.plan);
   }
-  copy.link.capacity = unlimited;  // The machine only shows the effect of the parameter; no real wire has this rate.
+  copy.link.capacity = unlimited;  // The raised rate may exceed that of the real wires.
   if (copy.network) {
     copy.network->capacity = unlimited;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of each strategy's time.
+// Draws the parts of each strategy's time.
 #pragma once
 
 #include <span>

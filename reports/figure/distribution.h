@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distribution of step times under jitter.
+// Draws the distribution of step times under jitter.
 #pragma once
 
 #include <span>

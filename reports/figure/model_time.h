@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a whole model's time, strategy by strategy.
+// Draws the parts of a whole model's time, strategy by strategy.
 #pragma once
 
 #include <span>

@@ -9,7 +9,7 @@
 
 namespace commfuse::reports {
 
-/// Draws with both axes logarithmic; the roof is min(peak, memory x intensity). Requires a GEMM.
+/// Draws each GEMM as a point on two logarithmic axes; the roof is min(peak, memory x intensity). Requires a GEMM.
 Figure roofline_figure(const Roofline& roofline, std::string id = "roofline");
 
 }  // namespace commfuse::reports

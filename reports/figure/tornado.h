@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sensitivity of a prediction.
+// Draws how sensitive a prediction is to each parameter and fit.
 #pragma once
 
 #include <string>
@@ -10,9 +10,10 @@
 namespace commfuse::reports {
 
 /// Draws a bar for each parameter or fit: the change of the time by one standard error in each direction, the largest
-/// first. Requires has_effects(): at least one hold has an effect.
+/// first. Requires has_effects().
 Figure tornado_figure(const Explanation& explanation, std::string id = "tornado");
 
+/// Returns true if at least one parameter or fit changes the time.
 bool has_effects(const Explanation& explanation);
 
 }  // namespace commfuse::reports

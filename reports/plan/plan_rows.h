@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan for programs.
+// A capacity plan as text for programs: JSON and CSV.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace commfuse::reports {
 /// Returns {"schema": "commfuse.capacity/1", ...} with every digit.
 std::string plan_json(const CapacityPlan& plan);
 
-/// Returns RFC 4180 text: a line for each run of every kind, with every digit.
+/// Returns RFC 4180 text: one line per run, grouped by kind of GPU, with every digit.
 std::string plan_csv(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

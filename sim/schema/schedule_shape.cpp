@@ -146,7 +146,7 @@ Shape schedule_shape() {
               {"buffers", table(name, buffer()), "Buffers of every rank"},
               {"initial", list(content()), "What each rank holds before the first op"},
               {"final", list(content()), "What each rank must hold after the last op"},
-              {"unfused", list(unfused_work()), "Each rank's compute without cutting"},
+              {"unfused", list(unfused_work()), "Each rank's compute, uncut"},
               {"ops", list(any_op())}});
 }
 

@@ -41,16 +41,16 @@ struct Place {
 }
 
 /// Files older than `result_schema` have one schema per kind of row.
-constexpr std::string_view layers_alone = "commfuse.result/1";
-constexpr std::string_view models_alone = "commfuse.step/1";
+constexpr std::string_view old_layer_schema = "commfuse.result/1";
+constexpr std::string_view old_model_schema = "commfuse.step/1";
 
 bool is_text(const Json& json, std::string_view text) { return json.is_string() && json == text; }
 
 /// Throws RowMisfit for a value that is not a row.
 bool is_of_model(const Json& row) {
   const Json schema = row.is_object() ? row.value("schema", Json{}) : Json{};
-  if (schema == layers_alone || schema == models_alone) {
-    return schema == models_alone;
+  if (schema == old_layer_schema || schema == old_model_schema) {
+    return schema == old_model_schema;
   }
   if (schema != result_schema) {
     throw RowMisfit(fmt::format("this is not a row of {} but {}", result_schema,
@@ -91,14 +91,14 @@ class RowTaker {
   std::vector<Value> values_;
 };
 
-constexpr std::string_view no_rows = "this is not JSON; give the store of a sweep, or output of -o json or jsonl";
+constexpr std::string_view not_json = "this is not JSON; give the store of a sweep, or output of -o json or jsonl";
 
 /// Parses a line of JSON Lines.
 Json parsed_line(std::string_view text, const Place& place) {
   try {
     return parse_json<Json>(text, fmt::format("{}:{}", place.file, place.line));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}:{}: {}", place.file, place.line, error.byte, no_rows));
+    throw ConfigError(fmt::format("{}:{}:{}: {}", place.file, place.line, error.byte, not_json));
   } catch (const Json::exception&) {
     refuse(place, "a number is out of range; write the results again");
   }
@@ -149,7 +149,7 @@ void take_list(Characters& characters, const std::string& file, RowTaker& taker)
   try {
     take_and_forget<Json>(file, 1, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), no_rows));
+    throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), not_json));
   } catch (const Json::exception&) {
     refuse(place, "a number is out of range; write the results again");
   }

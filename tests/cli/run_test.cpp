@@ -111,7 +111,7 @@ TEST(CommfuseSimRun, AMissingConfigFolderIsReportedOnce) {
             "hardware/, or unset it\n");
 }
 
-TEST(CommfuseSimRun, AnUnknownModelIsAnsweredWithTheNearestAndAll) {
+TEST(CommfuseSimRun, AnUnknownModelIsAnsweredWithTheNearestAndAllModels) {
   const Outcome outcome = run_program("commfuse-sim run --model llama-3.1-70");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err.find("--model: unknown model 'llama-3.1-70'; did you mean 'llama-3.1-70b'? known: "), 0U);

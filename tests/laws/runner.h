@@ -15,7 +15,7 @@
 
 namespace commfuse::laws {
 
-/// Settings that a generator makes of a seed: `count` numbers from `first` on.
+/// Settings that a generator draws from a seed: `count` of them, from number `first` on.
 struct Trial {
   const Generator* generator = nullptr;
   std::uint64_t seed = 1;

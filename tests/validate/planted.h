@@ -75,8 +75,8 @@ struct Caught {
 /// Returns true if a run of this program under this seed of chaos goes wrong.
 using IsCaught = std::function<bool(const Program& program, const Sizes& sizes, std::uint64_t seed)>;
 
-/// Plants every single mistake after which the schedule still runs, each under up to `seeds` seeds of chaos, and counts
-/// by kind.
+/// Plants the mistakes of mutations_of() one at a time, runs each under up to `seeds` seeds of chaos, and counts them
+/// by kind. Skips mistakes that break nothing and mistakes after which the schedule cannot run.
 inline void plant_in(const Program& program, const IsCaught& is_caught, std::uint64_t seeds,
                      std::array<Caught, 5>& kinds) {
   const Sizes sizes = checked_sizes(program)[1];
@@ -96,8 +96,8 @@ inline void plant_in(const Program& program, const IsCaught& is_caught, std::uin
   }
 }
 
-/// Expects that all mistakes that are wrong in every order are caught and, of those that are wrong in some orders, at
-/// least half, and that more than `least` mistakes of each kind were planted.
+/// Expects that more than `least` mistakes of each kind were planted, that all mistakes that are wrong in every order
+/// were caught, and that at least half of the mistakes that are wrong only in some orders were caught.
 inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
   const auto count_of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
   for (const auto kind : {Planted::wrong_peer, Planted::lost_sum}) {

@@ -58,15 +58,15 @@ using HasRoom = std::function<bool(Rank rank, const Command& command)>;
 
 /// Returns the signals of each command of a rank; commands that exchange nothing have none. Senders wait for their
 /// receivers, as with two-sided messages, except for credits and for pushes with `has_room`. In one iteration, a rank
-/// waits for as many signals of every other rank as that rank raises.
+/// waits for every signal that another rank raises for it.
 std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const HasRoom& has_room);
 
 /// Returns the colour of a rank: ranks of the same colour form a communicator.
 int color_of(const Program& program, const NcclMembers& members, Rank rank);
 
-/// Returns a sentence for every sum in fp8, which NCCL receives as bytes, and for every rank that would wait forever;
-/// empty if there are none. Assumes that two-sided messages wait for each other even where the program pushes, and that
-/// all communication of a device runs in the order of issue, as if communicators could not run concurrently.
+/// Returns a sentence for every collective that sums in fp8, which NCCL cannot do, and for every rank that would wait
+/// forever; empty if there are none. Assumes that two-sided messages wait for each other even where the program pushes,
+/// and that all communication of a device runs in the order of issue, as if communicators could not run concurrently.
 std::vector<std::string> nccl_findings(const Lowered& lowered);
 
 }  // namespace commfuse::validate

@@ -81,8 +81,9 @@ void add_memory(const ManagementLibrary& library, Device device, GpuFacts& gpu) 
                                                since_the_driver_was_loaded)) {
     gpu.uncorrected = *errors;
   }
-  std::array<unsigned, 4>
-      rows{};  // remapped after corrected errors, after uncorrected ones; remappings pending, failed
+  // Rows remapped after corrected errors and after uncorrected ones; whether a remapping is pending; whether one
+  // failed.
+  std::array<unsigned, 4> rows{};
   if (library.call("nvmlDeviceGetRemappedRows", device, &rows[0], &rows[1], &rows[2], &rows[3])) {
     gpu.remap_pending = rows[2] != 0;
     gpu.remap_failed = rows[3] != 0;

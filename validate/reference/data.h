@@ -17,9 +17,9 @@ enum class DataKind : std::uint8_t {
   tags,      // every element is a hash of its tensor, row and column, in the bits of the dtype and finite (level T0)
 };
 
-/// Returns whole tensors by TensorId; empty for tensors that the program computes. The data depends on a tensor's id,
-/// so programs of one operation get the same data with every strategy. Keeps one in 2^thinning of the integers; the
-/// others are zero.
+/// Returns whole tensors, indexed by TensorId; empty for tensors that the program computes. The data depends on a
+/// tensor's id, so programs of one operation get the same data with every strategy. Keeps one in 2^thinning of the
+/// integers; the others are zero.
 std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
                                       unsigned thinning = 0);
 

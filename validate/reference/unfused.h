@@ -13,8 +13,8 @@
 
 namespace commfuse::validate {
 
-/// Returns every tensor by its definition, by TensorId, in fp32 and rounded to its dtype when stored. `inputs` holds
-/// the input tensors, as input_data() returns them.
+/// Returns every tensor, indexed by TensorId: computed from its definition in fp32, and rounded to its dtype when
+/// stored. `inputs` holds the input tensors, as input_data() returns them.
 std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, std::vector<Matrix<float>> inputs,
                                    Functions functions);
 
@@ -24,20 +24,21 @@ struct Bounded {
   Matrix<double> bound;
 };
 
-/// Returns every tensor by its definition, with the real functions, by TensorId. unfused.cpp derives the bound.
+/// Returns every tensor, indexed by TensorId: computed from its definition with the real functions. unfused.cpp derives
+/// the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// All properties of a schedule, in addition to its tensors, that bounded() and sums_are_exact() use: programs with
-/// equal tensors, sizes and roundings get equal results from both functions. One per tensor.
+/// The roundings of one tensor in a schedule. Beside the tensors and sizes, bounded() and sums_are_exact() depend on
+/// nothing else: programs with equal tensors, sizes and roundings get equal results from both functions.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer
   std::int64_t times = 1;       ///< roundings of a stored value: 2 if the wire rounds it after a buffer did
-  double exact_integers = 0.0;  ///< largest integer up to which that dtype is exact
+  double exact_integers = 0.0;  ///< largest integer up to which the dtype of `storage` is exact
   std::int64_t parts = 1;       ///< largest number of partial products of a block
   friend bool operator==(const Roundings&, const Roundings&) = default;
 };
-/// Returns the roundings by TensorId.
+/// Returns the roundings of every tensor, indexed by TensorId.
 std::vector<Roundings> roundings_of(const Program& program);
 
 /// Returns whether every sum of integers that a schedule may form is exact: for each GEMM, the sums of |a||b| must not

@@ -9,14 +9,14 @@
 namespace commfuse {
 namespace {
 
-// With one degree of freedom the quantile is tan(pi (p - 1/2)); with two, a sqrt(2 / (1 - a^2)) where a = 2p - 1.
+// With one degree of freedom the quantile is tan(pi (p - 1/2)). With two it is q sqrt(2 / (1 - q^2)), q = 2p - 1.
 TEST(Student, HasClosedFormsForOneAndTwoDegreesOfFreedom) {
   EXPECT_NEAR(student_975(1), std::tan(0.475 * std::numbers::pi), 1e-13);
   EXPECT_NEAR(student_975(2), 0.95 * std::sqrt(2.0 / (1.0 - 0.95 * 0.95)), 1e-14);
 }
 
 // The values are from mpmath; the table ends at 30 degrees of freedom.
-TEST(Student, ContinuesItsTableByASeries) {
+TEST(Student, ContinuesItsTableWithASeries) {
   EXPECT_NEAR(student_975(30), 2.04227245630, 1e-9);
   EXPECT_NEAR(student_975(31), 2.03951344640, 1e-9);
   EXPECT_NEAR(student_975(100), 1.98397151852, 1e-11);

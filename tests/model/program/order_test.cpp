@@ -80,9 +80,9 @@ TEST(Order, DoesNotRelateOpsOfLanesThatDoNotWait) {
 
 TEST(Order, CountsFinishedOpsOnEachLane) {
   Sketch sketch;
-  sketch.exchange();                      // comm 0
-  const OpId second = sketch.exchange();  // comm 1
-  sketch.exchange();                      // comm 2
+  sketch.exchange();
+  const OpId second = sketch.exchange();
+  sketch.exchange();
   const OpId last = sketch.copy(LaneKind::compute, {second});
   const Program program = sketch.build();
   const Order order(program, 0);
@@ -183,7 +183,7 @@ TEST(Rivals, AreTheConcurrentOpsOfOtherLanes) {
   EXPECT_EQ(meetings[position(y1)].rivals, Ops{x1});
 }
 
-//   comm     |x0|x1|x2|
+//   comm     |x0|x1|
 //   comm1    |y0|                        finished when x1 runs
 TEST(Rivals, DisappearWhenTheirLaneIsDone) {
   Sketch sketch;
@@ -228,7 +228,7 @@ TEST(Rivals, DoNotExistOnOneLane) {
 }
 
 //   comm     |x0 |x1 |x2 |x3 |          x3 waits for the all-reduce
-//   comm1    |all-reduce |
+//   comm1        |reduced|
 TEST(Contenders, AreTheSendsConcurrentWithACollective) {
   Sketch sketch;
   const OpId x0 = sketch.exchange();

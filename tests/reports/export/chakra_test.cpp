@@ -113,7 +113,7 @@ TEST(ChakraExport, EveryScheduleIsSound) {
   }
 }
 
-TEST(ChakraExport, FuseAgOnEightRanksIsSendsReceivesAndTiles) {
+TEST(ChakraExport, FuseAgOnEightRanksConsistsOfSendsReceivesAndTiles) {
   const Exported exported(one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 10us, .exchange = 1us}, 16384);
   const std::vector<Trace> traces = traces_of(exported, {.messages = reports::MessageOrder::data});
   expect_sound(traces);

@@ -170,7 +170,7 @@ TEST(ClosedForms, AsyncTpScattersWithOneMoreGapForAnOddNumberOfRanks) {
   });
 }
 
-TEST(ClosedForms, RingExchangeIsFuseAgsRingAndFuseRsDirect) {
+TEST(ClosedForms, RingExchangeTakesAsLongAsFuseAgRingAndFuseRsDirect) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Simulated gather(one_site("ring_exchange", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
     EXPECT_EQ(gather.makespan(), c + (ranks - 1) * std::max(c, p));
@@ -219,16 +219,16 @@ TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersPlusOneBlock) {
 
 TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
-    // Two MLPs of two halves: m = two GEMMs and an activation; f = two collectives, residual and norm.
+    // For one half of the tokens: m is its MLP, two GEMMs and an activation; f is two collectives, residual and norm.
     const Duration m = c + a + c;
     const Duration f = r + a + a + r;
     const Simulated simulated(one_site("tokenweave", SiteKind::mlp_ar, ranks),
                               {.gemm = c, .collective = r, .elementwise = a});
     const Duration alone = m + a + a;
     EXPECT_EQ(simulated.makespan(), ranks == 1 ? alone : m + std::max(m, f) + f);
-    const Simulated chain(generate(operation_of(Scope::mlp_ar, true), ranks, tokenweave_strategy, {}),
-                          {.gemm = c, .collective = r, .elementwise = a});
-    EXPECT_EQ(chain.makespan(), ranks == 1 ? 2 * alone : m + 3 * std::max(m, f) + f);
+    const Simulated two_mlps(generate(operation_of(Scope::mlp_ar, true), ranks, tokenweave_strategy, {}),
+                             {.gemm = c, .collective = r, .elementwise = a});
+    EXPECT_EQ(two_mlps.makespan(), ranks == 1 ? 2 * alone : m + 3 * std::max(m, f) + f);
   });
 }
 

@@ -56,7 +56,7 @@ const Transformer small{.name = "small",
                         .head_dim = 128,
                         .vocab = 32000};
 
-TEST_F(StepTest, OnOneGpuIsItsMicroBatchesAndTheOptimizer) {
+TEST_F(StepTest, OnOneGpuConsistsOfMicroBatchesAndTheOptimizer) {
   const TrainingPlan one_sequence{.global_batch = 1};
   TrainingPlan four = one_sequence;
   four.global_batch = 4;

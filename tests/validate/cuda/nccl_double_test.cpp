@@ -42,7 +42,7 @@ class DeviceDouble final : public NcclDevice {
   std::shared_ptr<MemorySource> source_;
 };
 
-/// A version of NCCL, and a network of two ranks of which only one exists, which the double accepts.
+/// Connects rank 0 of two ranks through the double of NCCL, which accepts that rank 1 does not exist.
 class NcclDoubleTest : public testing::Test {
  protected:
   explicit NcclDoubleTest(const char* path = COMMFUSE_NCCL_DOUBLE) : library_(library_at(path)), nccl_(library_) {

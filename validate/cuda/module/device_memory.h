@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of a driver's memory: plain, or of a kind that NCCL accesses without a copy.
+// Allocators of device memory: plain memory here; nccl_memory.h has memory that NCCL accesses without a copy.
 #pragma once
 
 #include <cstddef>

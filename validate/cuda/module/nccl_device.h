@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requirements of NCCL's network on its device. Tests implement them without CUDA.
+// The device as the network over NCCL uses it. Tests replace it by a double that needs no GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>

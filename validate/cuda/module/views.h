@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Description of a panel for kernels.
+// Describes a panel to kernels.
 #pragma once
 
 #include <cstdint>
