@@ -114,7 +114,7 @@ class Interpreter {
 
 struct Case {
   AttentionLayout layout;
-  std::int64_t rows;     // of the matrix
+  std::int64_t rows;     // all rows of the matrix
   std::int64_t first;    // first row that is queried
   std::int64_t queries;  // number of queried rows
 };
