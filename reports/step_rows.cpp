@@ -413,11 +413,11 @@ std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows)
   std::map<std::string, std::size_t> places;
   std::vector<std::vector<const StepRow*>> plans;
   for (const StepRow& row : rows) {
-    const auto [place, is_new] = places.try_emplace(plan_key(row), plans.size());
+    const auto [entry, is_new] = places.try_emplace(plan_key(row), plans.size());
     if (is_new) {
       plans.emplace_back();
     }
-    plans[place->second].push_back(&row);
+    plans[entry->second].push_back(&row);
   }
   return plans;
 }

@@ -265,12 +265,12 @@ std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Mac
       const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[op].shape]);
       shifts.emplace_back(exchange.axis, exchange.shift);
     }
-    const auto [place, is_new] = known.try_emplace(std::move(shifts), 0.0);
+    const auto [entry, is_new] = known.try_emplace(std::move(shifts), 0.0);
     if (is_new) {
-      place->second = seconds_of(program, wires, set);
+      entry->second = seconds_of(program, wires, set);
     }
     for (const std::size_t op : set.ops) {
-      by_op[op] = place->second;
+      by_op[op] = entry->second;
     }
   }
   return by_op;

@@ -54,11 +54,11 @@ class Keys {
     const Signature signature(program);
     std::map<std::string, std::size_t> known;
     const auto index_of = [&](const Shape& shape) -> std::size_t {
-      const auto [place, added] = known.try_emplace(signature.of(shape), equal_works_.size());
+      const auto [entry, added] = known.try_emplace(signature.of(shape), equal_works_.size());
       if (added) {
         equal_works_.emplace_back();
       }
-      return place->second;
+      return entry->second;
     };
     for (std::uint32_t work = 0; work < works_; ++work) {
       equal_works_[index_of(program.unfused[work])].works.push_back(work);

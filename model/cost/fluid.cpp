@@ -66,11 +66,11 @@ class WiringMaker {
         continue;
       }
       const Move move{exchange->axis, exchange->shift};
-      const auto [place, added] = known.try_emplace(move, static_cast<std::int32_t>(moves_.size()));
+      const auto [entry, added] = known.try_emplace(move, static_cast<std::int32_t>(moves_.size()));
       if (added) {
         moves_.push_back(move);
       }
-      wiring_.move_of_op.back() = place->second;
+      wiring_.move_of_op.back() = entry->second;
     }
   }
 

@@ -96,9 +96,9 @@ class SizesOutsideFit {
     if (!below && !above) {
       return;
     }
-    auto [place, is_new] = farthest_.try_emplace({rows_of(kind), size, above}, value, seen);
-    if (!is_new && (above ? value > place->second.first : value < place->second.first)) {
-      place->second = {value, seen};
+    auto [entry, is_new] = farthest_.try_emplace({rows_of(kind), size, above}, value, seen);
+    if (!is_new && (above ? value > entry->second.first : value < entry->second.first)) {
+      entry->second = {value, seen};
     }
   }
 

@@ -101,8 +101,8 @@ class Shares {
       }
       const ExchangeShape& exchange = *exchange_of(program_, op);
       const Move move{exchange.axis, exchange.shift, program_.ops[op].where};
-      const auto [place, is_new] = numbers_.try_emplace({move.axis, move.shift}, moves_.size());
-      auto known = place->second;
+      const auto [entry, is_new] = numbers_.try_emplace({move.axis, move.shift}, moves_.size());
+      auto known = entry->second;
       while (known < moves_.size() && !(moves_[known] == move)) {
         ++known;
       }

@@ -290,11 +290,11 @@ class CopyRates {
  public:
   explicit CopyRates(const Machine& machine) : machine_(machine) {}
   const Wire& between(int a, int b, bool by_sms) {
-    const auto [place, is_new] = wires_.try_emplace({a, b, by_sms});
+    const auto [entry, is_new] = wires_.try_emplace({a, b, by_sms});
     if (is_new) {
-      place->second = wire_between(machine_, a, b, by_sms);
+      entry->second = wire_between(machine_, a, b, by_sms);
     }
-    return place->second;
+    return entry->second;
   }
 
  private:

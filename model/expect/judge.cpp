@@ -136,8 +136,8 @@ Expected Judge::expected_of(const Message& message) const {
 }
 
 const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
-  const auto [place, is_new] = known_.try_emplace(text_of_messages(measured));
-  Known& known = place->second;
+  const auto [entry, is_new] = known_.try_emplace(text_of_messages(measured));
+  Known& known = entry->second;
   if (is_new) {
     for (const MeasuredMessage& row : measured) {
       known.expected.push_back(expected_of(row.message));
@@ -214,11 +214,11 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
   std::map<Key, double> expected_us;
   std::map<Key, std::vector<double>> offsets;
   const auto offset_of = [&](const MeasuredMessage& row) {
-    const auto [place, is_new] = expected_us.try_emplace(key_of(row.message));
+    const auto [entry, is_new] = expected_us.try_emplace(key_of(row.message));
     if (is_new) {
-      place->second = to_microseconds(message_time(expectation.machine(), row.message));
+      entry->second = to_microseconds(message_time(expectation.machine(), row.message));
     }
-    return math::log(row.time_us / place->second);
+    return math::log(row.time_us / entry->second);
   };
   for (const std::vector<MeasuredMessage>& node : nodes) {
     for (const MeasuredMessage& row : node) {

@@ -271,8 +271,8 @@ void name_ranks(const std::vector<Candidate>& candidates, const std::vector<doub
   std::map<std::int64_t, std::size_t> likeliest_of_rank;
   std::size_t likeliest = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto [place, is_new] = likeliest_of_rank.try_emplace(candidates[i].suspect.rank, i);
-    place->second = odds[i] > odds[place->second] ? i : place->second;
+    const auto [entry, is_new] = likeliest_of_rank.try_emplace(candidates[i].suspect.rank, i);
+    entry->second = odds[i] > odds[entry->second] ? i : entry->second;
     likeliest = odds[i] > odds[likeliest] ? i : likeliest;
   }
   double cost = 0.0;

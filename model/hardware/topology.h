@@ -92,8 +92,8 @@ struct TopologyPlan {
   /// Latency from a GPU to its NIC, and again from the NIC to the fabric.
   Duration nic_latency{};
   FabricKind fabric = FabricKind::one_switch;
-  /// For rails: rate from a leaf to all spines together; the leaf's NICs reach full rate only if this is the sum of
-  /// their rates.
+  /// For rails: rate from a leaf to all spines together; the leaf's NICs reach full rate only if this is at least
+  /// the sum of their rates.
   BytesPerSecond leaf_rate;
 };
 
@@ -109,7 +109,7 @@ struct Route {
 };
 
 /// Returns the shortest route by latency, then by hops, then by the lowest vertices; nullopt if there is none. GPUs on
-/// the route forward data only between wires of GPUs: data for another node leave through the sender's NIC and arrive
+/// the route forward data only from one GPU to another: data for another node leave through the sender's NIC and arrive
 /// through the receiver's NIC. Requires two different GPUs.
 std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number of elements per block: all that a point adds to the structure of a schedule.
+// Numbers of elements per block, which a point adds to the structure of a schedule.
 #pragma once
 
 #include <span>
@@ -24,8 +24,9 @@ struct Quantity {
   std::int64_t elements = 0;
 };
 
-/// Returns the sizes. Throws ConfigError when a quantity is not divisible by its dimension's number of blocks, or when
-/// a slice of queries would split a position of a batch; aborts when a quantity is missing.
+/// Returns the elements per block for these quantities. Throws ConfigError when a quantity is not divisible by its
+/// dimension's number of blocks, or when a slice of queries would contain different positions of the sequences in a
+/// batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
 /// Returns the total memory of one rank's buffers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a uniform word to a draw of any distribution with a table. Transcendental functions run only when a table is
-// built, so a draw costs two loads and has the same bits everywhere.
+// Turns a uniform word into a draw from any distribution by looking it up in a table. Transcendental functions run only
+// when a table is built, so a draw costs two loads and has the same bits everywhere.
 #pragma once
 
 #include <cstddef>

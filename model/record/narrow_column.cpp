@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the low bytes of a number stand first");
+static_assert(std::endian::native == std::endian::little, "the low bytes of a number come first");
 
 /// Space after a block, because values are read eight bytes at a time.
 constexpr std::size_t padding = sizeof(std::uint64_t);
@@ -22,10 +22,10 @@ std::int64_t NarrowColumn::Block::at(std::size_t place) const {
   if (width == 0) {
     return least;
   }
-  std::uint64_t difference = 0;
-  std::memcpy(&difference, rest.data() + place * width, sizeof(difference));
-  difference &= ~std::uint64_t{0} >> (64 - 8 * width);
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + difference);
+  std::uint64_t offset = 0;
+  std::memcpy(&offset, rest.data() + place * width, sizeof(offset));
+  offset &= ~std::uint64_t{0} >> (64 - 8 * width);
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + offset);
 }
 
 void NarrowColumn::append(NarrowColumn&& other) {
@@ -56,16 +56,16 @@ bool NarrowColumn::is_constant() const {
 
 void NarrowColumn::close_block() {
   const auto [least, greatest] = std::minmax_element(open_.begin(), open_.end());
-  const auto difference_of = [least = static_cast<std::uint64_t>(*least)](std::int64_t value) {
+  const auto offset_of = [least = static_cast<std::uint64_t>(*least)](std::int64_t value) {
     return static_cast<std::uint64_t>(value) - least;
   };
-  Block block{.least = *least, .width = (static_cast<std::size_t>(std::bit_width(difference_of(*greatest))) + 7) / 8};
+  Block block{.least = *least, .width = (static_cast<std::size_t>(std::bit_width(offset_of(*greatest))) + 7) / 8};
   if (block.width > 0) {
     block.rest.resize(open_.size() * block.width + padding);
     std::uint8_t* to = block.rest.data();
     for (const std::int64_t value : open_) {
-      const std::uint64_t difference = difference_of(value);
-      std::memcpy(to, &difference, sizeof(difference));
+      const std::uint64_t offset = offset_of(value);
+      std::memcpy(to, &offset, sizeof(offset));
       to += block.width;
     }
   }

@@ -5,8 +5,8 @@
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
-// A transfer depends on the progress of its sender and its receiver only. Makespan c + (N-1) max(c, p), as in the ring
-// form.
+// A transfer depends on the progress of its sender and its receiver only. GEMM c, transfer p: makespan c + (N-1)
+// max(c, p), as in the ring form.
 //
 // A mesh has wires for several lanes. On L lanes, L shards start together; with 2 lanes:
 //

@@ -97,9 +97,9 @@ class Collector {
       keep({span, Kernel::Kind::copy});
     } else if (const std::optional<std::int64_t> step = step_named(name)) {
       std::map<std::int64_t, Span>& steps = category == "gpu_user_annotation" ? gpu_steps_ : host_steps_;
-      const auto [place, is_new] = steps.emplace(*step, span);
+      const auto [entry, is_new] = steps.emplace(*step, span);
       if (!is_new) {  // the step has a span on every stream
-        place->second = {std::min(place->second.begin, span.begin), std::max(place->second.end, span.end)};
+        entry->second = {std::min(entry->second.begin, span.begin), std::max(entry->second.end, span.end)};
       }
     }
   }

@@ -33,11 +33,11 @@ using nlohmann::json;
 class Words {
  public:
   std::size_t number_of(const std::string& text) {
-    const auto [place, is_new] = numbers_.emplace(text, numbers_.size());
+    const auto [entry, is_new] = numbers_.emplace(text, numbers_.size());
     if (is_new) {
       texts_.push_back(text);
     }
-    return place->second;
+    return entry->second;
   }
   [[nodiscard]] const json& texts() const { return texts_; }
 

@@ -89,11 +89,11 @@ class Filler {
         column_.words[static_cast<std::size_t>(column_.codes.back())] == word) {
       return column_.codes.back();
     }
-    const auto [place, is_new] = known_.try_emplace(word, static_cast<std::int32_t>(column_.words.size()));
+    const auto [entry, is_new] = known_.try_emplace(word, static_cast<std::int32_t>(column_.words.size()));
     if (is_new) {
       column_.words.push_back(word);
     }
-    return place->second;
+    return entry->second;
   }
 
   /// NumPy's integers and booleans have no value for "absent", so the column's values become floating-point numbers.

@@ -214,13 +214,13 @@ class RunWriter {
 
   /// Returns the id of a name; the first packet that uses the name spells it out.
   std::uint64_t name_id(const std::string& name, TracePacket& packet) {
-    const auto [place, is_new] = names_.try_emplace(name, first_name_ + names_.size());
+    const auto [known, is_new] = names_.try_emplace(name, first_name_ + names_.size());
     if (is_new) {
       auto* entry = packet.mutable_interned_data()->add_event_names();
-      entry->set_iid(place->second);
+      entry->set_iid(known->second);
       entry->set_name(name);
     }
-    return place->second;
+    return known->second;
   }
   using Flows = std::unordered_map<std::size_t, std::vector<std::uint64_t>>;
   static const std::vector<std::uint64_t>& flows_at(const Flows& flows, std::size_t span) {

@@ -161,11 +161,11 @@ void add_words(const WordsOfPage& column, const RowTable& rows, const std::vecto
     const auto [code, is_new_group] = code_of_group.try_emplace(groups[row]);
     if (is_new_group) {
       const std::string text = column.text(rows[row]);
-      const auto [place, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(words.size()));
+      const auto [entry, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(words.size()));
       if (is_new) {
         words.push_back(text);
       }
-      code->second = place->second;
+      code->second = entry->second;
     }
     codes.push_back(code->second);
   }

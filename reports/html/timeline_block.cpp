@@ -84,11 +84,11 @@ void Timelines::add_ops(const Program& program, const Sizes& sizes) {
 
 std::uint32_t Timelines::label_of(const Program& program, const Op& op, Rank rank) {
   std::string text = op_label(program, op, rank);
-  const auto [place, is_new] = known_labels_.try_emplace(text, static_cast<std::uint32_t>(labels_.size()));
+  const auto [entry, is_new] = known_labels_.try_emplace(text, static_cast<std::uint32_t>(labels_.size()));
   if (is_new) {
     labels_.push_back(std::move(text));
   }
-  return place->second;
+  return entry->second;
 }
 
 void Timelines::add_bar(const TracedRun& run, const OpSpan& span) {

@@ -115,11 +115,11 @@ std::vector<MapRows> map_rows_of(const RowTable& rows, const Overview& overview)
   std::vector<MapRows> maps;
   std::map<std::string, std::size_t> known;
   for (const Overview::Setting& setting : overview.settings) {
-    const auto [place, is_new] = known.try_emplace(map_setting_of(rows[setting.rows.first]), maps.size());
+    const auto [entry, is_new] = known.try_emplace(map_setting_of(rows[setting.rows.first]), maps.size());
     if (is_new) {
       maps.emplace_back();
     }
-    maps[place->second].settings.push_back(setting.rows);
+    maps[entry->second].settings.push_back(setting.rows);
   }
   std::erase_if(maps, [&](MapRows& map) {
     MapTest test;

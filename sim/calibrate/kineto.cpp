@@ -336,10 +336,10 @@ class Collector {
   }
 
   std::uint32_t process(const json& event) {
-    const auto [place, is_new] =
+    const auto [entry, is_new] =
         processes_.emplace(name_in(event, "pid"), static_cast<std::uint32_t>(processes_.size()));
-    keep_text(is_new ? place->first.size() : 0);
-    return place->second;
+    keep_text(is_new ? entry->first.size() : 0);
+    return entry->second;
   }
 
   /// Correlations and external ids are unique only within a process, and a kernel does not name its process. Requires
@@ -379,18 +379,18 @@ class Collector {
     if (!call) {
       return none;
     }
-    const auto [place, is_new] = call_numbers_.emplace(*call, calls_.size());
+    const auto [entry, is_new] = call_numbers_.emplace(*call, calls_.size());
     if (is_new) {
       keep_text(call->name.size() + call->dtype.size() + call->group.size() + call->members.size());
-      calls_.push_back(&place->first);
+      calls_.push_back(&entry->first);
     }
-    return place->second;
+    return entry->second;
   }
 
   std::uint32_t id_of_name(const std::string& name) {
-    const auto [place, is_new] = names_.emplace(name, static_cast<std::uint32_t>(names_.size()));
+    const auto [entry, is_new] = names_.emplace(name, static_cast<std::uint32_t>(names_.size()));
     keep_text(is_new ? name.size() : 0);
-    return place->second;
+    return entry->second;
   }
 
   void keep_text(std::size_t letters) {
@@ -540,8 +540,8 @@ class Collector {
     } else if (!sizes_match(call)) {
       ++skipped_[fmt::format("{} whose elements in and out do not agree with its ranks", collective_named(call.name))];
     } else {
-      const auto [place, is_new] = collectives_.emplace(call, time);
-      place->second = is_new ? time : std::min(place->second, time);
+      const auto [entry, is_new] = collectives_.emplace(call, time);
+      entry->second = is_new ? time : std::min(entry->second, time);
     }
   }
 

@@ -86,10 +86,10 @@ Readers readers_of(const std::vector<fs::path>& files) {
       require_same_sweep(*readers.begin()->second, *reader);
     }
     const Shard shard = reader->identity().shard;
-    const auto [place, is_new] = readers.emplace(shard.part, std::move(reader));
+    const auto [entry, is_new] = readers.emplace(shard.part, std::move(reader));
     if (!is_new) {
       throw ConfigError(fmt::format("shard {} appears twice, as {} and as {}; remove one", name_of(shard),
-                                    place->second->path().string(), file.string()));
+                                    entry->second->path().string(), file.string()));
     }
   }
   return readers;

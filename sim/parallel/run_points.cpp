@@ -55,7 +55,7 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
 void run_points(const PointList& points, const Library& library, const GridOptions& options,
                 const std::function<void(std::span<const ResultRow> rows)>& take) {
   constexpr std::size_t max_points_per_chunk = 32;  // consecutive points that one thread simulates
-  constexpr std::size_t chunks_per_thread = 16;     // per block; `take` gets the rows of each block
+  constexpr std::size_t chunks_per_thread = 16;     // per block; `take` runs after each block
   const std::size_t threads = threads_of(options);
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   StructureCache structures;
@@ -66,9 +66,10 @@ void run_points(const PointList& points, const Library& library, const GridOptio
   std::vector<std::vector<ResultRow>> rows(block);
   for (std::size_t first = 0; first < points.size(); first += block) {
     const std::size_t count = std::min(block, points.size() - first);
-    for_each_index((count + chunk - 1) / chunk, [&](std::size_t place) {
+    for_each_index((count + chunk - 1) / chunk, [&](std::size_t chunk_index) {
       Walker& walker = walkers.local();
-      for (std::size_t i = place * chunk; i < std::min((place + 1) * chunk, count) && !is_stopped(options); ++i) {
+      for (std::size_t i = chunk_index * chunk; i < std::min((chunk_index + 1) * chunk, count) && !is_stopped(options);
+           ++i) {
         rows[i] = walker.runner.rows(walker.cursor.at(first + i));
       }
     });

@@ -70,15 +70,15 @@ std::shared_ptr<const std::vector<RaisedMachine>> Doubts::raised(const Machine& 
 }
 
 bool Doubts::is_fitted(const Machine& machine, std::string_view table) {
-  const auto [place, is_new] = fitted_.try_emplace({&machine, std::string(table)}, false);
+  const auto [entry, is_new] = fitted_.try_emplace({&machine, std::string(table)}, false);
   if (is_new) {
     const std::vector<NamedParameter> parameters = parameters_of(machine);
-    place->second = std::any_of(parameters.begin(), parameters.end(), [&](const NamedParameter& parameter) {
+    entry->second = std::any_of(parameters.begin(), parameters.end(), [&](const NamedParameter& parameter) {
       return parameter.provenance == Provenance::fitted &&
              parameter.source.find(std::string(table) + ".csv") != std::string::npos;
     });
   }
-  return place->second;
+  return entry->second;
 }
 
 Doubts::Side Doubts::side_of(PricedKind kind) {
@@ -108,15 +108,15 @@ const std::vector<const RaisedMachine*>& Doubts::felt_by(const Machine& machine,
   const Side side = side_of(shapes.front().shape.kind);
   const DType dtype = shapes.front().shape.dtype;
   Known& known = known_of(machine);
-  const auto [place, is_new] = known.felt.try_emplace({side, dtype});
+  const auto [entry, is_new] = known.felt.try_emplace({side, dtype});
   if (is_new) {
     for (std::size_t i = 0; i < known.raised->size(); ++i) {
       if (feels(side, dtype, (*known.raised)[i], known.names[i])) {
-        place->second.push_back(&(*known.raised)[i]);
+        entry->second.push_back(&(*known.raised)[i]);
       }
     }
   }
-  return place->second;
+  return entry->second;
 }
 
 }  // namespace commfuse::score

@@ -245,11 +245,11 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
   if (best == nullptr) {
     return {nullptr, fmt::format("no cluster file has several nodes of {}", node.name)};
   }
-  const auto [place, added] = resized_.try_emplace({best->name, nodes}, *best);
+  const auto [entry, added] = resized_.try_emplace({best->name, nodes}, *best);
   if (added) {
-    place->second.nodes = nodes;
+    entry->second.nodes = nodes;
   }
-  return {&place->second, {}};
+  return {&entry->second, {}};
 }
 
 FoundMachine KnownMachines::with_all_reduce(const Machine& node, AllReduceKernel kernel) {

@@ -59,15 +59,15 @@ class PartNames {
     const bool is_large = message.bytes.count >= from;
     const bool uses_priors = depends_on_priors(machine, message);
     const AllReduceKernel framework = framework_of(machine, message);
-    const auto [place, added] = names_.try_emplace({message.op, message.nodes, is_large, uses_priors, framework});
+    const auto [entry, added] = names_.try_emplace({message.op, message.nodes, is_large, uses_priors, framework});
     if (added) {
-      place->second =
+      entry->second =
           fmt::format("{}{}, {}, {} {}{}", name_of(message.op),
                       framework == AllReduceKernel::nccl ? "" : fmt::format(" of {}", name_of(framework)),
                       message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), is_large ? ">=" : "<",
                       from == 64 << 10 ? "64 KiB" : "1 MiB", uses_priors ? ", from priors" : "");
     }
-    return place->second;
+    return entry->second;
   }
 
  private:

@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr int machines = 1000;  // equally likely machines
+constexpr int machines = 1000;  // at equally spaced quantiles of the slowest GPU's slowdown
 
 class Distribution {
  public:
@@ -28,7 +28,7 @@ class Distribution {
     for (const double time : times_) {
       sum += time;
     }
-    // A lognormal with sigma 1 is the exponential of a normal draw.
+    // With sigma 1, the logarithm of slowest_of() is the mean of the largest of normal draws.
     return sum / machines + deviation_ * math::log(slowest_of(static_cast<std::int64_t>(groups_), 1.0));
   }
 

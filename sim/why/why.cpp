@@ -39,8 +39,8 @@ std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction
     const PricedShape shape = priced_shape(program, program.shapes[program.ops[op].shape], prediction.sizes);
     const Duration time = costs.of(rank, op);
     std::pair key{in_words(shape), how(point, *prediction.structure, prediction.sizes, op)};
-    auto [place, is_new] = by_shape.try_emplace(key);
-    ExplainedOp& explained = place->second;
+    auto [entry, is_new] = by_shape.try_emplace(key);
+    ExplainedOp& explained = entry->second;
     if (is_new) {
       explained = {.shape = key.first, .how = key.second, .kind = kind_of(program.ops[op].purpose), .shortest = time};
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Counts the lines of each folder that the tests executed, with gcovr, from a build with counters.
+# Reports how many lines of each folder the tests executed. gcovr reads the counters of a coverage build.
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,5 +17,5 @@ awk -F, '
     if (name == "validate") count(name "/" part[2])
   }
   function count(name) { total[name] += $2; run[name] += $3 }
-  END { for (name in total) printf "%-20s %6d of %6d lines  %5.1f %%\n", name, run[name], total[name], 100 * run[name] / total[name] }
+  END { for (name in total) printf "%-20s %6d of %6d lines  %5.1f%%\n", name, run[name], total[name], 100 * run[name] / total[name] }
 ' "$build/lines.csv" | sort

@@ -206,9 +206,9 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
         name += scope + "::";
       }
       name += match[1].str();
-      const auto [place, is_new] = types.emplace(name, file.path);
-      if (!is_new && place->second != file.path) {
-        breaches.push_back(file.path + ":" + std::to_string(number) + ": " + name + " is also in " + place->second +
+      const auto [entry, is_new] = types.emplace(name, file.path);
+      if (!is_new && entry->second != file.path) {
+        breaches.push_back(file.path + ":" + std::to_string(number) + ": " + name + " is also in " + entry->second +
                            "; a linker takes them for one type");
       }
     }

@@ -140,11 +140,11 @@ std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
   std::vector<HostHealth> hosts;
   std::map<std::string, std::size_t> places;
   for (std::size_t process = 0; process < reports.size(); ++process) {
-    const auto [place, is_new] = places.emplace(reports[process].host, hosts.size());
+    const auto [entry, is_new] = places.emplace(reports[process].host, hosts.size());
     if (is_new) {
       hosts.push_back({.host = reports[process].host, .processes = {}, .checks = reports[process].checks});
     }
-    hosts[place->second].processes.push_back(static_cast<int>(process));
+    hosts[entry->second].processes.push_back(static_cast<int>(process));
   }
   return hosts;
 }

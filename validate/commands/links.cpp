@@ -295,7 +295,7 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
     usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
         "Each ordered pair of ranks sends while all other ranks are idle; then all ranks\n"
-        "run the same GEMM simultaneously. Links inside hosts, links between hosts and\n"
+        "run the same GEMM simultaneously. Links inside hosts, links between hosts, and\n"
         "ranks are each compared with the median of their kind. A time is off if its\n"
         "whole 95% interval exceeds that median by more than the tolerance. If most links\n"
         "of a rank are off, the rank is named instead. --expect compares\n"

@@ -31,7 +31,7 @@ struct PciFunction {
   std::optional<bool> redirects_peers;  ///< True for a bridge whose ACS sends requests between devices to the root.
 };
 
-/// Errors of a GPU, of memory and of all other blocks, that the amdgpu driver has counted since it was loaded.
+/// Errors in a GPU's memory and other blocks, counted by the amdgpu driver since it was loaded.
 struct AmdErrors {
   std::string address;
   std::uint64_t uncorrected = 0;

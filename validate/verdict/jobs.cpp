@@ -151,9 +151,9 @@ class TracedJob {
   [[nodiscard]] std::vector<RankStep> steps() const {
     std::map<Key, Shortest> shortest;
     for_each_call([&](std::int64_t /*rank*/, const TracedCall& call, const Key& key) {
-      const auto [place, is_new] = shortest.try_emplace(key, Shortest{call.duration_us, 0});
-      place->second.us = std::min(place->second.us, call.duration_us);
-      ++place->second.ranks;
+      const auto [entry, is_new] = shortest.try_emplace(key, Shortest{call.duration_us, 0});
+      entry->second.us = std::min(entry->second.us, call.duration_us);
+      ++entry->second.ranks;
     });
     std::map<std::pair<std::int64_t, std::int64_t>, double> sends;
     for_each_call([&](std::int64_t rank, const TracedCall& call, const Key& key) {

@@ -46,7 +46,7 @@ class HealthyJudges {
 
   Judge& of(const NodeLog& log) {
     const std::string version = log.nccl_versions.size() == 1 ? log.nccl_versions.front() : "";
-    const auto [place, is_new] = judges_.try_emplace(version);
+    const auto [entry, is_new] = judges_.try_emplace(version);
     if (is_new) {
       std::vector<std::vector<MeasuredMessage>> rows;
       for (const NodeLog& healthy_log : healthy_) {
@@ -56,10 +56,10 @@ class HealthyJudges {
           rows.push_back(healthy_log.rows);
         }
       }
-      place->second = std::make_unique<Judge>(
+      entry->second = std::make_unique<Judge>(
           expectation_, false_alarms_, rows.empty() ? Reference{} : reference_of(rows, expectation_), fitted_to_);
     }
-    return *place->second;
+    return *entry->second;
   }
 
  private:

@@ -21,7 +21,7 @@ RunChoices choices_with(const std::map<std::string_view, std::string>& texts) {
   return choices_of(settings);
 }
 
-TEST(ChoicesTest, UnsetSettingsHaveTheDefaultsOfTheTable) {
+TEST(ChoicesTest, UnsetSettingsHaveTheirDefaults) {
   const RunChoices run = choices_of(Settings());
   EXPECT_EQ(run.model, "llama-3.1-70b");
   EXPECT_EQ(run.machine, (MachineChoice{"h100-sxm", "x1", "x1"}));

@@ -88,7 +88,7 @@ TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {
   EXPECT_EQ(choices_of(plan(minimal + "set: {verdict: {difference: 5%}}\n").settings).verdict.difference, 0.05);
 }
 
-TEST_F(PlanFileTest, OmittedKeysHaveThePresetsOfTheTable) {
+TEST_F(PlanFileTest, OmittedKeysHaveTheirPresets) {
   const PlanFile file = plan(minimal);
   EXPECT_EQ(file.title, "mine");
   EXPECT_EQ(file.tokens, 15e12);

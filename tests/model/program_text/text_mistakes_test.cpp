@@ -480,7 +480,7 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
   });
 }
 
-TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
+TEST(ScheduleTextMistakes, IncludeNumbersOutOfRangeInRegions) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[0*tp]\"",
        "ring.yaml:24:54: a factor of 0 is not allowed here; write a factor from 1 to 89478485"},

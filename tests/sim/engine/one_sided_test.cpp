@@ -107,9 +107,9 @@ TEST(OneSided, ACreditDelaysAPushByTheLatencyOfTheCredit) {
   hand.builder.exchange({.send = hand.slot(0), .protocol = Protocol::push, .waits = {credit_received}});
   hand.builder.exchange({.receive = hand.slot(1), .protocol = Protocol::push});
   Program program = std::move(hand.builder).build();
-  const std::int32_t on[] = {1, 1, 0, 0, 1};
+  const std::int32_t rank_of_op[] = {1, 1, 0, 0, 1};
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    program.ops[op].where = {Relation::equal, 0, on[op]};
+    program.ops[op].where = {Relation::equal, 0, rank_of_op[op]};
   }
   const auto shared = std::make_shared<const Program>(std::move(program));
   Costs costs = costs_of(*shared, {.exchange = 2us, .elementwise = 5us});
@@ -131,7 +131,7 @@ TEST(OneSided, RejectsFaultsThatStopAPullForever) {
       ConfigError);
 }
 
-TEST(OneSided, TheCriticalPathOfRandomProgramsIsWholeAndAsLongAsTheRun) {
+TEST(OneSided, TheCriticalPathHasNoGapsAndIsAsLongAsTheRun) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 2'000; ++i) {
     const auto program = std::make_shared<const Program>(random_program(random));

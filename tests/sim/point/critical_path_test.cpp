@@ -67,7 +67,7 @@ void expect_binding(const Plan& plan, const Costs& costs) {
   ASSERT_EQ(Instant{by_rank}, run.makespan);
 }
 
-TEST(CriticalPath, IsWholeAndBindingForEveryScheduleAndPrice) {
+TEST(CriticalPath, HasNoGapsAndOnlyBindingStepsForEverySchedule) {
   int schedules = 0;
   for (const Strategy& strategy : strategies()) {
     for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp, Scope::layer}) {

@@ -114,10 +114,13 @@ class Interpreter {
 
 struct Case {
   AttentionLayout layout;
-  std::int64_t rows, first, queries;  // rows of the matrix, and the first and the number of the queried rows
+  std::int64_t rows;     // all rows of the matrix
+  std::int64_t first;    // first row that is queried
+  std::int64_t queries;  // number of queried rows
 };
 
-// Whole sequences, a slice in the middle, the last one, rows that belong to some of the sequences only, two blocks.
+// A whole sequence, a slice in its middle, the last slice of two sequences, a slice with more rows of one sequence than
+// of the others, two sequences without a causal mask, and a single row.
 constexpr std::array cases{
     Case{{.qkv = 16, .out = 8, .head = 4, .batch = 1, .causal = true}, 6, 0, 6},
     Case{{.qkv = 24, .out = 16, .head = 4, .batch = 1, .causal = true}, 8, 2, 3},
@@ -168,10 +171,10 @@ TEST(AttentionGraph, StepByStepComputesTheAttentionOfTheReference) {
   }
 }
 
-TEST(AttentionPieces, MergeSequencesThatShareTheirRows) {
+TEST(AttentionPieces, MergeSequencesQueriedAtTheSamePositions) {
   EXPECT_EQ(pieces_of(call_of(cases[2]), true).size(), 2U);   // blocks
   EXPECT_EQ(pieces_of(call_of(cases[2]), false).size(), 4U);  // blocks and sequences
-  // Rows 4 to 10 of three sequences: two, three and two positions.
+  // Rows 4 to 10 contain two, three and two positions of the three sequences.
   std::vector<std::int64_t> queries;
   for (const AttentionPiece& piece : pieces_of(call_of(cases[3]), true)) {
     queries.push_back(piece.shape.queries);
