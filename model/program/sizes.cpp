@@ -45,15 +45,15 @@ void require_whole_positions(const Program& program, const Sizes& sizes) {
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
   Sizes sizes;
   for (const Dimension& dimension : program.dimensions) {
-    const auto found = std::find_if(quantities.begin(), quantities.end(),
+    const auto given = std::find_if(quantities.begin(), quantities.end(),
                                     [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
-    check(found != quantities.end(), "every dimension of a program is given a size");
-    if (found->elements <= 0 || found->elements % dimension.blocks != 0) {
-      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} requires; {}", found->elements,
+    check(given != quantities.end(), "every dimension of a program is given a size");
+    if (given->elements <= 0 || given->elements % dimension.blocks != 0) {
+      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} requires; {}", given->elements,
                                     dimension.name, dimension.blocks, program.name,
-                                    remedy(found->elements, dimension.blocks)));
+                                    remedy(given->elements, dimension.blocks)));
     }
-    sizes.block.push_back(found->elements / dimension.blocks);
+    sizes.block.push_back(given->elements / dimension.blocks);
   }
   require_whole_positions(program, sizes);
   return sizes;

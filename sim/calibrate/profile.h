@@ -17,7 +17,7 @@ namespace commfuse::calibrate {
 /// A collective at one size, with its shortest time: in longer calls, ranks wait inside the kernel for the last rank to
 /// arrive.
 struct TracedCollective {
-  std::string op;  ///< As in nccl-tests: all_gather, reduce_scatter, all_reduce, alltoall.
+  std::string op;  ///< Named as in nccl-tests: all_gather, reduce_scatter, all_reduce, alltoall.
   int ranks = 0;
   std::int64_t bytes = 0;  ///< Counted as in nccl-tests.
   double time_us = 0.0;

@@ -27,7 +27,7 @@ struct HandWritten {
   Structure structure;
   OwnSizes sizes;                   // sizes of its dimensions that the model does not define
   DType dtype = DType::bf16;        // dtype of its GEMMs
-  std::string work;                 // as work_of() writes it
+  std::string work;                 // text of work_of()
   std::optional<Scope> scope;       // scope with the same work; nothing if no scope has this work
   std::optional<bool> gated_mlp{};  // the kind of MLP that it computes, if the scope depends on it
 

@@ -19,7 +19,7 @@ std::int64_t rows_of(const Stack& stack);
 /// Returns `count` rows of a stack from row `first` on. Requires that the stack has these rows.
 Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count);
 /// Returns one of `parts` slices of equal height. Requires that the number of rows is divisible by `parts`.
-Stack part_of(const Stack& stack, std::size_t index, std::size_t parts);
+Stack part_of(const Stack& stack, std::size_t which, std::size_t parts);
 /// Joins panels of a stack that continue each other in memory.
 Stack joined(const Stack& stack);
 /// Cuts all stacks at the rows where any of them changes its panel: piece i holds one panel of each stack, all of the

@@ -180,7 +180,7 @@ TEST_F(LoadMachineTest, TheLinkToTheHostIsReadAndInherited) {
   EXPECT_EQ(refusal(source, "{value: PCIe 5 x16", "{value: PCIe 5"),
             "machine.yaml:" + std::to_string(line_of(source, "host_link:")) +
                 ":12: 'PCIe 5' is not a link to the host; write generation and lanes as in PCIe 5 x16, or remove "
-                "host_link where it is not PCIe");
+                "host_link if it is not PCIe");
 }
 
 TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
@@ -391,7 +391,7 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
                                   "40 GB/s")),
             place(0) +
                 ":3: GPU 4 cannot be reached from GPU 0 over the wires of box.txt; give root_rate, or the "
-                "file of GPUs that are joined");
+                "file of a node whose GPUs are connected");
   EXPECT_EQ(refusal(with_topology("  file: box.txt\n  pcie_rate: {value: -1 GB/s, provenance: \"prior: a test\"}\n",
                                   "6", "40 GB/s")),
             place(1) + ":22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");

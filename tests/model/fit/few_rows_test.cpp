@@ -76,7 +76,7 @@ TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
   EXPECT_EQ(fit.parameters.hbm_efficiency.standard_error, before.hbm_efficiency.standard_error);
   EXPECT_EQ(fit.parameters.hbm_efficiency.source, before.hbm_efficiency.source);
   EXPECT_EQ(fit.parameters.split_overhead.value, before.split_overhead.value);
-  EXPECT_EQ(fit.fitted_parameters.size() + fit.left.size(), 17U);
+  EXPECT_EQ(fit.fitted_parameters.size() + fit.left.size(), 18U);
   const std::string yaml = gemm_yaml(fit, 8);
   EXPECT_NE(yaml.find("        burst_efficiency: {value: 0."), std::string::npos) << yaml;
   EXPECT_EQ(yaml.find("hbm_efficiency"), std::string::npos) << yaml;

@@ -70,7 +70,7 @@ TEST(Replay, MatchesTheEngineOnTenThousandRandomPrograms) {
     ASSERT_EQ(bounds.ideal, simulated.engine(with_free_communication(*simulated.program, costs), by_engine));
     ASSERT_EQ(bounds.link, simulated.engine(with_free_compute(*simulated.program, costs), by_engine));
 
-    if (alike(simulated.tape, costs)) {
+    if (ranks_are_identical(simulated.tape, costs)) {
       Recorder first;
       ASSERT_EQ(simulated.run(costs, first, Replay::Ranks::distinct).actual, makespan) << "program " << i;
       ASSERT_EQ(first.ranks(), 1);

@@ -524,7 +524,7 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
   std::mt19937 dice(20261126);
   for (int round = 0; round < 20; ++round) {
     const OwnFolder folder;
-    fill_at_random("a.sqlite", turn == 0 ? 700 : 12, dice);  // The larger store is queried in parts.
+    fill_at_random("a.sqlite", round == 0 ? 700 : 12, dice);  // The larger store is queried in parts.
     const StoreQuery store("a.sqlite");
     const auto place_of = [&](std::string_view name) {
       return static_cast<std::size_t>(std::ranges::find(store.columns(), name) - store.columns().begin());
