@@ -88,7 +88,7 @@ TEST(ReliabilityReport, TheSummaryStatesThePracticalMeaning) {
                       "within 5.6% in 95.\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("- 80-90% sure: said 87.0% on average, 50 of 100 came true (2 pairs).\n"), std::string::npos)
+  EXPECT_NE(text.find("- 80-90% sure: stated 87.0% on average, 50 of 100 came true (2 pairs).\n"), std::string::npos)
       << text;
   EXPECT_NE(text.find("1. GEMM fp8 on b200-sxm (no fit): 68% intervals hold 10%, 95% intervals 10% (10 times)\n"),
             std::string::npos)

@@ -128,7 +128,8 @@ std::string in_words(const DeviceState& state) {
     words.push_back(fmt::format("{} NVLinks up", *state.nvlinks));
   }
   if (state.throttled_by) {
-    words.push_back(fmt::format("throttled by {}", reasons_in_words(*state.throttled_by)));
+    words.push_back(*state.throttled_by == 0 ? "not throttled"
+                                             : fmt::format("throttled by {}", reasons_in_words(*state.throttled_by)));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }

@@ -303,7 +303,7 @@ TEST_F(Calibrate, GemmsAreFittedFromATable) {
   EXPECT_LT(calibration.parts[0].held_out.median, 0.02);
   const Machine machine = load_machine(write("mine.yaml", calibration.yaml).string());
   const GemmParameters& fitted = machine.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
-  EXPECT_LT(deviation(fitted.ramp, gemm.ramp), 3.0);
+  EXPECT_LT(deviation(fitted.ramp, gemm.ramp), 4.0);
   EXPECT_NEAR(fitted.burst_efficiency.value / gemm.burst_efficiency.value, 1.0, 0.05);
 }
 
@@ -745,7 +745,7 @@ TEST_F(Calibrate, TenSizesFitOnlyTheParametersTheyDetermine) {
   EXPECT_EQ(part.fitted.rows, 10U);
   EXPECT_EQ(part.held_out.rows, 0U);
   EXPECT_LT(part.fitted.median, 0.03);
-  EXPECT_EQ(part.parameters.size() + part.unchanged.size(), 17U);
+  EXPECT_EQ(part.parameters.size() + part.unchanged.size(), 18U);
   EXPECT_NE(std::find(part.unchanged.begin(), part.unchanged.end(), "split_overhead"), part.unchanged.end());
 
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());

@@ -181,8 +181,8 @@ TEST(Nemo, UnreadKeysAreNamed) {
             "a.yaml:32:32: 'model.expert_model_parallel_sizes' is unknown and ignored; did you mean "
             "'model.expert_model_parallel_size'?");
   EXPECT_EQ(import.notes[2],
-            "a.yaml:30:27: 'model.multi_latent_attention' = 'true' has no counterpart and is ignored: attention is "
-            "that of --num-attention-heads");
+            "a.yaml:30:27: 'model.multi_latent_attention' = 'true' has no counterpart and is ignored: attention has "
+            "the heads of --num-attention-heads");
   EXPECT_EQ(import.notes[3], "unknown and ignored: 'model.my_key', 'model.pipeline_model_parallel_sise'");
 }
 
@@ -191,11 +191,11 @@ TEST(Nemo, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
             "a.yaml:18:15: model.num_layers is '24.0'; write a whole number from 1 on");
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${oc.env:LAYERS}")),
-            "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', whose value this file does not give; write the "
-            "value there");
+            "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', whose value this file does not set; write the "
+            "value instead");
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${model.num_layers}")),
-            "a.yaml:18:15: model.num_layers is '${model.num_layers}', whose value this file does not give; write the "
-            "value there");
+            "a.yaml:18:15: model.num_layers is '${model.num_layers}', whose value this file does not set; write the "
+            "value instead");
   EXPECT_EQ(refusal(replaced(nemo, "sequence_parallel: True", "sequence_parallel: 1")),
             "a.yaml:15:22: model.sequence_parallel is '1'; write true or false");
   EXPECT_EQ(refusal(replaced(nemo, "precision: bf16-mixed", "precision: 12")),

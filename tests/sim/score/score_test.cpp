@@ -274,7 +274,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   ASSERT_EQ(early.skipped.size(), 1U);
   EXPECT_EQ(early.skipped[0].reason, "used to fit the rate of the framework's library");
   ASSERT_EQ(early.remarks.size(), 1U);
-  EXPECT_NE(early.remarks[0].find("waves count whole and its loops run at 0.76"), std::string::npos);
+  EXPECT_NE(early.remarks[0].find("cost as much as full waves and its loops run at 0.76"), std::string::npos);
   EXPECT_LT(early.errors[0], later.errors[1]);  // 160 tiles of 128 x 128: two waves, not 1.2
 }
 

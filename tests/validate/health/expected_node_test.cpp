@@ -45,7 +45,7 @@ TEST(ExpectedNode, AHealthyNodeIsOk) {
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_EQ(checks[0].name, "expected");
   EXPECT_EQ(checks[0].status, HealthStatus::ok);
-  EXPECT_EQ(checks[0].found, "what dgx-h100-x2 has");
+  EXPECT_EQ(checks[0].found, "the node matches dgx-h100-x2");
 }
 
 TEST(ExpectedNode, EveryShortfallIsBad) {
