@@ -148,7 +148,7 @@ async function checkTelephone(page) {
   const narrow = await page.value(`[...document.querySelectorAll("figcaption > span")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().width < 240).map((e) => e.textContent)`);
   checks.equal(narrow, [], "figures with headings in a narrow column");
   const heads = await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).map(({ words }) => ({ words, width: commfuseReport.timelines[0].canvas.clientWidth }))`);
-  checks.that(heads.length > 2 && heads.every(({ words }) => /^[0-9.]+ (ms|\u00b5s) \u00b7 MFU/.test(words.told)), `time and MFU of every schedule: ${JSON.stringify(heads)}`);
+  checks.that(heads.length > 2 && heads.every(({ words }) => /^[0-9.]+ (ms|\u00b5s) \u00b7 MFU/.test(words.facts)), `time and MFU of every schedule: ${JSON.stringify(heads)}`);
   const pen = "commfuseReport.timelines[0].pen";
   checks.that(await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).every(({ words }) => { ${pen}.font = '600 13px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
     return words.lines.every((line) => ${pen}.measureText(line).width <= commfuseReport.timelines[0].canvas.clientWidth - 16); })`), "no schedule name extends beyond the timeline");

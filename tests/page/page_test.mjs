@@ -36,7 +36,7 @@ export async function settled(page) {
 function checkSize() {
   const html = readFileSync(file, "utf8");
   const own = [/<style>([^]*?)<\/style>/, /<script>([^]*?)<\/script>/].reduce((sum, part) => sum + part.exec(html)[1].length, 0);
-  checks.that(own > 50e3 && own < 150e3, `our own scripts and style stay below 150 KB: ${own}`);
+  checks.that(own > 50e3 && own < 150 * 1024, `our own scripts and style stay below 150 KiB: ${own}`);
   checks.that(statSync(file).size < 2e6, `the page has at most 2 MB: ${statSync(file).size}`);
 }
 

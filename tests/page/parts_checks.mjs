@@ -9,7 +9,7 @@ export async function checkMap(page, checks, settled) {
     '[...document.querySelectorAll(".cell")].map((e) => [e.dataset.cell, e.className, e.textContent, e.getAttribute("aria-label")])',
   );
   const sentence = await page.value(text("change"));
-  checks.that(/^(What would change it: |This holds from 1K to 64K tokens)/.test(said), `the sentence covers three steps to each side: ${sentence}`);
+  checks.that(/^(What would change it: |This holds from 1K to 64K tokens)/.test(sentence), `the sentence covers three steps to each side: ${sentence}`);
   checks.equal(
     await page.value(
       "(() => { const { live, parts } = commfusePage; const { memory } = parts.map; parts.map.memory = new Map(); live.redraw(); " +
