@@ -191,17 +191,6 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
   return share + speeds.wave_quantum * (waves - share);
 }
 
-/// Returns the time of a FLOP in the k loop of one tile. All SMs that have work share the rate of operands.
-double flop_seconds(const Tile& tile, std::int64_t units, const Speeds& speeds) {
-  const double multiplied = speeds.seconds_per_flop[tile.speed];
-  if (speeds.fed_seconds_per_flop == 0.0) {
-    return multiplied;
-  }
-  const auto busy = static_cast<double>(std::min<std::int64_t>(units, speeds.sms));
-  const double fed = operands_of(tile) * busy * speeds.fed_seconds_per_flop;
-  return std::sqrt(multiplied * multiplied + fed * fed);
-}
-
 /// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if
 /// there is none, the choice's `loops` stays infinite.
 Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
@@ -215,9 +204,15 @@ Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t
     if (!may_fill_several_waves && units > speeds.sms) {
       continue;
     }
-    const double wave_seconds = static_cast<double>(cells_of(tiles[i])) *
-                                (flops_per_cell * flop_seconds(tiles[i], units, speeds) + speeds.seconds_per_cell);
-    const double loops = effective_waves(units, speeds) * wave_seconds;
+    const double cells = static_cast<double>(cells_of(tiles[i]));
+    const double waves = effective_waves(units, speeds);
+    double multiplied = waves * flops_per_cell * speeds.seconds_per_flop[tiles[i].speed];
+    if (speeds.fed_seconds_per_flop > 0.0) {
+      const double fed =
+          static_cast<double>(units) * flops_per_cell * operands_of(tiles[i]) * speeds.fed_seconds_per_flop;
+      multiplied = std::sqrt(multiplied * multiplied + fed * fed);
+    }
+    const double loops = cells * (multiplied + waves * speeds.seconds_per_cell);
     if (loops < best.loops) {
       best = {loops, i, units};
     }

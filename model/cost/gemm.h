@@ -3,9 +3,9 @@
 //
 //   time   = max(kernel floor, ramp + conversion + overlapped(work, memory) + join)
 //   work   = (loops^4 + power^4)^(1/4)
-//   loops  = waves x tile_m tile_n x (2 k / splits x seconds a FLOP + wave overhead / 128^2)
-//   seconds a FLOP = ((1 / the tile's rate)^2 + (busy SMs x o / (operand feed x dense peak))^2)^(1/2)
-//   o      = (1 / tile_m + 1 / tile_n) / (1 / 256 + 1 / 128)             operands a FLOP of the tile needs
+//   loops  = tile_m tile_n x (sqrt(multiplied^2 + fed^2) + waves x wave overhead / 128^2)
+//   multiplied = waves x 2 k / splits / the tile's rate
+//   fed    = tiles x 2 k x o / (operand feed x dense peak),  o = (1 / tile_m + 1 / tile_n) / (1 / 256 + 1 / 128)
 //   waves  = f + wave quantum x (ceil(f) - f)                            f = tiles x splits / sms, at least 1
 //   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
 //   memory = (cached share of k n + cached share of m k + cost of m n) bytes / HBM rate

@@ -65,15 +65,14 @@ GemmParameters& bf16_of(Accelerator& accelerator) { return accelerator.matrix_un
 TEST(EstimateGemm, BusySmsShareTheRateOfOperands) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).operand_feed.value = 1.0;
-  const auto slower = [](double feed) { return std::sqrt(1.0 + feed * feed); };
   // A tile of 64 x 64 needs 8 / 3 as many operands per FLOP as one of 256 x 128. Alone it has the rate of all ten SMs.
   const GemmEstimate alone = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 1024}, 10);
-  EXPECT_NEAR(to_microseconds(alone.time), 8.388608 * slower(8.0 / 3.0 / 10.0), 1e-6);
-  // On nine SMs it would take 9 x 8.388608 us x slower(2.4) = 196.3 us. Fourteen tiles of 192 x 128 in two waves are
-  // the fastest: each needs 10 / 9 as many operands per FLOP as a tile of 256 x 128.
+  EXPECT_NEAR(to_microseconds(alone.time), 8.388608 * std::hypot(1.0, 8.0 / 3.0 / 10.0), 1e-6);
+  // On nine SMs, 80 tiles would take 8.388608 us x hypot(9 waves, 80 x 8 / 3 / 10) = 194.2 us. Fourteen tiles of
+  // 192 x 128 are the fastest: each needs 10 / 9 as many operands per FLOP as a tile of 256 x 128.
   const GemmEstimate shared = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(shared.tile_m * shared.tile_n, 192 * 128);
-  EXPECT_NEAR(to_microseconds(shared.time), 2.0 * 50.331648 * slower(0.9 * 10.0 / 9.0), 1e-6);
+  EXPECT_NEAR(to_microseconds(shared.time), 50.331648 * std::hypot(2.0, 14.0 * 10.0 / 9.0 / 10.0), 1e-6);
 }
 
 TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
