@@ -457,9 +457,8 @@ std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take
 
 std::string StoreQuery::candidates_in(const StorePart& part, const BestQuery& query) const {
   return fmt::format(
-      "SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6}{7} AND \"{1}\" IS NOT NULL AND \"{0}\" BETWEEN {8} AND "
-      "{9} "
-      "ORDER BY \"{0}\"",
+      "SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6}{7} AND \"{1}\" IS NOT NULL "
+      "AND \"{0}\" BETWEEN {8} AND {9} ORDER BY \"{0}\"",
       number_of_row, direction_of(query.by).first, query.per.empty() ? "" : ", ", stored_names(query.per),
       table("main"), query.query.where.empty() ? "1" : query.query.where, others_than(query.without),
       query.without_bounds ? " AND \"bound\" IS NULL" : "", part.first, part.last);
