@@ -45,7 +45,8 @@ endforeach()
 install(TARGETS ${libraries} EXPORT commfuse ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
 install(DIRECTORY model sim reports DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/commfuse" COMPONENT dev
   FILES_MATCHING PATTERN "*.h" PATTERN module EXCLUDE PATTERN commands EXCLUDE)
-install(FILES cmake/package/headers.md RENAME README.md
+configure_file(cmake/package/headers.md.in "${PROJECT_BINARY_DIR}/headers.md" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/headers.md" RENAME README.md
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/commfuse" COMPONENT dev)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/commfuse")
 install(EXPORT commfuse NAMESPACE commfuse:: FILE commfuse-targets.cmake DESTINATION "${package}" COMPONENT dev)
