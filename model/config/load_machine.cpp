@@ -11,6 +11,7 @@
 #include "model/config/machine_wires.h"
 #include "model/config/read_described.h"
 #include "model/config/read_fit_scope.h"
+#include "model/config/read_kernel_choice.h"
 #include "model/config/read_link.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
@@ -57,6 +58,7 @@ void read_matrix_units(YamlMap map, Accelerator& accelerator) {
       has_unit = true;
       accelerator.matrix_units[index_of(dtype)] = MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"),
                                                              .gemm = read_gemm(unit->map("gemm")),
+                                                             .kernel_choice = read_kernel_choice(*unit),
                                                              .fit = read_fit_scope(*unit)};
     }
   }

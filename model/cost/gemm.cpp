@@ -228,6 +228,15 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
   return to_seconds(parameters.split_overhead.value) + parameters.join_cost.value * accumulator_bytes * cells / rate;
 }
 
+/// Returns the time of the kernel that the library chooses, relative to the fastest. It depends on the whole chip, not
+/// on the SM budget, so a smaller budget never saves time.
+double choice_factor(const Accelerator& accelerator, const MatrixUnit& unit, const GemmSize& size) {
+  if (unit.kernel_choice == nullptr) {
+    return 1.0;
+  }
+  return unit.kernel_choice->factor(static_cast<double>(tiles_of_128(size)) / accelerator.sms, size.k, size.m);
+}
+
 /// Returns the greater of two times that mostly hide each other, plus the visible part of the lesser.
 double overlapped(double a, double b, double unhidden) {
   const double greater = std::max(a, b);
@@ -252,6 +261,8 @@ GemmEstimate describe(const Choice& choice, std::int64_t splits, const Speeds& s
 Flops flops_of(const GemmSize& size) {
   return {2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k)};
 }
+
+std::int64_t tiles_of_128(const GemmSize& size) { return ((size.m + 127) / 128) * ((size.n + 127) / 128); }
 
 Bytes compulsory_traffic(const GemmSize& size) {
   const std::int64_t touches = size.accumulate ? 2 : 1;
@@ -291,7 +302,8 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
     }
   }
   const double conversion = conversion_seconds(accelerator, parameters, size, rate);
-  const double total = to_seconds(parameters.ramp.value) + conversion + shortest;
+  const double total =
+      conversion + choice_factor(accelerator, unit, size) * (to_seconds(parameters.ramp.value) + shortest);
   estimate.time = std::max(accelerator.kernel_floor.value, op_time(total, "a matrix product"));
   return estimate;
 }

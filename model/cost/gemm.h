@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time of one GEMM on a budget of SMs: the shortest over a few tiles and splits of the k loop.
 //
-//   time   = max(kernel floor, ramp + conversion + overlapped(work, memory) + join)
+//   time   = max(kernel floor, conversion + choice x (ramp + overlapped(work, memory) + join))
 //   work   = (loops^4 + power^4)^(1/4)
 //   loops  = tile_m tile_n x (sqrt(multiplied^2 + fed^2) + waves x wave overhead / 128^2)
 //   multiplied = waves x 2 k / splits / the tile's rate
@@ -21,6 +21,9 @@
 //
 // Operands reach the SMs from the L2 at a limited rate, which all busy SMs share: a small tile needs more of them per
 // FLOP, so it runs near the peak on a few SMs and far below it on all of them.
+//
+// choice is the time of the kernel that the library chooses relative to the fastest of the formula's, from a table of
+// model/hardware/kernel_choice.h by tiles of 128 x 128 per SM, k and m; 1 where no library was measured.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.
@@ -78,6 +81,9 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
 /// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
 /// then tiles that do not fill the SMs once.
 Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
+
+/// Returns the number of tiles of 128 x 128 that cover the output.
+std::int64_t tiles_of_128(const GemmSize& size);
 
 /// Returns 2 m n k.
 Flops flops_of(const GemmSize& size);

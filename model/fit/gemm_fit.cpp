@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/gemm_fit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include "model/check.h"
 #include "model/fit/few_rows.h"
 #include "model/fit/holdout.h"
+#include "model/fit/kernel_choice_fit.h"
 #include "model/fit/knobs.h"
 #include "model/math/functions.h"
 
@@ -176,6 +179,23 @@ auto key_of(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
+/// Returns the table for what `tried`, which has none, leaves of these rows.
+std::shared_ptr<const KernelChoice> choice_beside(const Accelerator& tried, const std::vector<MeasuredGemm>& rows,
+                                                  const std::string& source) {
+  std::vector<ChoiceRow> left;
+  left.reserve(rows.size());
+  for (const MeasuredGemm& row : rows) {
+    const std::int64_t tiles = tiles_of_128(row.size);
+    left.push_back({.tiles_per_sm = static_cast<double>(tiles) / tried.sms,
+                    .k = row.size.k,
+                    .m = row.size.m,
+                    .log_ratio = -math::log(ratio_of(tried, row))});
+  }
+  KernelChoice choice = fit_kernel_choice(left);
+  choice.provenance = fmt::format("fitted: {}", source);
+  return std::make_shared<const KernelChoice>(std::move(choice));
+}
+
 GemmFit fit_few_gemms(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> gemms,
                       const GemmFitOptions& options) {
   const std::vector<MeasuredGemm> rows = one_per_size(gemms, key_of);
@@ -220,6 +240,10 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   parameters = {.resident_share = parameters.resident_share,
                 .resident_output_share = parameters.resident_output_share,
                 .operand_feed = parameters.operand_feed};
+  const bool has_enough = split.kept.size() >= min_choice_rows;
+  if (has_enough) {
+    tried.matrix_units[index_of(dtype)]->kernel_choice = nullptr;
+  }
   const std::vector<Slicing> slicing_pairs = slicings_in(split.kept);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<GemmParameters>(knobs, values, parameters);
@@ -239,6 +263,10 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   GemmFit result;
   RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
   set_fitted<GemmParameters>(knobs, fit, options.source, parameters);
+  if (has_enough) {
+    result.kernel_choice = choice_beside(tried, split.kept, options.source);
+    tried.matrix_units[index_of(dtype)]->kernel_choice = result.kernel_choice;
+  }
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, split.kept);

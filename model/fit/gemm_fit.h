@@ -2,6 +2,7 @@
 // Fits the parameters of model/cost/gemm.h to measured GEMMs.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,7 +34,9 @@ struct GemmFitOptions {
 };
 
 struct GemmFit {
-  GemmParameters parameters;                       ///< each with its standard error and provenance
+  GemmParameters parameters;  ///< each with its standard error and provenance
+  /// The table that the fit determined; null if there were too few rows, so the accelerator's own table stays.
+  std::shared_ptr<const KernelChoice> kernel_choice;
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
   std::vector<std::string> left;      ///< parameters that few sizes cannot determine; their values are unchanged
   double distance = 0.0;              ///< with few sizes: distance of the machine from its base (prior_fit.h)
@@ -46,7 +49,8 @@ struct GemmFit {
 /// Fits by robust least squares on log(predicted / measured), and on the same logarithm of P T(m/P) / T(m), the cost of
 /// slicing, for P of 4 and 8 if both were measured. All rows have dtype `dtype`; its peak and the rest of the
 /// accelerator stay unchanged. Standard errors count rows of one (n, k) as one observation. If fewer than 50 sizes
-/// remain for the fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). Requires at
+/// remain for the fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). From
+/// `min_choice_rows` rows on, the table of the library's kernels is then fitted to what the formula leaves. Requires at
 /// least one row, and times above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);

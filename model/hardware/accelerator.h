@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "model/dtype.h"
 #include "model/hardware/fit_scope.h"
+#include "model/hardware/kernel_choice.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
 
@@ -106,6 +108,7 @@ struct FrameworkKernels {
 struct MatrixUnit {
   Parameter<FlopsPerSecond> dense_peak;
   GemmParameters gemm;
+  std::shared_ptr<const KernelChoice> kernel_choice;  ///< null where no library was measured: the formula's own time
   FitScope fit;
 };
 

@@ -20,7 +20,7 @@ void visit(Accelerator& accelerator, const std::string& at, const Visit& visitor
   each_parameter(accelerator, at, visitor);
   for (const DType dtype : all_dtypes) {
     if (std::optional<MatrixUnit>& unit = accelerator.matrix_units[index_of(dtype)]) {
-      auto& [peak, gemm, fit] = *unit;
+      auto& [peak, gemm, kernel_choice, fit] = *unit;
       const std::string unit_prefix = fmt::format("{}matrix_units.{}.", at, name_of(dtype));
       visitor(unit_prefix + "dense_peak", peak);
       each_parameter(gemm, unit_prefix + "gemm.", visitor);

@@ -22,6 +22,7 @@
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/holdout.h"
+#include "model/fit/kernel_choice_fit.h"
 #include "model/fit/link_fit.h"
 #include "model/fit/link_yaml.h"
 #include "model/fit/memory_bound_fit.h"
@@ -184,6 +185,9 @@ class Calibrator {
                                   .has_operand_feed = unit->gemm.operand_feed.value > 0.0});
     Accelerator fitted = accelerator_;
     fitted.matrix_units[index_of(dtype)]->gemm = fit.parameters;
+    if (fit.kernel_choice != nullptr) {
+      fitted.matrix_units[index_of(dtype)]->kernel_choice = fit.kernel_choice;
+    }
     FittedPart& part = add_part(name, source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
@@ -193,7 +197,8 @@ class Calibrator {
       widen(part.scope, FitSize::k, size.k);
     }
     const std::string lines = gemm_yaml(fit, 8);
-    conclude(part, lines.empty() ? "" : "      gemm:\n" + lines, 6, unit->fit);
+    const std::string choice = fit.kernel_choice != nullptr ? kernel_choice_yaml(*fit.kernel_choice, 6) : "";
+    conclude(part, (lines.empty() ? "" : "      gemm:\n" + lines) + choice, 6, unit->fit);
     units_ += fmt::format("    {}:\n{}{}", name_of(dtype), comment(part, 6), peak + part.yaml);
   }
 

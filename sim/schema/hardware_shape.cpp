@@ -8,6 +8,7 @@
 #include "model/dtype.h"
 #include "model/hardware/described.h"
 #include "model/hardware/fit_scope.h"
+#include "model/hardware/kernel_choice.h"
 #include "sim/schema/described_shape.h"
 #include "sim/schema/shape.h"
 
@@ -37,11 +38,27 @@ ShapeKey fit_key() {
                    "Error and range of the fit of these parameters"});
 }
 
+ShapeKey kernel_choice_key() {
+  Shape row = list(count(100, 10'000));
+  std::vector<ShapeKey> rows;
+  for (const int log2_of_tiles : KernelChoice::tiles_knots) {
+    rows.push_back(optional({tiles_key(log2_of_tiles), row}));
+  }
+  std::vector<ShapeKey> keys{optional({"as", text(), "Table of another file and dtype: h100-sxm/bf16"}),
+                             optional({"provenance", text(), "Kind and source, as in fitted: table.csv"})};
+  for (const int log2_of_m : KernelChoice::m_knots) {
+    keys.push_back(optional({m_key(log2_of_m), map(rows), "Thousandths, by tiles of 128 x 128 per SM and by k"}));
+  }
+  return optional({"kernel_choice", map(std::move(keys)),
+                   "Time of the kernel that the library chooses, relative to the formula's"});
+}
+
 ShapeKey known_as() { return optional({"known_as", list(text()), "Its names in tables of measurements"}); }
 
 Shape matrix_units() {
   const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Dense peak of the data sheet, without sparsity"},
                           {"gemm", map(keys_of<GemmParameters>())},
+                          kernel_choice_key(),
                           fit_key()});
   std::vector<ShapeKey> units;
   for (const DType dtype : all_dtypes) {

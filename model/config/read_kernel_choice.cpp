@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/read_kernel_choice.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/hardware/parameter.h"
+#include "model/text/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double thousandths = 1000.0;
+constexpr Range<std::int64_t> factor_range{100, 10'000};
+
+void read_row(YamlMap map, const std::string& key, std::span<double, KernelChoice::k_knots.size()> row) {
+  const std::vector<std::int64_t> factors = map.counts(key, factor_range);
+  if (factors.size() != row.size()) {
+    map.mistake(
+        key, fmt::format("'{}' has {} items; write {}, in thousandths of the formula's time, for k of 2^{} to "
+                         "2^{}",
+                         key, factors.size(), row.size(), KernelChoice::k_knots.front(), KernelChoice::k_knots.back()));
+    return;
+  }
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    row[i] = static_cast<double>(factors[i]) / thousandths;
+  }
+}
+
+std::shared_ptr<const KernelChoice> read_table(YamlMap map) {
+  KernelChoice choice;
+  choice.provenance = map.text("provenance", "'fitted: table.csv'");
+  if (!choice.provenance.empty() && !provenance_named(choice.provenance.substr(0, choice.provenance.find(':')))) {
+    map.mistake("provenance", fmt::format("unknown provenance {}; write prior, published, fitted or measured, then "
+                                          "': ' and the source",
+                                          in_quotes(choice.provenance)));
+  }
+  const std::span<double> factors(choice.factors);
+  std::size_t first = 0;
+  for (const int log2_of_m : KernelChoice::m_knots) {
+    YamlMap rows = map.map(m_key(log2_of_m));
+    for (const int log2_of_tiles : KernelChoice::tiles_knots) {
+      read_row(rows, tiles_key(log2_of_tiles), factors.subspan(first).first<KernelChoice::k_knots.size()>());
+      first += KernelChoice::k_knots.size();
+    }
+  }
+  return std::make_shared<const KernelChoice>(std::move(choice));
+}
+
+/// Returns the map `keys` deep in `map`; nullopt when one of them is absent.
+std::optional<YamlMap> map_at(YamlMap map, std::initializer_list<std::string_view> keys) {
+  std::optional<YamlMap> at = map;
+  for (const std::string_view key : keys) {
+    at = at->optional_map(key);
+    if (!at) {
+      return std::nullopt;
+    }
+  }
+  return at;
+}
+
+/// Reads the table that `as: <hardware file>/<dtype>` names.
+std::shared_ptr<const KernelChoice> read_named(YamlMap map) {
+  const std::string name = map.text("as", "h100-sxm/bf16");
+  const std::size_t slash = name.find('/');
+  if (name.empty() || slash == std::string::npos) {
+    if (!name.empty()) {
+      map.mistake("as", fmt::format("{} names no table; write a hardware file and a dtype, as in h100-sxm/bf16",
+                                    in_quotes(name)));
+    }
+    return nullptr;
+  }
+  try {
+    YamlFile file(find_config(Catalogue::nodes, name.substr(0, slash)));
+    const std::string dtype = name.substr(slash + 1);
+    if (std::optional<YamlMap> table = map_at(file.root(), {"accelerator", "matrix_units", dtype, "kernel_choice"});
+        table && !table->has("as")) {
+      std::shared_ptr<const KernelChoice> choice = read_table(*table);
+      if (!file.has_mistakes()) {
+        return choice;
+      }
+    }
+    map.mistake("as", fmt::format("{} has no table kernel_choice under {}; name a file that has one", file.path(),
+                                  in_quotes(dtype)));
+  } catch (const ConfigError& error) {
+    map.mistake("as", error.what());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const KernelChoice> read_kernel_choice(YamlMap unit) {
+  std::optional<YamlMap> map = unit.optional_map("kernel_choice");
+  if (!map) {
+    return nullptr;
+  }
+  return map->has("as") ? read_named(*map) : read_table(*map);
+}
+
+}  // namespace commfuse

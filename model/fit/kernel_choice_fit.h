@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits the table of model/hardware/kernel_choice.h to what the formula of a GEMM leaves.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "model/hardware/kernel_choice.h"
+
+namespace commfuse {
+
+/// A measured GEMM beside the formula.
+struct ChoiceRow {
+  double tiles_per_sm = 0.0;
+  std::int64_t k = 1;
+  std::int64_t m = 1;
+  double log_ratio = 0.0;  ///< log(measured / formula)
+};
+
+/// Fewer rows than this leave too many knots without a neighbour.
+inline constexpr std::size_t min_choice_rows = 10 * KernelChoice::size;
+
+/// Returns the table that is closest to the rows by Huber's loss, where each knot is drawn towards 1 with the weight of
+/// one row. Factors are whole thousandths, as in a file; those far from all rows are 1.
+KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows);
+
+/// Returns the map `kernel_choice:` of a hardware file, indented by `indent` spaces.
+std::string kernel_choice_yaml(const KernelChoice& choice, int indent);
+
+}  // namespace commfuse

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel a library picks for a GEMM, as far as a coarse table of measured times knows.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace commfuse {
+
+/// Times of a library's GEMMs relative to the formula of model/cost/gemm.h. The formula takes the fastest tile; cuBLAS
+/// takes the tile of its own rules, which differ between generations of chips and are not published. The table says how
+/// much longer or shorter that is on a grid of three sizes, each a power of two: tiles of 128 x 128 per SM, k and m.
+struct KernelChoice {
+  static constexpr std::array<int, 10> tiles_knots{-7, -5, -3, -2, -1, 0, 1, 2, 3, 5};  ///< log2 of tiles per SM
+  static constexpr std::array<int, 9> k_knots{5, 6, 8, 10, 11, 12, 13, 14, 16};         ///< log2 of k
+  static constexpr std::array<int, 3> m_knots{4, 6, 9};                                 ///< log2 of m
+  static constexpr std::size_t size = tiles_knots.size() * k_knots.size() * m_knots.size();
+
+  /// Time relative to the formula at each knot, above 0; the knot of m changes slowest and that of k fastest.
+  std::array<double, size> factors = filled_with_1();
+  std::string provenance;  ///< "fitted: gemm_h100_bf16_aic.csv"
+
+  /// Index of a knot and its weight in the interpolation.
+  struct Corner {
+    std::size_t knot = 0;
+    double weight = 0.0;
+  };
+
+  /// Returns the knots around a GEMM; their weights sum to 1. The weights are linear in `log2_in_steps` of each size;
+  /// sizes beyond the grid count as its edge. Requires tiles_per_sm > 0, k >= 1, m >= 1.
+  static std::array<Corner, 8> corners(double tiles_per_sm, std::int64_t k, std::int64_t m) {
+    const Position tiles = position_on<tiles_knots>(tiles_per_sm);
+    const Position depth = position_on<k_knots>(static_cast<double>(k));
+    const Position rows = position_on<m_knots>(static_cast<double>(m));
+    std::array<Corner, 8> around;
+    for (std::size_t i = 0; i < around.size(); ++i) {
+      const std::size_t upper_m = i >> 2;
+      const std::size_t upper_tiles = (i >> 1) & 1;
+      const std::size_t upper_k = i & 1;
+      around[i] = {.knot = ((rows.cell + upper_m) * tiles_knots.size() + tiles.cell + upper_tiles) * k_knots.size() +
+                           depth.cell + upper_k,
+                   .weight = rows.weight_of(upper_m) * tiles.weight_of(upper_tiles) * depth.weight_of(upper_k)};
+    }
+    return around;
+  }
+
+  /// Returns the time relative to the formula.
+  [[nodiscard]] double factor(double tiles_per_sm, std::int64_t k, std::int64_t m) const {
+    double sum = 0.0;
+    for (const Corner& corner : corners(tiles_per_sm, k, m)) {
+      sum += corner.weight * factors[corner.knot];
+    }
+    return sum;
+  }
+
+  /// Returns log2 at powers of two and the straight line between: exact and the same on all platforms. Requires a
+  /// normal x > 0.
+  static constexpr double log2_in_steps(double x) {
+    const auto bits = std::bit_cast<std::uint64_t>(x);
+    const auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);
+    constexpr std::uint64_t mantissa = (std::uint64_t{1} << 52) - 1;
+    return exponent + (std::bit_cast<double>((bits & mantissa) | (std::uint64_t{1023} << 52)) - 1.0);
+  }
+
+ private:
+  struct Position {
+    std::size_t cell = 0;  ///< index of the knot below
+    double share = 0.0;    ///< of the way to the knot above
+    [[nodiscard]] double weight_of(std::size_t upper) const { return upper == 1 ? share : 1.0 - share; }
+  };
+
+  template <const auto& Knots>
+  static Position position_on(double value) {
+    const double at = log2_in_steps(value);
+    std::size_t cell = 0;
+    while (cell + 2 < Knots.size() && at >= Knots[cell + 1]) {
+      ++cell;
+    }
+    const double share = (at - Knots[cell]) / (Knots[cell + 1] - Knots[cell]);
+    return {.cell = cell, .share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share};
+  }
+
+  static constexpr std::array<double, size> filled_with_1() {
+    std::array<double, size> ones{};
+    ones.fill(1.0);
+    return ones;
+  }
+};
+
+/// Returns the key of a knot in a hardware file: "m_16" for 4, and "1/32" for -5 or "8" for 3 tiles per SM.
+std::string m_key(int log2_of_m);
+std::string tiles_key(int log2_of_tiles);
+
+}  // namespace commfuse
