@@ -13,6 +13,7 @@
 #include "model/program/builder.h"
 #include "model/strategies/generate.h"
 #include "model/strategies/scope.h"
+#include "model/strategies/stage.h"
 #include "model/strategies/strategies.h"
 #include "tests/slow_build.h"
 
@@ -20,7 +21,6 @@ namespace commfuse {
 namespace {
 
 constexpr Lane comm{LaneKind::comm, 0};
-constexpr Lane copy_lane{LaneKind::copy, 0};
 
 /// Two ranks, whose program has no ops yet. x is 2 x 1: rank r holds row r. y = a b, where a is 2 x 2 and b is 2 x 1:
 /// rank r holds column r of a and row r of b.
