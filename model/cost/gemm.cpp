@@ -60,7 +60,7 @@ struct Speeds {
   double per_sm = 0.0;                                   // 1 / sms
   double wave_quantum = 0.0;                             // GemmParameters::wave_quantum
   double seconds_per_cell = 0.0;                         // seconds per wave and cell of a tile, at any depth
-  double fed_seconds_per_flop = 0.0;                     // of operands, for a tile of 256 x 128; 0: unlimited
+  double fed_seconds_per_flop = 0.0;                     // time to feed operands, for a tile of 256 x 128; 0: unlimited
   std::array<double, speed_classes> seconds_per_flop{};  // seconds per FLOP of a k loop on one SM, by class
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cost formulas share: the final conversion to a Duration, the combination of times that mostly hide each other,
-// and the cached share of what the previous op wrote.
+// Parts that cost formulas share: the final conversion to a Duration, the combination of times that mostly hide each
+// other, and the cached share of what the previous op wrote.
 #pragma once
 
 #include <algorithm>
