@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/markdown.h"
 #include "reports/pays.h"
+#include "reports/percents.h"
 #include "reports/reliability.h"
 
 namespace commfuse::reports {
@@ -151,21 +153,21 @@ Pooled pooled(const Goal& goal, Scores scores) {
   return errors;
 }
 
-std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
-
 /// Formats the cells "n | median | p90" of a Markdown row.
 std::string error_cells(const Errors& errors) {
   const ErrorSummary summary = summary_of(errors);
-  return summary.n == 0 ? "0 | - | -"
-                        : fmt::format("{} | {} | {}", summary.n, percent(summary.median), percent(summary.p90));
+  return summary.n == 0
+             ? "0 | - | -"
+             : fmt::format("{} | {} | {}", summary.n, percent_digits(summary.median), percent_digits(summary.p90));
 }
 
 std::string goal_row(const Goal& goal, Scores scores) {
   const Pooled errors = pooled(goal, scores);
   const ErrorSummary judged = summary_of(errors.held_out);
   const bool met = judged.median <= goal.median && (goal.p90 == 0.0 || judged.p90 <= goal.p90);
-  const std::string limit =
-      goal.p90 == 0.0 ? percent(goal.median) : fmt::format("{} / {}", percent(goal.median), percent(goal.p90));
+  const std::string limit = goal.p90 == 0.0
+                                ? percent_digits(goal.median)
+                                : fmt::format("{} / {}", percent_digits(goal.median), percent_digits(goal.p90));
   return fmt::format("| {} | {} | {} | {} | {} |\n", goal.what, limit, error_cells(errors.held_out),
                      error_cells(errors.every_row),
                      judged.n == 0 ? "no rows"
@@ -215,9 +217,10 @@ std::string gain(const Errors& errors, const Errors& unpenalised, double ErrorSu
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& unpenalised) {
   const ErrorSummary with_penalty = summary_of(errors);
   const ErrorSummary without_penalty = summary_of(unpenalised);
-  return fmt::format("{} | {}, {} | {}, {} | {}, {}", with_penalty.n, percent(with_penalty.median),
-                     percent(with_penalty.p90), percent(without_penalty.median), percent(without_penalty.p90),
-                     gain(errors, unpenalised, &ErrorSummary::median), gain(errors, unpenalised, &ErrorSummary::p90));
+  return fmt::format("{} | {}, {} | {}, {} | {}, {}", with_penalty.n, percent_digits(with_penalty.median),
+                     percent_digits(with_penalty.p90), percent_digits(without_penalty.median),
+                     percent_digits(without_penalty.p90), gain(errors, unpenalised, &ErrorSummary::median),
+                     gain(errors, unpenalised, &ErrorSummary::p90));
 }
 
 std::string penalty_row(std::string_view table, const PenaltyScore& penalty) {
@@ -265,16 +268,16 @@ std::string table_rows(const TableScore& score) {
   const ErrorSummary summary = summary_of(score.errors);
   std::string text = fmt::format("| `{}`{} | {} | {} | {} | {} |\n", score.table, score.degraded ? " (degraded)" : "",
                                  score.skipped_rows(), error_cells(score.errors),
-                                 summary.n == 0 ? "-" : percent(summary.max), error_cells(score.held_out));
+                                 summary.n == 0 ? "-" : percent_digits(summary.max), error_cells(score.held_out));
   for (const ScoredPart& part : score.parts) {
     const std::string machine = score.machines.size() > 1 ? part.machine + ": " : "";
     text += fmt::format("| \u2003{}{} | | {} | {} | {} |\n", machine, part.name, error_cells(part.errors),
-                        percent(summary_of(part.errors).max), error_cells(part.held_out));
+                        percent_digits(summary_of(part.errors).max), error_cells(part.held_out));
   }
   if (score.variants) {
     text += fmt::format("| \u2003ratio; winner correct in {} of {} | | {} | {} | |\n", score.variants->agreed,
                         score.variants->compared, error_cells(score.variants->ratio_errors),
-                        percent(summary_of(score.variants->ratio_errors).max));
+                        percent_digits(summary_of(score.variants->ratio_errors).max));
   }
   return text;
 }
@@ -322,13 +325,13 @@ std::string steps_section(Scores scores) {
     if (score.steps) {
       const StepScore& steps = *score.steps;
       text += fmt::format("| `{}`: mean; rank correlation | 8.0; 0.98 | {} | {}; {:.4f} | {} |\n", score.table, steps.n,
-                          percent(steps.mean), steps.rank_correlation,
+                          percent_digits(steps.mean), steps.rank_correlation,
                           steps.mean <= 0.08 && steps.rank_correlation >= 0.98 ? "yes" : "no");
       if (steps.layout_pairs > 0) {
         const double named = static_cast<double>(steps.better_named) / static_cast<double>(steps.layout_pairs);
         text += fmt::format(
             "| `{}`: the better of two layouts that differ by more than 5% is named | 95 | {} | {} | {} |\n",
-            score.table, steps.layout_pairs, percent(named), named >= 0.95 ? "yes" : "no");
+            score.table, steps.layout_pairs, percent_digits(named), named >= 0.95 ? "yes" : "no");
       }
     }
     if (score.memory) {
@@ -338,17 +341,17 @@ std::string steps_section(Scores scores) {
     if (score.gain_distance) {
       text +=
           fmt::format("| `{}`: largest error of the gain by overlap, in points | 4.0 | {} | {} | {} |\n", score.table,
-                      score.scored, percent(*score.gain_distance), *score.gain_distance <= 0.04 ? "yes" : "no");
+                      score.scored, percent_digits(*score.gain_distance), *score.gain_distance <= 0.04 ? "yes" : "no");
     }
     if (score.mfu_distance) {
       text += fmt::format("| `{}`: largest error of MFU, in points | 3.0 | {} | {} | {} |\n", score.table, score.scored,
-                          percent(*score.mfu_distance), *score.mfu_distance <= 0.03 ? "yes" : "no");
+                          percent_digits(*score.mfu_distance), *score.mfu_distance <= 0.03 ? "yes" : "no");
     }
     for (const StepGoal& goal : goals) {
       if (score.table == goal.table) {
         const ErrorSummary summary = summary_of(held_out_of(score, goal.part));
-        text += fmt::format("| {} | {} | {} | {} | {} |\n", goal.what, percent(goal.limit), summary.n,
-                            percent(summary.*goal.member), summary.*goal.member <= goal.limit ? "yes" : "no");
+        text += fmt::format("| {} | {} | {} | {} | {} |\n", goal.what, percent_digits(goal.limit), summary.n,
+                            percent_digits(summary.*goal.member), summary.*goal.member <= goal.limit ? "yes" : "no");
       }
     }
   }
@@ -393,20 +396,11 @@ std::string tables_section(Scores scores) {
   return text + "\n";
 }
 
-/// Returns a file's text as a Markdown cell.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    escaped += c == '|' || c == '<' ? fmt::format("\\{}", c) : std::string(1, c);
-  }
-  return escaped;
-}
-
 std::string skipped_section(Scores scores) {
   std::string text = "## What is not scored, and why\n\n| table | rows | reason |\n|---|---|---|\n";
   for (const TableScore& score : scores) {
     for (const Skipped& skipped : score.skipped) {
-      text += fmt::format("| `{}` | {} | {} |\n", score.table, skipped.rows, cell(skipped.reason));
+      text += fmt::format("| `{}` | {} | {} |\n", score.table, skipped.rows, markdown_cell(skipped.reason));
     }
   }
   return text;
@@ -417,13 +411,13 @@ std::string sources_section(Scores scores) {
   for (const TableScore& score : scores) {
     if (!score.source.empty()) {
       text += fmt::format("| `{}{}` | {} |\n", score.brought_along ? "configs/published/" : "", score.table,
-                          cell(score.source));
+                          markdown_cell(score.source));
     }
   }
   return text;
 }
 
-constexpr std::string_view heading =
+constexpr std::string_view accuracy_heading =
     "# How accurate it is\n\n"
     "Written by `commfuse-sim score -o markdown`, from the tables that are part of this project "
     "(`configs/published`) and a\nfolder of public measurements next to the project, which is not part of it. "
@@ -468,7 +462,7 @@ std::string accuracy_page(Scores scores) {
   std::copy_if(scores.begin(), scores.end(), std::back_inserter(external),
                [](const TableScore& score) { return !score.brought_along; });
   const Scores judged = external.empty() ? scores : Scores(external);
-  return std::string(heading) + goals_section(judged) + pays_section(judged) + reliability_section(judged) +
+  return std::string(accuracy_heading) + goals_section(judged) + pays_section(judged) + reliability_section(judged) +
          steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(scores) +
          skipped_section(scores) + sources_section(scores);
 }

@@ -2,6 +2,7 @@
 // Formats large counts for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -9,5 +10,6 @@ namespace commfuse::reports {
 
 /// Formats "1,000,000" and "-12,345"; below ten thousand without a comma, as in years and counts of GPUs.
 std::string with_commas(std::int64_t count);
+inline std::string size_with_commas(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
 
 }  // namespace commfuse::reports

@@ -20,14 +20,12 @@ namespace commfuse::reports {
 
 namespace {
 
-Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
-
 /// Returns the ratio of makespans; 1 for two rows that take no time, as for a file without ops.
 double ratio(const ResultRow& slower, const ResultRow& faster) {
-  if (makespan(slower) == makespan(faster)) {
+  if (makespan_of(slower) == makespan_of(faster)) {
     return 1.0;
   }
-  return to_seconds(makespan(slower)) / to_seconds(makespan(faster));
+  return to_seconds(makespan_of(slower)) / to_seconds(makespan_of(faster));
 }
 
 /// "8.2% less time than sliced".
@@ -41,11 +39,11 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {
-    if (!can_win(row, rows) && !is_no_bound(row) && (lowest == nullptr || makespan(row) < makespan(*lowest))) {
+    if (!can_win(row, rows) && !is_no_bound(row) && (lowest == nullptr || makespan_of(row) < makespan_of(*lowest))) {
       lowest = &row;
     }
   }
-  return lowest == nullptr || makespan(*lowest) > makespan(fastest)
+  return lowest == nullptr || makespan_of(*lowest) > makespan_of(fastest)
              ? std::string{}
              : fmt::format(" {} takes {:.1f}% less than {}.", label(*lowest), 100.0 * (1.0 - ratio(*lowest, fastest)),
                            short_label(fastest, rows));
@@ -124,10 +122,10 @@ std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
     const bool is_ideal = row.bound && row.feasible() && row.implements.empty();
-    ideal = is_ideal && (ideal == nullptr || makespan(row) < makespan(*ideal)) ? &row : ideal;
+    ideal = is_ideal && (ideal == nullptr || makespan_of(row) < makespan_of(*ideal)) ? &row : ideal;
   }
   std::string text;
-  if (ideal != nullptr && makespan(*ideal) < makespan(recommended)) {
+  if (ideal != nullptr && makespan_of(*ideal) < makespan_of(recommended)) {
     text = fmt::format(" Ideal kernels ({}) would take {}.", ideal->strategy,
                        saved(recommended, *ideal, recommended.strategy));
   }
@@ -156,7 +154,7 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const std::string bound = bound_in_words(rows, fastest);
   if (point.ranking.size() == 1) {
     const Unit unit(rows);
-    return fmt::format("{} takes {} {}.{}", label(fastest), unit.text(makespan(fastest)), unit.name(), bound);
+    return fmt::format("{} takes {} {}.{}", label(fastest), unit.text(makespan_of(fastest)), unit.name(), bound);
   }
   return (point.wins() ? lead_in_words(point, rows) : tie_in_words(point, rows, rule)) + bound;
 }

@@ -17,9 +17,7 @@ namespace commfuse::reports {
 
 namespace {
 
-Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
-
-constexpr const char* line = "{:<28} {:>7} {:>5} {:>9} {:>8} {:>6}";
+constexpr const char* comparison_line = "{:<28} {:>7} {:>5} {:>9} {:>8} {:>6}";
 constexpr std::size_t label_width = 28;  // includes the mark before it; a longer label has a separate line
 constexpr std::size_t bar_width = 11;
 
@@ -63,7 +61,7 @@ std::string name_cell(const ResultRow& row, Rows rows) {
 
 /// Draws a bar in proportion to the slowest row's time; exposed time is red, the rest gray.
 std::string bar(const ResultRow& row, Rows rows, TerminalStyle style) {
-  const Duration slowest = makespan(*std::ranges::max_element(rows, {}, makespan));
+  const Duration slowest = makespan_of(*std::ranges::max_element(rows, {}, makespan_of));
   if (!style.is_on() || slowest <= Duration{}) {
     return {};
   }
@@ -78,7 +76,7 @@ std::string bar(const ResultRow& row, Rows rows, TerminalStyle style) {
     }
     return text;
   };
-  const std::size_t whole = cells(makespan(row));
+  const std::size_t whole = cells(makespan_of(row));
   const std::size_t exposed = std::min(whole, cells(row.analysis.critical.exposed));
   return " " + style.gray(dashes(whole - exposed)) + style.red(dashes(exposed));
 }
@@ -95,8 +93,9 @@ std::string table_row(const ResultRow& row, Rows rows, const PointVerdict& point
     name.clear();
   }
   return text +
-         styled(fmt::format(line, name, unit.text(parts.makespan), error_cell(row), serial_cell(row, serial_of(rows)),
-                            unit.text(parts.exposed), fmt::format("{:.1f}%", 100.0 * row.mfu))) +
+         styled(fmt::format(comparison_line, name, unit.text(parts.makespan), error_cell(row),
+                            serial_cell(row, serial_of(rows)), unit.text(parts.exposed),
+                            fmt::format("{:.1f}%", 100.0 * row.mfu))) +
          bar(row, rows, style) + "\n";
 }
 
@@ -104,8 +103,9 @@ std::string block(Rows rows, const VerdictRule& rule, TerminalStyle style) {
   const Unit unit(rows);
   const PointVerdict point = point_verdict(rows, rule);
   const std::string heading = fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq));
-  std::string text =
-      fmt::format(line, heading, fmt::format("time/{}", unit.name()), "\u00b1", "vs serial", "exposed", "MFU") + "\n";
+  std::string text = fmt::format(comparison_line, heading, fmt::format("time/{}", unit.name()), "\u00b1", "vs serial",
+                                 "exposed", "MFU") +
+                     "\n";
   for (const ResultRow& row : rows) {
     text += table_row(row, rows, point, unit, style);
   }

@@ -17,12 +17,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t label_width = 14;
+constexpr std::size_t map_label_width = 14;
 constexpr std::size_t cell_width = 11;
 constexpr std::size_t max_changes = 24;
 
 /// Returns how many sequence lengths fit side by side.
-std::size_t max_columns() { return (terminal_width() - label_width) / cell_width; }
+std::size_t max_columns() { return (terminal_width() - map_label_width) / cell_width; }
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
@@ -63,15 +63,15 @@ std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
       heading += (heading.empty() ? "" : ", ") + value_in_words(map, axis, place[index_of(axis)]);
     }
   }
-  std::string text = heading.size() > label_width ? heading + "\n" : "";
-  text += fmt::format("{:<{}}", heading.size() > label_width ? "" : heading, label_width);
+  std::string text = heading.size() > map_label_width ? heading + "\n" : "";
+  text += fmt::format("{:<{}}", heading.size() > map_label_width ? "" : heading, map_label_width);
   for (std::size_t s = first; s < end; ++s) {
     text += fmt::format("{:>{}}", value_in_words(map, MapAxis::seq, s), cell_width);
   }
   text += "\n";
   for (std::size_t row = 0; row < map.values(down).size(); ++row) {
     place[index_of(down)] = row;
-    std::string line = fmt::format("{:<{}}", value_in_words(map, down, row), label_width);
+    std::string line = fmt::format("{:<{}}", value_in_words(map, down, row), map_label_width);
     for (std::size_t s = first; s < end; ++s) {
       place[index_of(MapAxis::seq)] = s;
       line += fmt::format("{:>{}}", cell_text(map, names, map.at(place)), cell_width);

@@ -13,13 +13,13 @@ namespace {
 
 using Agreements = std::span<const EngineAgreement>;
 
-std::string percent(double share) { return fmt::format("{:.2f}", 100.0 * share); }
+std::string fine_percent(double share) { return fmt::format("{:.2f}", 100.0 * share); }
 
 std::string number_of(const AgreementBar& bar, double number) {
-  return bar.is_share ? percent(number) : fmt::format("{:.0f}", number);
+  return bar.is_share ? fine_percent(number) : fmt::format("{:.0f}", number);
 }
 
-constexpr std::string_view heading =
+constexpr std::string_view agreement_heading =
     "\n## Static against dynamic\n\n"
     "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a "
     "kernel is\nslowed by everything that may run at the same time, at fixed prices (`--interference static`); "
@@ -33,7 +33,7 @@ constexpr std::string_view heading =
 }  // namespace
 
 std::string agreement_section(Agreements machines) {
-  std::string text = std::string(heading) + "| what | goal | reached | met |\n|---|---|---|---|\n";
+  std::string text = std::string(agreement_heading) + "| what | goal | reached | met |\n|---|---|---|---|\n";
   for (const AgreementBar& bar : agreement_bars(machines)) {
     text += fmt::format("| {} | {} | {} | {} |\n", bar.what, number_of(bar, bar.bar), number_of(bar, bar.reached),
                         bar.met() ? "yes" : "no");
@@ -45,8 +45,9 @@ std::string agreement_section(Agreements machines) {
     const ErrorSummary summary = summary_of(machine.differences);
     const bool has_pairs = summary.n > 0;
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", machine.machine, fmt::join(machine.ranks, ", "),
-                        summary.n, has_pairs ? percent(summary.median) : "-", has_pairs ? percent(summary.max) : "-",
-                        machine.points, machine.winners, machine.conflicts.size());
+                        summary.n, has_pairs ? fine_percent(summary.median) : "-",
+                        has_pairs ? fine_percent(summary.max) : "-", machine.points, machine.winners,
+                        machine.conflicts.size());
   }
   return text;
 }
@@ -57,8 +58,8 @@ std::string agreement_table(Agreements machines) {
       fmt::format(line, "static to dynamic, %", "pairs", "median", "largest", "points", "winners", "conflicts");
   for (const EngineAgreement& machine : machines) {
     const ErrorSummary summary = summary_of(machine.differences);
-    text += fmt::format(line, machine.machine, summary.n, percent(summary.median), percent(summary.max), machine.points,
-                        machine.winners, machine.conflicts.size());
+    text += fmt::format(line, machine.machine, summary.n, fine_percent(summary.median), fine_percent(summary.max),
+                        machine.points, machine.winners, machine.conflicts.size());
     for (const std::string& conflict : machine.conflicts) {
       text += fmt::format("  {}\n", conflict);
     }

@@ -19,10 +19,9 @@ namespace commfuse::reports {
 
 namespace {
 
-Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
-
 bool is_same_schedule(const ResultRow& a, const ResultRow& b) {
-  return a.strategy == b.strategy && a.parameters == b.parameters && a.bound == b.bound && makespan(a) == makespan(b);
+  return a.strategy == b.strategy && a.parameters == b.parameters && a.bound == b.bound &&
+         makespan_of(a) == makespan_of(b);
 }
 
 }  // namespace
@@ -73,8 +72,8 @@ std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows) {
 const ResultRow* serial_of(Rows rows) {
   const ResultRow* serial = nullptr;
   for (const ResultRow& row : rows) {
-    const bool is_serial = row.strategy == "serial" && row.feasible() && makespan(row) > Duration{};
-    serial = is_serial && (serial == nullptr || makespan(row) < makespan(*serial)) ? &row : serial;
+    const bool is_serial = row.strategy == "serial" && row.feasible() && makespan_of(row) > Duration{};
+    serial = is_serial && (serial == nullptr || makespan_of(row) < makespan_of(*serial)) ? &row : serial;
   }
   return serial;
 }
@@ -83,11 +82,11 @@ std::optional<double> against_serial(const ResultRow& row, const ResultRow* seri
   if (serial == nullptr || row.strategy == "serial" || !row.feasible()) {
     return std::nullopt;
   }
-  return to_seconds(makespan(row)) / to_seconds(makespan(*serial)) - 1.0;
+  return to_seconds(makespan_of(row)) / to_seconds(makespan_of(*serial)) - 1.0;
 }
 
 Contender contender_of(const ResultRow& row) {
-  return {to_seconds(makespan(row)), row.makespan_error, row.win_probability};
+  return {to_seconds(makespan_of(row)), row.makespan_error, row.win_probability};
 }
 
 bool PointVerdict::in_front(const ResultRow& row) const {
@@ -100,11 +99,11 @@ PointVerdict point_verdict(Rows rows, const VerdictRule& rule) {
   std::vector<const ResultRow*> candidates;
   std::vector<Contender> contenders;
   const bool any_time =
-      std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return makespan(row) > Duration{}; });
+      std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return makespan_of(row) > Duration{}; });
   for (const ResultRow& row : rows) {
     const bool is_known = std::any_of(candidates.begin(), candidates.end(),
                                       [&](const ResultRow* other) { return is_same_schedule(*other, row); });
-    const bool has_result = row.feasible() && (makespan(row) > Duration{} || !any_time);
+    const bool has_result = row.feasible() && (makespan_of(row) > Duration{} || !any_time);
     if (has_result && can_win(row, rows) && !is_known) {
       candidates.push_back(&row);
       contenders.push_back(contender_of(row));
@@ -265,7 +264,7 @@ namespace {
 Duration longest_of(Rows rows) {
   Duration longest{};
   for (const ResultRow& row : rows) {
-    longest = std::max(longest, makespan(row));
+    longest = std::max(longest, makespan_of(row));
   }
   return longest;
 }

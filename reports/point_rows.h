@@ -17,6 +17,8 @@ namespace commfuse::reports {
 
 using Rows = std::span<const ResultRow>;
 
+inline Duration makespan_of(const ResultRow& row) { return row.analysis.critical.makespan; }
+
 /// True if two rows answer the same question, so that their strategies can be compared: model, hardware and its links,
 /// scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
 bool same_point(const ResultRow& a, const ResultRow& b);

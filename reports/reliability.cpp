@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "model/wrapped.h"
+#include "reports/markdown.h"
 #include "reports/pays.h"
+#include "reports/percents.h"
 
 namespace commfuse::reports {
 
@@ -135,20 +137,10 @@ std::vector<FitRows> fits_of(Scores scores) {
 }
 
 std::string whole_percent(double fraction) { return fmt::format("{:.0f}", 100.0 * fraction); }
-std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
 
 /// Formats "69±3".
 std::string with_band(const ObservedShare& observed) {
   return fmt::format("{}±{}", whole_percent(observed.share), whole_percent(observed.band));
-}
-
-/// Returns a file's text as a Markdown cell.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    escaped += c == '|' || c == '<' ? fmt::format("\\{}", c) : std::string(1, c);
-  }
-  return escaped;
 }
 
 std::string name_of_bin(const ReliabilityBin& bin) {
@@ -199,8 +191,9 @@ std::string coverage_text(Scores scores) {
       kind = row.kind;
     }
     const auto& at = row.coverage.at;
-    text += fmt::format(coverage_line, "  " + row.machine_in_words(), row.coverage.n, with_band(at[0]),
-                        with_band(at[1]), with_band(at[2]), with_band(at[3]), "±" + percent(row.coverage.median_error));
+    text +=
+        fmt::format(coverage_line, "  " + row.machine_in_words(), row.coverage.n, with_band(at[0]), with_band(at[1]),
+                    with_band(at[2]), with_band(at[3]), "±" + percent_digits(row.coverage.median_error));
   }
   return text;
 }
@@ -213,7 +206,7 @@ std::string bins_text(const std::string& name, const Reliability& reliability) {
   for (const ReliabilityBin& bin : reliability.bins) {
     names += fmt::format(" {:>7}", name_of_bin(bin));
     pairs += fmt::format(" {:>7}", bin.n);
-    stated += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent(bin.said));
+    stated += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent_digits(bin.said));
     observed += fmt::format(" {:>7}", bin.n == 0 ? "-" : with_band(bin.observed));
   }
   return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pairs\n", names, pairs, stated, observed,
@@ -247,7 +240,8 @@ std::string observations_text(Scores scores) {
     const bool fits = label.size() <= 50;
     text += fits ? "" : wrapped(label, "  ", "    ");
     text += fmt::format("  {:<50} {:>8.3f} {:>9.3f} {:>6}%\n", fits ? label : "", observation.measured,
-                        observation.predicted, percent(std::abs(observation.predicted / observation.measured - 1.0)));
+                        observation.predicted,
+                        percent_digits(std::abs(observation.predicted / observation.measured - 1.0)));
   }
   return text;
 }
@@ -298,7 +292,7 @@ std::string reach(std::span<const CheckedTime> times, double share) {
   }
   std::sort(errors.begin(), errors.end());
   const auto place = static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1));
-  return percent(0.04 * errors[place]);
+  return percent_digits(0.04 * errors[place]);
 }
 
 std::string plus_minus_in_practice(Scores scores) {
@@ -322,7 +316,7 @@ std::string sure_in_practice(Scores scores) {
   for (const ReliabilityBin& bin : overall.bins) {
     if (bin.n > 0 && bin.from >= 0.7) {
       text += fmt::format("- {}% sure: stated {}% on average, {} of 100 came true ({} pairs).\n", name_of_bin(bin),
-                          percent(bin.said), whole_percent(bin.observed.share), bin.n);
+                          percent_digits(bin.said), whole_percent(bin.observed.share), bin.n);
     }
   }
   return text;
@@ -381,10 +375,10 @@ std::string coverage_section(Scores scores) {
       "|---|---|---|---|---|---|---|---|---|---|\n";
   for (const CoverageRow& row : rows) {
     const auto& at = row.coverage.at;
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | ±{}% | {} |\n", row.kind, row.machine_in_words(),
-                    row.coverage.n, row.coverage.shapes, with_band(at[0]), with_band(at[1]), with_band(at[2]),
-                    with_band(at[3]), percent(row.coverage.median_error), whole_percent(beyond_chance(row.coverage)));
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | ±{}% | {} |\n", row.kind, row.machine_in_words(),
+                        row.coverage.n, row.coverage.shapes, with_band(at[0]), with_band(at[1]), with_band(at[2]),
+                        with_band(at[3]), percent_digits(row.coverage.median_error),
+                        whole_percent(beyond_chance(row.coverage)));
   }
   return text + "\n";
 }
@@ -392,7 +386,8 @@ std::string coverage_section(Scores scores) {
 std::string bins_rows(const std::string& machine, const std::string& ways, const Reliability& reliability) {
   std::string text = fmt::format("| {} | {} | {} | {:.3f} |", machine, ways, reliability.n, reliability.brier);
   for (const ReliabilityBin& bin : reliability.bins) {
-    text += bin.n == 0 ? " - |" : fmt::format(" {}: {} ({}) |", percent(bin.said), with_band(bin.observed), bin.n);
+    text +=
+        bin.n == 0 ? " - |" : fmt::format(" {}: {} ({}) |", percent_digits(bin.said), with_band(bin.observed), bin.n);
   }
   return text + "\n";
 }
@@ -431,9 +426,9 @@ std::string observations_section(Scores scores) {
       "| figure | machine | measured | predicted | error | spread predicted / measured |\n"
       "|---|---|---|---|---|---|\n";
   for (const Observation& observation : observations_of(scores)) {
-    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", cell(observation.what), observation.machine,
-                        observation.measured, observation.predicted,
-                        percent(std::abs(observation.predicted / observation.measured - 1.0)),
+    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", markdown_cell(observation.what),
+                        observation.machine, observation.measured, observation.predicted,
+                        percent_digits(std::abs(observation.predicted / observation.measured - 1.0)),
                         observation.measured > 1.0 && observation.predicted >= 1.0
                             ? fmt::format("{:.2f}", (observation.predicted - 1.0) / (observation.measured - 1.0))
                             : "-");

@@ -13,7 +13,7 @@ namespace commfuse::reports {
 
 namespace {
 
-std::string object(const ResultRow& row) { return json_object(column_names(), values_of(row)); }
+std::string row_object(const ResultRow& row) { return json_object(column_names(), values_of(row)); }
 
 std::string cell(const Value& value) {
   struct Writer {
@@ -60,8 +60,8 @@ std::string csv_text(const std::string& cell) {
   return quoted + "\"";
 }
 
-std::string to_json(std::span<const ResultRow> rows) { return json_array(rows, object); }
-std::string to_json_lines(std::span<const ResultRow> rows) { return json_lines(rows, object); }
+std::string to_json(std::span<const ResultRow> rows) { return json_array(rows, row_object); }
+std::string to_json_lines(std::span<const ResultRow> rows) { return json_lines(rows, row_object); }
 
 std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts) {
   return json_array(rows, [&](const ResultRow& row) {

@@ -8,6 +8,7 @@
 
 #include "model/wrapped.h"
 #include "reports/pays.h"
+#include "reports/percents.h"
 #include "reports/reliability.h"
 #include "reports/rows.h"
 
@@ -125,9 +126,7 @@ Json kind_json(const std::string& kind, std::span<const TableScore> scores) {
   return object;
 }
 
-std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
-
-constexpr const char* line = "  {:<37} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
+constexpr const char* score_line = "  {:<37} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
 
 std::string summary_line(const std::string& name, std::int64_t n, std::int64_t skipped,
                          const std::vector<double>& errors) {
@@ -135,8 +134,8 @@ std::string summary_line(const std::string& name, std::int64_t n, std::int64_t s
   const bool has_errors = summary.n > 0;
   const std::string label = name.size() <= 37 ? name : "";
   return (label.empty() ? fmt::format("  {}\n", name) : "") +
-         fmt::format(line, label, n, skipped, has_errors ? percent(summary.median) : "-",
-                     has_errors ? percent(summary.p90) : "-", has_errors ? percent(summary.max) : "-");
+         fmt::format(score_line, label, n, skipped, has_errors ? percent_digits(summary.median) : "-",
+                     has_errors ? percent_digits(summary.p90) : "-", has_errors ? percent_digits(summary.max) : "-");
 }
 
 std::string detail_lines(const TableScore& score) {
@@ -157,7 +156,7 @@ std::string detail_lines(const TableScore& score) {
                         score.variants->compared);
   }
   if (score.steps) {
-    text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent(score.steps->mean),
+    text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent_digits(score.steps->mean),
                         score.steps->rank_correlation);
     text += fmt::format("    the better of two layouts whose times differ by more than 5% is predicted: {} of {}\n",
                         score.steps->better_named, score.steps->layout_pairs);
@@ -191,7 +190,7 @@ std::string score_table(std::span<const TableScore> scores) {
   std::string text;
   for (const std::string& kind : kinds_in(scores)) {
     text += (text.empty() ? "" : "\n") +
-            fmt::format(line, kind + ", error in %", "rows", "skipped", "median", "p90", "max").substr(2);
+            fmt::format(score_line, kind + ", error in %", "rows", "skipped", "median", "p90", "max").substr(2);
     for (const TableScore& score : scores) {
       if (score.kind == kind && score.note.empty()) {
         text += summary_line(score.table, score.scored, score.skipped_rows(), score.errors) + detail_lines(score);
@@ -215,7 +214,7 @@ std::string score_json(std::span<const TableScore> scores) {
 }
 
 std::string score_rows_csv(std::span<const TableScore> scores) {
-  std::string text = "table,line,machine,part,measured_us,predicted_us,error\n";
+  std::string text = "table,score_line,machine,part,measured_us,predicted_us,error\n";
   for (const TableScore& score : scores) {
     for (const ScoredTime& time : score.times) {
       text += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.4f}\n", csv_text(score.table), time.line,

@@ -30,7 +30,7 @@ namespace commfuse::reports {
 
 namespace {
 
-std::string object(const StepRow& row) {
+std::string step_object(const StepRow& row) {
   nlohmann::ordered_json object;
   for (const auto& [name, value] : row.cells) {
     std::visit([&, key = std::string(name)](const auto& cell) { object[key] = cell; }, value);
@@ -164,7 +164,7 @@ std::string percentile_line(std::string percentiles) {
 
 using PlanRows = std::vector<const StepRow*>;
 
-constexpr const char* line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
+constexpr const char* step_line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
 
 /// Returns the width of the name column of a block, limited so that lines stay within page_width.
 std::size_t name_width(const PlanRows& rows) {
@@ -198,7 +198,7 @@ bool is_framework(const StepRow& row) { return row.has("framework") && row.text(
 
 std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t width) {
   const bool is_training = std::ranges::any_of(rows, [](const StepRow* row) { return row->has("hfu"); });
-  return fmt::format(line, ' ', "", width, "time/ms", "\u00b1",
+  return fmt::format(step_line, ' ', "", width, "time/ms", "\u00b1",
                      baseline != nullptr && is_framework(*baseline) ? "change" : "vs serial", "tokens/s", "MFU",
                      is_training ? fmt::format(" {:>6}", "HFU") : "");
 }
@@ -210,7 +210,7 @@ std::string table_row(const StepRow& row, char mark, const StepRow* serial, std:
   }
   const NameCell name = name_cell(row, mark, width);
   const std::string text =
-      name.above + fmt::format(line, name.above.empty() ? mark : ' ', name.text, width,
+      name.above + fmt::format(step_line, name.above.empty() ? mark : ' ', name.text, width,
                                fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
                                row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-",
                                serial_cell(row, serial), fmt::format("{:.0f}", row.number("tokens_per_second")),
@@ -268,7 +268,7 @@ std::string plan_key(const StepRow& row) {
       settings.cells.push_back(cell);
     }
   }
-  return object(settings);
+  return step_object(settings);
 }
 
 /// "commfuse on 64 GPUs (8 tensor x 8 pipeline)"
@@ -469,8 +469,8 @@ std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule)
   return PlanVerdict(plan, rule).sentence();
 }
 
-std::string to_json(std::span<const StepRow> rows) { return json_array(rows, object); }
-std::string to_json_lines(std::span<const StepRow> rows) { return json_lines(rows, object); }
+std::string to_json(std::span<const StepRow> rows) { return json_array(rows, step_object); }
+std::string to_json_lines(std::span<const StepRow> rows) { return json_lines(rows, step_object); }
 
 std::string to_csv(std::span<const StepRow> rows) {
   const std::vector<std::string_view> columns = columns_of(rows);

@@ -15,8 +15,8 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr const char* line = "{:<27} {:>8} {:>8} {:>8} {:>17} {:>7}\n";
-constexpr std::size_t label_width = 27;  // a longer label has a separate line
+constexpr const char* tail_line = "{:<27} {:>8} {:>8} {:>8} {:>17} {:>7}\n";
+constexpr std::size_t tail_label_width = 27;  // a longer label has a separate line
 
 const Estimate& p99(const ResultRow& row) { return row.tails->percentiles.p99; }
 
@@ -25,7 +25,7 @@ std::string range_in_words(const Estimate& estimate, const Unit& unit) {
                         : "too few samples";
 }
 
-std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
+std::string rounded_percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
 
 double path_seconds(const P99Causes& causes) {
   Duration sum{};
@@ -58,20 +58,21 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
        {std::pair(PathKind::essential, " essential ops "), std::pair(PathKind::local, ", adds and copies "),
         std::pair(PathKind::communication, ", communication "), std::pair(PathKind::issue, ", host ")}) {
     const auto place = static_cast<std::size_t>(kind);
-    text += fmt::format("{}{} ({})", name, percent(to_seconds(causes.time_on_path[place]) / path_seconds(causes)),
-                        percent(causes.on_path[place]));
+    text +=
+        fmt::format("{}{} ({})", name, rounded_percent(to_seconds(causes.time_on_path[place]) / path_seconds(causes)),
+                    rounded_percent(causes.on_path[place]));
   }
   if (causes.rank_on_path.size() > 1) {
     const Rank worst = causes.worst_rank();
-    text += fmt::format("; most on rank {}: {} ({})", worst, percent(causes.share_of_path(worst)),
-                        percent(causes.rank_on_path[static_cast<std::size_t>(worst)]));
+    text += fmt::format("; most on rank {}: {} ({})", worst, rounded_percent(causes.share_of_path(worst)),
+                        rounded_percent(causes.rank_on_path[static_cast<std::size_t>(worst)]));
   }
   return text + ".";
 }
 
 std::string block(Rows rows) {
   const Unit unit(rows);
-  std::string text = fmt::format(line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),
+  std::string text = fmt::format(tail_line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),
                                  fmt::format("p50/{}", unit.name()), "p95", "p99", "its 95% interval", "p99.9");
   std::string causes;
   for (const ResultRow& row : rows) {
@@ -80,11 +81,11 @@ std::string block(Rows rows) {
     }
     const Percentiles& percentiles = row.tails->percentiles;
     std::string name = "  " + label(row);
-    if (name.size() > label_width) {
+    if (name.size() > tail_label_width) {
       text += name + "\n";
       name.clear();
     }
-    text += fmt::format(line, name, unit.text(percentiles.p50.value), unit.text(percentiles.p95.value),
+    text += fmt::format(tail_line, name, unit.text(percentiles.p50.value), unit.text(percentiles.p95.value),
                         unit.text(percentiles.p99.value), range_in_words(percentiles.p99, unit),
                         unit.text(percentiles.p99_9.value));
     causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");

@@ -14,6 +14,7 @@
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
+#include "reports/percents.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
 #include "reports/trace_label.h"
@@ -94,8 +95,6 @@ std::string_view short_name(std::string_view name) {
   constexpr std::string_view common = "accelerator.";
   return name.starts_with(common) ? name.substr(common.size()) : name;
 }
-
-std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string hold_line(const Hold& hold) {
   constexpr std::size_t name_width = 42;

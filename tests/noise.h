@@ -6,16 +6,19 @@
 
 namespace commfuse {
 
-/// Reproducible errors of one percent: sums of three numbers of a Weyl sequence, which are approximately normal.
+/// Reproducible errors of one percent, or of `spread`: sums of three numbers of a Weyl sequence, which are
+/// approximately normal.
 class Noise {
  public:
-  double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }
+  explicit Noise(double spread = 0.01) : spread_(spread) {}
+  double factor() { return std::exp(2.0 * spread_ * (next() + next() + next() - 1.5)); }
 
  private:
   double next() {
     state_ += 0.6180339887498949;
     return state_ - std::floor(state_);
   }
+  double spread_;
   double state_ = 0.5;
 };
 

@@ -40,17 +40,12 @@ bool is_true(const Json& object, const char* key) {
   return entry != object.end() && entry->is_boolean() && entry->get<bool>();
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return text;
-}
-
 /// Returns the bits per weight including a scale of 16 bits per group.
 double with_scales(double bits, double group) { return group > 0.0 ? bits + 16.0 / group : bits; }
 
 /// Reads names of NVIDIA's ModelOpt: "FP8", "NVFP4", "W4A16_AWQ".
 std::optional<WeightFormat> format_of_algorithm(const std::string& algorithm) {
-  const std::string name = lower(algorithm);
+  const std::string name = lowercase(algorithm);
   if (name.starts_with("fp8")) {
     return WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true};
   }
@@ -126,7 +121,7 @@ void name_other_groups(const Json& quantization, HfFile& file) {
 }
 
 std::optional<WeightFormat> format_of(const Json& quantization) {
-  const std::string method = lower(text_of(quantization, "quant_method"));
+  const std::string method = lowercase(text_of(quantization, "quant_method"));
   if (const std::vector<WeightFormat> formats = formats_of_groups(quantization); !formats.empty()) {
     return formats.front();
   }
@@ -261,8 +256,8 @@ void put_shares(const std::vector<std::string>& modules, const Transformer& mode
 bool has_narrow_cache(const Json& quantization) {
   const auto scheme = quantization.find("kv_cache_scheme");
   const bool by_bits = scheme != quantization.end() && scheme->is_object() && number_of(*scheme, "num_bits") == 8.0;
-  return by_bits || lower(text_of(quantization, "kv_cache_scheme")) == "fp8" ||
-         lower(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
+  return by_bits || lowercase(text_of(quantization, "kv_cache_scheme")) == "fp8" ||
+         lowercase(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
 }
 
 /// Returns the quantization from the file that ModelOpt writes next to config.json; nullopt when the file is absent.

@@ -17,9 +17,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::string_view schema = "commfuse.framework/1";
+constexpr std::string_view framework_schema = "commfuse.framework/1";
 constexpr Range<double> power_range{0.0, 2.0};
-constexpr Range<double> factor_range{0.1, 10.0};
+constexpr Range<double> attention_time_range{0.1, 10.0};
 constexpr Range<double> bytes_range{4.0, 1000.0};
 
 void read_host(YamlMap map, Framework& into) {
@@ -37,7 +37,7 @@ void read_kernels(YamlMap map, Framework& into) {
     for (const NcclGeneration generation : all_nccl_generations) {
       if (times->optional_value(name_of(generation))) {
         into.attention_time[static_cast<std::size_t>(generation)] =
-            times->number_parameter(name_of(generation), factor_range);
+            times->number_parameter(name_of(generation), attention_time_range);
       }
     }
   }
@@ -115,7 +115,7 @@ Framework load_framework(std::string_view name_or_path) {
   }
   YamlFile file(find_config(Catalogue::frameworks, name_or_path));
   YamlMap root = file.root();
-  root.schema(schema);
+  root.schema(framework_schema);
   loaded.name = root.text("name");
   // Rows of results could not distinguish such a framework from a strategy, or from no framework.
   if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {

@@ -8,6 +8,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/field.h"
 #include "model/config/implementation.h"
+#include "model/config/load_model.h"
 #include "model/config/overlap_keys.h"
 #include "model/config/read_described.h"
 #include "model/config/yaml_reader.h"
@@ -19,9 +20,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::string_view schema = "commfuse.implementation/1";
+constexpr std::string_view implementation_schema = "commfuse.implementation/1";
 constexpr Range<std::int64_t> rank_range{2, 1024};
-constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
 /// Returns the member of `choices` with this name; notes a mistake when there is none.
@@ -203,7 +203,7 @@ struct ReadFile {
 ReadFile read_file(std::string_view name_or_path) {
   YamlFile file(find_config(Catalogue::implementations, name_or_path));
   YamlMap root = file.root();
-  root.schema(schema);
+  root.schema(implementation_schema);
   auto loaded = std::make_shared<Implementation>();
   loaded->name = root.text("name");
   loaded->summary = root.text("summary");

@@ -20,7 +20,7 @@ constexpr Range<double> sigma_range{0.0, highest_sigma};
 constexpr Range<double> probability_range{0.0, highest_stall_probability};
 constexpr Range<double> shape_range{least_stall_shape, 100.0};
 constexpr Range<double> ratio_range{0.01, 1000.0};
-constexpr std::string_view schema = "commfuse.jitter/1";
+constexpr std::string_view jitter_schema = "commfuse.jitter/1";
 
 /// Returns the number in a line, if there is one, and the column where its text begins.
 std::pair<std::string_view, std::size_t> entry_in(std::string_view line) {
@@ -105,7 +105,7 @@ void read_stalls(const YamlFile& file, YamlMap map, Jitter& jitter) {
 Jitter load_jitter(std::string_view name_or_path) {
   YamlFile file(find_config(Catalogue::jitter, name_or_path));
   YamlMap root = file.root();
-  root.schema(schema);
+  root.schema(jitter_schema);
   Jitter jitter;
   jitter.name = root.text("name");
   const Spread compute = read_spread(file, root.map("compute"));

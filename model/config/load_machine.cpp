@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
+#include "model/config/load_model.h"
 #include "model/config/machine_wires.h"
 #include "model/config/read_described.h"
 #include "model/config/read_fit_scope.h"
@@ -24,7 +25,6 @@ namespace commfuse {
 namespace {
 
 constexpr Range<std::int64_t> node_size_range{1, 1024};
-constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr Range<std::int64_t> nic_range{1, 1024};
 constexpr int max_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";

@@ -21,6 +21,7 @@
 #include "model/config_error.h"
 #include "model/hardware/machine.h"
 #include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 
@@ -61,16 +62,10 @@ constexpr std::array flags_elsewhere{Synonym{"--tp", "--ranks"},
                                      Synonym{"--objective", "--minimize"},
                                      Synonym{"--format", "--output"}};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return out;
-}
-
 /// Keeps only letters and digits, so that "Llama-3.1-70B" and "llama3_1 70b" are one name.
 std::string bare(std::string_view text) {
   std::string out;
-  for (const char letter : lower(text)) {
+  for (const char letter : lowercase(text)) {
     if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
       out += letter;
     }
@@ -92,7 +87,7 @@ std::string without_front(std::string text, std::string_view front) {
 /// training or the version of the shipped file. Mistral-7B-v0.3 is a different model from mistral-7b.
 std::optional<std::string> meant_model(std::string_view text) {
   const std::vector<std::string> names = known_names(Catalogue::models);
-  std::string name = without_front(lower(text.substr(text.rfind('/') + 1)), "meta-");
+  std::string name = without_front(lowercase(text.substr(text.rfind('/') + 1)), "meta-");
   constexpr std::array<std::string_view, 7> ends{"-instruct", "-chat", "-it", "-base", "-hf", "-v0.1", "-4k"};
   for (bool is_shorter = true; is_shorter;) {
     if (const std::optional<std::string> model = same_name(names, bare(name))) {
@@ -129,7 +124,7 @@ std::int64_t memory_in(const std::string& word, bool is_first) {
 GpuWords gpu_words(std::string_view text) {
   constexpr std::array<std::string_view, 11> ignored_words{
       "nvidia", "amd", "intel", "huawei", "google", "instinct", "tesla", "gpu", "server", "edition", "accelerator"};
-  std::string spaced = lower(text);
+  std::string spaced = lowercase(text);
   std::replace_if(
       spaced.begin(), spaced.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, ' ');
   GpuWords gpu;
@@ -293,13 +288,13 @@ std::string meant_word(const Field& field, std::string_view text) {
   constexpr std::array dtypes{Synonym{"bfloat16", "bf16"},   Synonym{"float16", "fp16"},      Synonym{"half", "fp16"},
                               Synonym{"float32", "fp32"},    Synonym{"float", "fp32"},        Synonym{"float8", "fp8"},
                               Synonym{"float8_e4m3", "fp8"}, Synonym{"float8_e4m3fn", "fp8"}, Synonym{"e4m3", "fp8"}};
-  const std::string word = lower(text);
+  const std::string word = lowercase(text);
   const std::vector<std::string_view> known = field.choices();
   if (std::find(known.begin(), known.end(), text) != known.end()) {
     return std::string(text);
   }
   for (const std::string_view known_word : known) {
-    if (lower(known_word) == word) {
+    if (lowercase(known_word) == word) {
       return std::string(known_word);
     }
   }
@@ -370,7 +365,7 @@ std::string_view choice_for(const Field& field, std::string_view typed) {
                               Synonym{"prompt", "prefill"},
                               Synonym{"fsdp", "fsdp_gate_up"},
                               Synonym{"all_reduce", "mlp_ar"}};
-  std::string word = lower(typed);
+  std::string word = lowercase(typed);
   std::replace(word.begin(), word.end(), '-', '_');
   const std::string_view meaning = field.key == "strategy.name" ? found_in(strategies, word)
                                    : field.key == "scope"       ? found_in(scopes, word)

@@ -13,9 +13,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double max_gpus = 1 << 20;
+constexpr double max_available_gpus = 1 << 20;
 
-constexpr std::array fields{
+constexpr std::array plan_field_table{
     PlanField{.key = "title", .doc = "Title of the report", .example = "Llama 3.1 70B by June"},
     PlanField{.key = "tokens",
               .doc = "Tokens to train on",
@@ -144,7 +144,7 @@ constexpr std::array fields{
               .type = PlanType::count,
               .example = "4096",
               .required = true,
-              .range = {1.0, max_gpus}},
+              .range = {1.0, max_available_gpus}},
     PlanField{.key = "gpus.NAME.power",
               .doc = "Power of one GPU with its share of the node",
               .type = PlanType::power,
@@ -153,12 +153,12 @@ constexpr std::array fields{
 
 }  // namespace
 
-std::span<const PlanField> plan_fields() { return fields; }
+std::span<const PlanField> plan_fields() { return plan_field_table; }
 
 const PlanField* find_plan_field(std::string_view key) {
-  const auto field =
-      std::find_if(fields.begin(), fields.end(), [&](const PlanField& candidate) { return candidate.key == key; });
-  return field == fields.end() ? nullptr : &*field;
+  const auto field = std::find_if(plan_field_table.begin(), plan_field_table.end(),
+                                  [&](const PlanField& candidate) { return candidate.key == key; });
+  return field == plan_field_table.end() ? nullptr : &*field;
 }
 
 std::string values_in_words(const PlanField& field) {

@@ -10,7 +10,7 @@ namespace commfuse {
 namespace {
 
 constexpr Range<double> residual_range{0.0, 1.0};
-constexpr Range<double> factor_range{0.0, 200.0};
+constexpr Range<double> limit_factor_range{0.0, 200.0};
 constexpr Range<std::int64_t> size_range{0, std::numeric_limits<std::int64_t>::max()};
 
 SeenRange read_seen(YamlMap map) {
@@ -27,7 +27,7 @@ ByLimit read_by_limit(YamlMap map) {
   ByLimit factors = alike_by_limit;
   for (const Limit limit : all_limits) {
     if (map.optional_value(name_of(limit))) {
-      factors[static_cast<std::size_t>(limit)] = map.number(name_of(limit), factor_range);
+      factors[static_cast<std::size_t>(limit)] = map.number(name_of(limit), limit_factor_range);
     }
   }
   return factors;

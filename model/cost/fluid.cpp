@@ -17,12 +17,8 @@ namespace commfuse {
 
 namespace {
 
-const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
-  return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
-}
-
 /// Axis and shift of a transfer; a transfer from a rank to itself is not a move.
-using Move = std::pair<std::int8_t, std::int32_t>;
+using AxisShift = std::pair<std::int8_t, std::int32_t>;
 
 class WiringMaker {
  public:
@@ -57,15 +53,15 @@ class WiringMaker {
 
  private:
   void number_moves() {
-    std::map<Move, std::int32_t> known;
+    std::map<AxisShift, std::int32_t> known;
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {
-      const ExchangeShape* exchange = exchange_of(program_, op);
+      const ExchangeShape* exchange = exchange_of(program_, program_.ops[op]);
       wiring_.move_of_op.push_back(-1);
       if (exchange == nullptr || !exchange->sends || exchange->shift == 0 ||
           program_.lanes[program_.ops[op].lane].kind == LaneKind::kernel) {
         continue;
       }
-      const Move move{exchange->axis, exchange->shift};
+      const AxisShift move{exchange->axis, exchange->shift};
       const auto [entry, added] = known.try_emplace(move, static_cast<std::int32_t>(moves_.size()));
       if (added) {
         moves_.push_back(move);
@@ -167,7 +163,7 @@ class WiringMaker {
   std::optional<KnownRoutes> own_routes_;
   std::vector<int> links_;  // links of the last requested route
   std::size_t ports_ = 0;   // first link that is a port
-  std::vector<Move> moves_;
+  std::vector<AxisShift> moves_;
   Wiring wiring_;
 };
 
@@ -184,7 +180,7 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
     if (path == nullptr || path->stages < 2) {
       continue;
     }
-    const ExchangeShape& exchange = *exchange_of(program, i % ops);
+    const ExchangeShape& exchange = *exchange_of(program, program.ops[i % ops]);
     const double bytes =
         static_cast<double>(sizes.elements(exchange.rows) * sizes.elements(exchange.columns) * bytes_of(exchange.wire));
     double seconds = 0.0;

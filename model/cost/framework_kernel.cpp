@@ -2,7 +2,6 @@
 #include "model/cost/framework_kernel.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "model/check.h"
 #include "model/cost/memory_bound.h"
@@ -12,7 +11,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr double cached_share_of_l2 = 0.6;   // prior, as for GEMMs (model/cost/gemm.cpp)
 constexpr std::int64_t blocks_on_an_sm = 2;  // an SM holds 2,048 threads, a block 1,024
 constexpr std::int64_t threads_of_block = 1024;
 
@@ -24,13 +22,7 @@ double seconds_of_rows(const Accelerator& accelerator, const Parameter<double>& 
       static_cast<double>(size.traffic.count) / (accelerator.hbm_bandwidth.value.value * efficiency.value);
   const std::int64_t waves = parts(size.rows, blocks_on_an_sm * accelerator.sms);
   const double blocks = static_cast<double>(waves * parts(size.width, threads_of_block)) * to_seconds(step.value);
-  const double greater = std::max(stream, blocks);
-  if (greater <= 0.0) {
-    return 0.0;
-  }
-  const double ratio = std::min(stream, blocks) / greater;
-  const double square = ratio * ratio;
-  return greater * std::sqrt(std::sqrt(1.0 + square * square));
+  return stream <= 0.0 && blocks <= 0.0 ? 0.0 : root_of_fourths(stream, blocks);
 }
 
 double seconds_of_sum(const Accelerator& accelerator, const FrameworkKernels& kernels, Bytes traffic) {

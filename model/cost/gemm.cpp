@@ -14,7 +14,7 @@ namespace commfuse {
 namespace {
 
 /// Length of an edge of a tile; indexes the counts of tiles along that edge.
-enum Edge : std::uint8_t { edge_64, edge_128, edge_192, edge_256 };
+enum TileEdge : std::uint8_t { edge_64, edge_128, edge_192, edge_256 };
 constexpr std::array<int, 4> lengths{64, 128, 192, 256};
 
 /// Classes of tiles with the same speed in the k loop.
@@ -22,8 +22,8 @@ enum SpeedClass : std::uint8_t { large, medium, narrow, small, least };
 constexpr int speed_classes = 5;
 
 struct Tile {
-  Edge m;
-  Edge n;
+  TileEdge m;
+  TileEdge n;
   SpeedClass speed;
 };
 
@@ -43,7 +43,6 @@ constexpr int loop_step_shift = 6;               // a k loop runs in whole steps
 constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
 constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
 constexpr int max_split_shift = 6;               // at most 64 parts
-constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
 constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the capacity
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
@@ -61,12 +60,12 @@ struct Speeds {
   double per_sm = 0.0;                                   // 1 / sms
   double wave_quantum = 0.0;                             // GemmParameters::wave_quantum
   double seconds_per_cell = 0.0;                         // seconds per wave and cell of a tile, at any depth
-  double fed_seconds_per_flop = 0.0;                     // of operands, for a tile of 256 x 128; 0: unlimited
+  double fed_seconds_per_flop = 0.0;                     // time to feed operands, for a tile of 256 x 128; 0: unlimited
   std::array<double, speed_classes> seconds_per_flop{};  // seconds per FLOP of a k loop on one SM, by class
 };
 
 /// One choice of tile and split.
-struct Choice {
+struct TileChoice {
   double loops = std::numeric_limits<double>::infinity();  // seconds
   std::size_t tile = 0;
   std::int64_t units = 0;  // tiles x splits, spread over the SMs
@@ -193,12 +192,12 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
 
 /// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if
 /// there is none, the choice's `loops` stays infinite.
-Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
+TileChoice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
   const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;
   const double flops_per_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
   const bool may_fill_several_waves = split_shift == 0 || (k >> split_shift) >= deep_part;
-  Choice best;
+  TileChoice best;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const std::int64_t units = counts[i] << split_shift;
     if (!may_fill_several_waves && units > speeds.sms) {
@@ -244,7 +243,8 @@ double overlapped(double a, double b, double unhidden) {
   return greater + unhidden * lesser * (lesser / greater);
 }
 
-GemmEstimate describe(const Choice& choice, std::int64_t splits, const Speeds& speeds, double power, double memory) {
+GemmEstimate describe(const TileChoice& choice, std::int64_t splits, const Speeds& speeds, double power,
+                      double memory) {
   const std::int64_t waves = choice.units <= speeds.sms ? 1 : waves_of(choice.units, speeds);
   const std::int64_t last_wave = choice.units - (waves - 1) * speeds.sms;
   return {.tile_m = lengths[tiles[choice.tile].m],
@@ -293,7 +293,7 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
     if (shift > 0 && (size.k < splits * least_split_depth || !fits)) {
       break;
     }
-    const Choice choice = fastest_tile(counts, speeds, size.k, shift);
+    const TileChoice choice = fastest_tile(counts, speeds, size.k, shift);
     const double seconds = overlapped(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
                            join_seconds(parameters, size, splits, rate);
     if (seconds < shortest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that cost formulas share: the final conversion to a Duration, and the combination of times that mostly hide
-// each other.
+// Parts that cost formulas share: the final conversion to a Duration, the combination of times that mostly hide each
+// other, and the cached share of what the previous op wrote.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,9 @@ namespace commfuse {
 
 /// Longest time one op may take: keeps the sum over a whole program inside Duration.
 inline constexpr double longest_op_seconds = 1e5;
+
+/// Share of the L2 that still holds what the previous op wrote: a prior.
+inline constexpr double cached_share_of_l2 = 0.6;
 
 /// Rounds to the nearest picosecond. Throws ConfigError when the op would take longer than `longest_op_seconds`: the
 /// user's sizes or rates are off by orders of magnitude. `what` names the op, as in "a matrix product". Requires

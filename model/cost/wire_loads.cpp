@@ -17,8 +17,7 @@ namespace {
 
 /// Returns true if the ranks of every node repeat the transfers of the first node's ranks, relative to their own node.
 bool repeats_every(const Program& program, int gpus_per_node) {
-  return program.mesh.ranks() % gpus_per_node == 0 && folded(program.mesh, gpus_per_node) &&
-         std::ranges::all_of(program.ops, [](const Op& op) { return op.where.relation == Relation::always; });
+  return program.mesh.ranks() % gpus_per_node == 0 && folded(program.mesh, gpus_per_node) && same_on_all_ranks(program);
 }
 
 std::string_view word_for(VertexKind kind) {
@@ -168,7 +167,7 @@ class SetMaker {
  private:
   [[nodiscard]] const ExchangeShape* in_kernel(std::size_t op) const {
     const bool runs_in_kernel = program_.lanes[program_.ops[op].lane].kind == LaneKind::kernel;
-    return runs_in_kernel ? std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]) : nullptr;
+    return runs_in_kernel ? exchange_of(program_, program_.ops[op]) : nullptr;
   }
 
   [[nodiscard]] const Region& sent(std::size_t op) const {

@@ -17,13 +17,9 @@ namespace commfuse {
 
 namespace {
 
-const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
-  return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
-}
-
 /// Returns true if the op holds wires; a transfer within a rank or inside a kernel holds none.
 bool holds_wires(const Program& program, std::size_t op) {
-  const ExchangeShape* exchange = exchange_of(program, op);
+  const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
   return exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel;
 }
 
@@ -35,11 +31,11 @@ Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
 /// the port.
 BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
                              const std::vector<OpId>& rivals) {
-  const ExchangeShape& exchange = *exchange_of(program, op);
+  const ExchangeShape& exchange = *exchange_of(program, program.ops[op]);
   int port = 1;
   int wire = 1;
   for (const OpId rival : rivals) {
-    const ExchangeShape& other = *exchange_of(program, position(rival));
+    const ExchangeShape& other = *exchange_of(program, program.ops[position(rival)]);
     ++port;
     wire += other.axis == exchange.axis && other.shift == exchange.shift ? 1 : 0;
   }
@@ -68,8 +64,9 @@ class Shares {
     nodes_ = (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
     loads_.assign(static_cast<std::size_t>(segments_->of_fabric + nodes_ * segments_->of_a_node), 0);
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      company_.push_back(
-          holds_wires(program, op) && exchange_of(program, op)->sends ? company_of(op, meetings[op].rivals) : none);
+      company_.push_back(holds_wires(program, op) && exchange_of(program, program.ops[op])->sends
+                             ? company_of(op, meetings[op].rivals)
+                             : none);
     }
   }
 
@@ -96,10 +93,10 @@ class Shares {
   void number_moves() {
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {
       move_of_op_.push_back(none);
-      if (!holds_wires(program_, op) || !exchange_of(program_, op)->sends) {
+      if (!holds_wires(program_, op) || !exchange_of(program_, program_.ops[op])->sends) {
         continue;
       }
-      const ExchangeShape& exchange = *exchange_of(program_, op);
+      const ExchangeShape& exchange = *exchange_of(program_, program_.ops[op]);
       const Move move{exchange.axis, exchange.shift, program_.ops[op].where};
       const auto [entry, is_new] = numbers_.try_emplace({move.axis, move.shift}, moves_.size());
       auto known = entry->second;
@@ -222,7 +219,7 @@ void price_pairs(const Program& program, const Sizes& sizes, const Machine& mach
       }
       const double limit = shares != nullptr ? shares->limit_of(rank, op).value : 0.0;
       if (const PricedExchange now{program.ops[op].shape, limit}; !last || *last != now) {  // steps are often equal
-        const ExchangeShape& exchange = *exchange_of(program, op);
+        const ExchangeShape& exchange = *exchange_of(program, program.ops[op]);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
         const Bytes bytes = bytes_of(sizes, exchange);
         last = now;
@@ -245,7 +242,7 @@ void price_exchanges(const Program& program, const std::vector<Meetings>& meetin
     if (!meetings[op].rivals.empty()) {
       const PeerParameters& peer = machine.link.peer;
       const BytesPerSecond limit = share_of_port(program, peer, op, meetings[op].rivals);
-      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, op)), limit);
+      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, program.ops[op])), limit);
       costs.undisturbed[op] = costs.duration[op];
     }
   }
@@ -270,7 +267,7 @@ std::vector<Duration> latencies_by_rank(const Program& program, const Machine& m
     for (std::size_t op = 0; op < ops; ++op) {
       latencies.push_back(by_op[op]);
       if (holds_wires(program, op)) {
-        const Rank peer = target_of(program, *exchange_of(program, op), rank);
+        const Rank peer = target_of(program, *exchange_of(program, program.ops[op]), rank);
         latencies.back() = p2p_time(peer_between(machine, rank, peer), Bytes{});
       }
     }

@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "model/analysis/median.h"
 #include "model/check.h"
 #include "model/math/functions.h"
 
@@ -38,7 +39,7 @@ constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error 
 constexpr double unknown_error = 3.0;
 
 /// Relative error of the degree of a fault: assumed. It covers degrees between the tried ones.
-constexpr double pattern_error = 0.2;
+constexpr double degree_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
 /// The wire of the data sheet that limits a copy, and the share of its rate that a copy reaches.
@@ -69,7 +70,9 @@ Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
   return {least, crosses_root ? across_roots : is_pcie ? below_a_root : nvlink};
 }
 
-bool is_pcie(const Machine& machine) { return machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree; }
+bool has_pcie_tree(const Machine& machine) {
+  return machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree;
+}
 
 /// A copy and its expectation. The GPUs of a pair are in ascending order; `turned` is true if the table lists them in
 /// descending order.
@@ -101,12 +104,6 @@ double normal_errors_with_share_above(double share) {
   return low;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
-
 /// Sums over cells, each term divided by the square of the cell's own error; the likelihood of normal errors is
 /// computed from them.
 struct Sums {
@@ -129,11 +126,11 @@ struct Sums {
 };
 
 /// Returns ln(likelihood of the node's cells with a fault in `part` / their likelihood without one). The fault slows
-/// each cell of the part by `fault`; its error, pattern_error x fault, is common to these cells. The covariance matrix
+/// each cell of the part by `fault`; its error, degree_error x fault, is common to these cells. The covariance matrix
 /// is diagonal plus two terms of rank one (the error that all cells share, and the degree of the fault), so Woodbury's
 /// identity inverts it.
 double log_ratio(const Sums& node, const Sums& part, double fault) {
-  const double degree = pattern_error * fault;
+  const double degree = degree_error * fault;
   const double squares = node.off_square - 2.0 * fault * part.off + fault * fault * part.weight;
   const double along_shared = node.off_shared - fault * part.shared;
   const double along_degree = degree * (part.off - fault * part.weight);
@@ -191,7 +188,9 @@ std::vector<Part> parts_of(const std::vector<Cell>& cells) {
 const Fault* fault_of(const Machine& machine, const Part& part, bool with_host, double share) {
   constexpr double max_through_host = 0.45;
   const bool all_through_host = !with_host && part.kind == Part::Kind::every_gpu && share < max_through_host;
-  return fault_named(all_through_host ? "host_path" : with_host || is_pcie(machine) ? "pcie_generation" : "slow_link");
+  return fault_named(all_through_host                      ? "host_path"
+                     : with_host || has_pcie_tree(machine) ? "pcie_generation"
+                                                           : "slow_link");
 }
 
 double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& places) {
@@ -202,7 +201,7 @@ double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& 
   return math::exp(-median(std::move(offs)));
 }
 
-Severity severity_of(double share) {
+Severity severity_of_rate_share(double share) {
   return share <= 1.0 / 1.5 ? Severity::critical : share <= 1.0 / 1.15 ? Severity::major : Severity::minor;
 }
 
@@ -265,7 +264,7 @@ void decide(const Machine& machine, const std::vector<Cell>& cells, bool with_ho
   if (judgement.odds >= 1.0 / false_alarms) {
     judgement.health = Health::bad;
     judgement.rate_share = judgement.suspects.front().rate_share;
-    judgement.severity = severity_of(judgement.rate_share);
+    judgement.severity = severity_of_rate_share(judgement.rate_share);
   }
 }
 

@@ -8,18 +8,13 @@
 #include <set>
 #include <tuple>
 
+#include "model/analysis/median.h"
 #include "model/check.h"
 #include "model/math/functions.h"
 
 namespace commfuse {
 
 namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
 
 /// Returns the median of `number` over the rows of a half.
 template <class Number>
@@ -43,10 +38,6 @@ void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span
   half.shared_error = std::sqrt(parameters * parameters + shares.node * square + spread * spread);
   half.own_error = std::sqrt((shares.of_class + shares.row / static_cast<double>(half.rows.size())) * square + repeat);
 }
-
-/// Relative distance of a real fault from its pattern: no link is slow by exactly one of the tried degrees, and no
-/// fault matches its pattern exactly. Assumed.
-constexpr double pattern_error = 0.15;
 
 /// A half under a pattern: the part of its median that the pattern does not explain, and its errors.
 struct Unexplained {

@@ -44,6 +44,9 @@ inline constexpr ErrorShares latency_shares{.node = 0.35, .of_class = 1.2, .row 
 /// Difference between repetitions on the same node: median of 0.5 to 2.4% (two runs of every point on H100 and B200,
 /// NVIDIA aiconfigurator).
 inline constexpr double repeat_error = 0.024;
+/// Relative distance of a real fault from its pattern: no link is slow by exactly one of the tried degrees, and no
+/// fault matches its pattern exactly. Assumed.
+inline constexpr double pattern_error = 0.15;
 
 /// One row of a log.
 struct MeasuredMessage {

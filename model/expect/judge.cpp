@@ -29,10 +29,6 @@ double upper_median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Severity severity_of(double slowdown) {
-  return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
-}
-
 double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& pattern) {
   std::vector<double> medians;
   for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -90,6 +86,10 @@ std::string_view name_of(Health health) {
     case Health::undecided: return "undecided";
   }
   return "";
+}
+
+Severity severity_of(double slowdown) {
+  return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
 }
 
 std::string_view name_of(Severity severity) {

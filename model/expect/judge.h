@@ -20,6 +20,8 @@ std::string_view name_of(Health health);
 /// Degree of slowness.
 enum class Severity : std::uint8_t { none, minor, major, critical };
 std::string_view name_of(Severity severity);
+/// Returns the severity of a fault by its slowdown, which is at least 1; never none.
+Severity severity_of(double slowdown);
 
 struct SuspectedFault {
   const Fault* fault = nullptr;

@@ -7,7 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "model/analysis/median.h"
 #include "model/check.h"
+#include "model/expect/evidence.h"
 #include "model/math/functions.h"
 
 namespace commfuse {
@@ -41,19 +43,12 @@ constexpr std::array texts{
 constexpr double least_spread = 0.025;          // standard error of ln(time)
 constexpr double least_spread_of_share = 0.02;  // share of the step
 constexpr double spread_of_few_steps = 0.03;    // per step, used if there are too few steps to estimate it
-constexpr double pattern_error = 0.15;          // equals pattern_error of evidence.cpp
 /// A step is late if it exceeds the rank's own median by more than `late_from` and by more than `late_noise` times the
 /// noise of all ranks.
 constexpr double late_from = 0.08;
 constexpr double late_noise = 4.0;
 /// Smallest share of late steps assumed for a healthy rank, because a few steps cannot show a smaller one.
 constexpr double least_late_share = 0.01;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
 
 /// Returns the standard deviation, estimated from the median distance.
 double spread_of(const std::vector<double>& values) {
@@ -258,10 +253,6 @@ std::vector<RankNumber> quantities_of(const RankStep& step) {
         RankFault::slow, [](const RankStep& s) { return std::optional(s.time_us); }, false, false, true);
   }
   return quantities;
-}
-
-Severity severity_of(double slowdown) {
-  return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
 }
 
 /// Names each rank whose likeliest fault is sufficient evidence by itself, and the rank whose fault is the likeliest of

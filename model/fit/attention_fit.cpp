@@ -17,24 +17,24 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t fewest_sizes = 30;
+constexpr std::size_t fewest_attention_sizes = 30;
 
-using P = AttentionParameters;
-constexpr std::array base_knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100.0},
-                                Knob<P>{"loop_efficiency", &P::loop_efficiency, 0.7, 0.1, 1.0},
-                                Knob<P>{"exponentials", &P::exponentials, 6.0, 0.5, 1000.0},
-                                Knob<P>{"masked_width", &P::masked_width, 128.0, 32.0, 256.0},
-                                Knob<P>{"tile_overhead", &P::tile_overhead, 2.0, 0.01, 50.0},
-                                Knob<P>{"query_cost", &P::query_cost, 1.0, 0.1, 20.0},
-                                Knob<P>{"key_cost", &P::key_cost, 1.5, 0.01, 20.0},
-                                Knob<P>{"imbalance", &P::imbalance, 0.6, 0.01, 3.0},
-                                Knob<P>{"narrow_overhead", &P::narrow_overhead, 1.0, 0.3, 3.0},
-                                Knob<P>{"lone_tile", &P::lone_tile, 1.0, 0.1, 4.0}};
-constexpr std::array packed_knobs{Knob<P>{"split_cost", &P::split_cost, 1.4, 0.5, 4.0}};
+using Attention = AttentionParameters;
+constexpr std::array attention_knobs{Knob<Attention>{"overhead", &Attention::overhead, 12.0, 0.5, 100.0},
+                                     Knob<Attention>{"loop_efficiency", &Attention::loop_efficiency, 0.7, 0.1, 1.0},
+                                     Knob<Attention>{"exponentials", &Attention::exponentials, 6.0, 0.5, 1000.0},
+                                     Knob<Attention>{"masked_width", &Attention::masked_width, 128.0, 32.0, 256.0},
+                                     Knob<Attention>{"tile_overhead", &Attention::tile_overhead, 2.0, 0.01, 50.0},
+                                     Knob<Attention>{"query_cost", &Attention::query_cost, 1.0, 0.1, 20.0},
+                                     Knob<Attention>{"key_cost", &Attention::key_cost, 1.5, 0.01, 20.0},
+                                     Knob<Attention>{"imbalance", &Attention::imbalance, 0.6, 0.01, 3.0},
+                                     Knob<Attention>{"narrow_overhead", &Attention::narrow_overhead, 1.0, 0.3, 3.0},
+                                     Knob<Attention>{"lone_tile", &Attention::lone_tile, 1.0, 0.1, 4.0}};
+constexpr std::array packed_knobs{Knob<Attention>{"split_cost", &Attention::split_cost, 1.4, 0.5, 4.0}};
 
 /// Returns the knobs; kernels that do not pack heads keep that property.
-std::vector<Knob<P>> knobs_of(const P& parameters) {
-  std::vector<Knob<P>> knobs(base_knobs.begin(), base_knobs.end());
+std::vector<Knob<Attention>> knobs_of(const Attention& parameters) {
+  std::vector<Knob<Attention>> knobs(attention_knobs.begin(), attention_knobs.end());
   if (parameters.split_cost.value > 0.0) {
     knobs.insert(knobs.end(), packed_knobs.begin(), packed_knobs.end());
   }
@@ -54,21 +54,21 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   return fit_quality(errors);
 }
 
-auto key_of(const MeasuredAttention& row) {
+auto attention_key(const MeasuredAttention& row) {
   const AttentionSize& size = row.size;
   return std::tuple(size.batch, size.seq, size.heads, size.kv_heads, size.head_dim, size.causal, size.dtype);
 }
 
 AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const MeasuredAttention> calls,
                            const std::string& source) {
-  const std::vector<MeasuredAttention> rows = one_per_size(calls, key_of);
+  const std::vector<MeasuredAttention> rows = one_per_size(calls, attention_key);
   Accelerator tried = accelerator;
-  const std::vector<Knob<P>> knobs = knobs_of(tried.attention);
-  PriorFit fit = fit_few<P>(knobs, tried.attention,
-                            {.count = rows.size(),
-                             .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
-                             .residual = tried.attention_fit.residual,
-                             .source = source});
+  const std::vector<Knob<Attention>> knobs = knobs_of(tried.attention);
+  PriorFit fit = fit_few<Attention>(knobs, tried.attention,
+                                    {.count = rows.size(),
+                                     .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
+                                     .residual = tried.attention_fit.residual,
+                                     .source = source});
   return {.parameters = tried.attention,
           .fitted_parameters = std::move(fit.parameters),
           .left = std::move(fit.left),
@@ -98,20 +98,20 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
     kept.push_back(row);
     options.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
   }
-  if (count_sizes<MeasuredAttention>(kept, key_of) < fewest_sizes) {
+  if (count_sizes<MeasuredAttention>(kept, attention_key) < fewest_attention_sizes) {
     return fit_few_calls(accelerator, rows, source);
   }
   Accelerator tried = accelerator;
-  const std::vector<Knob<P>> knobs = knobs_of(tried.attention);
+  const std::vector<Knob<Attention>> knobs = knobs_of(tried.attention);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    set_knobs<P>(knobs, values, tried.attention);
+    set_knobs<Attention>(knobs, values, tried.attention);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       out[i] = math::log(ratio_of(tried, kept[i]));
     }
   };
   AttentionFit result;
-  RobustFit fit = robust_fit(fit_parameters<P>(knobs), kept.size(), residuals, options);
-  set_fitted<P>(knobs, fit, source, tried.attention);
+  RobustFit fit = robust_fit(fit_parameters<Attention>(knobs), kept.size(), residuals, options);
+  set_fitted<Attention>(knobs, fit, source, tried.attention);
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = tried.attention;
   result.fitted = quality_on(tried, kept);
@@ -120,8 +120,8 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
 }
 
 std::string attention_yaml(const AttentionFit& fit, int indent) {
-  const std::vector<Knob<P>> knobs = knobs_of(fit.parameters);
-  return knobs_yaml<P>(knobs_in<P>(knobs, fit.fitted_parameters), fit.parameters, indent);
+  const std::vector<Knob<Attention>> knobs = knobs_of(fit.parameters);
+  return knobs_yaml<Attention>(knobs_in<Attention>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 
 }  // namespace commfuse

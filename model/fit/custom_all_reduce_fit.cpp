@@ -18,7 +18,6 @@ namespace commfuse {
 
 namespace {
 
-using Eigen::Index;
 using Eigen::MatrixXd;
 
 /// Numbers that the search moves: latency and step of one shot in microseconds, its rate as a share of the capacity,
@@ -33,13 +32,13 @@ constexpr std::array<const char*, size> names{"one_shot_latency", "one_shot_step
 constexpr Values lower{0.1, 0.005, 1e-3, 1.0, 1.0, 1e-3};  // a step below 5 ns is smaller than a clock's error
 constexpr Values upper{1e3, 1e3, 1.0, 1e3, 1e3, 1.0};
 /// Change of a logarithm for derivatives: times are whole picoseconds, and a step is only a few of them.
-constexpr double nudge = 0.01;
+constexpr double difference_step = 0.01;
 constexpr double least_noise = 0.01;  // error of clocks for a row of a few microseconds
 
 /// The rows, and the parameters that the search tries.
-class Problem {
+class AllReduceProblem {
  public:
-  Problem(std::span<const CustomAllReduceRow> rows, BytesPerSecond capacity, CustomAllReduce& kernels)
+  AllReduceProblem(std::span<const CustomAllReduceRow> rows, BytesPerSecond capacity, CustomAllReduce& kernels)
       : rows_(rows), capacity_(capacity), kernels_(kernels) {}
 
   void put(std::span<const double> values) {
@@ -85,15 +84,15 @@ class Problem {
   /// Returns the standard deviations of the six logarithms by Bayes' rule: each has a prior standard deviation of 1 (a
   /// factor of e), and all rows have the same noise, because either kernel may have very few rows.
   [[nodiscard]] Values errors(const Values& values, double noise) {
-    MatrixXd slopes(static_cast<Index>(rows_.size()), static_cast<Index>(size));
+    MatrixXd slopes(static_cast<Eigen::Index>(rows_.size()), static_cast<Eigen::Index>(size));
     for (std::size_t i = 0; i < size; ++i) {
       Values above = values;
       Values below = values;
-      above[i] *= math::exp(nudge);
-      below[i] *= math::exp(-nudge);
-      slopes.col(static_cast<Index>(i)) = (logs(above) - logs(below)) / (2.0 * nudge);
+      above[i] *= math::exp(difference_step);
+      below[i] *= math::exp(-difference_step);
+      slopes.col(static_cast<Eigen::Index>(i)) = (logs(above) - logs(below)) / (2.0 * difference_step);
     }
-    const MatrixXd unit = MatrixXd::Identity(static_cast<Index>(size), static_cast<Index>(size));
+    const MatrixXd unit = MatrixXd::Identity(static_cast<Eigen::Index>(size), static_cast<Eigen::Index>(size));
     const MatrixXd precision = slopes.transpose() * slopes / (noise * noise) + unit;
     MatrixXd to_parameters = unit;
     to_parameters(latency_ratio, latency) = 1.0;
@@ -101,7 +100,8 @@ class Problem {
     const MatrixXd covariance = to_parameters * precision.ldlt().solve(unit) * to_parameters.transpose();
     Values errors{};
     for (std::size_t i = 0; i < size; ++i) {
-      errors[i] = std::clamp(std::sqrt(covariance(static_cast<Index>(i), static_cast<Index>(i))), 0.0, 1.0);
+      errors[i] =
+          std::clamp(std::sqrt(covariance(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i))), 0.0, 1.0);
     }
     return errors;
   }
@@ -115,11 +115,11 @@ class Problem {
     }
     return robust_fit(parameters, rows_.size(),
                       [this](std::span<const double> values, std::span<double> out) { residuals(values, out); },
-                      {.spread = residual_of_a_row, .difference_step = nudge});
+                      {.spread = residual_of_a_row, .difference_step = difference_step});
   }
 
   Eigen::VectorXd logs(const Values& values) {
-    Eigen::VectorXd out(static_cast<Index>(rows_.size()));
+    Eigen::VectorXd out(static_cast<Eigen::Index>(rows_.size()));
     residuals(values, {out.data(), rows_.size()});
     return out;
   }
@@ -147,7 +147,7 @@ CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> row
   CustomAllReduceFit result;
   CustomAllReduce& kernels = result.parameters;
   kernels.up_to = up_to;
-  Problem problem(rows, capacity, kernels);
+  AllReduceProblem problem(rows, capacity, kernels);
   const RobustFit fit = problem.fit();
   Values values{};
   std::ranges::copy(fit.values(), values.begin());

@@ -19,19 +19,20 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t fewest_sizes = 100;
+constexpr std::size_t fewest_kernel_sizes = 100;
 constexpr double residual_of_kernels = 0.1;  // p68 of the held-out rows of public tables
 
-using P = FrameworkKernels;
-constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
-                           Knob<P>{"sum_efficiency", &P::sum_efficiency, 0.88, 0.1, 1.0},
-                           Knob<P>{"cached_saving", &P::cached_saving, 0.3, 0.001, 1.0},
-                           Knob<P>{"norm_efficiency", &P::norm_efficiency, 0.5, 0.05, 1.0},
-                           Knob<P>{"norm_step", &P::norm_step, 0.5, 0.001, 20.0},
-                           Knob<P>{"activation_efficiency", &P::activation_efficiency, 0.5, 0.05, 1.0},
-                           Knob<P>{"activation_step", &P::activation_step, 0.5, 0.001, 20.0},
-                           Knob<P>{"rotation_efficiency", &P::rotation_efficiency, 0.5, 0.05, 1.0},
-                           Knob<P>{"rotation_step", &P::rotation_step, 0.5, 0.001, 20.0}};
+using Kernels = FrameworkKernels;
+constexpr std::array kernel_knobs{
+    Knob<Kernels>{"floor", &Kernels::floor, 1.5, 0.05, 20.0},
+    Knob<Kernels>{"sum_efficiency", &Kernels::sum_efficiency, 0.88, 0.1, 1.0},
+    Knob<Kernels>{"cached_saving", &Kernels::cached_saving, 0.3, 0.001, 1.0},
+    Knob<Kernels>{"norm_efficiency", &Kernels::norm_efficiency, 0.5, 0.05, 1.0},
+    Knob<Kernels>{"norm_step", &Kernels::norm_step, 0.5, 0.001, 20.0},
+    Knob<Kernels>{"activation_efficiency", &Kernels::activation_efficiency, 0.5, 0.05, 1.0},
+    Knob<Kernels>{"activation_step", &Kernels::activation_step, 0.5, 0.001, 20.0},
+    Knob<Kernels>{"rotation_efficiency", &Kernels::rotation_efficiency, 0.5, 0.05, 1.0},
+    Knob<Kernels>{"rotation_step", &Kernels::rotation_step, 0.5, 0.001, 20.0}};
 // Knobs for an accelerator whose kernels were not measured one by one.
 constexpr std::array plain_knobs{
     Knob<Accelerator>{"memory_bound_efficiency", &Accelerator::memory_bound_efficiency, 0.5, 0.002, 1.0}};
@@ -51,12 +52,12 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   return fit_quality(errors);
 }
 
-auto key_of(const MeasuredFrameworkKernel& row) {
+auto kernel_key(const MeasuredFrameworkKernel& row) {
   return std::tuple(row.size.kernel, row.size.rows, row.size.width, row.size.traffic.count);
 }
 
 bool is_enough(const std::vector<MeasuredFrameworkKernel>& rows) {
-  return count_sizes<MeasuredFrameworkKernel>(rows, key_of) >= fewest_sizes &&
+  return count_sizes<MeasuredFrameworkKernel>(rows, kernel_key) >= fewest_kernel_sizes &&
          std::all_of(all_kernels.begin(), all_kernels.end(), [&](FrameworkKernel kernel) {
            return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.size.kernel == kernel; });
          });
@@ -64,13 +65,13 @@ bool is_enough(const std::vector<MeasuredFrameworkKernel>& rows) {
 
 FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> calls,
                                    const std::string& source) {
-  const std::vector<MeasuredFrameworkKernel> rows = one_per_size(calls, key_of);
+  const std::vector<MeasuredFrameworkKernel> rows = one_per_size(calls, kernel_key);
   Accelerator tried = accelerator;
   const FewRows few{.count = rows.size(),
                     .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
                     .residual = residual_of_kernels,
                     .source = source};
-  PriorFit fit = tried.framework_kernels ? fit_few<P>(knobs, *tried.framework_kernels, few)
+  PriorFit fit = tried.framework_kernels ? fit_few<Kernels>(kernel_knobs, *tried.framework_kernels, few)
                                          : fit_few<Accelerator>(plain_knobs, tried, few);
   const FitQuality fitted = quality_on(tried, rows);
   return {.accelerator = std::move(tried),
@@ -108,14 +109,14 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
   Accelerator tried = accelerator;
   FrameworkKernels& parameters = tried.framework_kernels.emplace();
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    set_knobs<P>(knobs, values, parameters);
+    set_knobs<Kernels>(kernel_knobs, values, parameters);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       out[i] = math::log(ratio_of(tried, kept[i]));
     }
   };
   FrameworkKernelFit result;
-  RobustFit fit = robust_fit(fit_parameters<P>(knobs), kept.size(), residuals, options);
-  set_fitted<P>(knobs, fit, source, parameters);
+  RobustFit fit = robust_fit(fit_parameters<Kernels>(kernel_knobs), kept.size(), residuals, options);
+  set_fitted<Kernels>(kernel_knobs, fit, source, parameters);
   result.fitted_parameters = std::move(fit.parameters);
   result.fitted = quality_on(tried, kept);
   result.held_out = quality_on(tried, held_out);
@@ -126,7 +127,8 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
 std::string framework_kernels_yaml(const FrameworkKernelFit& fit, int indent) {
   const Accelerator& accelerator = fit.accelerator;
   return accelerator.framework_kernels
-             ? knobs_yaml<P>(knobs_in<P>(knobs, fit.fitted_parameters), *accelerator.framework_kernels, indent)
+             ? knobs_yaml<Kernels>(knobs_in<Kernels>(kernel_knobs, fit.fitted_parameters),
+                                   *accelerator.framework_kernels, indent)
              : knobs_yaml<Accelerator>(knobs_in<Accelerator>(plain_knobs, fit.fitted_parameters), accelerator, indent);
 }
 

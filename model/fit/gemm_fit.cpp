@@ -22,7 +22,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t fewest_sizes = 50;
+constexpr std::size_t fewest_gemm_sizes = 50;
 
 // The cost of slicing determines which strategy wins, so the fit emphasises it: GEMMs large enough to slice have weight
 // 2, and the ratio of a part's time to the time of the whole GEMM, if both were measured, has weight 4.
@@ -33,33 +33,34 @@ constexpr std::int64_t large_width = 1024;
 constexpr std::array<std::int64_t, 2> slicings{4, 8};
 
 using GemmKnob = Knob<GemmParameters>;
-using P = GemmParameters;
-constexpr std::array base_knobs{GemmKnob{"loop_efficiency", &P::loop_efficiency, 0.9, 0.2, 2.0},
-                                GemmKnob{"hbm_efficiency", &P::hbm_efficiency, 0.85, 0.3, 1.0},
-                                GemmKnob{"cached_input_cost", &P::cached_input_cost, 0.6, 0.01, 3.0},
-                                GemmKnob{"output_cost", &P::output_cost, 1.0, 0.01, 5.0},
-                                GemmKnob{"ramp", &P::ramp, 2.5, 0.1, 50.0},
-                                GemmKnob{"wave_overhead", &P::wave_overhead, 0.8, 1e-3, 50.0},
-                                GemmKnob{"split_overhead", &P::split_overhead, 2.5, 0.01, 50.0},
-                                GemmKnob{"tile_256x128", &P::tile_256x128, 1.1, 0.2, 2.0},
-                                GemmKnob{"tile_64x256", &P::tile_64x256, 0.8, 0.1, 1.5},
-                                GemmKnob{"tile_128x64", &P::tile_128x64, 0.6, 0.1, 1.5},
-                                GemmKnob{"tile_64x64", &P::tile_64x64, 0.5, 0.05, 1.5},
-                                GemmKnob{"wave_quantum", &P::wave_quantum, 0.5, 0.01, 1.0},
-                                GemmKnob{"unhidden", &P::unhidden, 0.3, 0.001, 1.0},
-                                GemmKnob{"join_cost", &P::join_cost, 0.5, 0.01, 5.0}};
-constexpr std::array power_knobs{GemmKnob{"burst_efficiency", &P::burst_efficiency, 0.85, 0.2, 1.5},
-                                 GemmKnob{"sustained_share", &P::sustained_share, 0.9, 0.5, 1.0},
-                                 GemmKnob{"burst_time", &P::burst_time, 1000.0, 10.0, 100'000.0}};
-constexpr std::array resident_knobs{GemmKnob{"cached_weight_cost", &P::cached_weight_cost, 0.5, 0.01, 1.0}};
-constexpr std::array resident_output_knobs{GemmKnob{"cached_output_cost", &P::cached_output_cost, 0.5, 0.01, 5.0}};
-constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0},
-                                      GemmKnob{"cached_conversion_cost", &P::cached_conversion_cost, 0.6, 0.01, 2.0}};
+using Gemm = GemmParameters;
+constexpr std::array gemm_knobs{GemmKnob{"loop_efficiency", &Gemm::loop_efficiency, 0.9, 0.2, 2.0},
+                                GemmKnob{"hbm_efficiency", &Gemm::hbm_efficiency, 0.85, 0.3, 1.0},
+                                GemmKnob{"cached_input_cost", &Gemm::cached_input_cost, 0.6, 0.01, 3.0},
+                                GemmKnob{"output_cost", &Gemm::output_cost, 1.0, 0.01, 5.0},
+                                GemmKnob{"ramp", &Gemm::ramp, 2.5, 0.1, 50.0},
+                                GemmKnob{"wave_overhead", &Gemm::wave_overhead, 0.8, 1e-3, 50.0},
+                                GemmKnob{"split_overhead", &Gemm::split_overhead, 2.5, 0.01, 50.0},
+                                GemmKnob{"tile_256x128", &Gemm::tile_256x128, 1.1, 0.2, 2.0},
+                                GemmKnob{"tile_64x256", &Gemm::tile_64x256, 0.8, 0.1, 1.5},
+                                GemmKnob{"tile_128x64", &Gemm::tile_128x64, 0.6, 0.1, 1.5},
+                                GemmKnob{"tile_64x64", &Gemm::tile_64x64, 0.5, 0.05, 1.5},
+                                GemmKnob{"wave_quantum", &Gemm::wave_quantum, 0.5, 0.01, 1.0},
+                                GemmKnob{"unhidden", &Gemm::unhidden, 0.3, 0.001, 1.0},
+                                GemmKnob{"join_cost", &Gemm::join_cost, 0.5, 0.01, 5.0}};
+constexpr std::array power_knobs{GemmKnob{"burst_efficiency", &Gemm::burst_efficiency, 0.85, 0.2, 1.5},
+                                 GemmKnob{"sustained_share", &Gemm::sustained_share, 0.9, 0.5, 1.0},
+                                 GemmKnob{"burst_time", &Gemm::burst_time, 1000.0, 10.0, 100'000.0}};
+constexpr std::array resident_knobs{GemmKnob{"cached_weight_cost", &Gemm::cached_weight_cost, 0.5, 0.01, 1.0}};
+constexpr std::array resident_output_knobs{GemmKnob{"cached_output_cost", &Gemm::cached_output_cost, 0.5, 0.01, 5.0}};
+constexpr std::array conversion_knobs{
+    GemmKnob{"conversion_passes", &Gemm::conversion_passes, 6.0, 0.1, 20.0},
+    GemmKnob{"cached_conversion_cost", &Gemm::cached_conversion_cost, 0.6, 0.01, 2.0}};
 
-constexpr std::array feed_knobs{GemmKnob{"operand_feed", &P::operand_feed, 1.2, 0.3, 30.0}};
+constexpr std::array feed_knobs{GemmKnob{"operand_feed", &Gemm::operand_feed, 1.2, 0.3, 30.0}};
 
 std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
-  std::vector<GemmKnob> knobs(base_knobs.begin(), base_knobs.end());
+  std::vector<GemmKnob> knobs(gemm_knobs.begin(), gemm_knobs.end());
   if (options.has_power_ceiling) {
     knobs.insert(knobs.end(), power_knobs.begin(), power_knobs.end());
   }
@@ -173,7 +174,7 @@ RowSplit split_rows(std::span<const MeasuredGemm> rows, DType dtype, const std::
   return split;
 }
 
-auto key_of(const MeasuredGemm& row) {
+auto gemm_key(const MeasuredGemm& row) {
   const GemmSize& size = row.size;
   return std::tuple(size.m, size.n, size.k, size.out, size.weight_bits, size.accumulate, size.run.count,
                     size.weight_copies);
@@ -198,7 +199,7 @@ std::shared_ptr<const KernelChoice> choice_beside(const Accelerator& tried, cons
 
 GemmFit fit_few_gemms(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> gemms,
                       const GemmFitOptions& options) {
-  const std::vector<MeasuredGemm> rows = one_per_size(gemms, key_of);
+  const std::vector<MeasuredGemm> rows = one_per_size(gemms, gemm_key);
   Accelerator tried = accelerator;
   MatrixUnit& unit = *tried.matrix_units[index_of(dtype)];
   const bool has_copies =
@@ -231,7 +232,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
                  const GemmFitOptions& options) {
   check(!rows.empty(), "a fit has rows");
   const RowSplit split = split_rows(rows, dtype, options.machine);
-  if (count_sizes<MeasuredGemm>(split.kept, key_of) < fewest_sizes) {
+  if (count_sizes<MeasuredGemm>(split.kept, gemm_key) < fewest_gemm_sizes) {
     return fit_few_gemms(accelerator, dtype, rows, options);
   }
   const std::vector<GemmKnob> knobs = knobs_of(options);

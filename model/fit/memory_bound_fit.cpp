@@ -20,18 +20,20 @@ constexpr std::array knobs{
     MemoryKnob{"kernel_floor", &Accelerator::kernel_floor, 2.0, 0.01, 1000.0},
     MemoryKnob{"memory_bound_efficiency", &Accelerator::memory_bound_efficiency, 0.3, 0.002, 1.0}};
 
-double rate_of(const MeasuredTraffic& row) { return static_cast<double>(row.traffic.count) / to_seconds(row.time); }
+double traffic_rate(const MeasuredTraffic& row) {
+  return static_cast<double>(row.traffic.count) / to_seconds(row.time);
+}
 
 }  // namespace
 
 MemoryBoundFit fit_memory_bound(const Accelerator& accelerator, std::span<const MeasuredTraffic> rows,
                                 const std::string& source) {
   check(rows.size() >= fewest_rows, "a fit has more rows than parameters");
-  const auto fastest = std::ranges::max_element(rows, {}, rate_of);
+  const auto fastest = std::ranges::max_element(rows, {}, traffic_rate);
   MemoryBoundFit result{.accelerator = accelerator, .fit = {}};
   Accelerator& tried = result.accelerator;
   tried.hbm_bandwidth = {
-      .value = {rate_of(*fastest)}, .provenance = Provenance::measured, .source = source + ", fastest row"};
+      .value = {traffic_rate(*fastest)}, .provenance = Provenance::measured, .source = source + ", fastest row"};
   tried.sm_bandwidth = tried.hbm_bandwidth;
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<Accelerator>(knobs, values, tried);

@@ -16,16 +16,14 @@ namespace commfuse {
 
 namespace {
 
-using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double nudge = 0.01;            // change of a logarithm that shows which rows depend on a parameter
-constexpr double normal_spread = 1.4826;  // standard deviation / median absolute deviation, for normal errors
+constexpr double nudge = 0.01;  // change of a logarithm that shows which rows depend on a parameter
 
-class Problem {
+class PriorProblem {
  public:
-  Problem(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options)
+  PriorProblem(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options)
       : parameters_(std::move(parameters)), rows_(rows), options_(options), free_(parameters_.size()) {
     std::iota(free_.begin(), free_.end(), std::size_t{0});
     put_starts();
@@ -70,21 +68,21 @@ class Problem {
   /// given values.
   [[nodiscard]] MatrixXd slopes(std::span<const double> values) const {
     put(values);
-    MatrixXd slopes(static_cast<Index>(rows_.count), static_cast<Index>(size()));
+    MatrixXd slopes(static_cast<Eigen::Index>(rows_.count), static_cast<Eigen::Index>(size()));
     for (std::size_t i = 0; i < size(); ++i) {
       rows_.put(free_[i], values[i] * math::exp(nudge));
       const VectorXd above = weighted_logs();
       rows_.put(free_[i], values[i] * math::exp(-nudge));
-      slopes.col(static_cast<Index>(i)) = (above - weighted_logs()) / (2.0 * nudge);
+      slopes.col(static_cast<Eigen::Index>(i)) = (above - weighted_logs()) / (2.0 * nudge);
       rows_.put(free_[i], values[i]);
     }
     return slopes;
   }
 
   [[nodiscard]] VectorXd weighted_logs() const {
-    VectorXd logs(static_cast<Index>(rows_.count));
+    VectorXd logs(static_cast<Eigen::Index>(rows_.count));
     for (std::size_t row = 0; row < rows_.count; ++row) {
-      logs(static_cast<Index>(row)) = rows_.weight(row) * rows_.log_ratio(row);
+      logs(static_cast<Eigen::Index>(row)) = rows_.weight(row) * rows_.log_ratio(row);
     }
     return logs;
   }
@@ -141,11 +139,11 @@ class Problem {
     const MatrixXd slopes = this->slopes(values);
     MatrixXd precision = slopes.transpose() * slopes / (noise * noise);
     for (std::size_t i = 0; i < size(); ++i) {
-      precision(static_cast<Index>(i), static_cast<Index>(i)) += 1.0 / (spread(i) * spread(i));
+      precision(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i)) += 1.0 / (spread(i) * spread(i));
     }
     const MatrixXd covariance = precision.ldlt().solve(MatrixXd::Identity(precision.rows(), precision.cols()));
     std::vector<double> errors;
-    for (Index i = 0; i < covariance.rows(); ++i) {
+    for (Eigen::Index i = 0; i < covariance.rows(); ++i) {
       errors.push_back(std::sqrt(std::max(0.0, covariance(i, i))));
     }
     return errors;
@@ -163,7 +161,7 @@ class Problem {
 /// Returns the distance with the largest likelihood of the rows, linearised in the parameters (type II maximum
 /// likelihood; MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). It is the smallest distance if the base
 /// prices the rows within their noise.
-double likeliest_distance(const Problem& problem, const PriorFitOptions& options) {
+double likeliest_distance(const PriorProblem& problem, const PriorFitOptions& options) {
   const MatrixXd slopes = problem.slopes(problem.starts()) / options.noise;
   const VectorXd rows = problem.weighted_logs() / options.noise;
   double best = 0.0;
@@ -172,7 +170,7 @@ double likeliest_distance(const Problem& problem, const PriorFitOptions& options
     // The score is -2 log likelihood of normal rows with covariance 1 + W W', up to a constant.
     MatrixXd wide = slopes;
     for (std::size_t i = 0; i < problem.size(); ++i) {
-      wide.col(static_cast<Index>(i)) *= in_quadrature(problem.spread(i), distance);
+      wide.col(static_cast<Eigen::Index>(i)) *= in_quadrature(problem.spread(i), distance);
     }
     const MatrixXd inner = MatrixXd::Identity(wide.cols(), wide.cols()) + wide.transpose() * wide;
     const Eigen::LDLT<MatrixXd> solver(inner);
@@ -192,7 +190,7 @@ double likeliest_distance(const Problem& problem, const PriorFitOptions& options
 /// With few rows, keeps only the parameters that they determine; all others return to their starts. Returns the names
 /// of the dropped parameters. The least determined parameter is dropped first, so that one of two parameters that the
 /// rows determine only in combination (a base latency and a step latency) is kept.
-std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions& options) {
+std::vector<std::string> drop_undecided(PriorProblem& problem, const PriorFitOptions& options) {
   std::vector<std::string> dropped;
   while (problem.size() > 0) {
     // If the noise is known, rows of a very different machine, which no values near the base fit, still move the
@@ -217,7 +215,7 @@ std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions&
 
 PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options) {
   check(rows.count > 0, "a fit has rows");
-  Problem problem(std::move(parameters), rows, options);
+  PriorProblem problem(std::move(parameters), rows, options);
   problem.drop_without_effect();
   PriorFit result;
   if (!options.distances.empty()) {

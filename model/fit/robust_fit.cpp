@@ -14,19 +14,17 @@ namespace commfuse {
 
 namespace {
 
-using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double normal_spread = 1.4826;  // standard deviation / median absolute deviation, for normal errors
-constexpr double least_spread = 1e-12;    // in an exact fit, rounding must not look like outliers
+constexpr double least_spread = 1e-12;  // in an exact fit, rounding must not look like outliers
 constexpr double first_damping = 1e-3;
 constexpr double max_damping = 1e12;
 
 double spread_of(const VectorXd& residuals) {
   std::vector<double> sizes(static_cast<std::size_t>(residuals.size()));
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    sizes[i] = std::abs(residuals[static_cast<Index>(i)]);
+    sizes[i] = std::abs(residuals[static_cast<Eigen::Index>(i)]);
   }
   return std::max(least_spread, normal_spread * quantile(std::move(sizes), 0.5));
 }
@@ -47,26 +45,26 @@ double loss(const VectorXd& residuals, double threshold) {
 }
 
 /// The problem in logarithms: bounds, values, derivatives.
-class Problem {
+class RobustProblem {
  public:
-  Problem(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals, double step)
-      : parameters_(parameters), rows_(static_cast<Index>(rows)), residuals_(residuals), step_(step) {}
+  RobustProblem(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals, double step)
+      : parameters_(parameters), rows_(static_cast<Eigen::Index>(rows)), residuals_(residuals), step_(step) {}
 
-  Index size() const { return static_cast<Index>(parameters_.size()); }
-  Index rows() const { return rows_; }
-  double lower(Index i) const { return math::log(parameters_[static_cast<std::size_t>(i)].lower); }
-  double upper(Index i) const { return math::log(parameters_[static_cast<std::size_t>(i)].upper); }
+  Eigen::Index size() const { return static_cast<Eigen::Index>(parameters_.size()); }
+  Eigen::Index rows() const { return rows_; }
+  double lower(Eigen::Index i) const { return math::log(parameters_[static_cast<std::size_t>(i)].lower); }
+  double upper(Eigen::Index i) const { return math::log(parameters_[static_cast<std::size_t>(i)].upper); }
 
   VectorXd start() const {
     VectorXd logs(size());
-    for (Index i = 0; i < size(); ++i) {
+    for (Eigen::Index i = 0; i < size(); ++i) {
       logs[i] = math::log(parameters_[static_cast<std::size_t>(i)].start);
     }
     return logs;
   }
 
   VectorXd inside(VectorXd logs) const {
-    for (Index i = 0; i < size(); ++i) {
+    for (Eigen::Index i = 0; i < size(); ++i) {
       logs[i] = std::clamp(logs[i], lower(i), upper(i));
     }
     return logs;
@@ -83,7 +81,7 @@ class Problem {
   /// Returns the derivatives. Steps stay inside the bounds; a fixed parameter has a column of zeros.
   MatrixXd jacobian(const VectorXd& logs) const {
     MatrixXd slopes = MatrixXd::Zero(rows_, size());
-    for (Index i = 0; i < size(); ++i) {
+    for (Eigen::Index i = 0; i < size(); ++i) {
       VectorXd above = logs;
       VectorXd below = logs;
       above[i] = std::min(upper(i), logs[i] + step_);
@@ -97,7 +95,7 @@ class Problem {
 
  private:
   std::span<const FitParameter> parameters_;
-  Index rows_;
+  Eigen::Index rows_;
   const Residuals& residuals_;
   double step_;
 };
@@ -108,10 +106,10 @@ VectorXd weights_of(const VectorXd& residuals, double threshold) {
 }
 
 /// Finds parameters that are on a bound beyond which the objective would push them, and parameters without effect.
-std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const MatrixXd& slopes,
+std::vector<bool> stuck_of(const RobustProblem& problem, const VectorXd& logs, const MatrixXd& slopes,
                            const VectorXd& gradient) {
   std::vector<bool> stuck(static_cast<std::size_t>(problem.size()));
-  for (Index i = 0; i < problem.size(); ++i) {
+  for (Eigen::Index i = 0; i < problem.size(); ++i) {
     stuck[static_cast<std::size_t>(i)] = (logs[i] <= problem.lower(i) && gradient[i] >= 0.0) ||
                                          (logs[i] >= problem.upper(i) && gradient[i] <= 0.0) ||
                                          slopes.col(i).isZero(0.0);
@@ -122,7 +120,7 @@ std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const M
 /// Replaces rows and columns of stuck parameters with rows and columns of the identity matrix, so that they get no step
 /// and no error.
 void exclude(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
-  for (Index i = 0; i < normal.rows(); ++i) {
+  for (Eigen::Index i = 0; i < normal.rows(); ++i) {
     if (stuck[static_cast<std::size_t>(i)]) {
       normal.row(i).setZero();
       normal.col(i).setZero();
@@ -142,7 +140,7 @@ struct State {
 
 /// Makes one accepted step of Levenberg-Marquardt at a fixed threshold. Returns the relative decrease of the loss, or 0
 /// if no step reduces it.
-double improve(const Problem& problem, double threshold, double& damping, State& state) {
+double improve(const RobustProblem& problem, double threshold, double& damping, State& state) {
   const MatrixXd slopes = problem.jacobian(state.logs);
   const VectorXd weights = weights_of(state.residuals, threshold);
   MatrixXd normal = slopes.transpose() * weights.asDiagonal() * slopes;
@@ -168,7 +166,7 @@ double improve(const Problem& problem, double threshold, double& damping, State&
   return 0.0;
 }
 
-State descend(const Problem& problem, const FitOptions& options) {
+State descend(const RobustProblem& problem, const FitOptions& options) {
   State state{.logs = problem.inside(problem.start())};
   state.residuals = problem.residuals(state.logs);
   double damping = first_damping;
@@ -185,7 +183,7 @@ MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::v
     return slopes.transpose() * clipped.cwiseAbs2().asDiagonal() * slopes;
   }
   std::map<int, VectorXd> sums;
-  for (Index i = 0; i < slopes.rows(); ++i) {
+  for (Eigen::Index i = 0; i < slopes.rows(); ++i) {
     const auto [at, is_new] = sums.try_emplace(groups[static_cast<std::size_t>(i)], VectorXd::Zero(slopes.cols()));
     at->second += clipped[i] * slopes.row(i).transpose();
   }
@@ -198,7 +196,7 @@ MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::v
 
 /// Returns standard errors of the logarithms, which are relative to the values. With few rows they are scaled by rows /
 /// (rows - parameters).
-VectorXd standard_errors(const Problem& problem, const State& state, const FitOptions& options) {
+VectorXd standard_errors(const RobustProblem& problem, const State& state, const FitOptions& options) {
   const double threshold = threshold_of(state.residuals, options);
   const MatrixXd slopes = problem.jacobian(state.logs);
   const VectorXd inlier =
@@ -238,7 +236,7 @@ std::vector<double> RobustFit::values() const {
 RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals,
                      const FitOptions& options) {
   require_sound(parameters, rows, options);
-  const Problem problem(parameters, rows, residuals, options.difference_step);
+  const RobustProblem problem(parameters, rows, residuals, options.difference_step);
   const State state = descend(problem, options);
   const VectorXd errors = standard_errors(problem, state, options);
   RobustFit fit{.residuals = {state.residuals.begin(), state.residuals.end()},
@@ -247,7 +245,7 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
                 .iterations = state.iterations,
                 .converged = state.converged};
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto at = static_cast<Index>(i);
+    const auto at = static_cast<Eigen::Index>(i);
     const bool is_free = parameters[i].lower < parameters[i].upper;
     const bool stuck = state.stuck[i];
     const double value = std::clamp(math::exp(state.logs[at]), parameters[i].lower, parameters[i].upper);

@@ -9,6 +9,9 @@
 
 namespace commfuse {
 
+/// Standard deviation divided by the median absolute deviation, for normal errors.
+inline constexpr double normal_spread = 1.4826;
+
 /// A positive parameter of a formula, with the bounds of the search. The fit moves its logarithm: a step is a share of
 /// the value, and no value leaves its bounds. Requires 0 < lower <= start <= upper; lower == upper fixes it.
 struct FitParameter {
@@ -47,7 +50,7 @@ struct FittedParameter {
 struct RobustFit {
   std::vector<FittedParameter> parameters;  ///< in the given order
   std::vector<double> residuals;            ///< at the fitted values
-  double spread = 0.0;  ///< 1.4826 x the median of |residual|: a standard deviation that ignores outliers
+  double spread = 0.0;  ///< normal_spread x the median of |residual|: a standard deviation that ignores outliers
   double loss = 0.0;    ///< Huber's loss at the fitted values; lower is better between fits with one FitOptions::spread
   int iterations = 0;
   bool converged = false;

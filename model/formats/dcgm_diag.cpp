@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view program = "dcgmi diag -j";
+constexpr std::string_view diagnostic_command = "dcgmi diag -j";
 constexpr std::int64_t max_id = 1 << 20;
 
 std::string lower(std::string text) {
@@ -31,7 +31,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-DcgmStatus status_of(const ToolValue& result) {
+DcgmStatus dcgm_status(const ToolValue& result) {
   const std::optional<ToolValue> status = result.find("status");
   if (!status) {
     result.refuse("has no status; give the whole file as it was printed");
@@ -86,7 +86,7 @@ DcgmResult result_of(const ToolValue& value, const std::string& category, const 
   value.note_others(std::array<std::string_view, 8>{"status", "warnings", "info", "gpu_ids", "gpu_id", "entity_group",
                                                     "entity_group_id", "entity_id"},
                     notes);
-  DcgmResult result{.category = category, .test = test, .entity = "", .status = status_of(value)};
+  DcgmResult result{.category = category, .test = test, .entity = "", .status = dcgm_status(value)};
   if (const std::optional<ToolValue> warnings = value.find("warnings")) {
     for (const ToolValue& warning : one_or_more(*warnings)) {
       result.warnings.push_back(warning_of(warning, notes));
@@ -235,13 +235,13 @@ std::string name_of(DcgmSeverity severity) {
 
 DcgmDiagnostic read_dcgm_diag(std::string_view text, const std::string& path) {
   ReadingNotes notes;
-  const Json document = tool_document(text, path, program, notes);
+  const Json document = tool_document(text, path, diagnostic_command, notes);
   const ToolValue top{document, path, ""};
   const std::optional<ToolValue> current = top.find("DCGM Diagnostic");
   const std::optional<ToolValue> old = top.find("DCGM GPU Diagnostic");
   if (!current && !old) {
     throw NoDcgmDiagnostic(fmt::format(
-        "{}: has neither 'DCGM Diagnostic' nor 'DCGM GPU Diagnostic'; give what {} printed", path, program));
+        "{}: has neither 'DCGM Diagnostic' nor 'DCGM GPU Diagnostic'; give what {} printed", path, diagnostic_command));
   }
   const ToolValue& root = current ? *current : *old;
   root.require_object();

@@ -15,6 +15,7 @@
 #include "model/config_error.h"
 #include "model/formats/measured_time.h"
 #include "model/json_budget.h"
+#include "model/text/blanks.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {
@@ -23,7 +24,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view program_suffix = "_perf";
 // A row has size, count and type; redop and root if the version prints them; then time, algbw, busbw and wrong
 // elements, first out of place and then in place. With -I, four figures about the iterations follow each of these two
@@ -42,11 +42,11 @@ constexpr std::int64_t max_ranks = std::int64_t{1} << 20;
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  std::size_t at = line.find_first_not_of(blanks);
+  std::size_t at = line.find_first_not_of(line_blanks);
   while (at != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
+    const std::size_t end = std::min(line.find_first_of(line_blanks, at), line.size());
     words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(blanks, end);
+    at = line.find_first_not_of(line_blanks, end);
   }
   return words;
 }
@@ -378,11 +378,11 @@ std::size_t launcher_prefix(std::string_view line) {
   std::size_t taken = 0;
   for (;;) {
     const std::string_view rest = line.substr(taken);
-    const std::size_t first = rest.find_first_not_of(blanks);
+    const std::size_t first = rest.find_first_not_of(line_blanks);
     if (first == std::string_view::npos || rest[first] == '#') {
       return taken;
     }
-    const std::string_view word = rest.substr(first, rest.find_first_of(blanks, first) - first);
+    const std::string_view word = rest.substr(first, rest.find_first_of(line_blanks, first) - first);
     std::size_t end = 0;  // end of the word's part that belongs to the prefix
     if (word.front() == '[') {
       constexpr std::size_t longest = 128;
@@ -468,8 +468,8 @@ void read_line(std::string_view line, int number, const std::string& path, Strea
   }
   std::string rest(line.substr(prefix));
   std::string_view mark = line.substr(0, prefix);
-  mark.remove_prefix(std::min(mark.find_first_not_of(blanks), mark.size()));
-  while (!mark.empty() && blanks.find(mark.back()) != std::string_view::npos) {
+  mark.remove_prefix(std::min(mark.find_first_not_of(line_blanks), mark.size()));
+  while (!mark.empty() && line_blanks.find(mark.back()) != std::string_view::npos) {
     mark.remove_suffix(1);
   }
   if (mark.size() > 2 && mark.front() == '[' && !rest.empty() && rest.find('#') == std::string::npos) {

@@ -32,7 +32,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_DUMP_FILE";
+constexpr std::string_view how_a_topology_is_made = "let NCCL write the file, with NCCL_TOPO_DUMP_FILE";
 
 constexpr std::size_t max_cpus = 64;
 constexpr std::size_t deepest_bus = 32;
@@ -109,7 +109,7 @@ class Reader {
     const pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
     if (!result) {
       refuse(static_cast<std::size_t>(result.offset),
-             fmt::format("this is not XML ({}); {}", result.description(), how_made));
+             fmt::format("this is not XML ({}); {}", result.description(), how_a_topology_is_made));
     }
     const pugi::xml_node system = document.child("system");
     if (!system) {
@@ -150,13 +150,14 @@ class Reader {
     const std::string_view name = document.document_element().name();
     const auto* const other =
         std::find_if(other_roots.begin(), other_roots.end(), [&](const OtherRoot& root) { return root.name == name; });
-    refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "no <system> element" : other->what, how_made));
+    refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "no <system> element" : other->what,
+                          how_a_topology_is_made));
   }
 
   /// Refuses unknown attributes and elements, down to the NICs.
   void check_element(const pugi::xml_node& element, int depth) const {
     if (depth > deepest_element) {
-      refuse(element, fmt::format("more than {} levels of elements; {}", deepest_element, how_made));
+      refuse(element, fmt::format("more than {} levels of elements; {}", deepest_element, how_a_topology_is_made));
     }
     const std::string_view name = element.name();
     const auto known = std::find_if(known_.begin(), known_.end(),
@@ -211,14 +212,15 @@ class Reader {
       const pugi::xml_node gpu = match.node();
       const int device = whole_number(gpu, "dev", 0, 1023);
       if (!gpu.parent().attribute("busid") || !gpu.select_node("ancestor::cpu")) {
-        refuse(gpu, fmt::format("GPU {} is not in a <pci> with a busid inside a <cpu>; {}", device, how_made));
+        refuse(gpu,
+               fmt::format("GPU {} is not in a <pci> with a busid inside a <cpu>; {}", device, how_a_topology_is_made));
       }
       if (!by_device.emplace(device, gpu).second) {
         refuse(gpu, fmt::format("GPU {} appears twice; give every GPU a different dev", device));
       }
     }
     if (by_device.empty()) {
-      refuse(system, fmt::format("no <gpu> element; {}", how_made));
+      refuse(system, fmt::format("no <gpu> element; {}", how_a_topology_is_made));
     }
     if (by_device.size() > max_gpus_of_a_file) {
       refuse(system, fmt::format("{} GPUs are too many; give the file of one node with up to {} GPUs", by_device.size(),
@@ -333,9 +335,9 @@ class Reader {
       for (int b = a + 1; b < wires_.gpus; ++b) {
         const int links = links_between(a, b);
         if (links != links_between(b, a)) {
-          refuse(element,
-                 fmt::format("this GPU lists {} NVLinks to {}, which lists {} in return; {}", links,
-                             in_quotes(gpus_[static_cast<std::size_t>(b)].bus), links_between(b, a), how_made));
+          refuse(element, fmt::format("this GPU lists {} NVLinks to {}, which lists {} in return; {}", links,
+                                      in_quotes(gpus_[static_cast<std::size_t>(b)].bus), links_between(b, a),
+                                      how_a_topology_is_made));
         }
         if (links > 0) {
           join(a, b, {links * nvlink_rate(element).value});
@@ -375,10 +377,10 @@ class Reader {
   /// number of elements between the CPU and the element.
   void add_below(const pugi::xml_node& element, std::vector<int>& above, int depth) {
     if (above.size() > deepest_bus) {
-      refuse(element, fmt::format("more than {} levels of PCIe switches; {}", deepest_bus, how_made));
+      refuse(element, fmt::format("more than {} levels of PCIe switches; {}", deepest_bus, how_a_topology_is_made));
     }
     if (depth > deepest_element) {
-      refuse(element, fmt::format("more than {} levels of elements; {}", deepest_element, how_made));
+      refuse(element, fmt::format("more than {} levels of elements; {}", deepest_element, how_a_topology_is_made));
     }
     for (const pugi::xml_node child : element.children()) {
       const std::string_view tag = child.name();

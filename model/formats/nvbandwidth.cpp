@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 using Values = std::vector<std::vector<std::optional<double>>>;
 
-constexpr std::string_view program = "nvbandwidth -j";
+constexpr std::string_view bandwidth_command = "nvbandwidth -j";
 constexpr std::size_t max_devices = 1 << 14;
 constexpr double max_value = 1e9;  // GB/s or ns
 
@@ -146,7 +146,7 @@ void require_shape(const ToolValue& test, const BandwidthMatrix& matrix) {
   }
 }
 
-BandwidthStatus status_of(const ToolValue& test) {
+BandwidthStatus bandwidth_status(const ToolValue& test) {
   const std::optional<ToolValue> status = test.find("status");
   if (!status) {
     test.refuse("has no status; give the whole file as it was printed");
@@ -171,7 +171,8 @@ constexpr std::array<std::string_view, 9> keys_of_a_test{
 std::vector<BandwidthMatrix> read_test(const ToolValue& test, ReadingNotes& notes) {
   test.require_object();
   test.note_others(keys_of_a_test, notes);
-  BandwidthMatrix matrix{.test = test.text_at("name"), .status = status_of(test), .error = test.text_at("error")};
+  BandwidthMatrix matrix{
+      .test = test.text_at("name"), .status = bandwidth_status(test), .error = test.text_at("error")};
   if (matrix.test.empty()) {
     test.refuse("has no name; give the whole file as it was printed");
   }
@@ -229,11 +230,11 @@ constexpr std::array<std::string_view, 8> keys_of_a_run{"version",        "git_v
 
 BandwidthRun read_nvbandwidth(std::string_view text, const std::string& path) {
   ReadingNotes notes;
-  const Json document = tool_document(text, path, program, notes);
+  const Json document = tool_document(text, path, bandwidth_command, notes);
   const ToolValue top{document, path, ""};
   const std::optional<ToolValue> root = top.find("nvbandwidth");
   if (!root) {
-    throw NoNvbandwidth(fmt::format("{}: has no key nvbandwidth; give what {} printed", path, program));
+    throw NoNvbandwidth(fmt::format("{}: has no key nvbandwidth; give what {} printed", path, bandwidth_command));
   }
   root->require_object();
   top.note_others(std::array<std::string_view, 1>{"nvbandwidth"}, notes);

@@ -31,7 +31,8 @@ namespace {
 using Level = MeetingLevel;
 using Line = std::vector<TextWord>;
 
-constexpr std::string_view how_made = "give all that `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints";
+constexpr std::string_view how_a_rocm_table_is_made =
+    "give all that `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints";
 
 constexpr std::int64_t weight_of_a_hop = 15;
 constexpr std::int64_t weight_in_a_gpu = 13;  // between partitions
@@ -97,7 +98,7 @@ class RocmReader {
       }
     }
     require(TableKind::type, "types of links");
-    table_.tool = how_made;
+    table_.tool = how_a_rocm_table_is_made;
     table_.link = "an xGMI link";
     table_.may_have_crossbar = false;
     table_.gpus = static_cast<int>(table_.names.size());
@@ -118,7 +119,7 @@ class RocmReader {
 
   void require(TableKind kind, std::string_view what) const {
     if (rows(kind).empty()) {
-      refuse({1, 1}, fmt::format("no table of {}; {}", what, how_made));
+      refuse({1, 1}, fmt::format("no table of {}; {}", what, how_a_rocm_table_is_made));
     }
   }
 
@@ -135,7 +136,7 @@ class RocmReader {
     const std::size_t head = next_line(title_line);
     const YamlPlace place = lines_[title_line].front().place;
     if (head == lines_.size()) {
-      refuse(place, fmt::format("the table is cut off; {}", how_made));
+      refuse(place, fmt::format("the table is cut off; {}", how_a_rocm_table_is_made));
     }
     read_names(lines_[head]);
     Rows& rows = tables_[static_cast<std::size_t>(title.kind)];
@@ -160,7 +161,8 @@ class RocmReader {
       refuse(head.front().place, fmt::format("more than {} GPUs; give the table of one node", max_gpus_of_a_file));
     }
     if (!table_.names.empty() && names != table_.names) {
-      refuse(head.front().place, fmt::format("the GPUs differ from those of the previous table; {}", how_made));
+      refuse(head.front().place,
+             fmt::format("the GPUs differ from those of the previous table; {}", how_a_rocm_table_is_made));
     }
     table_.names = std::move(names);
   }
@@ -169,12 +171,12 @@ class RocmReader {
   [[nodiscard]] Line row_of(const std::string& name, std::size_t line, YamlPlace title) const {
     if (line >= lines_.size() || lines_[line].front().text != name) {
       refuse(line < lines_.size() ? lines_[line].front().place : title,
-             fmt::format("the row of {} is missing; {}", in_quotes(name), how_made));
+             fmt::format("the row of {} is missing; {}", in_quotes(name), how_a_rocm_table_is_made));
     }
     Line cells(lines_[line].begin() + 1, lines_[line].end());
     if (cells.size() != table_.names.size()) {
       refuse(lines_[line].front().place, fmt::format("{} has {} cells, but the table has {} GPUs; {}", in_quotes(name),
-                                                     cells.size(), table_.names.size(), how_made));
+                                                     cells.size(), table_.names.size(), how_a_rocm_table_is_made));
     }
     return cells;
   }
@@ -203,7 +205,7 @@ class RocmReader {
     const TextWord& word = cell(kind, a, b);
     const std::optional<std::int64_t> value = parse_integer(word.text);
     if (!value || *value < 0 || *value > 1'000'000) {
-      refuse(word.place, fmt::format("{} is not a whole number; {}", in_quotes(word.text), how_made));
+      refuse(word.place, fmt::format("{} is not a whole number; {}", in_quotes(word.text), how_a_rocm_table_is_made));
     }
     return *value;
   }
@@ -246,7 +248,7 @@ class RocmReader {
     if (weight == 0 || weight % weight_of_a_hop != 0) {
       refuse(cell(TableKind::weight, a, b).place,
              fmt::format("a weight of {} is not a multiple of {}, the weight of one xGMI hop; {}", weight,
-                         weight_of_a_hop, how_made));
+                         weight_of_a_hop, how_a_rocm_table_is_made));
     }
     require_access(a, b);
     return {weight == weight_of_a_hop ? Level::nvlink : Level::relayed, links_of(a, b, weight), type.place};
@@ -288,8 +290,8 @@ class RocmReader {
     }
     const TextWord& word = cell(TableKind::bandwidth, a, b);
     if (is_bandwidth(word.text) != is_direct) {
-      refuse(word.place,
-             fmt::format("a bandwidth of {} contradicts a weight of {}; {}", in_quotes(word.text), weight, how_made));
+      refuse(word.place, fmt::format("a bandwidth of {} contradicts a weight of {}; {}", in_quotes(word.text), weight,
+                                     how_a_rocm_table_is_made));
     }
     return is_direct ? ratio_of(word) : 0;
   }
@@ -302,7 +304,7 @@ class RocmReader {
     if (!least || !largest || *least < 1 || *largest < *least || *largest % *least != 0 ||
         *largest / *least > max_nvlinks) {
       refuse(word.place, fmt::format("{} is not a range from the bandwidth of one link to that of 1 to {} links; {}",
-                                     in_quotes(word.text), max_nvlinks, how_made));
+                                     in_quotes(word.text), max_nvlinks, how_a_rocm_table_is_made));
     }
     return static_cast<int>(*largest / *least);
   }

@@ -12,6 +12,7 @@
 #include "model/config_error.h"
 #include "model/formats/measured_time.h"
 #include "model/json_budget.h"
+#include "model/text/blanks.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -25,7 +26,6 @@ using Json = nlohmann::json;
 constexpr std::size_t max_rows = 10'000'000;
 constexpr std::size_t max_columns = 1000;
 constexpr std::int64_t max_number = std::int64_t{1} << 40U;
-constexpr std::string_view blanks = " \t\r";
 
 struct Unit {
   std::string_view suffix;
@@ -68,11 +68,6 @@ bool has_needed(const std::vector<Column>& columns) {
     return std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.kind == kind; });
   };
   return has(Column::Kind::rank) && has(Column::Kind::step) && has(Column::Kind::time);
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 std::vector<std::string_view> cells_of(std::string_view line) {

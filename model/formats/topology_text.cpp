@@ -15,7 +15,7 @@ namespace {
 
 using Line = std::vector<TextWord>;
 
-constexpr std::string_view blanks = " \t\r\v\f|";
+constexpr std::string_view separators = " \t\r\v\f|";
 
 /// The terminal's escape character, and its spellings in copied text.
 constexpr std::array escape_marks{std::string_view("\x1b"),        std::string_view("^["),  std::string_view("\\x1b"),
@@ -60,7 +60,7 @@ Line words_of(std::string_view line, int number) {
       i += escape;
       continue;
     }
-    if (blanks.find(line[i]) != std::string_view::npos) {
+    if (separators.find(line[i]) != std::string_view::npos) {
       inside = false;
     } else if (inside) {
       std::string_view& word = words.back().text;

@@ -21,10 +21,6 @@ struct Half {
 };
 using Halves = std::vector<Half>;
 
-const ExchangeShape* exchange_of(const Program& program, const Op& op) {
-  return std::get_if<ExchangeShape>(&program.shapes[op.shape]);
-}
-
 bool same_load(const ExchangeShape& a, const ExchangeShape& b) {
   return a.rows == b.rows && a.columns == b.columns && a.wire == b.wire;
 }

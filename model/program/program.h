@@ -279,4 +279,20 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
+/// Returns the shape of an exchange; null for other ops.
+inline const ExchangeShape* exchange_of(const Program& program, const Op& op) {
+  return std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+}
+
+/// Returns true if no op has a predicate, so all ranks run the same ops. Otherwise the program is not symmetric, and
+/// its matching has an entry for every rank and op.
+inline bool same_on_all_ranks(const Program& program) {
+  for (const Op& op : program.ops) {
+    if (op.where.relation != Relation::always) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace commfuse

@@ -15,7 +15,7 @@ namespace {
 using Ops = std::vector<OpId>;
 
 bool sends(const Program& program, OpId op) {
-  const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[position(op)].shape]);
+  const ExchangeShape* exchange = exchange_of(program, program.ops[position(op)]);
   return exchange != nullptr && exchange->sends;
 }
 

@@ -118,9 +118,9 @@ class Wording {
   }
 
  private:
-  [[nodiscard]] std::string list(const Values& values) const {
+  [[nodiscard]] std::string list(const CellValues& values) const {
     std::string text;
-    for (const Value& value : values) {
+    for (const CellValue& value : values) {
       text += (text.empty() ? "" : ", ") + in_words(program_, sums_, value);
     }
     return text;
@@ -139,7 +139,7 @@ class Wording {
   [[nodiscard]] std::string elementwise(const Command& command, const OpValues& values) const {
     const auto& shape = std::get<ElementwiseShape>(program_.shapes[command.shape]);
     std::string from;
-    for (const Values& input : values.inputs) {
+    for (const CellValues& input : values.inputs) {
       from += (from.empty() ? "" : " + ") + list(input);
     }
     const std::string result = list(values.output) + (from.empty() ? "" : " = " + from);
@@ -158,13 +158,13 @@ class Wording {
 
   [[nodiscard]] std::string exchange(const Command& command, const OpValues& values) const {
     const auto& shape = std::get<ExchangeShape>(program_.shapes[command.shape]);
-    const auto carried = [&](const Values& carried_values) {
+    const auto carried = [&](const CellValues& carried_values) {
       return is_credit(shape) ? std::string("a credit") : list(carried_values);
     };
     const auto [give, take] = verbs(shape.protocol);
     std::string text;
     if (command.target >= 0) {
-      text = fmt::format("{} {} to {}", give, carried(command.inputs.empty() ? Values{} : values.inputs.front()),
+      text = fmt::format("{} {} to {}", give, carried(command.inputs.empty() ? CellValues{} : values.inputs.front()),
                          command.target);
     }
     if (command.source >= 0) {

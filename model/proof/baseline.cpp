@@ -55,8 +55,8 @@ void Baseline::add_contents() {
     for (const Content& content : program_.initial) {
       const std::int32_t column = content.column.at(program_.mesh, coordinates);
       const Tensor& tensor = program_.tensors[position(content.tensor)];
-      Value value{content.tensor, content.row.at(program_.mesh, coordinates), column,
-                  sums_.range(0, contributions(program_, tensor))};
+      CellValue value{content.tensor, content.row.at(program_.mesh, coordinates), column,
+                      sums_.range(0, contributions(program_, tensor))};
       cells_.for_each(content.here, coordinates, [&](Cell cell) {
         initial_.emplace_back(base + static_cast<std::size_t>(cell), value);
         memory_[initial_.back().first] = value;
@@ -84,7 +84,7 @@ void Baseline::add_first_events() {
   }
 }
 
-const std::vector<Value>& Baseline::memory_before(std::size_t event) {
+const std::vector<CellValue>& Baseline::memory_before(std::size_t event) {
   if (event < at_) {
     at_ = 0;
     std::fill(memory_.begin(), memory_.end(), nothing);
@@ -110,7 +110,7 @@ const std::vector<Value>& Baseline::memory_before(std::size_t event) {
 }
 
 void Baseline::put(Rank rank, OpId op) {
-  const Values& values = trace_.at(0, rank, op).output;
+  const CellValues& values = trace_.at(0, rank, op).output;
   const std::span<const Place> places = written_by(rank, op);
   for (std::size_t i = 0; i < places.size(); ++i) {
     memory_[places[i]] = values[i];

@@ -41,12 +41,12 @@ class Baseline {
   }
 
   /// Initial values that affect the result, and the places whose final values are checked.
-  [[nodiscard]] const std::vector<std::pair<Place, Value>>& initial() const { return initial_; }
+  [[nodiscard]] const std::vector<std::pair<Place, CellValue>>& initial() const { return initial_; }
   [[nodiscard]] const std::vector<Place>& final() const { return final_; }
 
   /// Returns the memory of all ranks before an event of the first iteration. Cheap if events are requested in ascending
   /// order.
-  [[nodiscard]] const std::vector<Value>& memory_before(std::size_t event);
+  [[nodiscard]] const std::vector<CellValue>& memory_before(std::size_t event);
 
  private:
   [[nodiscard]] std::size_t node(Rank rank, OpId op) const {
@@ -77,9 +77,9 @@ class Baseline {
   std::vector<std::size_t> first_event_;  // by op
   std::vector<std::size_t> begin_;        // by rank, op and half (read, written)
   std::vector<Place> places_;
-  std::vector<std::pair<Place, Value>> initial_;
+  std::vector<std::pair<Place, CellValue>> initial_;
   std::vector<Place> final_;
-  std::vector<Value> memory_;  // before event `at_`
+  std::vector<CellValue> memory_;  // before event `at_`
   std::size_t at_ = 0;
 };
 

@@ -102,13 +102,6 @@ bool check_first(const Program& program, const Matching& matching, const Symmetr
   return !findings.empty() || check_contents(program, cells, first, events, symmetry, sums, findings);
 }
 
-/// Returns true if no op has a predicate. A program with a predicate is not symmetric, and its matching has an entry
-/// for every rank and op.
-bool same_on_all_ranks(const Program& program) {
-  return std::all_of(program.ops.begin(), program.ops.end(),
-                     [](const Op& op) { return op.where.relation == Relation::always; });
-}
-
 std::optional<Proof> prove_first(const Program& program) {
   Findings findings;
   check_references(program, Ranks::first, findings);

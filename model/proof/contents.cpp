@@ -108,7 +108,7 @@ class Contents {
     if (!holds && !(change_->omitted && op == change_->op)) {
       make();
     }
-    const Values& values = before_->trace().at(iteration_, rank, op).output;
+    const CellValues& values = before_->trace().at(iteration_, rank, op).output;
     const std::span<const Place> places = before_->written_by(rank, op);
     for (std::size_t i = 0; i < places.size(); ++i) {
       expected_[places[i]] = values[i];
@@ -146,7 +146,7 @@ class Contents {
     return !same;
   }
 
-  [[nodiscard]] bool holds(const std::vector<std::pair<Place, Value>>& contents) const {
+  [[nodiscard]] bool holds(const std::vector<std::pair<Place, CellValue>>& contents) const {
     return std::all_of(contents.begin(), contents.end(),
                        [&](const auto& content) { return memory_[content.first] == content.second; });
   }
@@ -154,8 +154,8 @@ class Contents {
   // --- all events --------------------------------------------------------------------------------------------------
 
   void place_initial() {
-    for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
-      Value& current = at(rank, cell);
+    for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const CellValue& value) {
+      CellValue& current = at(rank, cell);
       if (current != nothing && current != value) {
         findings_.add(FindingKind::contents, about(program_.initial, content), [&] {
           return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank,
@@ -168,7 +168,7 @@ class Contents {
 
   bool holds_initial() {
     bool holds = true;
-    for_each_content(program_.initial, [&](Rank rank, const Content&, Cell cell, const Value& value) {
+    for_each_content(program_.initial, [&](Rank rank, const Content&, Cell cell, const CellValue& value) {
       holds = holds && at(rank, cell) == value;
     });
     return holds;
@@ -192,7 +192,7 @@ class Contents {
 
   [[nodiscard]] const Op& record(OpId op) const { return program_.ops[position(op)]; }
 
-  Value& at(Rank rank, Cell cell) {
+  CellValue& at(Rank rank, Cell cell) {
     return memory_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_.count()) +
                    static_cast<std::size_t>(cell)];
   }
@@ -219,21 +219,21 @@ class Contents {
   }
 
   /// Reads an operand into `values`, replacing its elements.
-  void read(Rank rank, OpId op, Slice operand, Values& values) {
+  void read(Rank rank, OpId op, Slice operand, CellValues& values) {
     values.clear();
     for_each_cell(rank, operand, [&](Cell cell) { values.push_back(at(rank, cell)); });
     if (OpValues* kept = traced(rank, op)) {
       kept->inputs.push_back(values);
     }
   }
-  Values read(Rank rank, OpId op, Slice operand) {
-    Values values;
+  CellValues read(Rank rank, OpId op, Slice operand) {
+    CellValues values;
     read(rank, op, operand, values);
     return values;
   }
 
-  void write(Rank rank, OpId op, const Values& values) {
-    const Value* value = values.begin();
+  void write(Rank rank, OpId op, const CellValues& values) {
+    const CellValue* value = values.begin();
     for_each_cell(rank, program_.outputs_of(record(op)).front(), [&](Cell cell) { at(rank, cell) = *value++; });
     if (OpValues* kept = traced(rank, op)) {
       kept->output = values;
@@ -247,7 +247,7 @@ class Contents {
       for (const Content& content : contents) {
         const std::int32_t row = content.row.at(program_.mesh, coordinates(rank));
         const std::int32_t column = content.column.at(program_.mesh, coordinates(rank));
-        Value value{content.tensor, row, column, meaning_.complete(content.tensor)};
+        CellValue value{content.tensor, row, column, meaning_.complete(content.tensor)};
         cells_.for_each(content.here, coordinates(rank), [&](Cell cell) {
           visit(rank, content, cell, value);
           if (++value.column == column + content.here.columns) {
@@ -265,8 +265,8 @@ class Contents {
   }
 
   void compare_final() {
-    for_each_content(program_.final, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
-      const Value& current = at(rank, cell);
+    for_each_content(program_.final, [&](Rank rank, const Content& content, Cell cell, const CellValue& value) {
+      const CellValue& current = at(rank, cell);
       if (current == value) {
         return;
       }
@@ -313,7 +313,7 @@ class Contents {
   }
 
   void map(Rank rank, OpId op, const ElementwiseShape& shape) {
-    std::vector<Values> inputs;
+    std::vector<CellValues> inputs;
     inputs.reserve(program_.inputs_of(record(op)).size());
     for (const Slice operand : program_.inputs_of(record(op))) {
       inputs.push_back(read(rank, op, operand));
@@ -323,8 +323,8 @@ class Contents {
 
   void attend(Rank rank, OpId op, const AttentionShape& shape) {
     const auto operands = program_.inputs_of(record(op));
-    const Values queries = read(rank, op, operands[0]);
-    const Values keys = read(rank, op, operands[1]);
+    const CellValues queries = read(rank, op, operands[0]);
+    const CellValues keys = read(rank, op, operands[1]);
     const std::vector<std::int32_t> first = positions_at(program_, record(op), coordinates(rank));
     const auto regions = program_.regions_of(operands[0]);
     std::vector<std::int32_t> rows;
@@ -333,7 +333,7 @@ class Contents {
         rows.push_back(first[region] + row);
       }
     }
-    const Values out = meaning_.attend({rank, op}, shape, rows, queries, keys);
+    const CellValues out = meaning_.attend({rank, op}, shape, rows, queries, keys);
     undecided_ = undecided_ || (symmetry_ != nullptr && !other_ranks_attend(operands[1], queries, out));
     write(rank, op, out);
   }
@@ -347,13 +347,13 @@ class Contents {
   void collect(Rank first, OpId op) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
     const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
-    std::vector<Values> member_inputs;
+    std::vector<CellValues> member_inputs;
     member_inputs.reserve(static_cast<std::size_t>(extent));
     for (std::int32_t i = 0; i < extent; ++i) {
       member_inputs.push_back(
           read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
     }
-    Values total;  // the value that every member receives, computed once
+    CellValues total;  // the value that every member receives, computed once
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     if (shape.kind == CollectiveKind::all_gather) {
       total = stacked(member_inputs);
@@ -363,11 +363,11 @@ class Contents {
     const std::size_t part = member_inputs[0].size() / static_cast<std::size_t>(extent);
     for (std::int32_t i = 0; i < extent; ++i) {
       const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * part);
-      Values received;
+      CellValues received;
       if (shape.kind == CollectiveKind::reduce_scatter) {
         received.insert(received.end(), total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
       } else if (shape.kind == CollectiveKind::all_to_all) {
-        for (const Values& source : member_inputs) {
+        for (const CellValues& source : member_inputs) {
           received.insert(received.end(), source.begin() + from,
                           source.begin() + from + static_cast<std::ptrdiff_t>(part));
         }
@@ -378,9 +378,9 @@ class Contents {
     }
   }
 
-  static Values stacked(const std::vector<Values>& member_inputs) {
-    Values stack;
-    for (const Values& part : member_inputs) {
+  static CellValues stacked(const std::vector<CellValues>& member_inputs) {
+    CellValues stack;
+    for (const CellValues& part : member_inputs) {
       stack.insert(stack.end(), part.begin(), part.end());
     }
     return stack;
@@ -390,7 +390,7 @@ class Contents {
 
   /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and the mask hides no
   /// wrong key on rank 0, which other ranks might see.
-  [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
+  [[nodiscard]] bool other_ranks_attend(Slice keys, const CellValues& queries, const CellValues& out) const {
     const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const TensorId tensor = queries[i].tensor;
@@ -432,9 +432,9 @@ class Contents {
     }
     const bool part = shape.kind != CollectiveKind::all_reduce;  // a part of the larger of input and output
     const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
-    const Values first_values = read(0, op, in);
+    const CellValues first_values = read(0, op, in);
     OtherRanks others(program_, *symmetry_, sums_, in);
-    std::vector<Values> member_inputs;
+    std::vector<CellValues> member_inputs;
     member_inputs.reserve(members.size());
     for (const Turn& member : members) {
       others.derive(first_values, rows, member, member_inputs.emplace_back());
@@ -452,13 +452,13 @@ class Contents {
   Meaning meaning_;
   Trace* trace_;
   Rank ranks_;
-  std::vector<Value> memory_;  // by rank and cell
+  std::vector<CellValue> memory_;  // by rank and cell
   std::vector<Coordinates> coordinates_;
-  std::array<Values, 3> input_values_;  // scratch space: inputs of an op
-  Values output_values_;                // scratch space: outputs of an op
-  Baseline* before_ = nullptr;          // set for a changed program
+  std::array<CellValues, 3> input_values_;  // scratch space: inputs of an op
+  CellValues output_values_;                // scratch space: outputs of an op
+  Baseline* before_ = nullptr;              // set for a changed program
   const Change* change_ = nullptr;
-  std::vector<Value> expected_;  // by rank and cell: the baseline's memory
+  std::vector<CellValue> expected_;  // by rank and cell: the baseline's memory
   std::size_t iteration_ = 0;
   bool undecided_ = false;
 };

@@ -15,8 +15,8 @@ namespace commfuse {
 
 /// Inputs and outputs of one op on one rank.
 struct OpValues {
-  std::vector<Values> inputs;  // by operand; for an accumulating GEMM also the values to which it adds
-  Values output;
+  std::vector<CellValues> inputs;  // by operand; for an accumulating GEMM also the values to which it adds
+  CellValues output;
   friend bool operator==(const OpValues&, const OpValues&) = default;
 };
 

@@ -15,7 +15,7 @@ class HazardTable::Walk {
 
   void begin(const Order& order, bool written_before) {
     order_ = &order;
-    writer_ = written_before ? existed_before : nobody;
+    writer_ = written_before ? existed_before : no_writer;
     std::fill(readers_.begin(), readers_.end(), -1);
   }
 
@@ -26,9 +26,6 @@ class HazardTable::Walk {
   }
 
  private:
-  static constexpr OpId nobody{-1};
-  static constexpr OpId existed_before{-2};
-
   [[nodiscard]] bool ended(OpId op, const std::int32_t* finished) const {
     return order_->place(op) < finished[order_->lane(op)];
   }
@@ -38,7 +35,7 @@ class HazardTable::Walk {
       std::int32_t& last = readers_[order_->lane(op)];
       last = std::max(last, order_->place(op));
     }
-    return writer_ == nobody || (writer_ >= OpId{0} && writer_ != op && !ended(writer_, finished));
+    return writer_ == no_writer || (writer_ >= OpId{0} && writer_ != op && !ended(writer_, finished));
   }
 
   bool write(OpId op, const std::int32_t* finished) {
@@ -56,15 +53,12 @@ class HazardTable::Walk {
   }
 
   const Order* order_ = nullptr;
-  OpId writer_ = nobody;
+  OpId writer_ = no_writer;
   std::vector<std::int32_t> readers_;  // by lane: place of the last reader since the last write, or -1
 };
 
 HazardTable::HazardTable(const Program& program, const CellMap& cells)
-    : program_(program),
-      cells_(cells),
-      same_on_all_ranks_(std::all_of(program.ops.begin(), program.ops.end(),
-                                     [](const Op& op) { return op.where.relation == Relation::always; })) {
+    : program_(program), cells_(cells), same_on_all_ranks_(same_on_all_ranks(program)) {
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     if (rank == 0 || !same_on_all_ranks_) {
       orders_.emplace_back(program, rank);

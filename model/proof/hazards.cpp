@@ -14,9 +14,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr OpId nobody{-1};
-constexpr OpId existed_before{-2};  // value that existed before the first op
-
 /// Returns true if `part` is part number `place` of `whole`, cut into parts of equal size.
 bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
   const std::size_t part_begin = place * part.size();
@@ -106,7 +103,7 @@ class RankHazards {
 
   void read(OpId op, Cell cell) {
     const OpId writer{*touched_by(cell)};
-    if (writer != existed_before && writer != op && (writer == nobody || !ended(writer))) {
+    if (writer != existed_before && writer != op && (writer == no_writer || !ended(writer))) {
       report_read(op, cell, writer);
     }
   }
@@ -114,7 +111,7 @@ class RankHazards {
   // Findings are recorded out of line, because calls that find nothing are much shorter without that code.
 
   [[gnu::noinline]] void report_read(OpId op, Cell cell, OpId writer) {
-    if (writer == nobody) {
+    if (writer == no_writer) {
       report_unwritten(op, cell);
     } else {
       report_clash(op, cell, "reads", writer, "writing");
@@ -181,11 +178,6 @@ class RankHazards {
   const std::int32_t* finished_ = nullptr;  // finished ops before the current op, see Order
   std::int32_t place_ = 0;                  // place of the current op, see Order
 };
-
-bool same_on_all_ranks(const Program& program) {
-  return std::all_of(program.ops.begin(), program.ops.end(),
-                     [](const Op& op) { return op.where.relation == Relation::always; });
-}
 
 void check_rank(const Program& program, const CellMap& cells, const RankCells& rank_cells, const Order& order,
                 Rank rank, Findings& findings) {

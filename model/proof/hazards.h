@@ -10,6 +10,10 @@
 
 namespace commfuse {
 
+/// Last writer of a cell that no op has written, and of a cell whose value existed before the first op.
+inline constexpr OpId no_writer{-1};
+inline constexpr OpId existed_before{-2};
+
 /// Finds cells read before they are written, read while being written, overwritten while being read, or written by two
 /// ops concurrently, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops
 /// (Order). This also covers accesses by other ranks: with rendezvous, they happen during an op of the owner

@@ -15,7 +15,7 @@ Meaning::Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, F
   }
 }
 
-Value Meaning::united(Where where, Value value) {
+CellValue Meaning::united(Where where, CellValue value) {
   const Sums::Union joined = sums_.unite(parts_);
   if (joined.twice) {
     return wrong(where, [&] {
@@ -30,9 +30,10 @@ Value Meaning::united(Where where, Value value) {
   return value;
 }
 
-Value Meaning::sum(Where where, std::span<const Value> values) {
+CellValue Meaning::sum(Where where, std::span<const CellValue> values) {
   parts_.clear();
-  const auto first = std::find_if(values.begin(), values.end(), [](const Value& value) { return value != zero_value; });
+  const auto first =
+      std::find_if(values.begin(), values.end(), [](const CellValue& value) { return value != zero_value; });
   for (auto value = first; value != values.end(); ++value) {
     if (is_wrong(*value)) {
       return wrong_value;
@@ -49,9 +50,9 @@ Value Meaning::sum(Where where, std::span<const Value> values) {
   return first == values.end() ? zero_value : united(where, *first);
 }
 
-Values Meaning::reduced(Where where, const std::vector<Values>& member_values) {
-  Values total;
-  std::vector<Value> column(member_values.size());
+CellValues Meaning::reduced(Where where, const std::vector<CellValues>& member_values) {
+  CellValues total;
+  std::vector<CellValue> column(member_values.size());
   for (std::size_t i = 0; i < member_values[0].size(); ++i) {
     for (std::size_t member = 0; member < member_values.size(); ++member) {
       column[member] = member_values[member][i];
@@ -61,11 +62,11 @@ Values Meaning::reduced(Where where, const std::vector<Values>& member_values) {
   return total;
 }
 
-Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs) {
+CellValues Meaning::map(Where where, const ElementwiseShape& shape, const std::vector<CellValues>& inputs) {
   const std::size_t width = shape.function == Function::swiglu ? 2 : 1;
   const auto count = static_cast<std::size_t>(shape.rows.blocks) * static_cast<std::size_t>(shape.columns.blocks);
-  Values out;
-  std::vector<Value> column;
+  CellValues out;
+  std::vector<CellValue> column;
   out.reserve(count);
   column.reserve(inputs.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -73,7 +74,7 @@ Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vecto
       case Function::copy: out.push_back(inputs[0][i]); break;
       case Function::add:
         column.clear();
-        for (const Values& input : inputs) {
+        for (const CellValues& input : inputs) {
           column.push_back(input[i]);
         }
         out.push_back(sum(where, column));
@@ -90,8 +91,8 @@ Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vecto
   return out;
 }
 
-Value Meaning::apply(Where where, Function function, std::span<const Value> inputs) {
-  for (const Value& value : inputs) {
+CellValue Meaning::apply(Where where, Function function, std::span<const CellValue> inputs) {
+  for (const CellValue& value : inputs) {
     if (is_wrong(value)) {
       return wrong_value;
     }
@@ -120,11 +121,11 @@ Value Meaning::apply(Where where, Function function, std::span<const Value> inpu
   });
 }
 
-Value Meaning::add_residual(Where where, const Value& a, const Value& b) {
+CellValue Meaning::add_residual(Where where, const CellValue& a, const CellValue& b) {
   if (is_wrong(a) || is_wrong(b)) {
     return wrong_value;
   }
-  for (const Value& value : {a, b}) {
+  for (const CellValue& value : {a, b}) {
     if (!complete(value)) {
       return wrong(where, [&] { return fmt::format("adds {}, which is not complete", words(value)); });
     }
@@ -141,14 +142,14 @@ Value Meaning::add_residual(Where where, const Value& a, const Value& b) {
   return wrong(where, [&] { return fmt::format("adds {} to {}, unlike the operation", words(b), words(a)); });
 }
 
-Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows,
-                       const Values& queries, const Values& keys) {
+CellValues Meaning::attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows,
+                           const CellValues& queries, const CellValues& keys) {
   const auto width = static_cast<std::size_t>(shape.qkv.blocks);
-  Values out;
+  CellValues out;
   out.reserve(queries.size());
   for (const std::int32_t row : rows) {
     for (std::size_t column = 0; column < width; ++column) {
-      std::vector<Value> seen;
+      std::vector<CellValue> seen;
       for (std::size_t key = column; key < keys.size(); key += width) {
         seen.push_back(keys[key]);
       }
@@ -158,7 +159,8 @@ Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const
   return out;
 }
 
-Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal) {
+CellValue Meaning::attended(Where where, const CellValue& query, std::int32_t row, std::vector<CellValue>& keys,
+                            bool causal) {
   const bool sees_every_key = !causal || rows_move(query.tensor);  // if rows move, other ranks' queries see other keys
   if (!sees_every_key) {
     keys.resize(static_cast<std::size_t>(row) + 1);
@@ -174,7 +176,7 @@ Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::
   }
   const auto rows = static_cast<std::size_t>(program_.tensors[position(query.tensor)].rows.blocks);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Value wanted{query.tensor, static_cast<std::int32_t>(i), query.column, query.sum};
+    const CellValue wanted{query.tensor, static_cast<std::int32_t>(i), query.column, query.sum};
     if (i >= rows || keys[i] != wanted) {
       return wrong(where,
                    [&] { return fmt::format("attends with {} to {} as key row {}", words(query), words(keys[i]), i); });

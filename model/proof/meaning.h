@@ -35,7 +35,7 @@ class Meaning {
 
   /// Returns the sum of all contributions to a block of a tensor.
   [[nodiscard]] SumId complete(TensorId tensor) const { return complete_[position(tensor)]; }
-  [[nodiscard]] std::string words(const Value& value) const { return in_words(program_, sums_, value); }
+  [[nodiscard]] std::string words(const CellValue& value) const { return in_words(program_, sums_, value); }
   /// Returns true if rank 0 has other rows of the tensor than other ranks.
   [[nodiscard]] bool rows_move(TensorId tensor) const {
     return symmetry_ != nullptr && static_cast<std::int32_t>(tensor) >= 0 &&
@@ -44,23 +44,24 @@ class Meaning {
 
   /// Computes op(a) op(b) into `out`, added to `old` unless `old` is empty. Factors are passed as they are stored,
   /// transposed or not, and are left in the order that the GEMM needs.
-  void multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out);
+  void multiply(Where where, const GemmShape& shape, CellValues& a, CellValues& b, const CellValues& old,
+                CellValues& out);
   /// Multiplies single blocks.
-  Value multiply(Where where, const GemmShape& shape, const Value& a, const Value& b);
-  Values map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs);
+  CellValue multiply(Where where, const GemmShape& shape, const CellValue& a, const CellValue& b);
+  CellValues map(Where where, const ElementwiseShape& shape, const std::vector<CellValues>& inputs);
   /// Computes attention; `rows` are the positions of the query rows in their sequence.
-  Values attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows, const Values& queries,
-                const Values& keys);
+  CellValues attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows,
+                    const CellValues& queries, const CellValues& keys);
   /// Returns the sums over ranks, block by block.
-  Values reduced(Where where, const std::vector<Values>& member_values);
+  CellValues reduced(Where where, const std::vector<CellValues>& member_values);
 
  private:
-  [[nodiscard]] bool complete(const Value& value) const {
+  [[nodiscard]] bool complete(const CellValue& value) const {
     return position(value.tensor) < complete_.size() && value.sum == complete(value.tensor);
   }
 
   template <class Sentence>
-  Value wrong(Where where, const Sentence& sentence) {
+  CellValue wrong(Where where, const Sentence& sentence) {
     findings_.add(FindingKind::contents, static_cast<std::int32_t>(where.op), [&] {
       return fmt::format("{}{} on rank {} {}", when(), op_in_words(program_, where.op), where.rank, sentence());
     });
@@ -68,19 +69,20 @@ class Meaning {
   }
 
   /// Multiplies a row of op(a) by a column of op(b).
-  Value contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b);
+  CellValue contract(Where where, const GemmShape& shape, std::span<const CellValue> a, std::span<const CellValue> b);
   /// Returns, for example, "x[0] by w[:,1]" or "x[0]^T by dy[0,1]".
-  [[nodiscard]] std::string times(const GemmShape& shape, const Value& a, const Value& b, const char* between) const;
+  [[nodiscard]] std::string times(const GemmShape& shape, const CellValue& a, const CellValue& b,
+                                  const char* between) const;
   [[nodiscard]] TensorId product_of(const GemmShape& shape, TensorId a, TensorId b) const;
   /// Returns `value` with the union of `parts_` as its contributions.
-  Value united(Where where, Value value);
-  Value sum(Where where, std::span<const Value> values);
-  Value apply(Where where, Function function, std::span<const Value> inputs);
+  CellValue united(Where where, CellValue value);
+  CellValue sum(Where where, std::span<const CellValue> values);
+  CellValue apply(Where where, Function function, std::span<const CellValue> inputs);
   /// Returns the sum of two different tensors, in either order.
-  Value add_residual(Where where, const Value& a, const Value& b);
+  CellValue add_residual(Where where, const CellValue& a, const CellValue& b);
   /// Computes one block of queries, at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads: all
   /// rows of the tensor, or with a causal mask the rows up to `row`. Masked keys are ignored.
-  Value attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal);
+  CellValue attended(Where where, const CellValue& query, std::int32_t row, std::vector<CellValue>& keys, bool causal);
 
   const Program& program_;
   const Symmetry* symmetry_;
@@ -88,8 +90,8 @@ class Meaning {
   Findings& findings_;
   std::vector<SumId> complete_;  // by tensor
   std::size_t iteration_ = 0;
-  std::vector<SumId> parts_;   // scratch space
-  std::vector<Value> column_;  // scratch space for a GEMM
+  std::vector<SumId> parts_;       // scratch space
+  std::vector<CellValue> column_;  // scratch space for a GEMM
 };
 
 }  // namespace commfuse

@@ -11,8 +11,8 @@ namespace commfuse {
 namespace {
 
 /// Returns the transpose of a matrix with `columns` blocks per row.
-Values transposed(const Values& values, std::size_t columns) {
-  Values result;
+CellValues transposed(const CellValues& values, std::size_t columns) {
+  CellValues result;
   result.reserve(values.size());
   for (std::size_t column = 0; column < columns; ++column) {
     for (std::size_t at = column; at < values.size(); at += columns) {
@@ -25,18 +25,19 @@ Values transposed(const Values& values, std::size_t columns) {
 /// A factor in the order of its GEMM: `outer` is its position in the result, `inner` its position along the
 /// contraction.
 struct Factor {
-  const Value& value;
+  const CellValue& value;
   std::int32_t outer;
   std::int32_t inner;
 };
-Factor left(const Value& value, bool transposed) {
+Factor left(const CellValue& value, bool transposed) {
   return transposed ? Factor{value, value.column, value.row} : Factor{value, value.row, value.column};
 }
-Factor right(const Value& value, bool transposed) { return left(value, !transposed); }
+Factor right(const CellValue& value, bool transposed) { return left(value, !transposed); }
 
 }  // namespace
 
-void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out) {
+void Meaning::multiply(Where where, const GemmShape& shape, CellValues& a, CellValues& b, const CellValues& old,
+                       CellValues& out) {
   const auto m = static_cast<std::size_t>(shape.m.blocks);
   const auto k = static_cast<std::size_t>(shape.k.blocks);
   const auto n = static_cast<std::size_t>(shape.n.blocks);
@@ -48,7 +49,7 @@ void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b
   }
   out.clear();
   out.reserve(m * n);
-  std::span<const Value> column(b);  // already in order if there is only one column
+  std::span<const CellValue> column(b);  // already in order if there is only one column
   if (n > 1) {
     column_.resize(k);
     column = column_;
@@ -58,13 +59,13 @@ void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b
       for (std::size_t t = 0; n > 1 && t < k; ++t) {
         column_[t] = b[t * n + j];
       }
-      const Value product = contract(where, shape, std::span<const Value>(a).subspan(i * k, k), column);
+      const CellValue product = contract(where, shape, std::span<const CellValue>(a).subspan(i * k, k), column);
       out.push_back(old.empty() ? product : sum(where, std::array{old[out.size()], product}));
     }
   }
 }
 
-Value Meaning::multiply(Where where, const GemmShape& shape, const Value& a, const Value& b) {
+CellValue Meaning::multiply(Where where, const GemmShape& shape, const CellValue& a, const CellValue& b) {
   const Factor factor_a = left(a, shape.transpose_a);
   const Factor factor_b = right(b, shape.transpose_b);
   if (complete(a) && complete(b) && factor_a.inner == factor_b.inner) {
@@ -76,7 +77,8 @@ Value Meaning::multiply(Where where, const GemmShape& shape, const Value& a, con
   return contract(where, shape, {&a, 1}, {&b, 1});  // reports the mistake
 }
 
-Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b) {
+CellValue Meaning::contract(Where where, const GemmShape& shape, std::span<const CellValue> a,
+                            std::span<const CellValue> b) {
   parts_.clear();
   const Factor first_a = left(a[0], shape.transpose_a);
   const Factor first_b = right(b[0], shape.transpose_b);
@@ -84,7 +86,7 @@ Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Val
     if (is_wrong(a[t]) || is_wrong(b[t])) {
       return wrong_value;
     }
-    for (const Value* factor : {&a[t], &b[t]}) {
+    for (const CellValue* factor : {&a[t], &b[t]}) {
       if (!complete(*factor)) {
         return wrong(where, [&] { return fmt::format("multiplies {}, which is not complete", words(*factor)); });
       }
@@ -115,7 +117,7 @@ Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Val
   return united(where, {product, first_a.outer, first_b.outer, 0});
 }
 
-std::string Meaning::times(const GemmShape& shape, const Value& a, const Value& b, const char* between) const {
+std::string Meaning::times(const GemmShape& shape, const CellValue& a, const CellValue& b, const char* between) const {
   return fmt::format("{}{}{}{}{}", words(a), shape.transpose_a ? "^T" : "", between, words(b),
                      shape.transpose_b ? "^T" : "");
 }

@@ -523,8 +523,8 @@ class Pair {
     return std::nullopt;
   }
 
-  static bool same_blocks(const Values& left, const Values& right) {
-    return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](const Value& l, const Value& r) {
+  static bool same_blocks(const CellValues& left, const CellValues& right) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](const CellValue& l, const CellValue& r) {
       return l.tensor == r.tensor && l.row == r.row && l.column == r.column;
     });
   }

@@ -11,7 +11,7 @@ OtherRanks::OtherRanks(const Program& program, const Symmetry& symmetry, Sums& s
       down_(*symmetry.rows_inside(program.regions_of(operand))),
       across_(*symmetry.columns_inside(program.regions_of(operand))) {}
 
-void OtherRanks::derive(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values) {
+void OtherRanks::derive(const CellValues& first_values, std::int32_t rows, const Turn& turn, CellValues& values) {
   const Mesh& mesh = program_.mesh;
   const Turn back = inverse(mesh, turn);
   values.clear();
@@ -19,13 +19,13 @@ void OtherRanks::derive(const Values& first_values, std::int32_t rows, const Tur
   for (std::int32_t row = 0; row < rows; ++row) {
     const auto from = static_cast<std::size_t>(down_.at(mesh, row, back)) * static_cast<std::size_t>(columns_);
     for (std::int32_t column = 0; column < columns_; ++column) {
-      const Value& value = first_values[from + static_cast<std::size_t>(across_.at(mesh, column, back))];
+      const CellValue& value = first_values[from + static_cast<std::size_t>(across_.at(mesh, column, back))];
       values.push_back(moved(program_, symmetry_, sums_, value, turn));
     }
   }
 }
 
-Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value value, const Turn& turn) {
+CellValue moved(const Program& program, const Symmetry& symmetry, Sums& sums, CellValue value, const Turn& turn) {
   if (static_cast<std::int32_t>(value.tensor) < 0) {
     return value;
   }

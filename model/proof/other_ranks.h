@@ -8,7 +8,7 @@
 namespace commfuse {
 
 /// Returns the label on the rank to which a turn moves a label of rank 0.
-Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value value, const Turn& turn);
+CellValue moved(const Program& program, const Symmetry& symmetry, Sums& sums, CellValue value, const Turn& turn);
 
 class OtherRanks {
  public:
@@ -17,7 +17,7 @@ class OtherRanks {
 
   /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `first_values`
   /// has the values of rank 0.
-  void derive(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values);
+  void derive(const CellValues& first_values, std::int32_t rows, const Turn& turn, CellValues& values);
 
  private:
   const Program& program_;

@@ -9,7 +9,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr OpId nobody{-1};
 constexpr std::size_t iterations = 2;
 constexpr std::size_t max_entries = std::size_t{1} << 26;
 
@@ -30,7 +29,7 @@ RemoteOrder::RemoteOrder(const Program& program, const Matching& matching, std::
       width_(static_cast<std::size_t>(program.mesh.ranks()) * lanes_),
       ended_(program.ops.size() * (together_ ? 1 : static_cast<std::size_t>(program.mesh.ranks())), 0),
       length_(width_, 0),
-      last_(width_, nobody),
+      last_(width_, OpId{-1}),
       clocks_(entries(program, which), 0) {
   check(fits(program, which), "the clocks of a program fit into memory");
   for (const Post& post : posts) {

@@ -6,12 +6,6 @@
 
 namespace commfuse {
 
-namespace {
-
-using Operand = std::span<const Region>;
-
-}  // namespace
-
 Symmetry::Symmetry(const Program& program) : program_(program), buffers_(program.buffers.size()) {
   for (const Buffer& buffer : program.buffers) {
     grids_.push_back({{buffer.rows.blocks, {}}, {buffer.columns.blocks, {}}});
@@ -21,7 +15,7 @@ Symmetry::Symmetry(const Program& program) : program_(program), buffers_(program
   }
 }
 
-std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
+std::optional<Rotation> Symmetry::columns_inside(std::span<const Region> operand) const {
   if (still_) {
     return Rotation{};
   }
@@ -30,7 +24,7 @@ std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
   return pieces ? Rotation{} : common;
 }
 
-std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
+std::optional<Rotation> Symmetry::rows_inside(std::span<const Region> operand) const {
   if (still_) {
     return Rotation{};
   }
@@ -46,7 +40,7 @@ std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
   return still && !across ? Rotation{} : stacked(operand, across);
 }
 
-std::optional<Rotation> Symmetry::common_column_rotation(Operand operand) const {
+std::optional<Rotation> Symmetry::common_column_rotation(std::span<const Region> operand) const {
   const auto inside = [&](const Region& region) {
     return rotation_inside(program_.mesh, {region.column, region.columns}, grid(region).columns);
   };
@@ -60,7 +54,7 @@ std::optional<Rotation> Symmetry::common_column_rotation(Operand operand) const 
 }
 
 /// Takes the step from row 0 of the stack and checks that all other rows follow it.
-std::optional<Rotation> Symmetry::stacked(Operand operand, bool across) const {
+std::optional<Rotation> Symmetry::stacked(std::span<const Region> operand, bool across) const {
   const Mesh& mesh = program_.mesh;
   const Moves& moves = grid(operand.front());
   const std::vector<Place> places = places_of(operand);
@@ -112,7 +106,7 @@ bool Symmetry::stays_together(const Region& region, bool across) const {
          });
 }
 
-std::vector<Symmetry::Place> Symmetry::places_of(Operand operand) {
+std::vector<Symmetry::Place> Symmetry::places_of(std::span<const Region> operand) {
   std::vector<Place> places;
   for (const Region& region : operand) {
     for (std::int32_t row = 0; row < region.rows; ++row) {

@@ -11,7 +11,7 @@ std::int32_t contributions(const Program& program, const Tensor& tensor) {
              : 1;
 }
 
-std::string in_words(const Program& program, const Sums& sums, const Value& value) {
+std::string in_words(const Program& program, const Sums& sums, const CellValue& value) {
   if (value.tensor == no_tensor) {
     return "nothing";
   }

@@ -14,28 +14,29 @@ namespace commfuse {
 
 /// A block of a tensor. The block of a GEMM is the sum of the contraction blocks in `sum`; other tensors have one
 /// contribution.
-struct Value {
+struct CellValue {
   TensorId tensor = no_tensor;  // no_tensor: no value
   std::int32_t row = 0;
   std::int32_t column = 0;
   SumId sum = 0;
-  friend bool operator==(const Value&, const Value&) = default;
+  friend bool operator==(const CellValue&, const CellValue&) = default;
 };
 
-using Values = Few<Value>;  // values of an operand, row by row
+using CellValues = Few<CellValue>;  // values of an operand, row by row
 
-inline constexpr Value nothing{};
-inline constexpr Value wrong_value{.tensor = TensorId{-2}};  // a value whose mistake is already reported
-inline constexpr Value zero_value{.tensor = TensorId{-3}};   // the empty sum, to which values of any tensor are added
+inline constexpr CellValue nothing{};
+inline constexpr CellValue wrong_value{.tensor = TensorId{-2}};  // a value whose mistake is already reported
+inline constexpr CellValue zero_value{.tensor =
+                                          TensorId{-3}};  // the empty sum, to which values of any tensor are added
 
 /// Returns true if the value's mistake was already reported, so that its consequences are not.
-inline bool is_wrong(const Value& value) { return value.tensor == wrong_value.tensor; }
+inline bool is_wrong(const CellValue& value) { return value.tensor == wrong_value.tensor; }
 
 /// Returns the number of contributions to a complete block of the tensor.
 std::int32_t contributions(const Program& program, const Tensor& tensor);
 
 /// Returns "y[3]{0,3}" for block row 3 of y with contributions 0 and 3 of several. Without braces the block is
 /// complete. A dimension of one block is omitted for columns and ":" for rows: "w[:,2]".
-std::string in_words(const Program& program, const Sums& sums, const Value& value);
+std::string in_words(const Program& program, const Sums& sums, const CellValue& value);
 
 }  // namespace commfuse

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/analysis/median.h"
 #include "model/math/functions.h"
 
 namespace commfuse {
@@ -70,15 +71,6 @@ class ClusteredShare {
   ShapeKey last_{};
 };
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) {
-    return *middle;
-  }
-  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
-}
-
 /// Returns the coverage of the held-out rows with the residuals of `scope` instead of the residuals of the hardware
 /// file.
 Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
@@ -134,7 +126,7 @@ Coverage coverage_of(std::vector<CheckedTime> times) {
     errors.push_back(times[i].error);
     coverage.shapes += i == 0 || times[i].shape != times[i - 1].shape ? 1 : 0;
   }
-  coverage.median_error = median_of(std::move(errors));
+  coverage.median_error = median(std::move(errors));
   return coverage;
 }
 

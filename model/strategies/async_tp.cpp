@@ -41,8 +41,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr Lane copy_engine{LaneKind::copy, 0};
-
 /// Copies the input into `symmetric`, memory that other ranks can read, and pulls their shards, each under the GEMM of
 /// the previous shard. `pulled` returns the place of the shard of rank r + step; `multiply` adds the GEMM of an operand
 /// of that shard. Returns the GEMMs. Requires more than one rank.
@@ -57,7 +55,7 @@ std::vector<OpId> pull_and_multiply(
                                         .waits = stage.ready});
   std::vector<OpId> gemms{multiply(0, builder.whole(stage.input), {})};
   for (std::int32_t step = 1; step < stage.ranks; ++step) {
-    const OpId pull = builder.exchange({.lane = copy_engine,
+    const OpId pull = builder.exchange({.lane = copy_lane,
                                         .axis = stage.axis,
                                         .shift = -step,
                                         .send = {builder.whole(symmetric)},
@@ -114,7 +112,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
     const Region slot = builder.rows_of(symmetric, step % 2);
     const OpId produced = multiply(step, slot, step == 1 ? stage.ready : stream(step));
     parts.push_back({builder.rows_of(pulled, step - 1)});
-    pulls.push_back(builder.exchange({.lane = copy_engine,
+    pulls.push_back(builder.exchange({.lane = copy_lane,
                                       .axis = stage.axis,
                                       .shift = step,
                                       .send = {slot},

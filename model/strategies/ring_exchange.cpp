@@ -50,17 +50,15 @@ namespace commfuse {
 
 namespace {
 
-constexpr Lane copy_engine{LaneKind::copy, 0};
-
 /// Returns the region of rank r that holds shard r - i.
-using PlaceOf = std::function<Region(std::int32_t i)>;
+using RegionOf = std::function<Region(std::int32_t i)>;
 /// Adds the GEMM of some shards into rows of the output.
-using Multiply = std::function<OpId(const Operand& shards, const Operand& rows, const std::vector<OpId>& waits)>;
+using MultiplyShards = std::function<OpId(const Operand& shards, const Operand& rows, const std::vector<OpId>& waits)>;
 
 /// Passes shards on round the ring, `options.group` at a time; the transfer of each group overlaps the GEMM of the
 /// previous group. The rank's own shard is available after `ready`. Returns the last GEMM.
-OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& ready, const PlaceOf& place,
-             const Multiply& multiply) {
+OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& ready, const RegionOf& place,
+             const MultiplyShards& multiply) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
   const std::int32_t group = std::min(options.group, ranks);
@@ -73,7 +71,7 @@ OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vect
   };
   std::vector<OpId> arrived = ready;
   const auto move = [&](std::int32_t from, std::int32_t shift, std::int32_t count) {
-    return builder.exchange({.lane = copy_engine,
+    return builder.exchange({.lane = copy_lane,
                              .axis = stage.axis,
                              .shift = shift,
                              .send = shards(from, count),
@@ -138,13 +136,13 @@ Done ring_exchange_ag_gemm_backward(const Stage& stage, const StrategyOptions& o
     return backward_alone(stage);
   }
   const GatheredInput x = gather_input(stage, options, {});
-  const Done scattered = partials_to_owners(stage, options, {.transfers = copy_engine, .transposed = true});
+  const Done scattered = partials_to_owners(stage, options, {.transfers = copy_lane, .transposed = true});
   whole_gradient(stage, x.buffer, stage.input, x.complete);
   return scattered;
 }
 
 Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options) {
-  return partials_to_owners(stage, options, {.transfers = copy_engine});
+  return partials_to_owners(stage, options, {.transfers = copy_lane});
 }
 
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {

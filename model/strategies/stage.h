@@ -11,6 +11,9 @@
 
 namespace commfuse {
 
+/// Lane of transfers by copy engines, which need no SMs.
+inline constexpr Lane copy_lane{LaneKind::copy, 0};
+
 /// Steps from a rank along nested rings; `outer` is 0 on a single ring.
 struct RingSteps {
   std::int32_t inner = 0;

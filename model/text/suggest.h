@@ -10,6 +10,9 @@
 
 namespace commfuse {
 
+/// Returns the text with A to Z in lower case.
+std::string lowercase(std::string_view text);
+
 /// Returns the number of edits that turn one word into the other: insert, delete or replace a character, or swap two
 /// neighbours (optimal string alignment). Upper and lower case count as equal.
 std::size_t edit_distance(std::string_view a, std::string_view b);

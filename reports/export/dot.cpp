@@ -22,7 +22,7 @@ constexpr std::string_view orange = "#D55E00";
 
 /// Escapes text for a quoted DOT string. "\n" ends a line of a label, so backslashes are doubled; control characters
 /// become blanks.
-std::string escaped(std::string_view text) {
+std::string dot_escaped(std::string_view text) {
   std::string result;
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') {
@@ -57,8 +57,8 @@ std::string peers_of(const Command& command) {
 void write_node(const Program& program, Rank rank, const Command& command, Out out) {
   const Op& op = program.ops[position(command.op)];
   fmt::format_to(out, "    {} [label=\"op {}: {}{}\\n{}\", fillcolor=\"{}\"];\n", node_of(rank, command.op),
-                 position(command.op), escaped(op_label(program, op, rank)), peers_of(command),
-                 escaped(name_of(program.lanes[op.lane])), colour_of(op.purpose));
+                 position(command.op), dot_escaped(op_label(program, op, rank)), peers_of(command),
+                 dot_escaped(name_of(program.lanes[op.lane])), colour_of(op.purpose));
 }
 
 /// Writes waits, and the order of lanes where no wait implies it.
@@ -106,7 +106,7 @@ std::string to_dot(const Lowered& lowered, std::span<const Rank> ranks) {
   std::string text;
   std::string messages;
   const Out out = std::back_inserter(text);
-  fmt::format_to(out, "digraph schedule {{\n  label=\"{}\";\n", escaped(program.name));
+  fmt::format_to(out, "digraph schedule {{\n  label=\"{}\";\n", dot_escaped(program.name));
   text += "  rankdir=LR;\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
   for (const Rank rank : ranks) {
     const std::vector<Command> commands = commands_of(lowered, rank);

@@ -30,7 +30,7 @@ using Json = nlohmann::ordered_json;
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Escapes text for the inside of a JSON string.
-std::string escaped(const std::string& text) {
+std::string json_escaped(const std::string& text) {
   const std::string quoted = dump(text);
   return quoted.substr(1, quoted.size() - 2);
 }
@@ -204,7 +204,7 @@ std::vector<PreparedOp> prepare(const TracedRun& run) {
     const Op& op = run.program->ops[id];
     PreparedOp slice{label_pieces(*run.program, op), {}};
     for (LabelPiece& piece : slice.name) {
-      piece.text = escaped(piece.text);
+      piece.text = json_escaped(piece.text);
     }
     slice.behind_name = fmt::format(R"(","cat":"{}","ph":"X","tid":{},"args":{},"pid":)", name_of(op.purpose),
                                     op.lane + 1, arguments_of(run, id));

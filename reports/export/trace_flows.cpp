@@ -12,21 +12,17 @@ namespace commfuse::reports {
 namespace {
 
 /// Indices in the timeline of all runs of a rank's op, in order of time, by key_of().
-using Places = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
+using TimelinePlaces = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
 std::uint64_t key_of(Rank rank, OpId op) {
   return static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint64_t>(position(op));
 }
 
-const ExchangeShape* exchange_of(const Program& program, OpId op) {
-  return std::get_if<ExchangeShape>(&program.shapes[program.ops[position(op)].shape]);
-}
-
-Places places_of(const TracedRun& run) {
-  Places places;
+TimelinePlaces places_of(const TracedRun& run) {
+  TimelinePlaces places;
   for (std::size_t i = 0; i < run.timeline.size(); ++i) {
     const OpSpan& span = run.timeline[i];
-    if (exchange_of(*run.program, span.op) != nullptr) {
+    if (exchange_of(*run.program, run.program->ops[position(span.op)]) != nullptr) {
       places[key_of(span.rank, span.op)].push_back(i);
     }
   }
@@ -46,7 +42,7 @@ Bytes sent_by(const TracedRun& run, OpId op) {
 
 std::vector<Flow> flows_of(const TracedRun& run) {
   const Program& program = *run.program;
-  const Places places = places_of(run);
+  const TimelinePlaces places = places_of(run);
   std::vector<Flow> flows;
   if (places.empty()) {
     return flows;
@@ -55,7 +51,7 @@ std::vector<Flow> flows_of(const TracedRun& run) {
   std::unordered_map<std::uint64_t, std::size_t> runs;
   for (std::size_t i = 0; i < run.timeline.size(); ++i) {
     const OpSpan& span = run.timeline[i];
-    const ExchangeShape* exchange = exchange_of(program, span.op);
+    const ExchangeShape* exchange = exchange_of(program, program.ops[position(span.op)]);
     const std::int32_t receiver = exchange == nullptr || !exchange->sends ? -1 : matching.receiver(span.rank, span.op);
     if (receiver < 0) {
       continue;

@@ -9,11 +9,11 @@
 
 #include "model/check.h"
 #include "model/fit/robust_fit.h"
-#include "model/text/decimals.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "reports/percents.h"
 
 namespace commfuse::reports {
 
@@ -22,8 +22,6 @@ namespace {
 constexpr double near = 0.10;
 
 double error_of(const MeasuredPair& pair) { return to_seconds(pair.median) / to_seconds(pair.predicted) - 1.0; }
-
-std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string agreement_title(std::span<const MeasuredPair> pairs) {
   std::vector<double> errors;

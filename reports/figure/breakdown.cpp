@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/check.h"
+#include "reports/figure/bar_rows.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
@@ -14,8 +15,6 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr double row_height = 34.0;
-constexpr double bar_share = 0.7;
 constexpr double axis_length = 1.14;  // length of the axis, relative to the longest time
 
 /// Returns head, bubble and tail of the timeline; nothing if the timeline and the row are from different runs.

@@ -209,8 +209,8 @@ std::vector<const Panel*> Gantt::rivals() const {
   return candidates.empty() ? results : candidates;
 }
 
-Contender contender_of(const Panel& panel) {
-  Contender contender = reports::contender_of(panel.run->row);
+Contender panel_contender(const Panel& panel) {
+  Contender contender = contender_of(panel.run->row);
   contender.time = to_seconds(panel.parts.makespan);
   return contender;
 }
@@ -253,7 +253,7 @@ std::string Gantt::title() const {
   const Panel& second = *order[1];
   const double ratio = to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
   const std::string lead =
-      !verdict_of(std::array{contender_of(first), contender_of(second)}, rule_).wins()
+      !verdict_of(std::array{panel_contender(first), panel_contender(second)}, rule_).wins()
           ? fmt::format("Tie: {} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
           : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio), label_of(second.run->row));
   const TimeUnit unit(std::max(first.parts.exposed, second.parts.exposed));

@@ -172,7 +172,7 @@ std::string heatmap_title(const Map& map, std::string_view strategy) {
 double gain(const Cell& cell) { return 100.0 * (cell.chosen->mfu - cell.other->mfu); }
 bool comparable(const Cell& cell) { return cell.chosen != nullptr && cell.other != nullptr; }
 
-bool tie(const Cell& cell, const VerdictRule& rule) {
+bool is_tie(const Cell& cell, const VerdictRule& rule) {
   return !verdict_of(std::array{contender_of(*cell.chosen), contender_of(*cell.other)}, rule).wins();
 }
 
@@ -189,7 +189,7 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
   const Cell* widest = nullptr;
   for (const Cell& cell : map.cells) {
     if (comparable(cell)) {
-      (tie(cell, rule) ? ties : gain(cell) > 0.0 ? ahead : behind) += 1;
+      (is_tie(cell, rule) ? ties : gain(cell) > 0.0 ? ahead : behind) += 1;
       widest = widest == nullptr || gain(cell) > gain(*widest) ? &cell : widest;
     }
   }
@@ -361,8 +361,8 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
         return {.level = 0.5 + gain(cell) / (2.0 * largest),
                 .text = points,
                 .tip = fmt::format("{} points against {}{}", points, label_of(*cell.other),
-                                   tie(cell, rule) ? ", a tie" : ""),
-                .framed = tie(cell, rule)};
+                                   is_tie(cell, rule) ? ", a tie" : ""),
+                .framed = is_tie(cell, rule)};
       },
       [](const Cell& cell) { return comparable(cell) ? fmt::format("{}", gain(cell)) : ""; });
   return figure;

@@ -10,15 +10,13 @@
 #include <vector>
 
 #include "model/check.h"
+#include "reports/figure/bar_rows.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 
 namespace commfuse::reports {
 
 namespace {
-
-constexpr double row_height = 34.0;
-constexpr double bar_share = 0.7;
 
 struct ModelPart {
   std::string_view name;

@@ -46,7 +46,7 @@ std::string dash_array(const std::string& dashes, bool dashed) {
 }
 
 /// Breaks text between words into lines that fit.
-std::vector<std::string> wrapped(std::string_view text, double width, double size) {
+std::vector<std::string> wrapped_lines(std::string_view text, double width, double size) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
@@ -97,7 +97,7 @@ std::vector<Place> places_of(const std::vector<LegendEntry>& legend, double widt
 Layout layout_of(const Figure& figure, bool titled) {
   Layout layout;
   if (titled) {
-    layout.title = wrapped(figure.title, figure.width - 2 * margin, title_size);
+    layout.title = wrapped_lines(figure.title, figure.width - 2 * margin, title_size);
   }
   double y = titled ? margin + 20.0 * static_cast<double>(layout.title.size()) : 0.0;
   layout.legend_top = y;
@@ -366,10 +366,10 @@ void Writer::operator()(const TextMark& mark) {
   add("{}</text>\n", mark.text.empty() ? "" : fmt::format(R"(<tspan class="cf-quiet">{}</tspan>)", escaped(mark.text)));
 }
 
-constexpr int levels = 9;
+constexpr int level_count = 9;
 
 std::string level_class(double level, bool diverging) {
-  const int step = std::clamp(static_cast<int>(std::floor(level * levels)), 0, levels - 1);
+  const int step = std::clamp(static_cast<int>(std::floor(level * level_count)), 0, level_count - 1);
   return fmt::format("{}{}", diverging ? 'd' : 's', step);
 }
 
@@ -405,12 +405,12 @@ void Writer::scale() {
   const LevelScale& scale = *figure_.scale;
   const double left = layout_.left;
   const double top = layout_.scale_top;
-  for (int i = 0; i < levels; ++i) {
+  for (int i = 0; i < level_count; ++i) {
     add(R"(<rect x="{}" y="{}" width="{}" height="12" class="cf-{}"/>)"
         "\n",
-        px(left + step * i), px(top), px(step), level_class((i + 0.5) / levels, scale.diverging));
+        px(left + step * i), px(top), px(step), level_class((i + 0.5) / level_count, scale.diverging));
   }
-  const double end = left + step * levels;
+  const double end = left + step * level_count;
   words(left, top + 27.0, "cf-quiet", Anchor::start, scale.low);
   words((left + end) / 2, top + 27.0, "cf-quiet", Anchor::middle, scale.middle);
   words(end, top + 27.0, "cf-quiet", Anchor::end, scale.high);

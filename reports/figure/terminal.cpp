@@ -37,7 +37,7 @@ constexpr std::array<Shade, 14> shades{{{"\u2588", "#"},
                                         {"\u25a1", "%"},
                                         {"\u2591", "~"}}};
 static_assert(shades.size() == static_cast<std::size_t>(Role::tie) + 1, "every role has a character");
-constexpr std::array<Shade, 5> levels{
+constexpr std::array<Shade, 5> level_shades{
     {{"\u2591", "."}, {"\u2592", ":"}, {"\u2592", "+"}, {"\u2593", "%"}, {"\u2588", "#"}}};
 
 /// Returns the position of a value between the ends of an axis: 0 is left or bottom, 1 right or top.
@@ -247,7 +247,7 @@ class Plot {
       grid_.write(first + (last - first - static_cast<int>(characters(text))) / 2, row, text);
       return;
     }
-    const Shade shade = mark.level  ? levels[std::min<std::size_t>(static_cast<std::size_t>(*mark.level * 5.0), 4)]
+    const Shade shade = mark.level ? level_shades[std::min<std::size_t>(static_cast<std::size_t>(*mark.level * 5.0), 4)]
                         : mark.role ? shades[static_cast<std::size_t>(*mark.role)]
                                     : Shade{"\u00d7", "x"};
     for (int column = first; column < last; ++column) {

@@ -29,8 +29,6 @@ std::string point_of(const ResultRow& row) { return fmt::format("ranks {}, seq {
 
 bool has_result(const ResultRow& row) { return makespan_of(row) > Duration{}; }
 
-Duration makespan_of(const ResultRow& row) { return row.analysis.critical.makespan; }
-
 double times_slower(const ResultRow& slower, const ResultRow& faster) {
   return to_seconds(makespan_of(slower)) / to_seconds(makespan_of(faster));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/record/result.h"
+#include "reports/point_rows.h"
 #include "reports/time_scale.h"
 
 namespace commfuse::reports {
@@ -33,7 +34,6 @@ std::string with_minus(std::string number);
 std::string point_of(const ResultRow& row);
 /// Returns whether the point could be run; rows of infeasible points have no time.
 bool has_result(const ResultRow& row);
-Duration makespan_of(const ResultRow& row);
 /// Returns the time of the slower row divided by the time of the faster. Requires results.
 double times_slower(const ResultRow& slower, const ResultRow& faster);
 

@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "model/check.h"
-#include "model/text/decimals.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 #include "reports/html/page_frame.h"
+#include "reports/percents.h"
 
 namespace commfuse::reports {
 
@@ -49,8 +49,6 @@ std::vector<const MeasuredSchedule*> in_order(const std::vector<MeasuredSchedule
 double error_of(const MeasuredSchedule& schedule) {
   return to_seconds(schedule.median->value) / std::max(to_seconds(schedule.predicted), 1e-12) - 1.0;
 }
-
-std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
   const MeasuredSchedule* worst = nullptr;

@@ -26,8 +26,8 @@ namespace commfuse::reports {
 namespace {
 
 constexpr std::size_t max_figures = 4;  // figures of each kind; the table has the numbers of all plans
-constexpr std::size_t max_rows = 400;
-constexpr std::size_t max_rows_on_paper = 30;
+constexpr std::size_t max_plan_rows = 400;
+constexpr std::size_t max_plan_rows_on_paper = 30;
 
 using Plan = std::vector<const StepRow*>;
 
@@ -141,14 +141,14 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
                      header(shown);
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
-    if (count > 0 && count + plan.size() > max_rows) {
+    if (count > 0 && count + plan.size() > max_plan_rows) {
       break;
     }
     const PlanVerdict verdict(plan, rule);
     html += fmt::format(
         "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
         "class=\"verdict\">{}</span></span></th></tr>\n",
-        count == 0 || count + plan.size() <= max_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
+        count == 0 || count + plan.size() <= max_plan_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
         escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
     const StepRow* const serial = serial_of(plan);
     for (const StepRow* row : plan) {
@@ -158,7 +158,8 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     count += plan.size();
   }
   html += "</table>\n</div>\n";
-  html += count > max_rows_on_paper ? "<p class=\"note paper\">In print, only the first plans are shown.</p>\n" : "";
+  html +=
+      count > max_plan_rows_on_paper ? "<p class=\"note paper\">In print, only the first plans are shown.</p>\n" : "";
   return count == rows.size()
              ? html
              : html + fmt::format(

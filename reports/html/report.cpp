@@ -187,8 +187,6 @@ void Page::open() {
   html_ += page_head(input_.title, links, script_sources(), subject + (subject.empty() ? "" : "."));
 }
 
-std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
-
 /// Removes the line breaks that a terminal needs.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -387,9 +385,9 @@ void Page::summary_section() {
 
 /// "loses at 2, too close to call at 4".
 std::string rest_in_words(const SavingCount& count) {
-  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("it loses at {}", number(count.loses)) : "",
+  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("it loses at {}", size_with_commas(count.loses)) : "",
                      count.loses > 0 && count.close > 0 ? ", " : "",
-                     count.close > 0 ? fmt::format("too close to call at {}", number(count.close)) : "");
+                     count.close > 0 ? fmt::format("too close to call at {}", size_with_commas(count.close)) : "");
 }
 
 /// Adds tiles with the main numbers on the saving of overlap.
@@ -408,7 +406,7 @@ void Page::saving_tiles() {
          fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), point_of(*shown->overlap)));
   }
   if (count.points > 1) {
-    tile("Overlap pays at", fmt::format("{} of {}", number(count.pays), number(count.points)),
+    tile("Overlap pays at", fmt::format("{} of {}", size_with_commas(count.pays), size_with_commas(count.points)),
          count.pays == count.points ? "points; it loses at none" : fmt::format("points; {}", rest_in_words(count)));
   }
 }
@@ -461,7 +459,7 @@ void Page::model_tiles() {
        fmt::format("{} by {}, {} GPUs, seq {}", share_of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
-    tile("Overlap pays at", fmt::format("{} of {}", number(count.pays), number(count.points)),
+    tile("Overlap pays at", fmt::format("{} of {}", size_with_commas(count.pays), size_with_commas(count.points)),
          count.pays == count.points ? "plans; it loses at none" : fmt::format("plans; {}", rest_in_words(count)));
   }
   html_ += "</dl>\n";
@@ -683,8 +681,8 @@ void Page::table_section() {
   if (page_rows_.points > 0) {
     add("<p class=\"note\">This page has {} of {} rows, from {} points evenly spaced over {}. The text above the table "
         "covers every point; results.csv has every row, and commfuse-sim results FOLDER --where selects some.</p>\n",
-        number(page_rows_.rows.size()), number(input_.rows.size()), number(page_rows_.points),
-        number(page_rows_.all_points));
+        size_with_commas(page_rows_.rows.size()), size_with_commas(input_.rows.size()),
+        size_with_commas(page_rows_.points), size_with_commas(page_rows_.all_points));
   }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
   RowLimits limits{.on_screen = max_rows, .on_paper = points_on_paper()};

@@ -7,35 +7,33 @@
 #include <string_view>
 #include <vector>
 
-#include "model/text/decimals.h"
 #include "reports/commas.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
+#include "reports/percents.h"
 
 namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t max_lines = 24;
+constexpr std::size_t max_saving_lines = 24;
 
 struct Line {
   std::string name;
   const SavingCount* count = nullptr;
 };
 
-std::string signed_percent(double share) { return with_minus(with_sign(100.0 * share, 1) + "%"); }
-
-std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
+std::string saving_percent(double share) { return with_minus(signed_percent(share)); }
 
 std::string line_html(const Line& line, bool has_points) {
   const SavingCount& count = *line.count;
   return fmt::format(
       "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}<td>{}</td><td>{} to "
       "{}</td></tr>\n",
-      escaped(line.name), signed_percent(count.median), number(count.pays), number(count.loses), number(count.close),
-      has_points ? fmt::format("<td>{}</td>", number(count.points)) : "", signed_percent(count.best),
-      signed_percent(count.low), signed_percent(count.high));
+      escaped(line.name), saving_percent(count.median), size_with_commas(count.pays), size_with_commas(count.loses),
+      size_with_commas(count.close), has_points ? fmt::format("<td>{}</td>", size_with_commas(count.points)) : "",
+      saving_percent(count.best), saving_percent(count.low), saving_percent(count.high));
 }
 
 /// The number of points is in the caption if it is equal for all lines, else in a column.
@@ -43,7 +41,8 @@ std::string table_html(std::string_view title, std::string_view first, const std
   const std::size_t points = lines.empty() ? 0 : lines.front().count->points;
   const bool has_points = std::ranges::any_of(lines, [&](const Line& line) { return line.count->points != points; });
   const std::string caption =
-      has_points ? std::string{title} : fmt::format("{} ({} point{})", title, number(points), points == 1 ? "" : "s");
+      has_points ? std::string{title}
+                 : fmt::format("{} ({} point{})", title, size_with_commas(points), points == 1 ? "" : "s");
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"savings\">\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
@@ -53,15 +52,15 @@ std::string table_html(std::string_view title, std::string_view first, const std
     html += head != "Points" || has_points ? fmt::format("<th scope=\"col\">{}</th>", head) : "";
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (const std::size_t place : spread({.count = lines.size(), .kept = max_lines})) {
+  for (const std::size_t place : spread({.count = lines.size(), .kept = max_saving_lines})) {
     html += line_html(lines[place], has_points);
   }
   html += "</tbody>\n</table>\n</div>\n";
-  return lines.size() <= max_lines
+  return lines.size() <= max_saving_lines
              ? html
              : html + fmt::format(
                           "<p class=\"note\">{} of {}, evenly spaced from the largest saving to the smallest.</p>\n",
-                          max_lines, lines.size());
+                          max_saving_lines, lines.size());
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace commfuse::reports {
 namespace {
 
 // Limits of a map and of its changes; map.csv has everything.
-constexpr std::size_t max_lines = 40;
+constexpr std::size_t max_winner_lines = 40;
 constexpr std::size_t max_columns = 16;
 constexpr std::size_t max_maps = 4;
 
@@ -52,7 +52,7 @@ std::string table_html(const CrossoverMap& map) {
   }
   html += "</tr></thead>\n<tbody>\n";
   std::size_t lines = 0;
-  for (auto cell = map.cells.begin(); cell != map.cells.end() && lines < max_lines; ++lines) {
+  for (auto cell = map.cells.begin(); cell != map.cells.end() && lines < max_winner_lines; ++lines) {
     MapPlace place = cell->place;
     html +=
         fmt::format("<tr><th class=\"where\" scope=\"row\">{}</th>", escaped(place_in_words(map, place, MapAxis::seq)));
@@ -68,16 +68,17 @@ std::string table_html(const CrossoverMap& map) {
     });
   }
   html += "</tbody>\n</table>\n</div>\n";
-  return lines < max_lines
+  return lines < max_winner_lines
              ? html
-             : html + fmt::format("<p class=\"note\">Only {} lines are shown; map.csv has all.</p>\n", max_lines);
+             : html +
+                   fmt::format("<p class=\"note\">Only {} lines are shown; map.csv has all.</p>\n", max_winner_lines);
 }
 
 std::string changes_html(const CrossoverMap& map) {
   std::string items;
   std::size_t lines = 0;
   for (const Crossing& crossing : map.crossings) {
-    if (crossing.clear && lines++ < max_lines) {
+    if (crossing.clear && lines++ < max_winner_lines) {
       const std::string where = place_in_words(map, crossing.place, crossing.axis);
       items += fmt::format("<li>along {}{}{}: {}</li>\n", name_of(crossing.axis), where.empty() ? "" : ", ",
                            escaped(where), escaped(crossing_in_words(map, crossing)));

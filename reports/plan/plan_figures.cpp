@@ -13,6 +13,7 @@
 #include "model/math/functions.h"
 #include "reports/commas.h"
 #include "reports/figure/ticks.h"
+#include "reports/percents.h"
 #include "reports/plan/plan_words.h"
 
 namespace commfuse::reports {

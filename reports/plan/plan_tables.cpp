@@ -11,6 +11,7 @@
 #include "model/math/functions.h"
 #include "model/text/decimals.h"
 #include "reports/commas.h"
+#include "reports/percents.h"
 #include "reports/plan/plan_words.h"
 
 namespace commfuse::reports {

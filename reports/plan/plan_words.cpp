@@ -14,7 +14,6 @@
 
 #include "model/analysis/verdict.h"
 #include "model/math/functions.h"
-#include "model/text/decimals.h"
 #include "reports/commas.h"
 
 namespace commfuse::reports {
@@ -152,7 +151,6 @@ std::string money(const CapacityPlan& plan, double amount) {
 
 std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
-std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 std::string share_percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 std::string likelihood(double share) {
   return share > 0.995 ? "over 99%" : share < 0.005 ? "below 1%" : fmt::format("{:.0f}%", 100.0 * share);

@@ -21,8 +21,6 @@ std::string large(double number);
 std::string days(double number);
 /// Formats the seconds of a step: "7.269".
 std::string step_seconds(double number);
-/// Formats a share as "+13.5%".
-std::string signed_percent(double share);
 /// Formats "51.2%".
 std::string share_percent(double share);
 /// Formats "85%"; at the ends "over 99%" and "below 1%", because the draws cannot resolve more.

@@ -38,7 +38,7 @@ struct AllowedName {
 
 constexpr std::string_view is_member = "a public member that other rooms use; it is read with its object before it";
 constexpr std::string_view is_enumerator = "an enumerator; it is read with its type before it";
-constexpr std::array allowed{
+constexpr std::array allowed_names{
     AllowedName{"model/describe/setting.h", "std::int64_t least = 1, most = 1;", is_member},
     AllowedName{"model/describe/setting.h", ".most = most,", is_member},
     AllowedName{"model/config/yaml_reader.h", "T most;", is_member},
@@ -232,9 +232,10 @@ void find_names(std::string_view line, const std::string& path, std::size_t numb
     const std::string_view before = line.substr(0, at);
     const bool is_qualified = before.ends_with('.') || before.ends_with("->") || before.ends_with("::");
     const bool is_retired = !is_qualified && std::find(names.begin(), names.end(), lower) != names.end();
-    const bool is_allowed = is_retired && std::any_of(allowed.begin(), allowed.end(), [&](const AllowedName& entry) {
-                              return path == entry.path && line.find(entry.code) != std::string_view::npos;
-                            });
+    const bool is_allowed =
+        is_retired && std::any_of(allowed_names.begin(), allowed_names.end(), [&](const AllowedName& entry) {
+          return path == entry.path && line.find(entry.code) != std::string_view::npos;
+        });
     if (is_retired && !is_allowed) {
       breaches.push_back(fmt::format("{}:{}: '{}' does not say what it holds; name its contents", path, number, name));
     }

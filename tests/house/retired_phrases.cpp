@@ -52,7 +52,7 @@ constexpr std::array phrases{
 };
 
 /// Lines that may keep a phrase, because it is the name of a column or of a change in JSON.
-constexpr std::array<std::string_view, 2> allowed{"`leans_on`", "price {:+.0f} %"};
+constexpr std::array<std::string_view, 2> allowed_lines{"`leans_on`", "price {:+.0f} %"};
 
 /// Returns whether a space separates a number or a placeholder from its percent sign, as in "2 %". "17 % 5" is a
 /// remainder.
@@ -101,7 +101,7 @@ void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<
   std::size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    if (std::any_of(allowed.begin(), allowed.end(),
+    if (std::any_of(allowed_lines.begin(), allowed_lines.end(),
                     [&](auto entry) { return line.find(entry) != std::string::npos; })) {
       continue;
     }

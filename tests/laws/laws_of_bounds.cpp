@@ -14,8 +14,6 @@ namespace commfuse::laws {
 
 namespace {
 
-double picoseconds(Duration time) { return static_cast<double>(time.count()); }
-
 bool is_layer(const Setting& setting) { return !is_whole_model(setting); }
 
 Setting best_of(const Setting& setting, std::string_view strategy) {
@@ -166,7 +164,7 @@ std::optional<double> cuts_cost(const Outcome& outcome, const Outcome&) {
   return compute / std::max(1.0, compute + picoseconds(outcome.parts().slicing));
 }
 
-constexpr std::array laws{
+constexpr std::array bound_laws{
     Law{"ideal-bound", "No run is faster than with free communication", nullptr, above_ideal},
     Law{"link-bound", "No run is faster than with free compute", nullptr, above_link},
     Law{"wire-bound", "No run is faster than its bytes over the busiest wire", nullptr, above_wires},
@@ -183,6 +181,6 @@ constexpr std::array laws{
 
 }  // namespace
 
-std::span<const Law> laws_of_bounds() { return laws; }
+std::span<const Law> laws_of_bounds() { return bound_laws; }
 
 }  // namespace commfuse::laws

@@ -29,7 +29,7 @@ std::optional<RunTerms> terms_of(const Outcome& outcome) {
                   .energy_price = 0.1};
 }
 
-bool close(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+bool same_to_rounding(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
 std::optional<double> costs_add_up(const Outcome& outcome, const Outcome&) {
   const std::optional<RunTerms> terms = terms_of(outcome);
@@ -39,10 +39,11 @@ std::optional<double> costs_add_up(const Outcome& outcome, const Outcome&) {
   const RunTotals run = totals_of(*terms);
   const double seconds = terms->tokens / terms->tokens_per_second / run.goodput;
   const double energy = terms->gpus * terms->power.value / 1e3 * terms->pue * run.days * 24.0;
-  const bool holds = close(run.days * 86400.0, seconds) && close(run.gpu_hours, terms->gpus * run.days * 24.0) &&
-                     close(run.energy_kwh, energy) &&
-                     close(run.cost, run.gpu_hours * terms->price + run.energy_kwh * terms->energy_price) &&
-                     close(run.cost_per_mtok * terms->tokens / 1e6, run.cost);
+  const bool holds = same_to_rounding(run.days * 86400.0, seconds) &&
+                     same_to_rounding(run.gpu_hours, terms->gpus * run.days * 24.0) &&
+                     same_to_rounding(run.energy_kwh, energy) &&
+                     same_to_rounding(run.cost, run.gpu_hours * terms->price + run.energy_kwh * terms->energy_price) &&
+                     same_to_rounding(run.cost_per_mtok * terms->tokens / 1e6, run.cost);
   return holds && run.goodput > 0.0 && run.goodput <= 1.0 ? 1.0 : 1e9;
 }
 
@@ -79,10 +80,13 @@ std::optional<double> doubles_with_prices(const Outcome& outcome, const Outcome&
     run.price *= 2.0;
     run.energy_price *= 2.0;
   });
-  return close(cost_growth, 2.0) && close(grows_by(*terms, [](RunTerms& run) { run.tokens *= 2.0; }), 2.0) ? 1.0 : 1e9;
+  return same_to_rounding(cost_growth, 2.0) &&
+                 same_to_rounding(grows_by(*terms, [](RunTerms& run) { run.tokens *= 2.0; }), 2.0)
+             ? 1.0
+             : 1e9;
 }
 
-constexpr std::array laws{
+constexpr std::array cost_laws{
     Law{"costs-add-up", "Days, GPU-hours, energy and cost of a run follow from its step", nullptr, costs_add_up},
     Law{"dearer-terms", "No higher term makes a run cheaper", nullptr, rises_with_each_term},
     Law{"doubled-prices", "Doubled prices, or tokens, double the cost", nullptr, doubles_with_prices},
@@ -90,6 +94,6 @@ constexpr std::array laws{
 
 }  // namespace
 
-std::span<const Law> laws_of_costs() { return laws; }
+std::span<const Law> laws_of_costs() { return cost_laws; }
 
 }  // namespace commfuse::laws

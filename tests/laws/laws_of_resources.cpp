@@ -94,7 +94,7 @@ std::optional<Setting> with_a_fault(const Setting& setting, Draws& draws) {
              : std::nullopt;
 }
 
-constexpr std::array laws{
+constexpr std::array resource_laws{
     Law{"faster-links", "Faster links in a node never make a result slower", faster_links, must_not_grow<time_of>},
     Law{"faster-network", "Faster links between nodes never make a result slower", faster_network,
         must_not_grow<time_of>},
@@ -130,6 +130,6 @@ constexpr std::array laws{
 
 }  // namespace
 
-std::span<const Law> laws_of_resources() { return laws; }
+std::span<const Law> laws_of_resources() { return resource_laws; }
 
 }  // namespace commfuse::laws

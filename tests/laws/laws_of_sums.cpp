@@ -144,7 +144,7 @@ std::optional<double> begins_with_equal_samples(const Outcome& before, const Out
   return holds_or_breaks(std::equal(before.samples.begin(), before.samples.end(), after.samples.begin()));
 }
 
-constexpr std::array laws{
+constexpr std::array sum_laws{
     Law{"layer-adds-up", "The parts of a layer's time add up to the picosecond", nullptr, layer_adds_up},
     Law{"no-negative-part", "No part of a time is negative", nullptr, no_part_is_negative},
     Law{"step-adds-up", "The parts of a step's time and memory add up", nullptr, step_adds_up},
@@ -162,6 +162,6 @@ constexpr std::array laws{
 
 }  // namespace
 
-std::span<const Law> laws_of_sums() { return laws; }
+std::span<const Law> laws_of_sums() { return sum_laws; }
 
 }  // namespace commfuse::laws

@@ -197,7 +197,7 @@ std::optional<double> every_sample_grows(const Outcome& before, const Outcome& a
   return worst;
 }
 
-constexpr std::array laws{
+constexpr std::array work_laws{
     Law{"fewer-tokens", "Half the tokens never take longer, beyond measured jumps", fewer_tokens, time_must_not_grow},
     Law{"smaller-batch", "Half the batch never takes longer, beyond measured jumps", smaller_batch, time_must_not_grow},
     Law{"smaller-messages", "Smaller messages never take longer, beyond measured jumps", fewer_tokens_of_a_layer,
@@ -234,6 +234,6 @@ constexpr std::array laws{
 
 }  // namespace
 
-std::span<const Law> laws_of_work() { return laws; }
+std::span<const Law> laws_of_work() { return work_laws; }
 
 }  // namespace commfuse::laws

@@ -37,8 +37,6 @@ Machine edited(Machine machine, const std::vector<Edit>& edits) {
   return machine;
 }
 
-double picoseconds(Duration time) { return static_cast<double>(time.count()); }
-
 /// Returns the last row, because a decoding step has the row `all_reduce` before the rows of strategies.
 const StepRow& row_of(const std::vector<StepRow>& rows) { return rows.back(); }
 

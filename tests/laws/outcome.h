@@ -17,6 +17,8 @@
 namespace commfuse::laws {
 
 /// Times in picoseconds; doubles, which are exact up to 2^53.
+inline double picoseconds(Duration time) { return static_cast<double>(time.count()); }
+
 struct Outcome {
   std::string reason;  ///< Reason why the setting cannot be run; the other members are valid only if it is empty.
   bool whole_model = false;

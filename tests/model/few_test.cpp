@@ -10,16 +10,16 @@
 namespace commfuse {
 namespace {
 
-using Words = Few<std::string>;
+using FewWords = Few<std::string>;
 
-std::vector<std::string> elements_of(const Words& words) { return {words.begin(), words.end()}; }
+std::vector<std::string> elements_of(const FewWords& words) { return {words.begin(), words.end()}; }
 
 /// Returns lists of zero, one, two and three words.
 std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {"a", "b", "c"}}; }
 
 TEST(Few, BehavesLikeAVector) {
   for (const std::vector<std::string>& list : lists()) {
-    Words words = list;
+    FewWords words = list;
     EXPECT_EQ(elements_of(words), list);
     EXPECT_EQ(words.size(), list.size());
     EXPECT_EQ(words.empty(), list.empty());
@@ -38,8 +38,8 @@ TEST(Few, BehavesLikeAVector) {
 TEST(Few, ACopyIsIndependent) {
   for (const std::vector<std::string>& list : lists()) {
     for (const std::vector<std::string>& before : lists()) {
-      const Words words = list;
-      Words copy = before;
+      const FewWords words = list;
+      FewWords copy = before;
       copy = words;
       EXPECT_EQ(copy, words);
       copy.push_back("more");
@@ -51,8 +51,8 @@ TEST(Few, ACopyIsIndependent) {
 
 TEST(Few, IsEmptyAfterAMove) {
   for (const std::vector<std::string>& list : lists()) {
-    Words from = list;
-    Words words = std::move(from);
+    FewWords from = list;
+    FewWords words = std::move(from);
     EXPECT_EQ(elements_of(words), list);
     EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): the test checks the moved-from state
     from.push_back("again");
@@ -65,7 +65,7 @@ TEST(Few, IsEmptyAfterAMove) {
 
 TEST(Few, CanBeRefilledAfterClear) {
   for (const std::vector<std::string>& list : lists()) {
-    Words words = list;
+    FewWords words = list;
     words.clear();
     EXPECT_TRUE(words.empty());
     const std::vector<std::string> two_words{"x", "y"};
@@ -75,11 +75,11 @@ TEST(Few, CanBeRefilledAfterClear) {
 }
 
 TEST(Few, ComparesByElements) {
-  EXPECT_EQ((Words{"a"}), (Words{"a"}));
-  EXPECT_NE((Words{"a"}), (Words{"b"}));
-  EXPECT_NE((Words{"a"}), (Words{}));
-  EXPECT_NE((Words{"a", "b"}), (Words{"a", "c"}));
-  EXPECT_NE((Words{"a", "b"}), (Words{"a"}));
+  EXPECT_EQ((FewWords{"a"}), (FewWords{"a"}));
+  EXPECT_NE((FewWords{"a"}), (FewWords{"b"}));
+  EXPECT_NE((FewWords{"a"}), (FewWords{}));
+  EXPECT_NE((FewWords{"a", "b"}), (FewWords{"a", "c"}));
+  EXPECT_NE((FewWords{"a", "b"}), (FewWords{"a"}));
 }
 
 }  // namespace

@@ -14,12 +14,16 @@
 #include "reports/figure/svg.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "tests/reports/figure_marks.h"
 #include "tests/reports/trace_runs.h"
+#include "tests/texts.h"
 
 namespace commfuse::reports {
 namespace {
 
 using namespace std::chrono_literals;
+using test::marks_of;
+using test::occurrences;
 using test::traced;
 
 void expect_golden(const std::string& name, const std::string& text) {
@@ -31,25 +35,6 @@ void expect_golden(const std::string& name, const std::string& text) {
   std::ostringstream golden;
   golden << in.rdbuf();
   EXPECT_EQ(text, golden.str()) << path;
-}
-
-std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t occurrences = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
-    ++occurrences;
-  }
-  return occurrences;
-}
-
-template <class Kind>
-std::vector<Kind> marks_of(const Figure& figure) {
-  std::vector<Kind> marks;
-  for (const Mark& mark : figure.marks) {
-    if (const auto* mark_of_kind = std::get_if<Kind>(&mark)) {
-      marks.push_back(*mark_of_kind);
-    }
-  }
-  return marks;
 }
 
 std::vector<TracedRun> tiny_runs() {
@@ -141,8 +126,8 @@ TEST(Gantt, ManyNarrowOpsBecomeFewBars) {
 
 TEST(Gantt, ALabelAppearsOnlyWhereItFits) {
   const std::string text = svg(gantt_figure(tiny_runs(), 0));
-  EXPECT_EQ(count(text, ">gemm site</text>"), 1U);  // serial has one wide GEMM
-  EXPECT_EQ(count(text, "<text"), count(text, "</text>"));
+  EXPECT_EQ(occurrences(text, ">gemm site</text>"), 1U);  // serial has one wide GEMM
+  EXPECT_EQ(occurrences(text, "<text"), occurrences(text, "</text>"));
 }
 
 ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, double mfu, Duration makespan) {

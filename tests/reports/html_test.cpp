@@ -18,11 +18,13 @@
 #include "reports/html/report.h"
 #include "reports/html/rows_block.h"
 #include "tests/reports/trace_runs.h"
+#include "tests/texts.h"
 
 namespace commfuse::reports {
 namespace {
 
 using namespace std::chrono_literals;
+using test::occurrences;
 using test::traced;
 
 /// A small checker of XML: every tag must be closed in order, every attribute quoted, and no '<' or '&' unescaped.
@@ -129,15 +131,7 @@ std::string without_scripts(std::string html) {
   return html;
 }
 
-std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t occurrences = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
-    ++occurrences;
-  }
-  return occurrences;
-}
-
-ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {
+ResultRow page_row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {
   ResultRow row = traced("serial", SiteKind::ag_gemm, 2).row;
   row.strategy = strategy;
   row.parameters = "";
@@ -150,9 +144,10 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
 
 /// Four points of two strategies; commfuse wins three, one is a tie.
 std::vector<ResultRow> small_rows() {
-  return {row("serial", 2, 1024, 1000us),   row("commfuse", 2, 1024, 990us), row("serial", 2, 2048, 2000us),
-          row("commfuse", 2, 2048, 1500us), row("serial", 4, 1024, 600us),   row("commfuse", 4, 1024, 500us),
-          row("serial", 4, 2048, 1100us),   row("commfuse", 4, 2048, 1000us)};
+  return {page_row("serial", 2, 1024, 1000us), page_row("commfuse", 2, 1024, 990us),
+          page_row("serial", 2, 2048, 2000us), page_row("commfuse", 2, 2048, 1500us),
+          page_row("serial", 4, 1024, 600us),  page_row("commfuse", 4, 1024, 500us),
+          page_row("serial", 4, 2048, 1100us), page_row("commfuse", 4, 2048, 1000us)};
 }
 
 ReportInput small_sweep(const std::vector<ResultRow>& rows = small_rows()) {
@@ -177,7 +172,7 @@ TEST(Html, TheVerdictOfTheMostDecisivePointComesFirst) {
 
 TEST(Html, SavingsOfOverlapComeBeforeTheWinnerOfManySchedules) {
   std::vector<ResultRow> rows = small_rows();
-  rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
+  rows.insert(rows.begin() + 3, page_row("sliced", 2, 2048, 1800us));
   EXPECT_NE(html_report(small_sweep(rows))
                 .find("<p class=\"lead\">Overlap saves 25.0% of serial&#39;s time at ranks 2, seq 2K. commfuse wins"),
             std::string::npos);
@@ -185,7 +180,7 @@ TEST(Html, SavingsOfOverlapComeBeforeTheWinnerOfManySchedules) {
 
 TEST(Html, TheIntervalAppearsOnlyWithTheSaving) {
   std::vector<ResultRow> rows = small_rows();
-  rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
+  rows.insert(rows.begin() + 3, page_row("sliced", 2, 2048, 1800us));
   ReportInput input = small_sweep(rows);
   TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   run.row = rows[2];
@@ -194,7 +189,7 @@ TEST(Html, TheIntervalAppearsOnlyWithTheSaving) {
   const std::string html = html_report(input);
   EXPECT_NE(html.find("25.0% of serial&#39;s time at ranks 2, seq 2K (90% interval: 20.0% to 30.0%). commfuse wins"),
             std::string::npos);
-  EXPECT_EQ(count(html, "90% interval: "), 1U);
+  EXPECT_EQ(occurrences(html, "90% interval: "), 1U);
   input.study->saving->next = "sliced";
   EXPECT_NE(html_report(input).find("<p class=\"quiet\">At ranks 2, seq 2K, commfuse saves 25.0% of the time of sliced "
                                     "(90% interval: 20.0% to 30.0%).</p>"),
@@ -232,7 +227,7 @@ TEST(Html, DefinitionsAreBelowTheVerdict) {
       std::string::npos);
   EXPECT_EQ(html.find("A bound is reached"), std::string::npos);
   std::vector<ResultRow> rows = small_rows();
-  ResultRow bound = row("fused_kernel", 2, 2048, 1400us);
+  ResultRow bound = page_row("fused_kernel", 2, 2048, 1400us);
   bound.bound = true;
   rows.insert(rows.begin() + 4, bound);
   EXPECT_NE(html_report(small_sweep(rows)).find("No implementation reaches a bound"), std::string::npos);
@@ -267,7 +262,7 @@ TEST(Html, TheTilesAgreeWithTheRows) {
 
 TEST(Html, EachStrategyHasItsSavings) {
   std::vector<ResultRow> rows = small_rows();
-  rows.push_back(row("sliced", 4, 2048, 1210us));
+  rows.push_back(page_row("sliced", 4, 2048, 1210us));
   const std::string html = html_report(small_sweep(rows));
   EXPECT_NE(html.find("scope=\"row\">commfuse</th><td>+12.9%</td><td>3</td><td>0</td><td>1</td><td>4</td>"
                       "<td>+25.0%</td><td>+3.4% to +22.5%</td>"),
@@ -306,9 +301,9 @@ TEST(Html, TheFirstMapShowsSavingsAndTheRooflineIsOnlyAPlot) {
 
 TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
   const std::string html = html_report(small_sweep());
-  EXPECT_EQ(count(html, "<th scope=\"row\">"), 8U);
-  EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 3U);
-  EXPECT_EQ(count(html, "tie: </span>"), 2U);
+  EXPECT_EQ(occurrences(html, "<th scope=\"row\">"), 8U);
+  EXPECT_EQ(occurrences(html, "<tr class=\"fastest\">"), 3U);
+  EXPECT_EQ(occurrences(html, "tie: </span>"), 2U);
   EXPECT_NE(
       html.find("<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
                 "class=\"unseen\">fastest: "
@@ -320,13 +315,13 @@ TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
 TEST(Html, PaperShowsThePointOfTheVerdict) {
   std::vector<ResultRow> rows;
   for (std::int64_t i = 1; i <= 50; ++i) {
-    rows.push_back(row("serial", 2, 1024 * i, 1000us));
-    rows.push_back(row("commfuse", 2, 1024 * i, i == 30 ? 500us : 900us));
+    rows.push_back(page_row("serial", 2, 1024 * i, 1000us));
+    rows.push_back(page_row("commfuse", 2, 1024 * i, i == 30 ? 500us : 900us));
   }
   const std::string html = html_report(small_sweep(rows));
   const std::string table = html.substr(html.find("<div id=\"first-rows\">"));
-  EXPECT_EQ(count(table, "<tbody>"), 21U);  // 42 rows
-  EXPECT_EQ(count(table, "<tbody class=\"screen\">"), 29U);
+  EXPECT_EQ(occurrences(table, "<tbody>"), 21U);  // 42 rows
+  EXPECT_EQ(occurrences(table, "<tbody class=\"screen\">"), 29U);
   const std::size_t point = table.find("<span class=\"which\">ranks 2, seq 30K");
   ASSERT_NE(point, std::string::npos);
   EXPECT_EQ(table.compare(table.rfind("<tbody", point), 7, "<tbody>"), 0);
@@ -355,15 +350,15 @@ TEST(Html, OtherTimelinesAreCollapsedWithTheirReason) {
 
 TEST(Html, APointWithoutAResultHasARow) {
   std::vector<ResultRow> rows = small_rows();
-  rows.push_back(row("serial", 8, 1024, 1000us));
-  ResultRow infeasible = row("commfuse", 8, 1024, 1us);
+  rows.push_back(page_row("serial", 8, 1024, 1000us));
+  ResultRow infeasible = page_row("commfuse", 8, 1024, 1us);
   infeasible.analysis = {};
   rows.push_back(infeasible);
   infeasible.strategy = "serial";
   infeasible.ranks = 64;
   rows.push_back(infeasible);
   const std::string html = html_report(small_sweep(rows));
-  EXPECT_EQ(count(html, "no result: the point cannot be run"), 2U);
+  EXPECT_EQ(occurrences(html, "no result: the point cannot be run"), 2U);
   EXPECT_NE(html.find("ranks 8, seq 1K: no result"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
@@ -419,9 +414,9 @@ TEST(Html, WholeModelsAppearWithAndWithoutLayers) {
     EXPECT_NE(html.find("Tie: serial and commfuse are within 0.5%; a win needs"), std::string::npos);
     EXPECT_NE(html.find("class=\"none\">no result: no &lt;memory&gt;</td>"), std::string::npos);
     EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPUs"), std::string::npos);
-    EXPECT_EQ(count(html, "<figure data-figure=\"model-time-"), 2U);
-    EXPECT_EQ(count(html, "<figure data-figure=\"model-saving-"), 1U);
-    EXPECT_EQ(count(html, "<figure data-figure=\"model-winners-"), 1U);
+    EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-time-"), 2U);
+    EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-saving-"), 1U);
+    EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-winners-"), 1U);
   }
 }
 
@@ -519,7 +514,7 @@ TEST(Html, HostileNamesAreEscaped) {
   }
   const std::string html = html_report(input);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
-  EXPECT_EQ(count(html, "<script"), count(html_report(small_sweep()), "<script"));
+  EXPECT_EQ(occurrences(html, "<script"), occurrences(html_report(small_sweep()), "<script"));
   EXPECT_EQ(html.find("<img"), std::string::npos);
   EXPECT_EQ(html.find("alert('1')"), std::string::npos);
   EXPECT_NE(html.find("&lt;script&gt;alert(&#39;1&#39;)"), std::string::npos);
@@ -529,18 +524,18 @@ TEST(Html, ThePageServesScreenReadersAndKeyboards) {
   const std::string html = without_scripts(html_report(small_sweep()));
   EXPECT_NE(html.find("<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">"), std::string::npos);
   EXPECT_LT(html.find("class=\"skip\" href=\"#verdict\""), html.find("<h1>"));
-  EXPECT_EQ(count(html, "<h1>"), 1U);
-  EXPECT_EQ(count(html, "<main>"), 1U);
-  EXPECT_EQ(count(html, "<caption>"), 3U);  // savings, who wins, and all results
-  EXPECT_EQ(count(html, "<svg "), count(html, "role=\"img\""));
+  EXPECT_EQ(occurrences(html, "<h1>"), 1U);
+  EXPECT_EQ(occurrences(html, "<main>"), 1U);
+  EXPECT_EQ(occurrences(html, "<caption>"), 3U);  // savings, who wins, and all results
+  EXPECT_EQ(occurrences(html, "<svg "), occurrences(html, "role=\"img\""));
   // Content that scrolls sideways is reachable by keyboard and has a name.
-  EXPECT_EQ(count(html, "class=\"scroll"), count(html, "role=\"region\""));
+  EXPECT_EQ(occurrences(html, "class=\"scroll"), occurrences(html, "role=\"region\""));
 }
 
 TEST(Html, EveryTermIsDefinedOnceAndProvenanceIsNamed) {
   const std::string html = html_report(small_sweep());
   for (const Definition& definition : definitions()) {
-    EXPECT_EQ(count(html, "id=\"def-" + std::string(definition.id) + "\""), 1U);
+    EXPECT_EQ(occurrences(html, "id=\"def-" + std::string(definition.id) + "\""), 1U);
     EXPECT_NE(html.find("href=\"#def-" + std::string(definition.id) + "\""), std::string::npos) << definition.id;
   }
   EXPECT_NE(html.find("<dt>prior</dt><dd>assumed, not measured; <strong>used here</strong></dd>"), std::string::npos);
@@ -557,7 +552,7 @@ TEST(Html, LargeSweepsAreTruncatedWithANote) {
     }
   }
   const std::string html = html_report(small_sweep(rows));
-  EXPECT_EQ(count(html, "<th scope=\"row\">"), 400U);
+  EXPECT_EQ(occurrences(html, "<th scope=\"row\">"), 400U);
   EXPECT_NE(html.find("more settings are in the CSV and JSON of these results"), std::string::npos);
   EXPECT_LT(html.size(), 4'000'000U);
 }
@@ -567,7 +562,7 @@ TEST(Html, TheRuleOfTheVerdictCanBeSet) {
   input.rule = {.difference = 0.15, .probability = 0.8};
   const std::string html = html_report(input);
   EXPECT_NE(html.find("commfuse wins 2, 2 tie (commfuse and serial 2). A win needs more than 15%"), std::string::npos);
-  EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 2U);
+  EXPECT_EQ(occurrences(html, "<tr class=\"fastest\">"), 2U);
 }
 
 TEST(Points, AreGroupedAndCounted) {
@@ -581,7 +576,7 @@ TEST(Points, AreGroupedAndCounted) {
 
 TEST(Overview, SummarizesTheWholeTable) {
   std::vector<ResultRow> rows = small_rows();
-  ResultRow infeasible = row("serial", 64, 8192, 1us);
+  ResultRow infeasible = page_row("serial", 64, 8192, 1us);
   infeasible.analysis = {};
   rows.push_back(infeasible);  // The largest point has no result.
   const RowTable table(rows);
@@ -619,8 +614,8 @@ TEST(Overview, IsEmptyWithoutRows) {
 }
 
 TEST(Overview, UsesTheLargestLossIfOverlapNeverPays) {
-  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1200us),
-                                    row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 1500us)};
+  const std::vector<ResultRow> rows{page_row("serial", 2, 1024, 1000us), page_row("commfuse", 2, 1024, 1200us),
+                                    page_row("serial", 2, 2048, 1000us), page_row("commfuse", 2, 2048, 1500us)};
   const Overview overview = overview_of(RowTable(rows));
   ASSERT_TRUE(overview.decisive && overview.loss);
   EXPECT_EQ(overview.decisive->first, 2U);
@@ -628,8 +623,8 @@ TEST(Overview, UsesTheLargestLossIfOverlapNeverPays) {
 }
 
 TEST(Overview, UsesTheLargestLeadWithoutSerial) {
-  const std::vector<ResultRow> rows{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 700us),
-                                    row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 900us)};
+  const std::vector<ResultRow> rows{page_row("sliced", 2, 1024, 1000us), page_row("commfuse", 2, 1024, 700us),
+                                    page_row("sliced", 2, 2048, 1000us), page_row("commfuse", 2, 2048, 900us)};
   const Overview overview = overview_of(RowTable(rows));
   ASSERT_TRUE(overview.decisive);
   EXPECT_EQ(overview.decisive->first, 0U);

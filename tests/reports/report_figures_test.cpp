@@ -22,24 +22,15 @@
 #include "reports/figure/tornado.h"
 #include "reports/figure/wording.h"
 #include "reports/html/study_sections.h"
+#include "tests/reports/figure_marks.h"
 #include "tests/reports/trace_runs.h"
 
 namespace commfuse::reports {
 namespace {
 
 using namespace std::chrono_literals;
+using test::marks_of;
 using test::traced;
-
-template <class Kind>
-std::vector<Kind> marks_of(const Figure& figure) {
-  std::vector<Kind> marks;
-  for (const Mark& mark : figure.marks) {
-    if (const auto* mark_of_kind = std::get_if<Kind>(&mark)) {
-      marks.push_back(*mark_of_kind);
-    }
-  }
-  return marks;
-}
 
 TEST(Breakdown, ThePartsAddUpExactlyToTheMakespan) {
   for (const char* strategy : {"serial", "sliced", "commfuse"}) {

@@ -21,7 +21,7 @@ ResultRow row(const char* strategy, Duration makespan) {
   return row;
 }
 
-ResultRow implemented(const char* name, Duration makespan, double beats_serial) {
+ResultRow implementation_row(const char* name, Duration makespan, double beats_serial) {
   ResultRow implementation = row(name, makespan);
   implementation.implements = "fused_kernel";
   implementation.beats_serial = beats_serial;
@@ -51,15 +51,15 @@ TEST(PayVerdict, TakesTheFastestIdealScheduleWithoutImplementations) {
 }
 
 TEST(PayVerdict, TakesTheFastestImplementationThatClearlyPays) {
-  const std::vector<ResultRow> rows{row("serial", 1000us), implemented("unsure", 700us, 0.7),
-                                    implemented("sure", 800us, 0.9), implemented("slow", 1200us, 0.1)};
+  const std::vector<ResultRow> rows{row("serial", 1000us), implementation_row("unsure", 700us, 0.7),
+                                    implementation_row("sure", 800us, 0.9), implementation_row("slow", 1200us, 0.1)};
   const auto verdict = verdict_on(rows);
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->overlap, &rows[2]);
   EXPECT_EQ(verdict->pays, Pays::yes);
-  const std::vector<ResultRow> unsure{row("serial", 1000us), implemented("unsure", 700us, 0.7)};
+  const std::vector<ResultRow> unsure{row("serial", 1000us), implementation_row("unsure", 700us, 0.7)};
   EXPECT_EQ(verdict_on(unsure)->pays, Pays::close);
-  const std::vector<ResultRow> slow{row("serial", 1000us), implemented("slow", 1200us, 0.1)};
+  const std::vector<ResultRow> slow{row("serial", 1000us), implementation_row("slow", 1200us, 0.1)};
   EXPECT_EQ(verdict_on(slow)->pays, Pays::no);
   EXPECT_DOUBLE_EQ(*verdict_on(slow)->probability, 0.9);
   EXPECT_NEAR(verdict_on(slow)->saved, -0.2, 1e-15);

@@ -16,16 +16,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int32_t ranks = 3;
+constexpr std::int32_t path_ranks = 3;
 
 Lowered three_ranks(Scope scope, const char* strategy) {
   return lower(std::make_shared<const Program>(
-      generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {})));
+      generate(operation_of(scope, true), Mesh{{{"tp", path_ranks}}}, 0, *find_strategy(strategy), {})));
 }
 
-Instant at(int microseconds) { return Instant{std::chrono::microseconds(microseconds)}; }
+Instant at_microsecond(int microseconds) { return Instant{std::chrono::microseconds(microseconds)}; }
 
-PathStep step(Rank rank, int op, PathKind kind, int from, int to) { return {rank, OpId{op}, kind, at(from), at(to)}; }
+PathStep step(Rank rank, int op, PathKind kind, int from, int to) {
+  return {rank, OpId{op}, kind, at_microsecond(from), at_microsecond(to)};
+}
 
 /// A run given by spans in us, indexed by rank and op, and by costs in us; issuing an op takes `issue`.
 struct Simulated {
@@ -36,8 +38,8 @@ struct Simulated {
             Duration issue) {
     for (std::size_t rank = 0; rank < spans.size(); ++rank) {
       for (std::size_t op = 0; op < spans[rank].size(); ++op) {
-        timeline.push_back({static_cast<Rank>(rank), OpId{static_cast<std::int32_t>(op)}, at(spans[rank][op].first),
-                            at(spans[rank][op].second)});
+        timeline.push_back({static_cast<Rank>(rank), OpId{static_cast<std::int32_t>(op)},
+                            at_microsecond(spans[rank][op].first), at_microsecond(spans[rank][op].second)});
         costs.by_rank.emplace_back(std::chrono::microseconds(prices[rank][op]));
       }
     }
@@ -57,7 +59,7 @@ TEST(CriticalPath, RunsBackThroughTheSlowTransferOfAnotherRank) {
   const CriticalPath path = critical_path(three_ranks(Scope::gate_up, "commfuse"), simulated.costs, simulated.timeline);
   EXPECT_EQ(path, (CriticalPath{step(1, 0, PathKind::issue, 0, 1), step(1, 0, PathKind::communication, 1, 21),
                                 step(0, 2, PathKind::communication, 21, 33), step(0, 4, PathKind::essential, 33, 43)}));
-  const PathShares shares = shares_of(path, ranks);
+  const PathShares shares = shares_of(path, path_ranks);
   EXPECT_EQ(shares.by_kind, (std::array<Duration, path_kinds>{10us, 0us, 32us, 1us}));
   EXPECT_EQ(shares.by_rank, (std::vector<Duration>{22us, 21us, 0us}));
 }

@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Instant at(Duration time) { return Instant{time}; }
-
 TEST(NearP99, TakesRuns985To995OfAThousand) {
   std::vector<Duration> makespans;
   for (int i = 0; i < 1000; ++i) {
@@ -40,10 +38,10 @@ TEST(P99Collector, MeansAddUpAndSharesCountRuns) {
   // Two runs: 10 = 6 compute + 4 head, and 15 = 6 compute + 3 stretch + 6 head. The second waits for rank 1.
   P99Collector collector(2);
   collector.add({.makespan = 10us, .compute = 6us, .exposed = 4us, .head = 4us, .busy = 6us},
-                {{.rank = 0, .op = OpId{0}, .kind = PathKind::communication, .from = at(0us), .to = at(4us)},
-                 {.rank = 0, .op = OpId{1}, .kind = PathKind::essential, .from = at(4us), .to = at(10us)}});
+                {{.rank = 0, .op = OpId{0}, .kind = PathKind::communication, .from = Instant{0us}, .to = Instant{4us}},
+                 {.rank = 0, .op = OpId{1}, .kind = PathKind::essential, .from = Instant{4us}, .to = Instant{10us}}});
   collector.add({.makespan = 15us, .compute = 6us, .stretch = 3us, .exposed = 6us, .head = 6us, .busy = 9us},
-                {{.rank = 1, .op = OpId{1}, .kind = PathKind::essential, .from = at(0us), .to = at(15us)}});
+                {{.rank = 1, .op = OpId{1}, .kind = PathKind::essential, .from = Instant{0us}, .to = Instant{15us}}});
   const P99Causes causes = collector.causes();
   EXPECT_EQ(causes.samples, 2U);
   EXPECT_EQ(causes.mean.makespan, 12500ns);

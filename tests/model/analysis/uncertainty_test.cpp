@@ -11,17 +11,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-PricedShape gemm(std::int64_t m) { return {.size = {m, 1, 1}}; }
+PricedShape gemm_of_rows(std::int64_t m) { return {.size = {m, 1, 1}}; }
 
 TEST(Uncertainty, IndependentErrorsAddInQuadrature) {
-  const Uncertainty time{{{std::size_t{3}, 0.03}, {gemm(8), -0.04}}};
+  const Uncertainty time{{{std::size_t{3}, 0.03}, {gemm_of_rows(8), -0.04}}};
   EXPECT_DOUBLE_EQ(error_of(time), 0.05);
   EXPECT_EQ(error_of({}), 0.0);
 }
 
 TEST(Uncertainty, SharedDependenciesOfTwoTimesCancel) {
-  const Uncertainty a{{{std::size_t{3}, 0.10}, {gemm(8), 0.03}}};
-  const Uncertainty b{{{std::size_t{3}, 0.10}, {gemm(64), 0.04}}};
+  const Uncertainty a{{{std::size_t{3}, 0.10}, {gemm_of_rows(8), 0.03}}};
+  const Uncertainty b{{{std::size_t{3}, 0.10}, {gemm_of_rows(64), 0.04}}};
   EXPECT_DOUBLE_EQ(ratio_error(a, b), 0.05);
   EXPECT_EQ(ratio_error(a, a), 0.0);
   EXPECT_EQ(ratio_error(a, b), ratio_error(b, a));
@@ -29,7 +29,7 @@ TEST(Uncertainty, SharedDependenciesOfTwoTimesCancel) {
 
 TEST(Uncertainty, AParameterComesBeforeAShapeAndNoneIsCountedTwice) {
   const Uncertainty a{{{std::size_t{1}, 0.01}, {std::size_t{9}, 0.02}}};
-  const Uncertainty b{{{std::size_t{9}, 0.05}, {gemm(8), 0.04}}};
+  const Uncertainty b{{{std::size_t{9}, 0.05}, {gemm_of_rows(8), 0.04}}};
   EXPECT_DOUBLE_EQ(ratio_error(a, b), std::sqrt(0.01 * 0.01 + 0.03 * 0.03 + 0.04 * 0.04));
 }
 

@@ -13,23 +13,16 @@
 #include <vector>
 
 #include "model/config_error.h"
+#include "tests/refusal.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
+using test::configs_folder;
+using test::refusal_of;
+
 namespace fs = std::filesystem;
-
-const std::string configs = std::string(COMMFUSE_SOURCE_DIR) + "/configs";
-
-template <class Action>
-std::string refusal(Action action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 class CatalogueTest : public ::testing::Test {
  protected:
@@ -40,7 +33,7 @@ class CatalogueTest : public ::testing::Test {
 
   /// Writes a file of the catalogue with one text replaced by another, and returns the path of the copy.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
-    std::ifstream in(configs + "/" + source);
+    std::ifstream in(configs_folder + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
@@ -52,11 +45,11 @@ class CatalogueTest : public ::testing::Test {
   /// Returns the message about a changed model file, without the leading path.
   std::string model_refusal(const std::string& from, const std::string& to) const {
     const std::string path = changed("models/llama-3.1-70b.yaml", from, to);
-    return without_path(refusal([&] { load_model(path); }));
+    return without_path(refusal_of([&] { load_model(path); }));
   }
   std::string machine_refusal(const std::string& from, const std::string& to) const {
     const std::string path = changed("hardware/h100-sxm.yaml", from, to);
-    return without_path(refusal([&] { load_machine(path); }));
+    return without_path(refusal_of([&] { load_machine(path); }));
   }
   std::string without_path(std::string message) const {
     const std::string prefix = file_.string() + ":";
@@ -99,7 +92,7 @@ TEST_F(CatalogueTest, NoKernelOfAShippedGpuWaitsLongerInAGraphThanInAStream) {
 }
 
 TEST_F(CatalogueTest, EveryConfigBeginsWithACommentAndNamesItsSchema) {
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(configs)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(configs_folder)) {
     if (entry.path().extension() != ".yaml") {
       continue;
     }
@@ -140,7 +133,7 @@ TEST_F(CatalogueTest, TheH100NodeHasValuesAndTheirSources) {
 }
 
 TEST_F(CatalogueTest, PathsAreKeptAndNamesAreLookedUp) {
-  EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs + "/models/llama-3.1-8b.yaml"));
+  EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs_folder + "/models/llama-3.1-8b.yaml"));
   EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
   EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "own.yml"), fs::path("own.yml"));
@@ -163,33 +156,33 @@ TEST_F(CatalogueTest, AnUnknownNameGetsTheNearestNameAndTheWholeList) {
     return list;
   };
   const std::string models = list_of_known(Catalogue::models) + "; a path contains '/' or ends in .yaml or .json";
-  EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
+  EXPECT_EQ(refusal_of([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
   // The suggestion keeps the intended generation, though llama-2-70b is spelled more similarly.
-  EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
+  EXPECT_EQ(refusal_of([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
-  EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
-  EXPECT_EQ(refusal([] { load_machine("zx81"); }), "unknown hardware 'zx81'; " + list_of_known(Catalogue::hardware) +
-                                                       "; a path contains '/' or ends in .yaml");
-  EXPECT_EQ(refusal([] { find_config(Catalogue::schedules, "no-such"); }),
+  EXPECT_EQ(refusal_of([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
+  EXPECT_EQ(refusal_of([] { load_machine("zx81"); }), "unknown hardware 'zx81'; " + list_of_known(Catalogue::hardware) +
+                                                          "; a path contains '/' or ends in .yaml");
+  EXPECT_EQ(refusal_of([] { find_config(Catalogue::schedules, "no-such"); }),
             "unknown schedule 'no-such'; " + list_of_known(Catalogue::schedules) +
                 "; a path contains '/' or ends in .yaml or .json");
-  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware name is empty; " + list_of_known(Catalogue::hardware));
+  EXPECT_EQ(refusal_of([] { load_machine(""); }), "the hardware name is empty; " + list_of_known(Catalogue::hardware));
 }
 
 TEST_F(CatalogueTest, ANameThatEndsInJsonIsAPath) {
   EXPECT_EQ(find_config(Catalogue::models, "mine.json"), "mine.json");
   EXPECT_EQ(find_config(Catalogue::schedules, "mine.json"), "mine.json");
-  EXPECT_NE(refusal([] { find_config(Catalogue::hardware, "mine.json"); }), "");
+  EXPECT_NE(refusal_of([] { find_config(Catalogue::hardware, "mine.json"); }), "");
 }
 
 TEST_F(CatalogueTest, RefusesAnInvalidConfigFolder) {
   setenv("COMMFUSE_CONFIG_DIR", "/nowhere", 1);
-  EXPECT_EQ(refusal([] { load_model("llama-3.1-70b"); }),
+  EXPECT_EQ(refusal_of([] { load_model("llama-3.1-70b"); }),
             "COMMFUSE_CONFIG_DIR is '/nowhere', which is not a folder; set it to the folder that holds models/ and "
             "hardware/, or "
             "unset it");
-  setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
+  setenv("COMMFUSE_CONFIG_DIR", configs_folder.c_str(), 1);
 }
 
 TEST_F(CatalogueTest, AModelFileIsCheckedFieldByField) {

@@ -17,7 +17,7 @@
 namespace commfuse {
 namespace {
 
-std::string refusal(std::string_view key, std::string_view text) {
+std::string field_refusal(std::string_view key, std::string_view text) {
   return mistake_in(*find_field(key), text).value_or("accepted");
 }
 
@@ -38,87 +38,88 @@ TEST(FieldTest, ChoicesComeFromTheListsInTheCode) {
   const auto scopes = find_field("scope")->choices();
   ASSERT_EQ(scopes.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {
-    EXPECT_EQ(refusal("scope", name_of(scope)), "accepted");
+    EXPECT_EQ(field_refusal("scope", name_of(scope)), "accepted");
   }
   for (const DType dtype : all_dtypes) {
-    EXPECT_EQ(refusal("dtype", name_of(dtype)), "accepted");
+    EXPECT_EQ(field_refusal("dtype", name_of(dtype)), "accepted");
   }
   for (const Strategy& strategy : strategies()) {
-    EXPECT_EQ(refusal("strategy.name", strategy.name), "accepted");
+    EXPECT_EQ(field_refusal("strategy.name", strategy.name), "accepted");
   }
 }
 
 TEST(FieldTest, CountsNameTheirRange) {
-  EXPECT_EQ(refusal("ranks", "0"), "'0' is out of range; choose 1 to 1M ranks");
-  EXPECT_EQ(refusal("ranks", "-8"), "'-8' is out of range; choose 1 to 1M ranks");
-  EXPECT_EQ(refusal("ranks", "2M"), "'2M' is out of range; choose 1 to 1M ranks");
-  EXPECT_EQ(refusal("seq", "2G"), "'2G' is out of range; choose 1 to 1G tokens");
-  EXPECT_EQ(refusal("batch", "0"), "'0' is out of range; choose 1 to 1G sequences");
-  EXPECT_EQ(refusal("strategy.slices", "1025"), "'1025' is out of range; choose 1 to 1K slices");
-  EXPECT_EQ(refusal("threads", "-1"), "'-1' is out of range; choose 0 to 4K threads");
-  EXPECT_EQ(refusal("threads", "0"), "accepted");
-  EXPECT_EQ(refusal("verdict.probability", "40%"), "'40%' is out of range; choose 50% to 100%");
-  EXPECT_EQ(refusal("verdict.probability", "likely"), "'likely' is not a share; write percent, such as 95%");
-  EXPECT_EQ(refusal("verdict.difference", "0.05"), "accepted");
-  EXPECT_EQ(refusal("seed", "2G"), "'2G' is out of range; choose 0 to 1G");
+  EXPECT_EQ(field_refusal("ranks", "0"), "'0' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(field_refusal("ranks", "-8"), "'-8' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(field_refusal("ranks", "2M"), "'2M' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(field_refusal("seq", "2G"), "'2G' is out of range; choose 1 to 1G tokens");
+  EXPECT_EQ(field_refusal("batch", "0"), "'0' is out of range; choose 1 to 1G sequences");
+  EXPECT_EQ(field_refusal("strategy.slices", "1025"), "'1025' is out of range; choose 1 to 1K slices");
+  EXPECT_EQ(field_refusal("threads", "-1"), "'-1' is out of range; choose 0 to 4K threads");
+  EXPECT_EQ(field_refusal("threads", "0"), "accepted");
+  EXPECT_EQ(field_refusal("verdict.probability", "40%"), "'40%' is out of range; choose 50% to 100%");
+  EXPECT_EQ(field_refusal("verdict.probability", "likely"), "'likely' is not a share; write percent, such as 95%");
+  EXPECT_EQ(field_refusal("verdict.difference", "0.05"), "accepted");
+  EXPECT_EQ(field_refusal("seed", "2G"), "'2G' is out of range; choose 0 to 1G");
   EXPECT_EQ(values_in_words(*find_field("seed")), "a whole number from 0 to 1G");
-  EXPECT_EQ(refusal("seq", "1G"), "accepted");
+  EXPECT_EQ(field_refusal("seq", "1G"), "accepted");
 }
 
 TEST(FieldTest, CountsAreWholeNumbers) {
   for (const char* text : {"", "many", "4 KB", "0.5", "1e3", "--8", "-x", " 8", "99999999999999999999"}) {
-    EXPECT_EQ(refusal("seq", text), in_quotes(text) + " is not a whole number; write one, such as 4K");
+    EXPECT_EQ(field_refusal("seq", text), in_quotes(text) + " is not a whole number; write one, such as 4K");
   }
-  EXPECT_EQ(refusal("ranks", "eight"), "'eight' is not a whole number; write one, such as 8");
-  EXPECT_EQ(refusal("batch", "x"), "'x' is not a whole number; write one, such as 1");
-  EXPECT_EQ(refusal("strategy.slices", "x"), "'x' is not a whole number; write one, such as 4");
-  EXPECT_EQ(refusal("threads", "x"), "'x' is not a whole number; write one, such as 4");
-  EXPECT_EQ(refusal("seq", "010"), "'010' begins with 0, which YAML may read as octal; write 10");
-  EXPECT_EQ(refusal("seq", "00"), "'00' begins with 0, which YAML may read as octal; write 0");
+  EXPECT_EQ(field_refusal("ranks", "eight"), "'eight' is not a whole number; write one, such as 8");
+  EXPECT_EQ(field_refusal("batch", "x"), "'x' is not a whole number; write one, such as 1");
+  EXPECT_EQ(field_refusal("strategy.slices", "x"), "'x' is not a whole number; write one, such as 4");
+  EXPECT_EQ(field_refusal("threads", "x"), "'x' is not a whole number; write one, such as 4");
+  EXPECT_EQ(field_refusal("seq", "010"), "'010' begins with 0, which YAML may read as octal; write 10");
+  EXPECT_EQ(field_refusal("seq", "00"), "'00' begins with 0, which YAML may read as octal; write 0");
 }
 
 TEST(FieldTest, UnknownWordsGetTheNearestWordOrTheWholeList) {
-  EXPECT_EQ(refusal("dtype", "bf61"), "unknown dtype 'bf61'; did you mean 'bf16'?");
-  EXPECT_EQ(refusal("dtype", "int4"), "unknown dtype 'int4'; known dtypes: bf16, fp16, fp32, fp8");
-  EXPECT_EQ(refusal("scope", "mpl"), "unknown scope 'mpl'; did you mean 'mlp'?");
-  EXPECT_EQ(refusal("strategy.variants", "x"), "unknown choice 'x'; known choices: best, all");
-  EXPECT_EQ(refusal("strategy.form", "x"), "unknown form 'x'; known forms: ring, direct");
-  EXPECT_EQ(refusal("strategy.add_lane", "comm"), "unknown add lane 'comm'; known lanes: compute, aux");
-  EXPECT_EQ(refusal("interference", "x"), "unknown choice 'x'; known choices: static, dynamic, none");
-  EXPECT_EQ(refusal("launch", "x"), "unknown choice 'x'; known choices: stream, graph");
-  EXPECT_EQ(refusal("attention_kernel", "x"), "unknown choice 'x'; known choices: fused, unfused");
-  EXPECT_EQ(refusal("evaluator", "x"), "unknown evaluator 'x'; known evaluators: auto, replay, engine");
-  EXPECT_EQ(refusal("dtype", ""), "unknown dtype ''; known dtypes: bf16, fp16, fp32, fp8");
+  EXPECT_EQ(field_refusal("dtype", "bf61"), "unknown dtype 'bf61'; did you mean 'bf16'?");
+  EXPECT_EQ(field_refusal("dtype", "int4"), "unknown dtype 'int4'; known dtypes: bf16, fp16, fp32, fp8");
+  EXPECT_EQ(field_refusal("scope", "mpl"), "unknown scope 'mpl'; did you mean 'mlp'?");
+  EXPECT_EQ(field_refusal("strategy.variants", "x"), "unknown choice 'x'; known choices: best, all");
+  EXPECT_EQ(field_refusal("strategy.form", "x"), "unknown form 'x'; known forms: ring, direct");
+  EXPECT_EQ(field_refusal("strategy.add_lane", "comm"), "unknown add lane 'comm'; known lanes: compute, aux");
+  EXPECT_EQ(field_refusal("interference", "x"), "unknown choice 'x'; known choices: static, dynamic, none");
+  EXPECT_EQ(field_refusal("launch", "x"), "unknown choice 'x'; known choices: stream, graph");
+  EXPECT_EQ(field_refusal("attention_kernel", "x"), "unknown choice 'x'; known choices: fused, unfused");
+  EXPECT_EQ(field_refusal("evaluator", "x"), "unknown evaluator 'x'; known evaluators: auto, replay, engine");
+  EXPECT_EQ(field_refusal("dtype", ""), "unknown dtype ''; known dtypes: bf16, fp16, fp32, fp8");
 }
 
 TEST(FieldTest, StrategiesAreAListWithoutRepetition) {
-  EXPECT_EQ(refusal("strategy.name", "sliced,commfuse"), "accepted");
-  EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "unknown strategy 'comfuse'; did you mean 'commfuse'?");
+  EXPECT_EQ(field_refusal("strategy.name", "sliced,commfuse"), "accepted");
+  EXPECT_EQ(field_refusal("strategy.name", "sliced,comfuse"), "unknown strategy 'comfuse'; did you mean 'commfuse'?");
   const std::string known = "known strategies: all, " + test::known_strategies();
-  EXPECT_EQ(refusal("strategy.name", "zzz"), "unknown strategy 'zzz'; " + known);
+  EXPECT_EQ(field_refusal("strategy.name", "zzz"), "unknown strategy 'zzz'; " + known);
   // A user who writes nccl means serial.
-  EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; did you mean 'serial'?");
-  EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
-  EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' cannot be combined with other values; write it alone");
-  EXPECT_EQ(refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);
+  EXPECT_EQ(field_refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; did you mean 'serial'?");
+  EXPECT_EQ(field_refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
+  EXPECT_EQ(field_refusal("strategy.name", "sliced,all"), "'all' cannot be combined with other values; write it alone");
+  EXPECT_EQ(field_refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);
 }
 
 TEST(FieldTest, NamesAreInACatalogueOrReadablePaths) {
-  EXPECT_EQ(refusal("model", "llama-3.1-70b"), "accepted");
-  EXPECT_EQ(refusal("model", "llama-3.1-70x").rfind("unknown model 'llama-3.1-70x'; did you mean 'llama-3.1-70b'?", 0),
-            0U);
-  EXPECT_EQ(refusal("hardware", "absent.yaml"),
+  EXPECT_EQ(field_refusal("model", "llama-3.1-70b"), "accepted");
+  EXPECT_EQ(
+      field_refusal("model", "llama-3.1-70x").rfind("unknown model 'llama-3.1-70x'; did you mean 'llama-3.1-70b'?", 0),
+      0U);
+  EXPECT_EQ(field_refusal("hardware", "absent.yaml"),
             "'absent.yaml' cannot be read (No such file or directory); check the path");
-  EXPECT_EQ(refusal("hardware", "./"), "'./' cannot be read (Is a directory); check the path");
-  EXPECT_EQ(refusal("hardware", "./h\xff"), "'./h\xff' is not UTF-8; give the file another name");
+  EXPECT_EQ(field_refusal("hardware", "./"), "'./' cannot be read (Is a directory); check the path");
+  EXPECT_EQ(field_refusal("hardware", "./h\xff"), "'./h\xff' is not UTF-8; give the file another name");
 }
 
 TEST(FieldTest, BandwidthsAreFactorsOrRates) {
   for (const char* right : {"x2", "x0.5", "x1000", "450GB/s", "450 GB/s", "400 Gbit/s"}) {
-    EXPECT_EQ(refusal("link_bandwidth", right), "accepted") << right;
+    EXPECT_EQ(field_refusal("link_bandwidth", right), "accepted") << right;
   }
   for (const char* wrong : {"2", "2x", "x", "x0", "x-1", "x1001", "0 GB/s", "450", "450GB"}) {
-    EXPECT_EQ(refusal("network_bandwidth", wrong),
+    EXPECT_EQ(field_refusal("network_bandwidth", wrong),
               fmt::format("'{}' is not a bandwidth; write a factor from x0.001 to x1000, or a rate, as "
                           "in 450GB/s",
                           wrong));

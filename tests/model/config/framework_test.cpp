@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view example = R"(schema: commfuse.framework/1
+constexpr std::string_view loom_framework = R"(schema: commfuse.framework/1
 name: loom
 summary: "weaves layers"
 host:
@@ -54,7 +54,7 @@ class FrameworkTest : public ::testing::Test {
   }
   /// Returns the example with one text in place of another.
   static std::string with(std::string_view from, std::string_view to) {
-    std::string text(example);
+    std::string text(loom_framework);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return at == std::string::npos ? text : text.replace(at, from.size(), to);
@@ -87,7 +87,7 @@ TEST_F(FrameworkTest, EveryFileOfTheCatalogueLoadsUnderItsOwnName) {
 }
 
 TEST_F(FrameworkTest, LoadsEveryKeyOfTheExample) {
-  const Framework loom = loaded(example);
+  const Framework loom = loaded(loom_framework);
   EXPECT_EQ(loom.name, "loom");
   EXPECT_EQ(loom.summary, "weaves layers");
   EXPECT_EQ(loom.issue.value, Duration{21us});
@@ -138,7 +138,7 @@ TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfFrameworkNone) {
 }
 
 TEST_F(FrameworkTest, FillsPresetsAndKeepsTheUsersChoices) {
-  const Framework loom = loaded(example);
+  const Framework loom = loaded(loom_framework);
   const Settings untouched = with_defaults_of(loom, Resolver().finish());
   EXPECT_EQ(untouched.text("parallel.zero"), "3");
   EXPECT_EQ(untouched.text("step.recompute"), "selective");

@@ -22,14 +22,14 @@ namespace fs = std::filesystem;
 
 fs::path collection() { return fs::path(COMMFUSE_SOURCE_DIR).parent_path() / "shared" / "data" / "hf_configs"; }
 
-struct Reference {
+struct ReferenceParameters {
   double total = 0.0;
   double active = 0.0;
   std::string confidence;
 };
 
-std::map<std::string, Reference> references() {
-  std::map<std::string, Reference> by_model;
+std::map<std::string, ReferenceParameters> references() {
+  std::map<std::string, ReferenceParameters> by_model;
   std::ifstream file(collection() / "reference_params.csv");
   std::string line;
   std::getline(file, line);

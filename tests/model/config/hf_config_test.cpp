@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view llama = R"({
+constexpr std::string_view llama_config = R"({
   "architectures": ["LlamaForCausalLM"],
   "model_type": "llama",
   "hidden_act": "silu",
@@ -50,7 +50,7 @@ class HfConfigTest : public ::testing::Test {
   }
   /// Returns llama with one text replaced by another.
   [[nodiscard]] static std::string llama_with(std::string_view from, std::string_view to) {
-    std::string text(llama);
+    std::string text(llama_config);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
@@ -80,7 +80,7 @@ class HfConfigTest : public ::testing::Test {
 };
 
 TEST_F(HfConfigTest, ReadsALlama) {
-  const HfModel read_model = read(llama);
+  const HfModel read_model = read(llama_config);
   EXPECT_TRUE(read_model.doubts.empty());
   const Transformer& model = read_model.model;
   EXPECT_EQ(model.name, "small-llama");  // The folder names the model.
@@ -95,7 +95,7 @@ TEST_F(HfConfigTest, ReadsALlama) {
 }
 
 TEST_F(HfConfigTest, LoadModelReadsAJsonPath) {
-  std::ofstream(file_) << llama;
+  std::ofstream(file_) << llama_config;
   EXPECT_EQ(load_model(file_.string()).hidden, 512);
   EXPECT_EQ(find_config(Catalogue::models, "tiny.json"), fs::path("tiny.json"));
 }
@@ -111,7 +111,7 @@ TEST_F(HfConfigTest, AnUnknownTypeIsReadAndReportedOnceOnStderr) {
 
 TEST_F(HfConfigTest, AFileWithAnotherNameNamesTheModel) {
   const fs::path file = folder_ / "mine.json";
-  std::ofstream(file) << llama;
+  std::ofstream(file) << llama_config;
   EXPECT_EQ(read_hf_config(file).model.name, "mine");
 }
 
@@ -236,7 +236,7 @@ TEST_F(HfConfigTest, ReadsTheNamesOfOptAndFalcon) {
 }
 
 TEST_F(HfConfigTest, AMultimodalModelHasItsDecoderInTextConfig) {
-  const std::string text(llama);
+  const std::string text(llama_config);
   const HfModel read_model =
       read(R"({"model_type": "llava", "vision_config": {"hidden_size": 64}, "text_config": )" + text + "}");
   EXPECT_EQ(read_model.model.hidden, 512);
@@ -266,7 +266,7 @@ TEST_F(HfConfigTest, LayersThatHaveNoPriceAreRefused) {
 }
 
 /// Returns a model in the style of small published models: a hidden size of 1024 in 28 layers.
-std::string small(std::string_view type, std::string_view more) {
+std::string small_config(std::string_view type, std::string_view more) {
   return fmt::format(R"({{"model_type": "{}", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936{}{}}})",
                      type, more.empty() ? "" : ", ", more);
@@ -283,31 +283,34 @@ std::vector<std::int64_t> windows_of(const Transformer& model) {
 TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
   const std::int64_t table = std::int64_t{151936} * 1024;
   const auto parameters = [&](std::string_view more) {
-    return parameters_of(read(small("llama", more)).model).total();
+    return parameters_of(read(small_config("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides if the file does not.
-  EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
+  EXPECT_TRUE(read(small_config("gemma2", "")).model.tied_embeddings);  // The family decides if the file does not.
+  EXPECT_EQ(parameters_of(read(small_config("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 
 TEST_F(HfConfigTest, WindowsApplyToTheLayersThatHaveThem) {
-  EXPECT_TRUE(read(small("mistral", R"("sliding_window": null)")).model.kinds.empty());
-  EXPECT_EQ(windows_of(read(small("mistral", R"("sliding_window": 1024)")).model), std::vector<std::int64_t>(28, 1024));
-  EXPECT_TRUE(read(small("qwen2", R"("sliding_window": 1024, "use_sliding_window": false)")).model.kinds.empty());
+  EXPECT_TRUE(read(small_config("mistral", R"("sliding_window": null)")).model.kinds.empty());
+  EXPECT_EQ(windows_of(read(small_config("mistral", R"("sliding_window": 1024)")).model),
+            std::vector<std::int64_t>(28, 1024));
+  EXPECT_TRUE(
+      read(small_config("qwen2", R"("sliding_window": 1024, "use_sliding_window": false)")).model.kinds.empty());
   const Transformer qwen =
-      read(small("qwen2", R"("sliding_window": 1024, "use_sliding_window": true, "max_window_layers": 26)")).model;
+      read(small_config("qwen2", R"("sliding_window": 1024, "use_sliding_window": true, "max_window_layers": 26)"))
+          .model;
   EXPECT_EQ(windows_of(qwen)[25], 0);
   EXPECT_EQ(windows_of(qwen)[26], 1024);
-  const std::vector<std::int64_t> gemma2 = windows_of(read(small("gemma2", R"("sliding_window": 4096)")).model);
+  const std::vector<std::int64_t> gemma2 = windows_of(read(small_config("gemma2", R"("sliding_window": 4096)")).model);
   EXPECT_EQ(gemma2[0], 4096);
   EXPECT_EQ(gemma2[1], 0);
   const std::vector<std::int64_t> gemma3 =
-      windows_of(read(small("gemma3_text", R"("sliding_window": 512, "sliding_window_pattern": 4)")).model);
+      windows_of(read(small_config("gemma3_text", R"("sliding_window": 512, "sliding_window_pattern": 4)")).model);
   EXPECT_EQ((std::vector(gemma3.begin(), gemma3.begin() + 5)), (std::vector<std::int64_t>{512, 512, 512, 0, 512}));
   const std::vector<std::int64_t> exaone =
-      windows_of(read(small("exaone4", R"("sliding_window": 512, "sliding_window_pattern": "LLG")")).model);
+      windows_of(read(small_config("exaone4", R"("sliding_window": 512, "sliding_window_pattern": "LLG")")).model);
   EXPECT_EQ((std::vector(exaone.begin(), exaone.begin() + 5)), (std::vector<std::int64_t>{512, 512, 0, 512, 512}));
-  const Transformer chunked = read(small("llama4_text", R"("attention_chunk_size": 8192)")).model;
+  const Transformer chunked = read(small_config("llama4_text", R"("attention_chunk_size": 8192)")).model;
   EXPECT_TRUE(chunked.kinds[0].chunked);
   EXPECT_EQ(windows_of(chunked)[2], 8192);
   EXPECT_EQ(windows_of(chunked)[3], 0);
@@ -351,14 +354,15 @@ TEST_F(HfConfigTest, ModelsOfExpertsAloneNeedNoDenseWidth) {
 }
 
 TEST_F(HfConfigTest, AnMlpIsGatedUnlessFamilyOrActivationDiffers) {
-  EXPECT_TRUE(read(small("tomorrow", "")).model.gated_mlp);
-  EXPECT_FALSE(read(small("nemotron", "")).model.gated_mlp);
-  EXPECT_FALSE(read(small("tomorrow", R"("hidden_act": "relu2")")).model.gated_mlp);
+  EXPECT_TRUE(read(small_config("tomorrow", "")).model.gated_mlp);
+  EXPECT_FALSE(read(small_config("nemotron", "")).model.gated_mlp);
+  EXPECT_FALSE(read(small_config("tomorrow", R"("hidden_act": "relu2")")).model.gated_mlp);
 }
 
 TEST_F(HfConfigTest, ReadsPythonsInfinityAndNan) {
-  EXPECT_EQ(read(small("llama", R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN)")).model.layers, 28);
-  EXPECT_EQ(read(small("llama", R"("z": "Infinity and \"NaN\"")")).unused, (std::vector<std::string>{"z"}));
+  EXPECT_EQ(read(small_config("llama", R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN)")).model.layers,
+            28);
+  EXPECT_EQ(read(small_config("llama", R"("z": "Infinity and \"NaN\"")")).unused, (std::vector<std::string>{"z"}));
 }
 
 TEST_F(HfConfigTest, DeltaNetworksAlternateWithGatedAttention) {
@@ -390,7 +394,7 @@ TEST_F(HfConfigTest, ReadsLayersOfAnArchitectureSearch) {
 }
 
 TEST_F(HfConfigTest, LayersWithAWindowMayHaveTheirOwnHeads) {
-  const Transformer model = read(small("mimo_v2_flash", R"("v_head_dim": 64, "sliding_window": 128,
+  const Transformer model = read(small_config("mimo_v2_flash", R"("v_head_dim": 64, "sliding_window": 128,
     "hybrid_layer_pattern": [0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1],
     "swa_num_key_value_heads": 16, "swa_head_dim": 128)"))
                                 .model;
@@ -415,9 +419,9 @@ TEST_F(HfConfigTest, AnIndexerAndValuesWiderThanKeysAreRead) {
 
 TEST_F(HfConfigTest, UnquantizedPartsAreSharesOfTheLayersThatHaveThem) {
   const auto weights = [&](const std::string& modules) {
-    return *read(small("qwen3_moe", R"("num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768,
+    return *read(small_config("qwen3_moe", R"("num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768,
       "decoder_sparse_step": 2, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [)" +
-                                        modules + "]}"))
+                                               modules + "]}"))
                 .model.weights;
   };
   const WeightFormat all_quantized =
@@ -450,21 +454,21 @@ TEST_F(HfConfigTest, UsesTheDefaultsOfTheLibrary) {
 }
 
 TEST_F(HfConfigTest, UnusedKeysAreNamed) {
-  const HfModel read_model =
-      read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
+  const HfModel read_model = read(
+      small_config("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
   EXPECT_EQ(read_model.unused, (std::vector<std::string>{"new_idea"}));
   ASSERT_EQ(read_model.notes.size(), 1U);
   EXPECT_EQ(read_model.notes.front(),
             "1 layer that predicts further tokens is not modelled (num_nextn_predict_layers)");
   const HfModel multimodal = read(R"({"model_type": "qwen3_vl", "vision_config": {"depth": 27}, "image_token_id": 5,
-    "text_config": )" + small("qwen3_vl_text", R"("other_idea": 1)") +
+    "text_config": )" + small_config("qwen3_vl_text", R"("other_idea": 1)") +
                                   "}");
   EXPECT_EQ(multimodal.unused, (std::vector<std::string>{"text_config.other_idea"}));
   ASSERT_EQ(multimodal.notes.size(), 1U);
   EXPECT_EQ(multimodal.notes.front(), "the vision tower is not modelled (vision_config)");
 }
 
-void expect_same(const Transformer& from_json, const Transformer& shipped) {
+void expect_same_model(const Transformer& from_json, const Transformer& shipped) {
   EXPECT_EQ(from_json.layers, shipped.layers);
   EXPECT_EQ(from_json.hidden, shipped.hidden);
   EXPECT_EQ(from_json.heads, shipped.heads);
@@ -491,21 +495,21 @@ TEST_F(HfConfigTest, MixturesOfExpertsEqualTheShippedYamlModels) {
   const HfModel mixtral = read(R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "num_local_experts": 8,
     "num_experts_per_tok": 2, "vocab_size": 32000})");
-  expect_same(mixtral.model, load_model("mixtral-8x7b"));
+  expect_same_model(mixtral.model, load_model("mixtral-8x7b"));
   EXPECT_TRUE(mixtral.doubts.empty());
-  expect_same(read(R"({"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
+  expect_same_model(read(R"({"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
     "moe_intermediate_size": 768, "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4,
     "head_dim": 128, "num_experts": 128, "num_experts_per_tok": 8, "decoder_sparse_step": 1, "mlp_only_layers": [],
     "vocab_size": 151936})")
-                  .model,
-              load_model("qwen3-30b-a3b"));
-  expect_same(read(R"({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
+                        .model,
+                    load_model("qwen3-30b-a3b"));
+  expect_same_model(read(R"({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
     "moe_intermediate_size": 2048, "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128,
     "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3,
     "moe_layer_freq": 1, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
     "v_head_dim": 128, "vocab_size": 129280})")
-                  .model,
-              load_model("deepseek-v3"));
+                        .model,
+                    load_model("deepseek-v3"));
 }
 
 TEST_F(HfConfigTest, SharedExpertsMayBeOneWideExpert) {

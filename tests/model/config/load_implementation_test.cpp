@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view example = R"(schema: commfuse.implementation/1
+constexpr std::string_view loom_implementation = R"(schema: commfuse.implementation/1
 name: loom
 summary: "weaves shards into a GEMM"
 use: "pip install loom"
@@ -64,7 +64,7 @@ class LoadImplementationTest : public ::testing::Test {
   }
   /// Returns the example with one text in place of another.
   static std::string with(std::string_view from, std::string_view to) {
-    std::string text(example);
+    std::string text(loom_implementation);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return at == std::string::npos ? text : text.replace(at, from.size(), to);
@@ -110,7 +110,7 @@ TEST_F(LoadImplementationTest, EveryFileOfTheCatalogueLoadsUnderItsOwnName) {
 }
 
 TEST_F(LoadImplementationTest, LoadsEveryKeyOfTheExample) {
-  const auto loom = loaded(example);
+  const auto loom = loaded(loom_implementation);
   EXPECT_EQ(loom->name, "loom");
   EXPECT_EQ(loom->summary, "weaves shards into a GEMM");
   EXPECT_EQ(loom->use, "pip install loom");
@@ -143,7 +143,7 @@ TEST_F(LoadImplementationTest, LoadsEveryKeyOfTheExample) {
 }
 
 TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
-  const auto loom = loaded(example);
+  const auto loom = loaded(loom_implementation);
   const ImplementedSite& site = on(loom->costs, NcclGeneration::hopper).ag_gemm;
   EXPECT_EQ(site.per_step.value, Duration{});
   EXPECT_EQ(site.product_time.value, 1.0);
@@ -159,7 +159,7 @@ TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
 }
 
 TEST_F(LoadImplementationTest, MeasuredOnOverridesCostsWhichOverrideTheTransport) {
-  const auto loom = loaded(example);
+  const auto loom = loaded(loom_implementation);
   // Values measured on one generation hold only for that generation.
   const ImplementedSites& blackwell = on(loom->costs, NcclGeneration::blackwell);
   EXPECT_EQ(blackwell.gemm_rs.per_call.value, Duration{7us});
@@ -179,7 +179,7 @@ TEST_F(LoadImplementationTest, MeasuredOnOverridesCostsWhichOverrideTheTransport
 }
 
 TEST_F(LoadImplementationTest, MeasuredOnNamesTheMeasuredGenerations) {
-  const auto loom = loaded(example);
+  const auto loom = loaded(loom_implementation);
   EXPECT_TRUE(loom->costs.was_measured_on(load_machine("b200-sxm")));
   EXPECT_FALSE(loom->costs.was_measured_on(load_machine("h100-sxm")));
   EXPECT_FALSE(loom->costs.was_measured_on(load_machine("ascend-910b-mesh")));  // Ascend has no NCCL.
@@ -188,7 +188,7 @@ TEST_F(LoadImplementationTest, MeasuredOnNamesTheMeasuredGenerations) {
 }
 
 TEST_F(LoadImplementationTest, CostsWithoutAThreadIgnoreTheOtherCosts) {
-  const auto loom = loaded(example);
+  const auto loom = loaded(loom_implementation);
   ASSERT_EQ(loom->without.size(), 1U);
   EXPECT_EQ(loom->without.begin()->first, "weavers/loom/issues/7");
   const ImplementedSites& sites = on(loom->without.begin()->second, NcclGeneration::hopper);
@@ -300,7 +300,7 @@ TEST_F(LoadImplementationTest, AnotherSchemaIsRefused) {
 }
 
 TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {
-  const auto loom = loaded(example);
+  const auto loom = loaded(loom_implementation);
   const auto refusal_on = [&](const char* hardware, std::int32_t ranks, DType dtype) {
     return refusal_of(*loom, load_machine(hardware), ranks, dtype);
   };

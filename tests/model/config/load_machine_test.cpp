@@ -12,13 +12,13 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/communication.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
+using test::configs_folder;
 namespace fs = std::filesystem;
-
-const std::string configs = std::string(COMMFUSE_SOURCE_DIR) + "/configs";
 
 class LoadMachineTest : public ::testing::Test {
  protected:
@@ -31,7 +31,7 @@ class LoadMachineTest : public ::testing::Test {
   /// Writes a file of the catalogue with one text replaced by another as `name`, and returns its path.
   [[nodiscard]] std::string changed(const std::string& source, const std::string& from, const std::string& to,
                                     const std::string& name = "machine.yaml") const {
-    std::ifstream in(configs + "/" + source);
+    std::ifstream in(configs_folder + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
@@ -64,7 +64,7 @@ class LoadMachineTest : public ::testing::Test {
   }
   /// Returns the line in which a file of the catalogue first has this text.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
-    const std::string content = read(configs + "/" + source);
+    const std::string content = read(configs_folder + "/" + source);
     return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
   }
 
@@ -116,8 +116,8 @@ TEST_F(LoadMachineTest, RefusesALimitThatNoOpHas) {
 }
 
 TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNotNodes) {
-  EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
-  EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));
+  EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs_folder + "/hardware/h100-sxm.yaml"));
+  EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs_folder + "/clusters/dgx-h100-x2.yaml"));
   EXPECT_THROW((void)find_config(Catalogue::nodes, "dgx-h100-x2"), ConfigError);
 }
 
@@ -211,7 +211,7 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
 
 TEST_F(LoadMachineTest, OmittedKernelsHaveTheEstimatesOfNccl) {
   const std::string h100 = "hardware/h100-sxm.yaml";
-  std::string text = read(configs + "/" + h100);
+  std::string text = read(configs_folder + "/" + h100);
   const std::size_t from = text.find("    base_latency: ", text.find("  collective:"));
   const std::size_t to = text.find("    ctas: ", from);
   text.erase(from, to - from);
@@ -362,7 +362,7 @@ TEST_F(LoadMachineFromWiresTest, PairsOfAnNvidiaSmiTableDiffer) {
 }
 
 TEST_F(LoadMachineFromWiresTest, AClusterTakesTheWiresOfItsNodesFromAFile) {
-  std::string text = read(configs + "/clusters/dgx-h100-x2.yaml");
+  std::string text = read(configs_folder + "/clusters/dgx-h100-x2.yaml");
   text += "\ntopology: {file: dgx.xml, hop_latency: {value: 300 ns, provenance: \"prior: a test\"}}\n";
   const Machine machine = load_machine(write(text));
   EXPECT_EQ(total_gpus(machine), 16);

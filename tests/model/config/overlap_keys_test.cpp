@@ -18,6 +18,7 @@
 #include "model/proof/check_program.h"
 #include "model/strategies/generate.h"
 #include "tests/own_folder.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
@@ -92,7 +93,7 @@ TEST(OverlapKeys, AreInTheTableOfTheDocsWithTheirSchedules) {
   }
 }
 
-constexpr const char* example = R"(schema: commfuse.implementation/1
+constexpr const char* loom_keys = R"(schema: commfuse.implementation/1
 name: loom
 summary: "weaves shards into a GEMM"
 use: "pip install loom"
@@ -105,31 +106,26 @@ keys:
 )";
 
 /// Returns the message about a key with this scope and schedule.
-std::string refusal(const std::string& scope, const std::string& schedule) {
+std::string keys_refusal(const std::string& scope, const std::string& schedule) {
   const OwnFolder folder;
-  std::string text = example;
+  std::string text = loom_keys;
   text.replace(text.find("KEY_SCOPE"), 9, scope);
   text.replace(text.find("KEY_SCHEDULE"), 12, schedule);
   std::ofstream("loom.yaml", std::ios::binary) << text;
-  try {
-    load_overlap_keys("./loom.yaml");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::refusal_of([] { load_overlap_keys("./loom.yaml"); });
 }
 
 TEST(OverlapKeys, RefuseUnknownSchedules) {
-  EXPECT_EQ(refusal("gate_up", "strategy: ring_exchange, options: {group: 2}"), "accepted");
-  EXPECT_NE(refusal("mlp_ar", "strategy: ring_exchange").find("loom.yaml:10:"), std::string::npos);
-  EXPECT_NE(refusal("mlp_ar", "strategy: ring_exchange")
+  EXPECT_EQ(keys_refusal("gate_up", "strategy: ring_exchange, options: {group: 2}"), "accepted");
+  EXPECT_NE(keys_refusal("mlp_ar", "strategy: ring_exchange").find("loom.yaml:10:"), std::string::npos);
+  EXPECT_NE(keys_refusal("mlp_ar", "strategy: ring_exchange")
                 .find("strategy ring_exchange has no schedule for scope mlp_ar; choose another strategy or scope"),
             std::string::npos);
-  EXPECT_NE(refusal("gate_up", "strategy: async_tp, options: {group: 2}").find("async_tp has no option 'group'"),
+  EXPECT_NE(keys_refusal("gate_up", "strategy: async_tp, options: {group: 2}").find("async_tp has no option 'group'"),
             std::string::npos);
-  EXPECT_NE(refusal("attic", "strategy: sliced").find("unknown scope 'attic'"), std::string::npos);
-  EXPECT_NE(refusal("gate_up", "schedule: no-such-file").find("no-such-file"), std::string::npos);
-  EXPECT_EQ(refusal("down_backward", "schedule: te-external-wgrad"), "accepted");
+  EXPECT_NE(keys_refusal("attic", "strategy: sliced").find("unknown scope 'attic'"), std::string::npos);
+  EXPECT_NE(keys_refusal("gate_up", "schedule: no-such-file").find("no-such-file"), std::string::npos);
+  EXPECT_EQ(keys_refusal("down_backward", "schedule: te-external-wgrad"), "accepted");
 }
 
 }  // namespace

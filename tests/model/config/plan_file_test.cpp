@@ -148,7 +148,7 @@ TEST_F(PlanFileTest, EveryKeyIsReadAndKindsKeepTheOrderOfTheFile) {
 }
 
 /// Returns a plan in which this field, at the top level or in a group, has the given value.
-std::string with(const PlanField& field, const std::string& value) {
+std::string plan_with(const PlanField& field, const std::string& value) {
   const std::size_t dot = field.key.rfind('.');
   const std::string name(field.key.substr(dot == std::string_view::npos ? 0 : dot + 1));
   std::string text = "schema: commfuse.plan/1\n";
@@ -172,13 +172,13 @@ TEST_F(PlanFileTest, EveryFieldOfTheTableIsReadAndChecked) {
     if (field.type == PlanType::words) {
       continue;
     }
-    EXPECT_NE(refusal(with(field, "nonsense")).find("'nonsense'"), std::string::npos) << field.key;
+    EXPECT_NE(refusal(plan_with(field, "nonsense")).find("'nonsense'"), std::string::npos) << field.key;
     const bool clashes = field.key == "limits.power" || field.key == "energy.price" || field.key == "start";
     if (!clashes) {
-      EXPECT_EQ(refusal(with(field, std::string(field.example))), "accepted") << field.key;
+      EXPECT_EQ(refusal(plan_with(field, std::string(field.example))), "accepted") << field.key;
     }
     if (field.type == PlanType::number) {
-      EXPECT_NE(refusal(with(field, "-1")).find(" is -1; choose "), std::string::npos) << field.key;
+      EXPECT_NE(refusal(plan_with(field, "-1")).find(" is -1; choose "), std::string::npos) << field.key;
     }
   }
 }

@@ -20,10 +20,10 @@ namespace commfuse {
 namespace {
 
 /// Made-up former names of "seq" and "--seq" before 0.3.
-constexpr std::array made_up{Rename{"tokens", "seq", 0, 3}, Rename{"strategy.pieces", "strategy.slices", 0, 3},
-                             Rename{"--tokens", "--seq", 0, 3}};
-const Renames in_its_release(made_up, "0.3.2");
-const Renames in_the_next_release(made_up, "0.4.0");
+constexpr std::array made_up_renames{Rename{"tokens", "seq", 0, 3}, Rename{"strategy.pieces", "strategy.slices", 0, 3},
+                                     Rename{"--tokens", "--seq", 0, 3}};
+const Renames in_its_release(made_up_renames, "0.3.2");
+const Renames in_the_next_release(made_up_renames, "0.4.0");
 
 std::string value_of(const Settings& settings, std::string_view key) { return settings.at(*find_field(key)).text; }
 
@@ -78,7 +78,7 @@ TEST(Renames, TheNextMinorReleaseRefusesFormerNamesWithTheNewOnes) {
 }
 
 /// A program with the flags --seq and --axis.
-struct Program {
+struct RenamingProgram {
   LastWords run(const std::vector<const char*>& words, const Renames& renames) {
     CLI::App app("a program", "program");
     app.add_option("--seq", seq);
@@ -92,13 +92,13 @@ struct Program {
 
 TEST(Renames, AFormerFlagIsAcceptedInItsReleaseWithOneWarning) {
   for (const auto& words : {std::vector<const char*>{"program", "--tokens", "4K"}, {"program", "--tokens=4K"}}) {
-    Program program;
+    RenamingProgram program;
     const LastWords last = program.run(words, in_its_release);
     EXPECT_EQ(last.code, 0) << last.sentence;
     EXPECT_EQ(program.seq, "4K");
     EXPECT_EQ(last.warnings, std::vector<std::string>{"--tokens is now called --seq; the former name ends with 0.4"});
   }
-  Program next;
+  RenamingProgram next;
   const LastWords refused = next.run({"program", "--tokens", "4K"}, in_the_next_release);
   EXPECT_EQ(refused.code, exit_code::user_mistake);
   EXPECT_EQ(refused.sentence, "--tokens is called --seq since 0.3; write --seq");
@@ -107,7 +107,7 @@ TEST(Renames, AFormerFlagIsAcceptedInItsReleaseWithOneWarning) {
 TEST(Renames, AnAxisVariesTheSettingOfTheNewName) {
   for (const auto& words :
        {std::vector<const char*>{"program", "--axis", "tokens=1K,2K"}, {"program", "--axis=tokens=1K,2K"}}) {
-    Program program;
+    RenamingProgram program;
     const LastWords last = program.run(words, in_its_release);
     EXPECT_EQ(program.axis, "seq=1K,2K") << last.sentence;
     EXPECT_EQ(last.warnings, std::vector<std::string>{"tokens is now called seq; the former name ends with 0.4"});
@@ -115,7 +115,7 @@ TEST(Renames, AnAxisVariesTheSettingOfTheNewName) {
 }
 
 TEST(Renames, CurrentNamesRaiseNoWarning) {
-  Program program;
+  RenamingProgram program;
   EXPECT_TRUE(program.run({"program", "--seq", "4K", "--axis", "ranks=2,4"}, in_its_release).warnings.empty());
   EXPECT_FALSE(in_its_release.key("seq"));
   EXPECT_FALSE(in_its_release.flag("--seq"));

@@ -12,12 +12,13 @@
 #include "model/cost/memory_bound.h"
 #include "model/cost/price.h"
 #include "model/strategies/scope.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
-Transformer llama() { return load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"); }
+using test::h100_machine;
+using test::shipped_llama_70b;
 
 /// Returns the share of slice j of `slices` under a causal mask, or without one.
 QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slices) {
@@ -27,7 +28,7 @@ QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slice
 }
 
 TEST(AttentionTime, IsTheSameForAllRowsAndTheWhole) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {128, 1000, 4096, 131072}) {
       const AttentionSize size{.batch = 3, .seq = seq, .heads = 8, .kv_heads = 2, .causal = causal};
@@ -38,7 +39,7 @@ TEST(AttentionTime, IsTheSameForAllRowsAndTheWhole) {
 }
 
 /// Returns ten SMs at 1 TFLOP/s each and 1 TB/s of HBM; everything else is free unless a test sets it.
-Accelerator ten_sms() {
+Accelerator ten_attention_sms() {
   Accelerator accelerator;
   accelerator.name = "ten SMs";
   accelerator.sms = 10;
@@ -57,7 +58,7 @@ Accelerator ten_sms() {
 }
 
 TEST(AttentionTime, FollowsFromItsScores) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   // 20 heads x 1024^2 scores x 4 x 128 FLOP / 10 TFLOP/s = 1073.741824 us, half of it under a causal mask.
   AttentionSize size{.seq = 1024, .heads = 20, .kv_heads = 20, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{1'073'741'824});
@@ -74,7 +75,7 @@ TEST(AttentionTime, FollowsFromItsScores) {
 }
 
 TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   // One head: ten SMs cannot share a tile of 128 queries x 1024 keys: 128 x 1024 x 512 FLOP / 1 TFLOP/s = 67.108864 us.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{67'108'864});
   accelerator.attention.imbalance.value = 0.5;
@@ -88,7 +89,7 @@ TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
 }
 
 TEST(AttentionTime, ATileAloneOnAnSmHasItsOwnTime) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   accelerator.attention.lone_tile.value = 1.5;
   // One head: 1.5 x 67.108864 us. Twenty heads keep all SMs busy for longer than a tile takes.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{100'663'296});
@@ -96,7 +97,7 @@ TEST(AttentionTime, ATileAloneOnAnSmHasItsOwnTime) {
 }
 
 TEST(AttentionTime, NarrowHeadsHaveTheirOwnOverheads) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.overhead.value = Duration{10'000'000};
   attention.tile_overhead.value = Duration{2'000'000};
@@ -110,7 +111,7 @@ TEST(AttentionTime, NarrowHeadsHaveTheirOwnOverheads) {
 }
 
 TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.tile_overhead.value = Duration{2'000'000};
   // One query of 32 heads in each of 5 sequences makes 160 tiles: 16 waves of 2 us. A tile of 128 rows takes 128 x 512
@@ -128,7 +129,7 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
 }
 
 TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   accelerator.attention.split_cost.value = 1.5;
   // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost 1.5 times as much: 896^2 x 512 / 10 ps.
   AttentionSize size{.seq = 896, .heads = 1, .causal = false};
@@ -145,7 +146,7 @@ TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
 }
 
 TEST(AttentionTime, HidesQueriesBehindPackedTiles) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   accelerator.attention.query_cost.value = 32.0;
   // Ten heads of 1024: 536.870912 us of scores. Queries and output: 2 x 10 x 1024 x 128 x 2 bytes, at 32 ps per byte.
   const AttentionSize size{.seq = 1024, .heads = 10, .kv_heads = 10, .causal = false};
@@ -156,7 +157,7 @@ TEST(AttentionTime, HidesQueriesBehindPackedTiles) {
 }
 
 TEST(AttentionTime, SharedKeysAreReadOnce) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
   accelerator.attention.query_cost.value = 1.0;
   accelerator.attention.key_cost.value = 3.0;
@@ -167,7 +168,7 @@ TEST(AttentionTime, SharedKeysAreReadOnce) {
 }
 
 TEST(UnfusedAttentionTime, WritesTheScoresOut) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   const AttentionSize size{.batch = 2, .seq = 4096, .heads = 8, .kv_heads = 8, .causal = false};
   const Duration scores = estimate_gemm(machine.accelerator, {.m = 65536, .n = 4096, .k = 128}, 132).time;
   const Duration output = estimate_gemm(machine.accelerator, {.m = 65536, .n = 128, .k = 4096}, 132).time;
@@ -189,7 +190,7 @@ TEST(Windows, HaveASecondEdgeForQueriesThatMissEarlierKeys) {
 // 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
 // 10 TFLOP/s; eight slices of the queries have the same total of scores and edges.
 TEST(AttentionTime, AddsUpOverWindowedSlices) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = ten_attention_sms();
   accelerator.attention.masked_width.value = 64.0;
   const AttentionWindow window{.keys = 128};
   const AttentionSize size{.batch = 1, .seq = 4096, .heads = 16, .kv_heads = 16, .head_dim = 128, .causal = true};
@@ -211,7 +212,7 @@ TEST(AttentionTime, AddsUpOverWindowedSlices) {
 }
 
 TEST(UnfusedAttentionTime, CoversAllKeysThatAnyQuerySees) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   const AttentionSize size{.batch = 2, .seq = 4096, .heads = 8, .kv_heads = 8};
   const QueryRows second{.queries = 1024, .keys = 2048, .share = 3.0 / 32.0};
   const Duration scores = estimate_gemm(machine.accelerator, {.m = 16384, .n = 2048, .k = 128}, 132).time;
@@ -245,17 +246,17 @@ void expect_slices_no_cheaper(const Machine& machine) {
 }
 
 TEST(AttentionTime, AddsUpToAtLeastTheWholeOverAllSlices) {
-  expect_slices_no_cheaper(h100());
+  expect_slices_no_cheaper(h100_machine());
   expect_slices_no_cheaper(load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml"));
 }
 
 /// Prices the attention block of Llama-3.1-70B for one cut of attention.
-struct Priced {
-  Priced(std::int32_t ranks, AttentionCut cut, const Machine& machine, const PriceOptions& options = {},
-         std::int64_t seq = 65536)
+struct PricedAttention {
+  PricedAttention(std::int32_t ranks, AttentionCut cut, const Machine& machine, const PriceOptions& options = {},
+                  std::int64_t seq = 65536)
       : program(generate(operation_of(Scope::attention, true), ranks, commfuse_strategy,
                          {.form = Form::direct, .attention = cut})),
-        sizes(bind_sizes(program, quantities_of(llama(), {.batch = 2, .seq = seq}))),
+        sizes(bind_sizes(program, quantities_of(shipped_llama_70b(), {.batch = 2, .seq = seq}))),
         costs(price(program, meetings_of(program, Order(program, 0)), sizes, machine, options)) {}
 
   [[nodiscard]] std::vector<std::size_t> cores() const {
@@ -274,8 +275,8 @@ struct Priced {
 };
 
 TEST(PriceByQuery, PricesTheSliceAtThePositionOfTheRank) {
-  const Machine machine = h100();
-  const Priced priced(4, AttentionCut::by_query, machine, {.interference = Interference::none});
+  const Machine machine = h100_machine();
+  const PricedAttention priced(4, AttentionCut::by_query, machine, {.interference = Interference::none});
   const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
   const std::vector<std::size_t> cores = priced.cores();
   ASSERT_EQ(cores.size(), 4U);
@@ -290,9 +291,9 @@ TEST(PriceByQuery, PricesTheSliceAtThePositionOfTheRank) {
 }
 
 TEST(PriceByQuery, UnfusedPricesTheSliceWithItsScoresWrittenOut) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   const PriceOptions options{.interference = Interference::none, .attention = AttentionKernel::unfused};
-  const Priced priced(4, AttentionCut::by_query, machine, options);
+  const PricedAttention priced(4, AttentionCut::by_query, machine, options);
   const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
   const std::vector<std::size_t> cores = priced.cores();
   ASSERT_EQ(cores.size(), 4U);
@@ -300,7 +301,7 @@ TEST(PriceByQuery, UnfusedPricesTheSliceWithItsScoresWrittenOut) {
     EXPECT_EQ(priced.costs.of(0, cores[static_cast<std::size_t>(step)]),
               unfused_attention_time(machine.accelerator, size, slice_of(size, (1 + step) % 4, 4), 132));
   }
-  const Priced fused(4, AttentionCut::by_query, machine, {.interference = Interference::none});
+  const PricedAttention fused(4, AttentionCut::by_query, machine, {.interference = Interference::none});
   EXPECT_EQ(priced.costs.compute - fused.costs.compute,
             unfused_attention_time(machine.accelerator, size, 132) - attention_time(machine.accelerator, size, 132));
 }
@@ -308,7 +309,7 @@ TEST(PriceByQuery, UnfusedPricesTheSliceWithItsScoresWrittenOut) {
 TEST(PriceByQuery, ZigZagCostsNearlyTheSameOnAllRanks) {
   // All ranks have equally many scores, but their later halves see different numbers of keys, and their longest tiles
   // differ.
-  const Priced priced(4, AttentionCut::zigzag, h100());
+  const PricedAttention priced(4, AttentionCut::zigzag, h100_machine());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {
       EXPECT_NEAR(to_seconds(priced.costs.undisturbed_of(rank, core)) /
@@ -319,12 +320,12 @@ TEST(PriceByQuery, ZigZagCostsNearlyTheSameOnAllRanks) {
 }
 
 TEST(PriceByQuery, GivesEveryRankTheSameTotalWork) {
-  const Machine machine = h100();
-  const Priced uncut(8, AttentionCut::whole, machine);
+  const Machine machine = h100_machine();
+  const PricedAttention uncut(8, AttentionCut::whole, machine);
   EXPECT_TRUE(uncut.costs.by_rank.empty());
   EXPECT_TRUE(uncut.costs.undisturbed_by_rank.empty());
   for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
-    const Priced priced(8, cut, machine);
+    const PricedAttention priced(8, cut, machine);
     EXPECT_EQ(priced.costs.compute, uncut.costs.compute);
     for (Rank rank = 0; rank < 8; ++rank) {
       EXPECT_EQ(essential_time(priced.program, priced.costs, rank), essential_time(priced.program, priced.costs, 0));
@@ -334,8 +335,9 @@ TEST(PriceByQuery, GivesEveryRankTheSameTotalWork) {
 }
 
 TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
-  const Priced disturbed(4, AttentionCut::by_query, h100());
-  const Priced without_interference(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
+  const PricedAttention disturbed(4, AttentionCut::by_query, h100_machine());
+  const PricedAttention without_interference(4, AttentionCut::by_query, h100_machine(),
+                                             {.interference = Interference::none});
   EXPECT_EQ(without_interference.costs.by_rank, without_interference.costs.undisturbed_by_rank);
   const std::size_t second = disturbed.cores()[1];  // This slice runs during the first transfer.
   for (Rank rank = 0; rank < 4; ++rank) {
@@ -345,10 +347,10 @@ TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
 }
 
 TEST(PriceByQuery, PaysAGapPerGraphNodeOnEveryRank) {
-  Machine machine = h100();
+  Machine machine = h100_machine();
   machine.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
-  const Priced stream(4, AttentionCut::by_query, machine);
-  const Priced graph(4, AttentionCut::by_query, machine, {.launch = Launch::graph});
+  const PricedAttention stream(4, AttentionCut::by_query, machine);
+  const PricedAttention graph(4, AttentionCut::by_query, machine, {.launch = Launch::graph});
   const Duration gap = machine.accelerator.graph_node_gap.value;
   for (Rank rank = 0; rank < 4; ++rank) {
     for (const std::size_t core : stream.cores()) {
@@ -360,7 +362,7 @@ TEST(PriceByQuery, PaysAGapPerGraphNodeOnEveryRank) {
 
 TEST(PriceByQuery, AcrossNodesHasPairsAndPositions) {
   const Machine cluster = load_machine(COMMFUSE_SOURCE_DIR "/configs/clusters/dgx-h100-x2.yaml");
-  Transformer model = llama();
+  Transformer model = shipped_llama_70b();
   model.kv_heads = 16;
   const Program program = generate(operation_of(Scope::attention, true), 16, commfuse_strategy,
                                    {.form = Form::direct, .attention = AttentionCut::by_query});
@@ -376,14 +378,14 @@ TEST(PriceByQuery, AcrossNodesHasPairsAndPositions) {
 
 TEST(PriceByQuery, NeedsWholePositionsInASlice) {
   try {
-    const Priced priced(8, AttentionCut::by_query, h100(), {}, 4100);
+    const PricedAttention priced(8, AttentionCut::by_query, h100_machine(), {}, 4100);
     FAIL() << "4100 positions were cut into 8";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "a sequence of 4100 cannot be cut into 8 equal slices of queries, as commfuse (direct, by query) "
                  "attention requires; choose a multiple of 8, such as 4096 or 4104");
   }
-  EXPECT_NO_THROW(Priced(8, AttentionCut::whole, h100(), {}, 4100));
+  EXPECT_NO_THROW(PricedAttention(8, AttentionCut::whole, h100_machine(), {}, 4100));
 }
 
 }  // namespace

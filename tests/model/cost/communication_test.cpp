@@ -82,7 +82,7 @@ TEST(CollectiveTime, RampAndOwnCopyAddToTheWire) {
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{63us});
 }
 
-ProtocolParameters protocol(Duration base, Duration step, double gigabytes) {
+ProtocolParameters protocol_parameters(Duration base, Duration step, double gigabytes) {
   return {.base_latency = {.value = base},
           .step_latency = {.value = step},
           .rate = {.value = {1e9 * gigabytes}},
@@ -95,11 +95,11 @@ CollectiveParameters nccl_on_h100() {
   NcclKernels kernels;
   kernels.tuning = {
       .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {30e9}};
-  kernels.ll = protocol(1us, 0us, 100.0);
+  kernels.ll = protocol_parameters(1us, 0us, 100.0);
   kernels.ll_fill.value = Bytes{40'000};
-  kernels.ll128 = protocol(2us, 0us, 200.0);
+  kernels.ll128 = protocol_parameters(2us, 0us, 200.0);
   kernels.nvls = SwitchParameters{{.value = 4us}, {.value = {1e12}}, {.value = Bytes{0}}};
-  CollectiveParameters collective{protocol(3us, 0us, 400.0)};
+  CollectiveParameters collective{protocol_parameters(3us, 0us, 400.0)};
   collective.ctas.value = 20;
   collective.nccl = std::make_shared<const NcclKernels>(kernels);
   return collective;
@@ -145,8 +145,8 @@ TEST(CollectiveTime, StaysConstantWhileMoreChannelsShareMoreBytes) {
 
 TEST(CollectiveTime, AllToAllFollowsTheBytesPerPeer) {
   CollectiveParameters collective = nccl_on_h100();
-  collective.all_to_all = std::make_shared<const AllToAllParameters>(
-      AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
+  collective.all_to_all = std::make_shared<const AllToAllParameters>(AllToAllParameters{
+      {.value = Bytes{10'000}}, protocol_parameters(2us, 1us, 100.0), protocol_parameters(5us, 0us, 200.0)});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{16'000}), Duration{5'120ns});  // 12 kB at 100 GB/s
   // An all-to-all of this size takes the time of 40,001 bytes: 30 kB at 200 GB/s.
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});
@@ -178,8 +178,8 @@ CollectiveParameters nccl_among_nodes() {
                     .amd_hosts = true,
                     .tree_step = 28us,
                     .tree_node_step = 28us};
-  kernels.ll = protocol(1us, 0us, 1.0);
-  CollectiveParameters collective{protocol(3us, 0us, 6.0)};
+  kernels.ll = protocol_parameters(1us, 0us, 1.0);
+  CollectiveParameters collective{protocol_parameters(3us, 0us, 6.0)};
   collective.nccl = std::make_shared<const NcclKernels>(kernels);
   TreeParameters tree{{{.value = 20us}, {.value = 30us}, {.value = {1e9}}}};
   tree.two_nodes_rate.emplace().value = {8e9};
@@ -311,7 +311,7 @@ TEST(CollectiveTime, UnreasonableSizesAreUserErrors) {
   }
 }
 
-struct Measured {
+struct MeasuredReduceScatter {
   int ranks;
   std::int64_t bytes;
   double time_us;
@@ -320,15 +320,15 @@ struct Measured {
 // The rows are copied from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
 TEST(CollectiveTime, ComesNearToReduceScattersMeasuredOnAnH100Node) {
   const Link link = load_machine("h100-sxm").link;
-  for (const Measured& row : {Measured{8, 65'536, 11.71},
-                              {8, 8'388'608, 43.82},
-                              {8, 67'108'864, 200.75},
-                              {8, 134'217'728, 382.18},
-                              {8, 536'870'912, 1399.36},
-                              {4, 134'217'728, 355.17},
-                              {4, 536'870'912, 1299.82},
-                              {2, 134'217'728, 311.52},
-                              {2, 536'870'912, 1077.9}}) {
+  for (const MeasuredReduceScatter& row : {MeasuredReduceScatter{8, 65'536, 11.71},
+                                           {8, 8'388'608, 43.82},
+                                           {8, 67'108'864, 200.75},
+                                           {8, 134'217'728, 382.18},
+                                           {8, 536'870'912, 1399.36},
+                                           {4, 134'217'728, 355.17},
+                                           {4, 536'870'912, 1299.82},
+                                           {2, 134'217'728, 311.52},
+                                           {2, 536'870'912, 1077.9}}) {
     const double predicted = to_microseconds(reduce_scatter_time(link, row.ranks, Bytes{row.bytes}));
     EXPECT_NEAR(predicted / row.time_us, 1.0, 0.08) << row.ranks << " ranks, " << row.bytes << " bytes";
   }

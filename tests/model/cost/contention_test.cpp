@@ -9,11 +9,12 @@
 #include "model/cost/fluid.h"
 #include "model/cost/price.h"
 #include "model/program/builder.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+using test::shipped_machine;
 
 /// A program with exchanges of `rows` rows on lane 0 along `axis`, and an all-gather on lane 1 along `gathered`.
 struct ConcurrentOps {
@@ -59,13 +60,13 @@ struct ConcurrentOps {
   std::vector<Meetings> meetings;
 };
 
-Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
+Mesh ring_mesh(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 
 // Each kernel is delayed by the time for which the shorter one needs the port.
 TEST(Contention, DelaysBothKernelsByTheShorterOne) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
-    const ConcurrentOps concurrent(h100, ring(8), 1, rows);
+    const ConcurrentOps concurrent(h100, ring_mesh(8), 1, rows);
     const Costs uncontended = concurrent.costs(false);
     const Costs contended = concurrent.costs();
     const Duration gap = h100.accelerator.graph_node_gap.value;
@@ -82,7 +83,7 @@ TEST(Contention, DelaysBothKernelsByTheShorterOne) {
 
 // The latency of the network uses no wires, so an exchange between nodes does not pay it twice.
 TEST(Contention, BetweenNodesOmitsTheLatencyOfTheNetwork) {
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const Duration latency = p2p_time(cluster.network->peer, Bytes{});
   ASSERT_NE(latency, p2p_time(cluster.link.peer, Bytes{}));
@@ -96,8 +97,8 @@ TEST(Contention, BetweenNodesOmitsTheLatencyOfTheNetwork) {
 }
 
 TEST(Contention, AddsUpOverConsecutiveSends) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const ConcurrentOps sends(h100, ring(8), 3, 256);
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  const ConcurrentOps sends(h100, ring_mesh(8), 3, 256);
   const Costs uncontended = sends.costs(false);
   const Costs contended = sends.costs();
   const Duration lost = contended.duration[0] - uncontended.duration[0];
@@ -107,8 +108,8 @@ TEST(Contention, AddsUpOverConsecutiveSends) {
 
 // The engine itself shares wires among exchanges; a collective holds none of the engine's links.
 TEST(Contention, IsTheSameForTheEngine) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const ConcurrentOps concurrent(h100, ring(8), 2, 4096);
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  const ConcurrentOps concurrent(h100, ring_mesh(8), 2, 4096);
   const Fluid fluid =
       price_fluid(concurrent.program, concurrent.meetings, concurrent.sizes, h100, {.launch = Launch::graph},
                   std::make_shared<const Wiring>(wiring_of(concurrent.program, h100)));
@@ -118,7 +119,7 @@ TEST(Contention, IsTheSameForTheEngine) {
 // One axis is inside the nodes, and the other one crosses them. A gather inside a node does not share wires with sends
 // between nodes.
 TEST(Contention, IsBetweenOpsOnTheSameWires) {
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const auto differs = [&](std::int8_t axis, std::int8_t gathered) {
     const ConcurrentOps concurrent(cluster, nested, 1, 4096, axis, gathered);

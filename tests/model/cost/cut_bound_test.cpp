@@ -47,13 +47,14 @@ Machine wired(const TopologyPlan& plan) {
 
 Machine one_switch(int gpus) { return wired({.gpus_per_node = gpus, .gpu_rate = gigabytes(100)}); }
 
-constexpr StrategyOptions ring{};
-constexpr StrategyOptions direct{.form = Form::direct};
+constexpr StrategyOptions ring_options{};
+constexpr StrategyOptions direct_options{.form = Form::direct};
 
 // In every schedule a GPU receives 7 MB at 100 GB/s.
 TEST(CutBound, IsThePortOfASwitch) {
-  for (const auto& [strategy, options] : {std::pair("serial", ring), std::pair("commfuse", ring),
-                                          std::pair("commfuse", direct), std::pair("fused_kernel", ring)}) {
+  for (const auto& [strategy, options] :
+       {std::pair("serial", ring_options), std::pair("commfuse", ring_options), std::pair("commfuse", direct_options),
+        std::pair("fused_kernel", ring_options)}) {
     const Cut cut = Case(8, strategy, options).on(one_switch(8));
     EXPECT_DOUBLE_EQ(cut.seconds, 7e6 / 100e9) << strategy;
   }
@@ -63,8 +64,8 @@ TEST(CutBound, IsThePortOfASwitch) {
 // crosses a bridge once per step, seven times, and every port as often.
 TEST(CutBound, IsTheBridgeOfATreeWhereManyCrossIt) {
   const Machine tree = wired(test::pcie_tree());
-  EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(tree).seconds, 7e6 / 60e9);
-  const Case direct_case(8, "commfuse", direct);
+  EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring_options).on(tree).seconds, 7e6 / 60e9);
+  const Case direct_case(8, "commfuse", direct_options);
   const CutBound bound(direct_case.program, tree);
   const Cut cut = bound.at(direct_case.program, direct_case.sizes);
   EXPECT_DOUBLE_EQ(cut.seconds, 12e6 / 60e9);
@@ -108,7 +109,7 @@ TEST(CutBound, SumsInAKernelCrossOnce) {
   }
 }
 
-TopologyPlan two_nodes(int nics) {
+TopologyPlan plan_of_two_nodes(int nics) {
   return {.gpus_per_node = 4, .gpu_rate = gigabytes(100), .nodes = 2, .nics_per_node = nics, .nic_rate = gigabytes(10)};
 }
 
@@ -117,30 +118,31 @@ TopologyPlan two_nodes(int nics) {
 // node receives these bytes once: 4 MB over all NICs.
 TEST(CutBound, IsTheNicsBetweenNodes) {
   for (const int nics : {4, 2, 1}) {
-    const Machine cluster = wired(two_nodes(nics));
-    EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(cluster).seconds, 7e6 / 10e9) << nics;
-    EXPECT_DOUBLE_EQ(Case(8, "commfuse", direct).on(cluster).seconds, 4e6 * (4.0 / nics) / 10e9) << nics;
-    const Case serial(8, "serial", ring);
+    const Machine cluster = wired(plan_of_two_nodes(nics));
+    EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring_options).on(cluster).seconds, 7e6 / 10e9) << nics;
+    EXPECT_DOUBLE_EQ(Case(8, "commfuse", direct_options).on(cluster).seconds, 4e6 * (4.0 / nics) / 10e9) << nics;
+    const Case serial(8, "serial", ring_options);
     EXPECT_DOUBLE_EQ(serial.on(cluster).seconds, std::max(4e6 / (nics * 10e9), 7e6 / 110e9)) << nics;
-    EXPECT_DOUBLE_EQ(Case(8, "fused_kernel", ring).on(cluster).seconds, std::max(4e6 / (nics * 10e9), 7e6 / 110e9));
+    EXPECT_DOUBLE_EQ(Case(8, "fused_kernel", ring_options).on(cluster).seconds,
+                     std::max(4e6 / (nics * 10e9), 7e6 / 110e9));
   }
 }
 
 // One node represents all where possible: three nodes of four ranks, but not nine ranks, whose last node has only one.
 TEST(CutBound, IsTheSameForOneNodeAsForAllNodes) {
-  TopologyPlan plan = two_nodes(4);
+  TopologyPlan plan = plan_of_two_nodes(4);
   plan.nodes = 3;
   const Machine cluster = wired(plan);
-  const Case whole(12, "commfuse", direct);
+  const Case whole(12, "commfuse", direct_options);
   EXPECT_EQ(CountedWires(whole.program, cluster).rows(), 4);
   EXPECT_DOUBLE_EQ(whole.on(cluster).seconds, 8e6 / 10e9);
-  const Case ragged(9, "commfuse", direct);
+  const Case ragged(9, "commfuse", direct_options);
   EXPECT_EQ(CountedWires(ragged.program, cluster).rows(), 9);
   EXPECT_DOUBLE_EQ(ragged.on(cluster).seconds, 8e6 / 10e9);  // the last node has one GPU
 }
 
 TEST(CutBoundDeathTest, ATimeBelowTheBoundNamesTheWire) {
-  const Case direct_case(8, "commfuse", direct);
+  const Case direct_case(8, "commfuse", direct_options);
   const CutBound bound(direct_case.program, wired(test::pcie_tree()));
   const Cut cut = bound.at(direct_case.program, direct_case.sizes);
   require_above_cut(std::chrono::nanoseconds(200'001), cut);
@@ -149,7 +151,7 @@ TEST(CutBoundDeathTest, ATimeBelowTheBoundNamesTheWire) {
                "take 200 us at least");
 }
 
-TEST(CutBound, NeedsATopology) { EXPECT_EQ(Case(8, "commfuse", direct).on(test::two_nodes()).seconds, 0.0); }
+TEST(CutBound, NeedsATopology) { EXPECT_EQ(Case(8, "commfuse", direct_options).on(test::two_nodes()).seconds, 0.0); }
 
 }  // namespace
 }  // namespace commfuse

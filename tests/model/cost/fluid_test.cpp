@@ -9,19 +9,16 @@
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
 #include "model/strategies/scope.h"
+#include "tests/model/cost/gate_exchanges.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
-
-/// Returns a mesh with round numbers: 28 GB/s per wire, 137 GB/s for all wires of a GPU together.
-Machine mesh_of_wires() {
-  Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
-  mesh.link.peer.rate.value = BytesPerSecond{28e9};
-  mesh.link.peer.aggregate_rate.value = BytesPerSecond{137e9};
-  return mesh;
-}
+using test::direct_form;
+using test::gate_shard;
+using test::mesh_of_wires;
+using test::shipped_machine;
 
 /// Prices scope gate_up of Llama-3.1-70B with 32K tokens.
 struct Gate {
@@ -47,21 +44,18 @@ struct Gate {
   Fluid fluid;
 };
 
-StrategyOptions direct(std::int32_t lanes) { return {.form = Form::direct, .lanes = lanes}; }
-Bytes shard(std::int32_t ranks) { return Bytes{32768LL / ranks * 8192 * 2}; }
-
 TEST(Fluid, CostsAreForOpsThatRunAlone) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100);
   EXPECT_EQ(gate.fluid.costs.duration, gate.priced(h100, Interference::none).duration);
   EXPECT_EQ(gate.fluid.costs.issue, gate.priced(h100, Interference::none).issue);
-  const Gate seven(8, direct(7), h100);
-  EXPECT_EQ(seven.fluid.costs.duration[seven.first(OpKind::exchange)], p2p_time(h100.link.peer, shard(8)));
+  const Gate seven(8, direct_form(7), h100);
+  EXPECT_EQ(seven.fluid.costs.duration[seven.first(OpKind::exchange)], p2p_time(h100.link.peer, gate_shard(8)));
   EXPECT_EQ(seven.fluid.costs.duration, seven.priced(h100, Interference::dynamic).duration);
 }
 
 TEST(Fluid, ASpeedIsTheFactorOfStaticInterference) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100);
   const std::size_t gemm = gate.first(OpKind::gemm);
   const Costs slowed = gate.priced(h100, Interference::constant);
@@ -86,7 +80,7 @@ std::vector<double> rates_of_stage(const Fluid& fluid, Rank rank, std::size_t op
 }
 
 TEST(Fluid, OnASwitchAPairPassesTwoPortsAndTwoWires) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100);
   const std::size_t exchange = gate.first(OpKind::exchange);
   EXPECT_EQ(gate.fluid.wiring->path_of(2, exchange)->latency, h100.link.peer.latency.value);
@@ -96,7 +90,7 @@ TEST(Fluid, OnASwitchAPairPassesTwoPortsAndTwoWires) {
 
 TEST(Fluid, OnAMeshAPairHasAWireAndPortsCarryMore) {
   const Machine mesh = mesh_of_wires();
-  const Gate gate(8, direct(7), mesh);
+  const Gate gate(8, direct_form(7), mesh);
   EXPECT_EQ(rates_of_stage(gate.fluid, 2, gate.first(OpKind::exchange)),
             (std::vector<double>{28.0, 137.0, 28.0, 137.0}));
 }
@@ -114,22 +108,22 @@ TEST(Fluid, TransfersOfOppositeDirectionsUseDifferentLinks) {
 }
 
 TEST(Fluid, AcrossNodesAPairHasTheNetworksRate) {
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
   const Gate gate(16, {}, cluster);
   const std::size_t exchange = gate.first(OpKind::exchange);
   const double network = cluster.network->peer.rate.value.value / 1e9;
   EXPECT_EQ(rates_of_stage(gate.fluid, 7, exchange)[0], network);
   EXPECT_EQ(rates_of_stage(gate.fluid, 6, exchange)[0], 361.0);
   EXPECT_EQ(gate.fluid.wiring->path_of(7, exchange)->latency, cluster.network->peer.latency.value);
-  EXPECT_EQ(gate.fluid.costs.of(7, exchange), p2p_time(cluster.network->peer, shard(16)));
+  EXPECT_EQ(gate.fluid.costs.of(7, exchange), p2p_time(cluster.network->peer, gate_shard(16)));
 }
 
 TEST(Fluid, NoLinkIsSlowerThanALoneTransfer) {
   for (const char* file :
        {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
-    const Machine on = machine(file);
+    const Machine on = shipped_machine(file);
     for (const Forwarding forwarding : {Forwarding::cut_through, Forwarding::store_and_forward}) {
-      const Gate gate(8, direct(7), on, "commfuse", forwarding);
+      const Gate gate(8, direct_form(7), on, "commfuse", forwarding);
       const Wiring& wiring = *gate.fluid.wiring;
       for (const WireStage& stage : wiring.stages) {
         for (const std::int32_t link : wiring.links_of(stage)) {
@@ -142,20 +136,20 @@ TEST(Fluid, NoLinkIsSlowerThanALoneTransfer) {
 
 TEST(Fluid, StoreAndForwardSendsTheBytesOncePerHop) {
   // A switch takes two hops, each at the peer's rate: twice the time of the bytes.
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100, "commfuse", Forwarding::store_and_forward);
   const std::size_t exchange = gate.first(OpKind::exchange);
   const WirePath* path = gate.fluid.wiring->path_of(5, exchange);
   ASSERT_EQ(path->stages, 2U);
   EXPECT_EQ(gate.fluid.wiring->stages[path->first_stage].until, 0.5);
   const Duration latency = h100.link.peer.latency.value;
-  const Duration once = p2p_time(h100.link.peer, shard(8)) - latency;
+  const Duration once = p2p_time(h100.link.peer, gate_shard(8)) - latency;
   EXPECT_NEAR(static_cast<double>(gate.fluid.costs.of(5, exchange).count()),
               static_cast<double>((latency + 2 * once).count()), 1.0);
 }
 
 TEST(Fluid, TransfersInsideAKernelHoldNoWires) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Gate fused(8, {}, h100, "fused_kernel");
   bool has_kernel_lane = false;
   for (std::size_t op = 0; op < fused.program.ops.size(); ++op) {

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Returns 100 SMs that hold 200 thread blocks, 1 TB/s of HBM, and an L2 of 10 MB, of which 60% caches the input.
-Accelerator made_up() {
+Accelerator made_up_accelerator() {
   Accelerator accelerator;
   accelerator.sms = 100;
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
@@ -34,7 +34,7 @@ Accelerator made_up() {
 TEST(FrameworkKernelTime, CachedBytesShortenASum) {
   // All 4 MB are cached, and half of them is saved: 2 MB / 0.8 TB/s. Of 100 MB only 6 are cached: 97 MB / 0.8 TB/s.
   const auto sum = [](std::int64_t bytes) {
-    return framework_kernel_time(made_up(), {.rows = 8, .width = 8, .traffic = Bytes{bytes}});
+    return framework_kernel_time(made_up_accelerator(), {.rows = 8, .width = 8, .traffic = Bytes{bytes}});
   };
   EXPECT_EQ(sum(4'000'000), Duration{1us} + 2500ns);
   EXPECT_EQ(sum(100'000'000), Duration{1us} + 121'250ns);
@@ -43,7 +43,8 @@ TEST(FrameworkKernelTime, CachedBytesShortenASum) {
 
 TEST(FrameworkKernelTime, FewRowsTakeWavesOfBlocks) {
   const auto norm = [](std::int64_t rows, std::int64_t width) {
-    return framework_kernel_time(made_up(), {.kernel = FrameworkKernel::norm, .rows = rows, .width = width});
+    return framework_kernel_time(made_up_accelerator(),
+                                 {.kernel = FrameworkKernel::norm, .rows = rows, .width = width});
   };
   EXPECT_EQ(norm(1, 1024), Duration{3us});    // One wave of one step.
   EXPECT_EQ(norm(200, 4096), Duration{9us});  // Four steps.
@@ -53,7 +54,8 @@ TEST(FrameworkKernelTime, FewRowsTakeWavesOfBlocks) {
 
 TEST(FrameworkKernelTime, IsBandwidthBoundForManyBytes) {
   const auto time = [](FrameworkKernel kernel) {
-    return framework_kernel_time(made_up(), {.kernel = kernel, .rows = 1, .width = 1, .traffic = Bytes{1'000'000'000}});
+    return framework_kernel_time(made_up_accelerator(),
+                                 {.kernel = kernel, .rows = 1, .width = 1, .traffic = Bytes{1'000'000'000}});
   };
   EXPECT_EQ(time(FrameworkKernel::activation), Duration{4001us});  // Its steps are free here.
   EXPECT_NEAR(to_microseconds(time(FrameworkKernel::norm)), 2001.0, 1e-3);
@@ -63,19 +65,19 @@ TEST(FrameworkKernelTime, IsBandwidthBoundForManyBytes) {
 TEST(FrameworkKernelTime, CombinesBothLimitsByFourthPowers) {
   // 2 us of steps and 2 us of bytes: 2^(1/4) x 2 us.
   const Duration time = framework_kernel_time(
-      made_up(), {.kernel = FrameworkKernel::norm, .rows = 1, .width = 1024, .traffic = Bytes{1'000'000}});
+      made_up_accelerator(), {.kernel = FrameworkKernel::norm, .rows = 1, .width = 1024, .traffic = Bytes{1'000'000}});
   EXPECT_NEAR(to_microseconds(time), 1.0 + 2.0 * 1.189207115, 1e-6);
 }
 
 TEST(FrameworkKernelTime, WithoutMeasurementsIsTheTimeOfAMemoryBoundKernel) {
-  Accelerator accelerator = made_up();
+  Accelerator accelerator = made_up_accelerator();
   accelerator.framework_kernels.reset();
   const FrameworkKernelSize size{.kernel = FrameworkKernel::norm, .rows = 5, .width = 5, .traffic = Bytes{1'000'000}};
   EXPECT_EQ(framework_kernel_time(accelerator, size), memory_bound_time(accelerator, size.traffic, 100));
 }
 
 TEST(FrameworkKernelTimeDeathTest, RequiresRows) {
-  EXPECT_DEATH(framework_kernel_time(made_up(), {.rows = 0}), "a kernel has rows");
+  EXPECT_DEATH(framework_kernel_time(made_up_accelerator(), {.rows = 0}), "a kernel has rows");
 }
 
 }  // namespace

@@ -12,9 +12,12 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
+
+using test::h100_accelerator;
 
 using namespace std::chrono_literals;
 
@@ -35,8 +38,6 @@ Accelerator ten_sms() {
   accelerator.matrix_units[index_of(DType::bf16)] = unit;
   return accelerator;
 }
-
-Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
 TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
   // 1280 x 256 is ten tiles of 128 x 256, one per SM, and k = 1000 is rounded up to 16 steps of 64: 2 x 128 x 256 x
@@ -130,7 +131,7 @@ TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
 }
 
 TEST(EstimateGemm, CuttingAGemmDoesNotCoolTheChip) {
-  const Accelerator accelerator = h100();
+  const Accelerator accelerator = h100_accelerator();
   for (const std::int64_t rows : {8192, 32768, 262144}) {
     const GemmSize whole{.m = rows, .n = 8192, .k = 8192};
     GemmSize part{.m = rows / 8, .n = 8192, .k = 8192};
@@ -319,7 +320,7 @@ TEST(EstimateGemm, ActivationsThatL2StillHoldsAreCheaper) {
 }
 
 TEST(EstimateGemm, MoreWorkAndFewerSmsNeverTakeLessTime) {
-  const Accelerator accelerator = h100();
+  const Accelerator accelerator = h100_accelerator();
   std::uint64_t state = 7;
   const auto draw = [&state](std::int64_t largest) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -338,32 +339,32 @@ TEST(EstimateGemm, MoreWorkAndFewerSmsNeverTakeLessTime) {
 }
 
 TEST(EstimateGemm, IsNoFasterThanThePeak) {
-  const Accelerator accelerator = h100();
+  const Accelerator accelerator = h100_accelerator();
   const GemmSize size{.m = 8192, .n = 8192, .k = 8192};
   const double flops = 2.0 * 8192 * 8192 * 8192 / to_seconds(estimate_gemm(accelerator, size, 132).time);
   EXPECT_LT(flops, 0.84 * 989e12);
   EXPECT_GT(flops, 0.70 * 989e12);
 }
 
-struct Measured {
+struct MeasuredTime {
   GemmSize size;
   double time_us;
 };
 
 // The rows are copied from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
 TEST(EstimateGemm, ComesNearToGemmsMeasuredOnAnH100) {
-  const Accelerator accelerator = h100();
+  const Accelerator accelerator = h100_accelerator();
   double sum = 0.0;
-  for (const Measured& row : {Measured{{.m = 128, .n = 8192, .k = 7168}, 46.581},
-                              {{.m = 256, .n = 7168, .k = 8192}, 50.677},
-                              {{.m = 1024, .n = 7168, .k = 8192}, 167.573},
-                              {{.m = 1024, .n = 8192, .k = 7168}, 151.595},
-                              {{.m = 1024, .n = 16384, .k = 10240}, 431.307},
-                              {{.m = 4096, .n = 8192, .k = 8192}, 672.768},
-                              {{.m = 4096, .n = 16384, .k = 7168}, 1431.344},
-                              {{.m = 8192, .n = 7168, .k = 8192}, 1172.853},
-                              {{.m = 8192, .n = 12288, .k = 10240}, 2513.579},
-                              {{.m = 16384, .n = 7168, .k = 8192}, 2393.221}}) {
+  for (const MeasuredTime& row : {MeasuredTime{{.m = 128, .n = 8192, .k = 7168}, 46.581},
+                                  {{.m = 256, .n = 7168, .k = 8192}, 50.677},
+                                  {{.m = 1024, .n = 7168, .k = 8192}, 167.573},
+                                  {{.m = 1024, .n = 8192, .k = 7168}, 151.595},
+                                  {{.m = 1024, .n = 16384, .k = 10240}, 431.307},
+                                  {{.m = 4096, .n = 8192, .k = 8192}, 672.768},
+                                  {{.m = 4096, .n = 16384, .k = 7168}, 1431.344},
+                                  {{.m = 8192, .n = 7168, .k = 8192}, 1172.853},
+                                  {{.m = 8192, .n = 12288, .k = 10240}, 2513.579},
+                                  {{.m = 16384, .n = 7168, .k = 8192}, 2393.221}}) {
     const double predicted = to_microseconds(estimate_gemm(accelerator, row.size, 132).time);
     EXPECT_NEAR(predicted / row.time_us, 1.0, 0.25) << row.size.m << " x " << row.size.n << " x " << row.size.k;
     sum += std::abs(predicted / row.time_us - 1.0);
@@ -372,7 +373,7 @@ TEST(EstimateGemm, ComesNearToGemmsMeasuredOnAnH100) {
 }
 
 double cutting_rows_by_eight(std::int64_t rows) {
-  const Accelerator accelerator = h100();
+  const Accelerator accelerator = h100_accelerator();
   const GemmSize whole{.m = rows, .n = 7168, .k = 8192};
   const GemmSize slice{.m = rows / 8, .n = 7168, .k = 8192};
   return 8.0 * to_seconds(estimate_gemm(accelerator, slice, 132).time) /

@@ -22,7 +22,7 @@ using test::gigabytes;
 using test::link;
 
 /// Returns two nodes of four GPUs, with a NIC of 10 GB/s for each GPU and 200 GB/s inside a node for a collective.
-Machine two_nodes() {
+Machine two_nodes_with_groups() {
   Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
@@ -35,7 +35,7 @@ Machine loaded(const std::string& name) { return load_machine(name); }
 TEST(Group, AllToAllAcrossNodesUsesTheNics) {
   // Each of eight ranks sends half of its 80 MB to the other node through its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile
   // 30 MB go to the three other GPUs of its node: 10 us + 150 us.
-  const Machine machine = two_nodes();
+  const Machine machine = two_nodes_with_groups();
   EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{4010us});
   // A pair across two nodes sends half of its 80 MB.
   EXPECT_EQ(group_of(machine, {4, 2}).all_to_all(Bytes{80'000'000}), Duration{4010us});
@@ -43,7 +43,7 @@ TEST(Group, AllToAllAcrossNodesUsesTheNics) {
 }
 
 TEST(Group, AcrossNodesWaitsForTheNodeThatUsesTheFewestNics) {
-  const Machine machine = two_nodes();
+  const Machine machine = two_nodes_with_groups();
   const auto rate = [&](std::int64_t ranks) { return group_of(machine, {1, ranks}).wires->rate.value.value; };
   EXPECT_EQ(rate(5), 10e9);
   EXPECT_EQ(rate(6), 20e9);
@@ -54,7 +54,7 @@ TEST(Group, AcrossNodesWaitsForTheNodeThatUsesTheFewestNics) {
 }
 
 TEST(Group, IsAsSlowAsTheSlowestSimilarGroup) {
-  const Machine machine = two_nodes();
+  const Machine machine = two_nodes_with_groups();
   // Ranks 0 to 2 are in one node; of ranks 3 to 5, one is in the same node and two are in the next.
   EXPECT_EQ(group_of(machine, {1, 3, 3}).nodes, 1);
   EXPECT_EQ(group_of(machine, {1, 3, 6}).nodes, 2);
@@ -66,7 +66,7 @@ TEST(Group, IsAsSlowAsTheSlowestSimilarGroup) {
 }
 
 TEST(Group, IsPlacedAsQuicklyForABillionRanksAsForEight) {
-  Machine machine = two_nodes();
+  Machine machine = two_nodes_with_groups();
   machine.nodes = 1 << 28;
   const std::int64_t largest = std::int64_t{1} << 30;
   EXPECT_EQ(group_of(machine, {1, largest}).nodes, 1 << 28);
@@ -98,7 +98,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
 
 TEST(Group, HasTheNodesFoundByCountingAllMembers) {
   for (const int per_node : {3, 4, 6, 8}) {
-    Machine machine = two_nodes();
+    Machine machine = two_nodes_with_groups();
     machine.gpus_per_node = per_node;
     machine.nodes = 40;
     machine.network_groups = nullptr;
@@ -112,7 +112,7 @@ TEST(Group, HasTheNodesFoundByCountingAllMembers) {
 }
 
 TEST(Group, AllToAllAcrossNodesWaitsForSlowLinksInsideToo) {
-  Machine machine = two_nodes();
+  Machine machine = two_nodes_with_groups();
   machine.link.collective.rate.value = gigabytes(1);
   EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{30'010us});
 }
@@ -132,7 +132,7 @@ TEST(Group, NoAllToAllOfTheCatalogueExceedsItsNics) {
 // Each of the four GPUs of a node forms a group with the corresponding GPU of the other node, so four groups share the
 // NICs.
 TEST(Group, SharesTheNicsWithOtherGroupsOnItsNodes) {
-  Machine machine = two_nodes();
+  Machine machine = two_nodes_with_groups();
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
@@ -170,7 +170,7 @@ TEST(Group, AcrossNodesOfAMeshHasNoMoreThanItsWiresInside) {
 }
 
 TEST(Group, MultipliesItsTimesByTheStretch) {
-  const Machine machine = two_nodes();
+  const Machine machine = two_nodes_with_groups();
   Group group = group_of(machine, {1, 4});
   group.stretch = 1.5;
   EXPECT_EQ(group.all_gather(Bytes{80'000'000}), Duration{465us});
@@ -178,7 +178,7 @@ TEST(Group, MultipliesItsTimesByTheStretch) {
 }
 
 TEST(Group, OnAnAxisHasTheStrideOfTheLaterAxes) {
-  const Machine machine = two_nodes();
+  const Machine machine = two_nodes_with_groups();
   Mesh mesh;
   mesh.axes = {{"data", 2}, {"tensor", 4}};
   EXPECT_EQ(group_on_axis(mesh, 0, machine).nodes, 2);

@@ -9,14 +9,15 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine h100() { return load_machine("h100-sxm"); }
+using test::h100_machine;
 
 TEST(H100Costs, HoldForGemmsAndCopies) {
-  const Accelerator accelerator = h100().accelerator;
+  const Accelerator accelerator = h100_machine().accelerator;
   const auto gemm = [&](std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
     return estimate_gemm(accelerator, {.m = m, .n = n, .k = k}, sms).time;
   };
@@ -27,7 +28,7 @@ TEST(H100Costs, HoldForGemmsAndCopies) {
 }
 
 TEST(H100Costs, HoldForExchangesAndCollectives) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   const auto gathered = [&](std::int64_t total) {
     return all_gather_time(collective_over(machine, 0, 8), 8, Bytes{total});
   };
@@ -55,7 +56,7 @@ constexpr std::array<SweepRow, 7> published_sweep{
     {{128, 377.2}, {256, 709.7}, {512, 1377.8}, {1024, 2689.3}, {2048, 5295.9}, {4096, 10505.0}, {8192, 20754.0}}};
 
 TEST(H100Costs, MatchPublishedReduceScattersWithinAFewPercent) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   for (const SweepRow& row : published_sweep) {
     const Bytes total{row.mebibytes << 20};
     const double predicted = to_microseconds(reduce_scatter_time(collective_over(machine, 0, 8), 8, total));
@@ -66,7 +67,7 @@ TEST(H100Costs, MatchPublishedReduceScattersWithinAFewPercent) {
 TEST(H100Costs, ThePriorIsTheEstimateOfNccl) {
   // Model over measured time, from a reference evaluation of NCCL's formula.
   constexpr std::array<double, 7> reference_ratios{0.950, 0.965, 0.971, 0.982, 0.992, 0.997, 1.008};
-  const NcclTuning tuning = h100().link.collective.nccl->tuning;
+  const NcclTuning tuning = h100_machine().link.collective.nccl->tuning;
   const NcclEstimate simple = nccl_estimate(tuning, NcclKernel::simple).value();
   CollectiveParameters prior;
   prior.base_latency.value = simple.base_latency;
@@ -84,7 +85,7 @@ TEST(H100Costs, ThePriorIsTheEstimateOfNccl) {
 }
 
 TEST(H100Costs, TheLinkHasTheRatesOfAPairAndAGroupOfTheNode) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   EXPECT_EQ(&peer_between(machine, 0, 1), &machine.link.peer);
   EXPECT_EQ(&collective_over(machine, 0, 8), &machine.link.collective);
   EXPECT_EQ(p2p_time(machine.link, Bytes{1 << 20}), p2p_time(machine.link.peer, Bytes{1 << 20}));

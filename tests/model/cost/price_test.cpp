@@ -9,16 +9,17 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/strategies/scope.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine as_shipped(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+using test::shipped_machine;
 
 /// Returns a machine without waits between the kernels of a stream, so that the price of an op equals the time of its
 /// kernel.
-Machine machine(const char* file) {
-  Machine gapless = as_shipped(file);
+Machine gapless_machine(const char* file) {
+  Machine gapless = shipped_machine(file);
   gapless.accelerator.stream_gap.value = Duration::zero();
   return gapless;
 }
@@ -49,7 +50,7 @@ struct Priced {
 };
 
 TEST(Price, SerialOpsHaveTheMachineToThemselves) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "serial", h100);
   const GemmSize gemm{.m = 32768, .n = 2 * 28672 / 8, .k = 8192};
   EXPECT_EQ(priced.costs.duration[1], estimate_gemm(h100.accelerator, gemm, 132).time);
@@ -61,7 +62,7 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
 }
 
 TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
   GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
   part.run = 8.0 * flops_of(part);  // The part is priced for a chip as hot as the whole GEMM leaves it.
@@ -74,7 +75,7 @@ TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
 }
 
 TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   for (const char* strategy : {"async_tp", "ring_exchange"}) {
     const Priced priced(Scope::mlp, 8, strategy, h100);
     EXPECT_EQ(priced.costs.duration, priced.costs.undisturbed) << strategy;
@@ -84,7 +85,7 @@ TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
 }
 
 TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
     for (const std::int32_t ranks : {1, 2, 4, 8}) {
       const Priced priced(scope, ranks, "fused_kernel", h100);
@@ -105,7 +106,7 @@ TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
 }
 
 TEST(Price, TheBoundComputesTheScoresOfTheBestCutOfUnfusedAttention) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const PriceOptions unfused{.attention = AttentionKernel::unfused};
   const AttentionSize size{.seq = 32768, .heads = 8, .kv_heads = 1};
   const auto in_parts = [&](std::int64_t parts) {
@@ -131,7 +132,7 @@ TEST(Price, TheBoundComputesTheScoresOfTheBestCutOfUnfusedAttention) {
 }
 
 TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
-  Machine h100 = machine("hardware/h100-sxm.yaml");
+  Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(Scope::mlp, 4, "fused_kernel", h100);
   const Priced graph(Scope::mlp, 4, "fused_kernel", h100, {.launch = Launch::graph});
@@ -151,7 +152,7 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
 }
 
 TEST(Price, AGradientSummedByShardIsReadAndWrittenInFp32EachTime) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down_backward, 8, "commfuse", h100, {}, {.sum = Sum::arrival});
   GemmSize whole{.m = 28672 / 8, .n = 8192, .k = 32768, .out = DType::fp32};
   GemmSize input{.m = 32768, .n = 28672 / 8, .k = 8192};
@@ -178,7 +179,7 @@ TEST(Price, AGradientSummedByShardIsReadAndWrittenInFp32EachTime) {
 }
 
 TEST(Price, KernelsMoveAtTheDataSheetsRateAndAddForFree) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down, 4, "fused_kernel", h100);
   EXPECT_EQ(priced.costs.duration[priced.first(OpKind::exchange)],
             Bytes{32768LL / 4 * 8192 * 2} / h100.link.nominal_rate.value);
@@ -186,7 +187,7 @@ TEST(Price, KernelsMoveAtTheDataSheetsRateAndAddForFree) {
 }
 
 TEST(Price, AGraphPaysOneLaunchAndAGapPerNode) {
-  Machine h100 = machine("hardware/h100-sxm.yaml");
+  Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(Scope::down, 4, "commfuse", h100);
   const Priced graph(Scope::down, 4, "commfuse", h100, {.launch = Launch::graph});
@@ -198,9 +199,9 @@ TEST(Price, AGraphPaysOneLaunchAndAGapPerNode) {
 }
 
 TEST(Price, AStreamWaitsBeforeKernelsButNotBeforeCommunication) {
-  const Machine h100 = as_shipped("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   ASSERT_EQ(h100.accelerator.stream_gap.value, std::chrono::nanoseconds(1400));
-  const Machine gapless_h100 = machine("hardware/h100-sxm.yaml");
+  const Machine gapless_h100 = gapless_machine("hardware/h100-sxm.yaml");
   for (const Interference interference : {Interference::none, Interference::constant, Interference::dynamic}) {
     for (const auto& [scope, strategy] :
          {std::pair{Scope::down, "commfuse"}, std::pair{Scope::mlp, "serial"}, std::pair{Scope::mlp, "fused_kernel"}}) {
@@ -226,7 +227,7 @@ TEST(Price, AStreamWaitsBeforeKernelsButNotBeforeCommunication) {
 }
 
 TEST(Price, ARingOverTwoNodesPaysTheNetworkOnlyWhereItCrosses) {
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Machine cluster = gapless_machine("clusters/dgx-h100-x2.yaml");
   const Priced inside(Scope::gate_up, 8, "commfuse", cluster);
   EXPECT_TRUE(inside.costs.by_rank.empty());
   const Priced across(Scope::gate_up, 16, "commfuse", cluster);
@@ -242,7 +243,7 @@ TEST(Price, ARingOverTwoNodesPaysTheNetworkOnlyWhereItCrosses) {
 }
 
 TEST(Price, AttentionIsPricedForTheHeadsOfOneRank) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::attention, 8, "serial", h100);
   const AttentionSize size{.batch = 1, .seq = 32768, .heads = 8, .kv_heads = 1, .head_dim = 128};
   EXPECT_EQ(priced.costs.duration[priced.first(OpKind::attention)], attention_time(h100.accelerator, size, 132));
@@ -250,7 +251,7 @@ TEST(Price, AttentionIsPricedForTheHeadsOfOneRank) {
 
 TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
   // 16K causal, 64 heads of 128: 2 x 16384^2 x 8192 = 4.4 TFLOP, measured at 538 TFLOP/s (attn_prefill_aic.csv).
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const auto rate = [&](std::int64_t seq, bool causal) {
     const AttentionSize size{.seq = seq, .heads = 64, .kv_heads = 8, .causal = causal};
     const double scores = static_cast<double>(seq * seq) * (causal ? 0.5 : 1.0);
@@ -264,7 +265,7 @@ TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
 }
 
 TEST(Price, ResultsStateTheProvenanceOfTheirParameters) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::mlp, 8, "commfuse", h100);
   const auto kinds = leans_on(priced.program, h100, {});
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::prior)]);      // launch costs

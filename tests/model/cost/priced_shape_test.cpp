@@ -5,9 +5,12 @@
 
 #include "model/config/catalogue.h"
 #include "model/strategies/scope.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
+
+using test::h100_machine;
 
 /// The MLP of Llama-3.1-70B on 8 ranks with one schedule.
 struct Mlp {
@@ -26,8 +29,6 @@ struct Mlp {
   Sizes sizes;
 };
 
-Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
-
 TEST(PricedShape, ShapesAreInTheSizesOfTheCostModel) {
   // 4096 tokens of 8192 elements are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
   const std::vector<std::string> words = Mlp("serial").words();
@@ -36,7 +37,7 @@ TEST(PricedShape, ShapesAreInTheSizesOfTheCostModel) {
 }
 
 TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
-  Machine machine = h100();
+  Machine machine = h100_machine();
   machine.accelerator.matrix_units[index_of(DType::bf16)]->fit.residual = 0.01;
   machine.accelerator.attention_fit.residual = 0.02;
   machine.link.peer.fit.residual = 0.03;
@@ -49,7 +50,7 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
 }
 
-PricedShape gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
+PricedShape gemm_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
   PricedShape shape;
   shape.size[static_cast<std::size_t>(FitSize::m)] = m;
   shape.size[static_cast<std::size_t>(FitSize::n)] = n;
@@ -64,22 +65,22 @@ PricedShape message(PricedKind kind, std::int64_t bytes) {
 }
 
 TEST(PricedShape, TheLimitOfAnOpSelectsItsResidual) {
-  Machine machine = h100();
+  Machine machine = h100_machine();
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.04;
   fit.by_limit = {0.5, 1.0, 2.0, 0.25};
-  EXPECT_EQ(limit_of(gemm(1, 128, 128), machine, 1), Limit::latency);
-  EXPECT_EQ(residual_of(gemm(1, 128, 128), machine, 1), 0.02);
-  EXPECT_EQ(limit_of(gemm(1, 16384, 16384), machine, 1), Limit::bandwidth);  // 537 MB of weights
-  EXPECT_EQ(residual_of(gemm(1, 16384, 16384), machine, 1), 0.04);
-  EXPECT_EQ(limit_of(gemm(512, 1024, 16384), machine, 1), Limit::few_tiles);  // 32 tiles of 128 x 128
-  EXPECT_EQ(residual_of(gemm(512, 1024, 16384), machine, 1), 0.08);
-  EXPECT_EQ(limit_of(gemm(8192, 8192, 8192), machine, 1), Limit::compute);
-  EXPECT_EQ(residual_of(gemm(8192, 8192, 8192), machine, 1), 0.01);
+  EXPECT_EQ(limit_of(gemm_shape(1, 128, 128), machine, 1), Limit::latency);
+  EXPECT_EQ(residual_of(gemm_shape(1, 128, 128), machine, 1), 0.02);
+  EXPECT_EQ(limit_of(gemm_shape(1, 16384, 16384), machine, 1), Limit::bandwidth);  // 537 MB of weights
+  EXPECT_EQ(residual_of(gemm_shape(1, 16384, 16384), machine, 1), 0.04);
+  EXPECT_EQ(limit_of(gemm_shape(512, 1024, 16384), machine, 1), Limit::few_tiles);  // 32 tiles of 128 x 128
+  EXPECT_EQ(residual_of(gemm_shape(512, 1024, 16384), machine, 1), 0.08);
+  EXPECT_EQ(limit_of(gemm_shape(8192, 8192, 8192), machine, 1), Limit::compute);
+  EXPECT_EQ(residual_of(gemm_shape(8192, 8192, 8192), machine, 1), 0.01);
 }
 
 TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) {
-  const Machine machine = h100();
+  const Machine machine = h100_machine();
   const auto limit = [&](std::int64_t batch, std::int64_t seq, std::int64_t heads) {
     PricedShape shape{.kind = PricedKind::attention};
     const auto put = [&](FitSize size, std::int64_t value) { shape.size[static_cast<std::size_t>(size)] = value; };
@@ -99,7 +100,7 @@ TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) 
 }
 
 TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
-  Machine machine = h100();
+  Machine machine = h100_machine();
   machine.link.peer.latency.value = Duration{10'000'000};  // 10 us at 361 GB/s: 3.61 MB
   EXPECT_EQ(limit_of(message(PricedKind::exchange, 3'500'000), machine, 8), Limit::latency);
   EXPECT_EQ(limit_of(message(PricedKind::exchange, 3'700'000), machine, 8), Limit::bandwidth);
@@ -118,7 +119,7 @@ TEST(PricedShape, TheNetworkPricesOpsAcrossNodes) {
 }
 
 TEST(PricedShape, FitsCoverHalfToTwiceTheSeenSizesAndReportTheRest) {
-  Machine machine = h100();
+  Machine machine = h100_machine();
   const Mlp mlp("serial");
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.seen = {};

@@ -9,23 +9,20 @@
 #include "model/cost/price.h"
 #include "model/hardware/topology.h"
 #include "model/strategies/scope.h"
+#include "tests/model/cost/gate_exchanges.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
-
-/// Returns a mesh with round numbers: 28 GB/s per wire, 137 GB/s for all wires of a GPU together.
-Machine mesh_of_wires() {
-  Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
-  mesh.link.peer.rate.value = BytesPerSecond{28e9};
-  mesh.link.peer.aggregate_rate.value = BytesPerSecond{137e9};
-  return mesh;
-}
+using test::direct_form;
+using test::gate_shard;
+using test::mesh_of_wires;
+using test::shipped_machine;
 
 /// Prices scope gate_up of Llama-3.1-70B with 32K tokens.
-struct Priced {
-  Priced(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const PriceOptions& how = {})
+struct PricedGate {
+  PricedGate(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const PriceOptions& how = {})
       : program(generate(operation_of(Scope::gate_up, true), ranks, commfuse_strategy, options)),
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = 32768}))),
@@ -47,23 +44,21 @@ struct Priced {
   Costs costs;
 };
 
-Bytes shard(std::int32_t ranks) { return Bytes{32768LL / ranks * 8192 * 2}; }
-StrategyOptions direct(std::int32_t lanes) { return {.form = Form::direct, .lanes = lanes}; }
 constexpr StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
 
 BytesPerSecond part(const Parameter<BytesPerSecond>& rate, int of) { return {rate.value.value / of}; }
 
 // Seven peers on two lanes: three pairs of transfers, then the last peer alone.
 TEST(Wires, AreOnePortForAllLanesOfASwitch) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   for (const std::int32_t lanes : {1, 2, 7}) {
-    const Priced priced(8, direct(lanes), h100);
+    const PricedGate priced(8, direct_form(lanes), h100);
     const std::vector<std::size_t> exchanges = priced.exchanges();
     ASSERT_EQ(exchanges.size(), 7U);
     for (std::size_t i = 0; i < 7; ++i) {
       const int concurrent = lanes == 2 && i == 6 ? 1 : lanes;
       EXPECT_EQ(priced.costs.duration[exchanges[i]],
-                p2p_time(h100.link.peer, shard(8), part(h100.link.peer.rate, concurrent)))
+                p2p_time(h100.link.peer, gate_shard(8), part(h100.link.peer.rate, concurrent)))
           << lanes;
       EXPECT_EQ(priced.costs.undisturbed[exchanges[i]], priced.costs.duration[exchanges[i]]);
     }
@@ -73,10 +68,10 @@ TEST(Wires, AreOnePortForAllLanesOfASwitch) {
 TEST(Wires, AreOnePerPeerOfAMeshUpToTheirSum) {
   const Machine mesh = mesh_of_wires();
   for (const std::int32_t lanes : {1, 4, 7}) {  // 4 x 28 is less than 137, 7 x 28 is not
-    const Priced priced(8, direct(lanes), mesh);
+    const PricedGate priced(8, direct_form(lanes), mesh);
     for (const std::size_t op : priced.exchanges()) {
       EXPECT_EQ(priced.costs.duration[op],
-                p2p_time(mesh.link.peer, shard(8), BytesPerSecond{std::min(28e9, 137e9 / lanes)}))
+                p2p_time(mesh.link.peer, gate_shard(8), BytesPerSecond{std::min(28e9, 137e9 / lanes)}))
           << lanes;
     }
   }
@@ -85,22 +80,22 @@ TEST(Wires, AreOnePerPeerOfAMeshUpToTheirSum) {
 TEST(Wires, AreSharedByLanesToTheSamePeer) {
   // With two ranks, both halves go to the same peer over one wire. With four ranks, they use two wires.
   const Machine mesh = mesh_of_wires();
-  const Priced two(2, halves, mesh);
-  const Priced four(4, halves, mesh);
+  const PricedGate two(2, halves, mesh);
+  const PricedGate four(4, halves, mesh);
   PeerParameters half = mesh.link.peer;
   half.rate.value.value /= 2;
   for (const std::size_t op : two.exchanges()) {
-    EXPECT_EQ(two.costs.duration[op], p2p_time(half, Bytes{shard(2).count / 2}));
+    EXPECT_EQ(two.costs.duration[op], p2p_time(half, Bytes{gate_shard(2).count / 2}));
   }
   for (const std::size_t op : four.exchanges()) {
-    EXPECT_EQ(four.costs.duration[op], p2p_time(mesh.link.peer, Bytes{shard(4).count / 2}));
+    EXPECT_EQ(four.costs.duration[op], p2p_time(mesh.link.peer, Bytes{gate_shard(4).count / 2}));
   }
 }
 
 TEST(Wires, AreSharedWithoutInterferenceToo) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Priced disturbed(8, direct(7), h100);
-  const Priced undisturbed(8, direct(7), h100, {.interference = Interference::none});
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  const PricedGate disturbed(8, direct_form(7), h100);
+  const PricedGate undisturbed(8, direct_form(7), h100, {.interference = Interference::none});
   for (const std::size_t op : disturbed.exchanges()) {
     EXPECT_EQ(disturbed.costs.duration[op], undisturbed.costs.duration[op]);
   }
@@ -108,16 +103,16 @@ TEST(Wires, AreSharedWithoutInterferenceToo) {
 
 TEST(Wires, AcrossNodesDifferFromWiresInsideANode) {
   // In nested rings the outer transfer has the network to itself, and the inner transfers have the node.
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
-  const Priced nested(16, {.inner = 8}, cluster);
+  const Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
+  const PricedGate nested(16, {.inner = 8}, cluster);
   for (const std::size_t op : nested.exchanges()) {
     const auto& exchange = std::get<ExchangeShape>(nested.program.shapes[nested.program.ops[op].shape]);
     const PeerParameters& peer = exchange.axis == 0 ? cluster.network->peer : cluster.link.peer;
-    EXPECT_EQ(nested.costs.of(3, op), p2p_time(peer, shard(16)));
+    EXPECT_EQ(nested.costs.of(3, op), p2p_time(peer, gate_shard(16)));
   }
   // A ring in both directions: rank 7 sends across to rank 8 and inside to rank 6; rank 3 sends both messages inside.
-  const Priced ring(16, halves, cluster);
-  const Bytes half{shard(16).count / 2};
+  const PricedGate ring(16, halves, cluster);
+  const Bytes half{gate_shard(16).count / 2};
   const std::vector<std::size_t> ops = ring.exchanges();
   EXPECT_EQ(ring.costs.of(7, ops[0]), p2p_time(cluster.network->peer, half));
   // Rank 6 receives from ranks 7 and 5 through one port, though rank 7 sends nothing else inside its node.
@@ -129,7 +124,7 @@ TEST(Wires, AcrossNodesDifferFromWiresInsideANode) {
 /// Returns two bridges of four GPUs under two roots. A pair gets 20 of a wire's 25 GB/s, or 8 of the 10 GB/s between
 /// the roots.
 Machine two_roots() {
-  Machine machine = commfuse::machine("hardware/h100-sxm.yaml");
+  Machine machine = shipped_machine("hardware/h100-sxm.yaml");
   machine.link.peer.rate.value = BytesPerSecond{20e9};
   machine.link.peer.aggregate_rate.value = BytesPerSecond{20e9};
   machine.link.peer.small.reset();
@@ -150,7 +145,7 @@ Machine two_roots() {
 // together.
 TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
   const Machine tree = two_roots();
-  const Priced priced(8, direct(1), tree);
+  const PricedGate priced(8, direct_form(1), tree);
   const std::vector<std::size_t> exchanges = priced.exchanges();
   for (std::size_t i = 0; i < exchanges.size(); ++i) {
     const int step = static_cast<int>(i) + 1;
@@ -158,7 +153,8 @@ TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
     for (const Rank rank : {0, 3, 4, 7}) {
       const bool crosses = (rank % 4 + step) / 4 % 2 == 1;
       const BytesPerSecond rate{crosses ? 8e9 / crossing : 20e9};
-      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, shard(8), rate)) << step << ' ' << rank;
+      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, gate_shard(8), rate))
+          << step << ' ' << rank;
     }
   }
 }
@@ -166,46 +162,47 @@ TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
 // A node has eight GPUs and two NICs; in the step of distance eight all GPUs send across, four through
 // each NIC.
 TEST(Wires, IncludeNicsThatTheGpusOfANodeShare) {
-  const Machine cluster = machine("clusters/a100-100g-x2.yaml");
-  const Priced priced(16, direct(1), cluster);
+  const Machine cluster = shipped_machine("clusters/a100-100g-x2.yaml");
+  const PricedGate priced(16, direct_form(1), cluster);
   const std::vector<std::size_t> exchanges = priced.exchanges();
   const PeerParameters& nic = cluster.network->peer;
   for (const Rank rank : {0, 7, 8, 15}) {
-    EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, shard(16), part(nic.rate, 4))) << rank;
+    EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, gate_shard(16), part(nic.rate, 4))) << rank;
   }
-  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // Only this GPU of its node sends across.
+  EXPECT_EQ(priced.costs.of(7, exchanges[0]),
+            p2p_time(nic, gate_shard(16)));  // Only this GPU of its node sends across.
 }
 
 // The engine itself shares wires, so its prices are for exchanges that run alone.
 TEST(Wires, AreNotSharedInPricesForTheEngine) {
-  const Machine cluster = machine("clusters/a100-100g-x2.yaml");
-  const Priced priced(16, direct(1), cluster, {.interference = Interference::dynamic});
-  EXPECT_EQ(priced.costs.of(0, priced.exchanges()[7]), p2p_time(cluster.network->peer, shard(16)));
+  const Machine cluster = shipped_machine("clusters/a100-100g-x2.yaml");
+  const PricedGate priced(16, direct_form(1), cluster, {.interference = Interference::dynamic});
+  EXPECT_EQ(priced.costs.of(0, priced.exchanges()[7]), p2p_time(cluster.network->peer, gate_shard(16)));
 }
 
 // Nodes repeat, so the prices of the first node hold for all.
 TEST(Wires, HaveEqualPricesInEqualNodes) {
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
-  const Priced priced(16, direct(3), cluster);
+  const Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
+  const PricedGate priced(16, direct_form(3), cluster);
   EXPECT_EQ(priced.costs.by_rank.size(), 8 * priced.program.ops.size());
   EXPECT_EQ(priced.costs.of(3, 5), priced.costs.of(11, 5));
 }
 
 TEST(Wires, CountTowardsProvenanceWhereTheyAreShared) {
   // One lane never uses the rate that all peers get together.
-  Machine h100 = machine("hardware/h100-sxm.yaml");
+  Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   h100.link.peer.aggregate_rate.provenance = Provenance::measured;
   const auto measured = [&](const StrategyOptions& options) {
-    return leans_on(Priced(8, options, h100).program, h100, {})[static_cast<std::size_t>(Provenance::measured)];
+    return leans_on(PricedGate(8, options, h100).program, h100, {})[static_cast<std::size_t>(Provenance::measured)];
   };
   EXPECT_FALSE(measured({}));
-  EXPECT_FALSE(measured(direct(1)));
-  EXPECT_TRUE(measured(direct(2)));
+  EXPECT_FALSE(measured(direct_form(1)));
+  EXPECT_TRUE(measured(direct_form(2)));
   EXPECT_TRUE(measured(halves));
 }
 
 TEST(Wires, SixtyFourRanksOnSixtyThreeLanesHaveSixtyTwoRivals) {
-  const Program program = generate(operation_of(Scope::gate_up, true), 64, commfuse_strategy, direct(63));
+  const Program program = generate(operation_of(Scope::gate_up, true), 64, commfuse_strategy, direct_form(63));
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     EXPECT_EQ(meetings[op].rivals.size(), program.ops[op].kind == OpKind::exchange ? 62U : 0U);

@@ -16,7 +16,7 @@ namespace {
 
 using Rate = std::function<double(int from, int to)>;  // In GB/s.
 
-CopyTable table_of(const std::string& test, int gpus, const Rate& rate, bool by_sms = false) {
+CopyTable copy_table(const std::string& test, int gpus, const Rate& rate, bool by_sms = false) {
   CopyTable table{.test = test, .by_sms = by_sms, .copies = {}};
   for (int from = 0; from < gpus; ++from) {
     for (int to = 0; to < gpus; ++to) {
@@ -36,7 +36,7 @@ CopyTable host_table_of(const std::string& test, int gpus, const std::function<d
   return table;
 }
 
-CopyJudgement judged(const Machine& machine, const std::vector<CopyTable>& tables) {
+CopyJudgement judged_copies(const Machine& machine, const std::vector<CopyTable>& tables) {
   const std::vector<CopyJudgement> judgements = judge_copies(machine, tables, 0.01);
   EXPECT_EQ(judgements.size(), 1U);
   return judgements.empty() ? CopyJudgement{} : judgements.front();
@@ -65,14 +65,16 @@ TEST(Copies, PublishedMatricesAreHealthy) {
                                      Published{"h100-sxm", 395.1, 397.5}, Published{"h100-sxm", 388.9, 388.9},
                                      Published{"h800-sxm", 172.2, 176.1}, Published{"b200-sxm", 765.1, 774.3}}) {
     const Machine machine = load_machine(published.machine);
-    const CopyJudgement judgement = judged(machine, {table_of("read", 8, [&](int, int) { return published.read; }),
-                                                     table_of("write", 8, [&](int, int) { return published.write; })});
+    const CopyJudgement judgement =
+        judged_copies(machine, {copy_table("read", 8, [&](int, int) { return published.read; }),
+                                copy_table("write", 8, [&](int, int) { return published.write; })});
     EXPECT_EQ(judgement.health, Health::healthy) << published.machine << " " << published.read << " " << judgement.odds;
     EXPECT_EQ(judgement.copies, 112U);
     EXPECT_EQ(judgement.severity, Severity::none);
   }
-  const CopyJudgement host = judged(load_machine("h100-sxm"), {host_table_of("to", 8, [](int) { return 55.6; }),
-                                                               host_table_of("from", 8, [](int) { return 57.3; })});
+  const CopyJudgement host = judged_copies(
+      load_machine("h100-sxm"),
+      {host_table_of("to", 8, [](int) { return 55.6; }), host_table_of("from", 8, [](int) { return 57.3; })});
   EXPECT_EQ(host.health, Health::healthy);
   EXPECT_EQ(host.wires, copies_with_host);
 }
@@ -82,9 +84,9 @@ TEST(Copies, EveryPairAtHalfItsRateIsNamed) {
   for (int a = 0; a < 8; ++a) {
     for (int b = a + 1; b < 8; ++b) {
       const CopyJudgement judgement =
-          judged(machine, {table_of("read", 8, [&](int from, int to) {
-                   return std::pair<int, int>(std::minmax(from, to)) == std::pair(a, b) ? 190.0 : 385.0;
-                 })});
+          judged_copies(machine, {copy_table("read", 8, [&](int from, int to) {
+                          return std::pair<int, int>(std::minmax(from, to)) == std::pair(a, b) ? 190.0 : 385.0;
+                        })});
       ASSERT_EQ(judgement.health, Health::bad);
       EXPECT_EQ(judgement.suspects.front().subject, fmt::format("GPU {} – GPU {}", a, b));
       EXPECT_EQ(judgement.suspects.front().fault->name, "slow_link");
@@ -96,7 +98,9 @@ TEST(Copies, EveryPairAtHalfItsRateIsNamed) {
 
 TEST(Copies, OneDirectionOneGpuAndAllGpusAreDistinguished) {
   const Machine machine = load_machine("h100-sxm");
-  const auto first = [&](const Rate& rate) { return judged(machine, {table_of("read", 8, rate)}).suspects.front(); };
+  const auto first = [&](const Rate& rate) {
+    return judged_copies(machine, {copy_table("read", 8, rate)}).suspects.front();
+  };
   EXPECT_EQ(first([](int from, int to) { return from == 5 && to == 3 ? 200.0 : 390.0; }).subject,
             "GPU 3 – GPU 5, one direction");
   EXPECT_EQ(first([](int from, int to) { return from == 6 || to == 6 ? 260.0 : 390.0; }).subject, "GPU 6");
@@ -110,36 +114,36 @@ TEST(Copies, OneDirectionOneGpuAndAllGpusAreDistinguished) {
 TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
   Machine machine = load_machine("h100-sxm");
   const CopyJudgement judgement =
-      judged(machine, {host_table_of("to", 4, [](int gpu) { return gpu == 0 ? 14.2 : 57.0; })});
+      judged_copies(machine, {host_table_of("to", 4, [](int gpu) { return gpu == 0 ? 14.2 : 57.0; })});
   EXPECT_EQ(judgement.health, Health::bad);
   EXPECT_EQ(judgement.suspects.front().subject, "GPU 0");
   EXPECT_EQ(judgement.suspects.front().fault->name, "pcie_generation");
-  const CopyJudgement every_gpu = judged(machine, {host_table_of("to", 8, [](int) { return 26.0; })});
+  const CopyJudgement every_gpu = judged_copies(machine, {host_table_of("to", 8, [](int) { return 26.0; })});
   EXPECT_EQ(every_gpu.suspects.front().subject, "all GPUs");
 }
 
 TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
   const Machine machine = load_machine("gb200");
-  const CopyJudgement equal_gpus = judged(machine, {host_table_of("to", 4, [](int) { return 90.0; })});
+  const CopyJudgement equal_gpus = judged_copies(machine, {host_table_of("to", 4, [](int) { return 90.0; })});
   EXPECT_EQ(equal_gpus.health, Health::undecided);
   EXPECT_DOUBLE_EQ(equal_gpus.rate_share, 1.0);
   const CopyJudgement slow_gpu =
-      judged(machine, {host_table_of("to", 4, [](int gpu) { return gpu == 2 ? 40.0 : 90.0; })});
+      judged_copies(machine, {host_table_of("to", 4, [](int gpu) { return gpu == 2 ? 40.0 : 90.0; })});
   EXPECT_EQ(slow_gpu.health, Health::bad);
   EXPECT_EQ(slow_gpu.suspects.front().subject, "GPU 2");
 }
 
 TEST(Copies, APartialMatrixIsNeverHealthyAndUnknownGpusAreOmitted) {
   const Machine machine = load_machine("h100-sxm");
-  const CopyJudgement part = judged(machine, {table_of("read", 4, [](int, int) { return 390.0; })});
+  const CopyJudgement part = judged_copies(machine, {copy_table("read", 4, [](int, int) { return 390.0; })});
   EXPECT_EQ(part.health, Health::undecided);
-  EXPECT_EQ(judged(machine, {table_of("read", 9, [](int, int) { return 390.0; })}).copies, 56U);
+  EXPECT_EQ(judged_copies(machine, {copy_table("read", 9, [](int, int) { return 390.0; })}).copies, 56U);
   EXPECT_TRUE(judge_copies(machine, {}, 0.01).empty());
-  EXPECT_TRUE(judge_copies(machine, {table_of("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
+  EXPECT_TRUE(judge_copies(machine, {copy_table("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
 }
 
 /// Returns a number whose distribution is normal to about 4 standard deviations.
-double normal(std::uint32_t node, std::uint32_t which) {
+double normal_of_node(std::uint32_t node, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
     for (const std::uint32_t word : philox({which, 0, node, i}, 70)) {
@@ -151,13 +155,13 @@ double normal(std::uint32_t node, std::uint32_t which) {
 
 /// Returns a node with the errors that copies.cpp states, with one pair at `share` of its rate.
 std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, double share) {
-  const double shared_error = 0.05 * normal(node, 0);
+  const double shared_error = 0.05 * normal_of_node(node, 0);
   std::uint32_t which = 0;
   const auto rate = [&](int from, int to) {
-    const double off = shared_error + 0.015 * normal(node, ++which);
+    const double off = shared_error + 0.015 * normal_of_node(node, ++which);
     return (std::pair<int, int>(std::minmax(from, to)) == pair ? share : 1.0) * 388.35 * math::exp(off);
   };
-  return {table_of("read", 8, rate), table_of("write", 8, rate)};
+  return {copy_table("read", 8, rate), copy_table("write", 8, rate)};
 }
 
 TEST(Copies, FalseAlarmsAreRareAndAPairAtHalfItsRateIsNamed) {
@@ -167,8 +171,8 @@ TEST(Copies, FalseAlarmsAreRareAndAPairAtHalfItsRateIsNamed) {
   constexpr std::uint32_t nodes = 300;
   for (std::uint32_t node = 0; node < nodes; ++node) {
     const std::pair<int, int> pair{static_cast<int>(node % 4), static_cast<int>(4 + node % 3)};
-    false_alarms += judged(machine, made_node(node, pair, 1.0)).health == Health::bad ? 1 : 0;
-    const CopyJudgement judgement = judged(machine, made_node(node, pair, 0.5));
+    false_alarms += judged_copies(machine, made_node(node, pair, 1.0)).health == Health::bad ? 1 : 0;
+    const CopyJudgement judgement = judged_copies(machine, made_node(node, pair, 0.5));
     named += judgement.health == Health::bad &&
                      judgement.suspects.front().subject == fmt::format("GPU {} – GPU {}", pair.first, pair.second)
                  ? 1

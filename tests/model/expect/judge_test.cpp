@@ -15,7 +15,7 @@ namespace {
 using Rows = std::vector<MeasuredMessage>;
 
 /// Returns rows with the expected times of a machine: two collectives by default, from 1 KiB to 8 GiB.
-Rows rows_of(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gather, LinkOp::all_reduce}) {
+Rows message_rows(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gather, LinkOp::all_reduce}) {
   Rows rows;
   for (const LinkOp op : ops) {
     for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30U; bytes *= 2) {
@@ -33,7 +33,7 @@ Rows scaled(double factor, Rows rows) {
   return rows;
 }
 
-Judgement judged(const Rows& rows, const Machine& machine) { return Judge(Expectation(machine), 0.01).of(rows); }
+Judgement judged_node(const Rows& rows, const Machine& machine) { return Judge(Expectation(machine), 0.01).of(rows); }
 
 Expected expected_of(const Message& message, Limit limit) {
   return {.message = message,
@@ -101,7 +101,7 @@ TEST(Evidence, NeedsEightSizesOfTwoCollectives) {
 
 TEST(Judge, ExpectedTimesAreHealthy) {
   const Machine machine = load_machine("h100-sxm");
-  const Judgement judgement = judged(rows_of(machine), machine);
+  const Judgement judgement = judged_node(message_rows(machine), machine);
   EXPECT_EQ(judgement.health, Health::healthy);
   EXPECT_LT(judgement.odds, 1.0);
   EXPECT_GT(judgement.healthy_probability, 0.95);
@@ -110,45 +110,45 @@ TEST(Judge, ExpectedTimesAreHealthy) {
 
 TEST(Judge, FasterThanExpectedIsNotAFault) {
   const Machine machine = load_machine("h100-sxm");
-  EXPECT_EQ(judged(scaled(0.8, rows_of(machine)), machine).health, Health::healthy);
+  EXPECT_EQ(judged_node(scaled(0.8, message_rows(machine)), machine).health, Health::healthy);
 }
 
 TEST(Judge, NamesTheFaultThatTheMeasurementsResemble) {
   const Machine machine = load_machine("h100-sxm");
   const auto first = [&](const Rows& rows) {
-    const Judgement judgement = judged(rows, machine);
+    const Judgement judgement = judged_node(rows, machine);
     EXPECT_EQ(judgement.health, Health::bad);
     return judgement.suspects.empty() ? "" : std::string(judgement.suspects.front().fault->name);
   };
   const std::vector<LinkOp> ops{LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce};
-  EXPECT_EQ(first(scaled(1.6, rows_of(machine, ops))), "uniform_slowdown");
-  EXPECT_EQ(first(rows_of(with_link_rates(machine, 0.55), ops)), "slow_link");
-  EXPECT_EQ(first(rows_of(with_ctas(machine, 10), ops)), "few_ctas");
-  EXPECT_EQ(first(rows_of(with_latencies(with_link_rates(machine, 0.15), 1.4), ops)), "host_path");
+  EXPECT_EQ(first(scaled(1.6, message_rows(machine, ops))), "uniform_slowdown");
+  EXPECT_EQ(first(message_rows(with_link_rates(machine, 0.55), ops)), "slow_link");
+  EXPECT_EQ(first(message_rows(with_ctas(machine, 10), ops)), "few_ctas");
+  EXPECT_EQ(first(message_rows(with_latencies(with_link_rates(machine, 0.15), 1.4), ops)), "host_path");
 }
 
 // All rows are 1.6 times as slow, so e^(median) is 1.6.
 TEST(Judge, ReportsTheSlowdown) {
   const Machine machine = load_machine("h100-sxm");
-  const Judgement judgement = judged(scaled(1.6, rows_of(machine)), machine);
+  const Judgement judgement = judged_node(scaled(1.6, message_rows(machine)), machine);
   EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
   EXPECT_EQ(judgement.severity, Severity::critical);
-  EXPECT_EQ(judged(scaled(1.45, rows_of(machine)), machine).severity, Severity::major);
+  EXPECT_EQ(judged_node(scaled(1.45, message_rows(machine)), machine).severity, Severity::major);
 }
 
 TEST(Judge, OneRowDecidesNothing) {
   const Machine machine = load_machine("h100-sxm");
-  Rows rows = rows_of(machine);
+  Rows rows = message_rows(machine);
   rows.back().time_us *= 100.0;
-  EXPECT_EQ(judged(rows, machine).health, Health::healthy);
+  EXPECT_EQ(judged_node(rows, machine).health, Health::healthy);
 }
 
 TEST(Judge, AShortLogIsUndecidedUnlessTheNodeIsFarTooSlow) {
   const Machine machine = load_machine("h100-sxm");
-  EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
-  EXPECT_EQ(judged({}, machine).health, Health::undecided);
+  EXPECT_EQ(judged_node(message_rows(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
+  EXPECT_EQ(judged_node({}, machine).health, Health::undecided);
   // Even on a short log, a node that is four times as slow is bad.
-  EXPECT_EQ(judged(scaled(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
+  EXPECT_EQ(judged_node(scaled(4.0, message_rows(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
 // All sizes are within those that the fit of the shipped file saw, and take 1 / 0.85 times as long as it states.
@@ -156,7 +156,7 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
   for (const MeasuredMessage& row :
-       rows_of(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all})) {
+       message_rows(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all})) {
     if (is_seen(machine, row.message)) {
       rows.push_back(row);
     }
@@ -179,7 +179,8 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
 // A long launch delays only kernels that finish before the next launch.
 TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   const Machine machine = load_machine("h100-sxm");
-  Rows rows = rows_of(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all});
+  Rows rows =
+      message_rows(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all});
   Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
   const std::vector<Expected> expected = judge.of(rows).expected;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -204,7 +205,7 @@ TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
   }
   Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
   const std::vector<ClassHalf> narrow = judge.of(rows).halves;
-  const std::vector<ClassHalf> wide = judged(rows, machine).halves;
+  const std::vector<ClassHalf> wide = judged_node(rows, machine).halves;
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_DOUBLE_EQ(error_of(narrow[i]), error_of(wide[i]));
   }
@@ -214,8 +215,8 @@ TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
 TEST(Judge, SeesSmallerFaultsAgainstAHealthyNode) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
-  const Rows healthy = scaled(1.05, rows_of(machine));
-  const Rows slow = scaled(1.05 * 1.2, rows_of(machine));
+  const Rows healthy = scaled(1.05, message_rows(machine));
+  const Rows slow = scaled(1.05 * 1.2, message_rows(machine));
   const std::vector<Rows> reference_nodes{healthy};
   Judge judge(expectation, 0.01, reference_of(reference_nodes, expectation));
   EXPECT_EQ(judge.of(healthy).health, Health::healthy);
@@ -227,7 +228,7 @@ TEST(Judge, SeesSmallerFaultsAgainstAHealthyNode) {
 TEST(Judge, StaysFiniteOnAbsurdTimes) {
   const Machine machine = load_machine("h100-sxm");
   for (const double factor : {1e-9, 1e9}) {
-    const Judgement judgement = judged(scaled(factor, rows_of(machine)), machine);
+    const Judgement judgement = judged_node(scaled(factor, message_rows(machine)), machine);
     EXPECT_TRUE(std::isfinite(judgement.odds)) << factor;
     EXPECT_GE(judgement.healthy_probability, 0.0);
     EXPECT_LE(judgement.healthy_probability, 1.0);
@@ -238,8 +239,8 @@ TEST(Judge, StaysFiniteOnAbsurdTimes) {
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
-  const std::vector<Rows> nodes{scaled(1.0, rows_of(machine)), scaled(1.1, rows_of(machine)),
-                                scaled(1.3, rows_of(machine))};
+  const std::vector<Rows> nodes{scaled(1.0, message_rows(machine)), scaled(1.1, message_rows(machine)),
+                                scaled(1.3, message_rows(machine))};
   const Reference reference = reference_of(nodes, expectation, 3);
   EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
   EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The distances are 0.095, 0 and 0.167.

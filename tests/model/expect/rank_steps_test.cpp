@@ -13,15 +13,15 @@
 namespace commfuse {
 namespace {
 
-double uniform(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
+double uniform_of_step(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
   return (static_cast<double>(philox({which, step, rank, job}, 71)[0]) + 0.5) / 4294967296.0;
 }
 
 /// Returns a number whose distribution is normal to about 3.5 standard deviations: the sum of twelve uniform numbers.
-double normal(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
+double normal_of_step(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 12; ++i) {
-    sum += uniform(job, rank, step, 100 * which + i);
+    sum += uniform_of_step(job, rank, step, 100 * which + i);
   }
   return sum;
 }
@@ -48,12 +48,14 @@ std::vector<RankStep> make_steps(const MadeJob& job) {
     const std::size_t first = steps.size();
     for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
       const bool is_faulty = rank == faulty;
-      const double gpu = 0.015 * normal(job.number, rank, 0, 1);
-      double compute = 300e3 * math::exp(gpu + 0.02 * normal(job.number, rank, step, 2));
+      const double gpu = 0.015 * normal_of_step(job.number, rank, 0, 1);
+      double compute = 300e3 * math::exp(gpu + 0.02 * normal_of_step(job.number, rank, step, 2));
       compute *= is_faulty ? job.compute : 1.0;
-      compute *= is_faulty && uniform(job.number, rank, step, 9999) < job.late_share ? 1.5 : 1.0;
-      const double send = 80e3 * math::exp(0.02 * normal(job.number, rank, step, 3)) * (is_faulty ? job.send : 1.0);
-      const double idle = 8e3 * (1.0 + uniform(job.number, rank, step, 9998)) + (is_faulty ? job.idle * 400e3 : 0.0);
+      compute *= is_faulty && uniform_of_step(job.number, rank, step, 9999) < job.late_share ? 1.5 : 1.0;
+      const double send =
+          80e3 * math::exp(0.02 * normal_of_step(job.number, rank, step, 3)) * (is_faulty ? job.send : 1.0);
+      const double idle =
+          8e3 * (1.0 + uniform_of_step(job.number, rank, step, 9998)) + (is_faulty ? job.idle * 400e3 : 0.0);
       steps.push_back({.rank = rank, .step = step, .compute_us = compute, .send_us = send, .idle_us = idle});
       latest = std::max(latest, compute + idle);
       longest_send = std::max(longest_send, send);
@@ -66,7 +68,7 @@ std::vector<RankStep> make_steps(const MadeJob& job) {
   return steps;
 }
 
-StepJudgement judged(const MadeJob& job) { return judge_steps(make_steps(job), 0.01); }
+StepJudgement judged_job(const MadeJob& job) { return judge_steps(make_steps(job), 0.01); }
 
 TEST(RankSteps, FaultsAreNamedWithTheirRank) {
   struct Case {
@@ -79,7 +81,7 @@ TEST(RankSteps, FaultsAreNamedWithTheirRank) {
     for (std::uint32_t number = 0; number < 20; ++number) {
       MadeJob job = tested.job;
       job.number = number;
-      const StepJudgement judgement = judged(job);
+      const StepJudgement judgement = judged_job(job);
       ASSERT_EQ(judgement.health, Health::bad) << text_of(tested.fault).name << " " << number;
       ASSERT_EQ(judgement.suspects.size(), 1U) << text_of(tested.fault).name << " " << number;
       EXPECT_EQ(judgement.suspects[0].rank, faulty);
@@ -94,7 +96,7 @@ TEST(RankSteps, FaultsAreNamedWithTheirRank) {
 TEST(RankSteps, HealthyJobsHaveNoSuspects) {
   int false_alarms = 0;
   for (std::uint32_t number = 0; number < 400; ++number) {
-    const StepJudgement judgement = judged({.number = number});
+    const StepJudgement judgement = judged_job({.number = number});
     false_alarms += judgement.health == Health::bad ? 1 : 0;
     EXPECT_NE(judgement.health, Health::undecided);
   }
@@ -111,7 +113,7 @@ TEST(RankSteps, EquallySlowRanksAreHealthy) {
 
 // The rank computes 1.5 times as long, so 150 of the 550 ms of a step are lost.
 TEST(RankSteps, TheSlowdownIsOfTheWholeStep) {
-  const StepJudgement judgement = judged({.compute = 1.5});
+  const StepJudgement judgement = judged_job({.compute = 1.5});
   EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
   EXPECT_NEAR(judgement.slowdown, 1.0 + 0.5 * 300.0 / (1.5 * 300.0 + 100.0), 0.08);
   EXPECT_EQ(judgement.severity, Severity::major);
@@ -164,10 +166,10 @@ TEST(RankSteps, TwoBadRanksAreBothNamed) {
 
 TEST(RankSteps, TooFewRanksOrStepsDecideNothing) {
   EXPECT_EQ(judge_steps({}, 0.01).health, Health::undecided);
-  EXPECT_EQ(judged({.ranks = 2, .compute = 1.0}).health, Health::undecided);
-  EXPECT_EQ(judged({.steps = 2}).health, Health::undecided);
+  EXPECT_EQ(judged_job({.ranks = 2, .compute = 1.0}).health, Health::undecided);
+  EXPECT_EQ(judged_job({.steps = 2}).health, Health::undecided);
   // One step of many ranks still reveals a rank that is far off.
-  EXPECT_EQ(judged({.steps = 1, .compute = 2.0}).health, Health::bad);
+  EXPECT_EQ(judged_job({.steps = 1, .compute = 2.0}).health, Health::bad);
 }
 
 TEST(RankSteps, EveryFaultHasATextAndACommand) {

@@ -7,13 +7,14 @@
 
 #include "model/config/catalogue.h"
 #include "model/random/philox.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
+using test::h100_accelerator;
 
-std::vector<MeasuredAttention> measured_on(const Accelerator& accelerator, double noise) {
+std::vector<MeasuredAttention> attention_measured_on(const Accelerator& accelerator, double noise) {
   std::vector<MeasuredAttention> rows;
   for (const std::int64_t heads : {4, 8, 16, 24, 32, 40, 64}) {
     for (const std::int64_t kv_heads : {1, 4}) {
@@ -35,13 +36,13 @@ std::vector<MeasuredAttention> measured_on(const Accelerator& accelerator, doubl
 }
 
 TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   machine.attention.loop_efficiency.value = 0.6;
   machine.attention.exponentials.value = FlopsPerSecond{8e12};
   machine.attention.overhead.value = from_seconds(5e-6);
   machine.attention.masked_width.value = 100.0;
   machine.attention.narrow_overhead.value = 1.3;
-  const AttentionFit fit = fit_attention(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
+  const AttentionFit fit = fit_attention(h100_accelerator(), attention_measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_GT(fit.held_out.rows, 30);
   EXPECT_LT(fit.held_out.median, 0.02);
   EXPECT_LT(fit.held_out.p90, 0.04);
@@ -54,11 +55,11 @@ TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
 }
 
 TEST(FitAttention, FindsTheCostOfSplitKeysIfTheBaseSplitsKeys) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   machine.attention.split_cost.value = 1.6;
-  Accelerator base = h100();
+  Accelerator base = h100_accelerator();
   base.attention.split_cost.value = 1.2;
-  const AttentionFit fit = fit_attention(base, measured_on(machine, 0.02), "mine", "mine.csv");
+  const AttentionFit fit = fit_attention(base, attention_measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_LT(fit.held_out.median, 0.02);
   EXPECT_NEAR(fit.parameters.split_cost.value, 1.6, 0.1);
   EXPECT_NE(attention_yaml(fit, 4).find("    split_cost: {value: 1."), std::string::npos);

@@ -34,7 +34,8 @@ CustomAllReduce invented_kernels() {
 
 /// Returns rows from 256 B to 8 MiB on these ranks, with each time multiplied by `factor()`.
 template <class Factor>
-std::vector<CustomAllReduceRow> rows_of(const CustomAllReduce& kernels, const std::vector<int>& ranks, Factor factor) {
+std::vector<CustomAllReduceRow> all_reduce_rows(const CustomAllReduce& kernels, const std::vector<int>& ranks,
+                                                Factor factor) {
   std::vector<CustomAllReduceRow> rows;
   for (const int n : ranks) {
     for (std::int64_t bytes = 256; bytes <= std::int64_t{8} << 20; bytes *= 2) {
@@ -63,7 +64,7 @@ void each_parameter(const CustomAllReduce& fitted, const CustomAllReduce& truth,
 }
 
 TEST(CustomAllReduceFit, ExactRowsReproduceTheirConstants) {
-  const CustomAllReduceFit result = fit(rows_of(invented_kernels(), {2, 4, 8}, [] { return 1.0; }));
+  const CustomAllReduceFit result = fit(all_reduce_rows(invented_kernels(), {2, 4, 8}, [] { return 1.0; }));
   each_parameter(result.parameters, invented_kernels(), [](const auto& fitted, const auto& truth) {
     EXPECT_NEAR(number(fitted.value) / number(truth.value), 1.0, 0.002);
     EXPECT_EQ(fitted.provenance, Provenance::fitted);
@@ -75,7 +76,7 @@ TEST(CustomAllReduceFit, ExactRowsReproduceTheirConstants) {
 
 TEST(CustomAllReduceFit, NoisyRowsReproduceTheirConstantsWithinTheErrors) {
   Noise noise;
-  std::vector<CustomAllReduceRow> rows = rows_of(invented_kernels(), {2, 4, 8}, [&] { return noise.factor(); });
+  std::vector<CustomAllReduceRow> rows = all_reduce_rows(invented_kernels(), {2, 4, 8}, [&] { return noise.factor(); });
   rows[20].time_us *= 3.0;  // an interrupted measurement
   const CustomAllReduceFit result = fit(rows);
   each_parameter(result.parameters, invented_kernels(), [](const auto& fitted, const auto& truth) {
@@ -88,14 +89,14 @@ TEST(CustomAllReduceFit, NoisyRowsReproduceTheirConstantsWithinTheErrors) {
 
 TEST(CustomAllReduceFit, TheOrderOfRowsDoesNotMatter) {
   Noise noise;
-  std::vector<CustomAllReduceRow> rows = rows_of(invented_kernels(), {2, 4, 8}, [&] { return noise.factor(); });
+  std::vector<CustomAllReduceRow> rows = all_reduce_rows(invented_kernels(), {2, 4, 8}, [&] { return noise.factor(); });
   const std::string lines = custom_all_reduce_yaml(fit(rows).parameters, 0);
   std::ranges::reverse(rows);
   EXPECT_EQ(custom_all_reduce_yaml(fit(rows).parameters, 0), lines);
 }
 
 TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsUndecided) {
-  const CustomAllReduceFit result = fit(rows_of(invented_kernels(), {2}, [] { return 1.0; }));
+  const CustomAllReduceFit result = fit(all_reduce_rows(invented_kernels(), {2}, [] { return 1.0; }));
   EXPECT_NEAR(number(result.parameters.one_shot_rate.value), 250e9, 1e9);
   EXPECT_LT(result.parameters.one_shot_rate.standard_error, 0.05);
   for (const FittedParameter& parameter : result.fitted_parameters) {
@@ -109,7 +110,7 @@ TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsUndecided) {
 TEST(CustomAllReduceFit, RatesAreAtMostTheRatesOfTheWires) {
   CustomAllReduce faster = invented_kernels();
   faster.two_shot_rate.value = {900e9};
-  const CustomAllReduceFit result = fit(rows_of(faster, {2, 4, 8}, [] { return 1.0; }));
+  const CustomAllReduceFit result = fit(all_reduce_rows(faster, {2, 4, 8}, [] { return 1.0; }));
   EXPECT_EQ(result.parameters.two_shot_rate.value.value, capacity.value);
   const auto& rate = result.fitted_parameters.back();
   EXPECT_EQ(rate.name, "two_shot_rate");
@@ -121,7 +122,7 @@ TEST(CustomAllReduceFit, TwoShotsTakeNoLessLatencyThanOne) {
   CustomAllReduce cheap_two_shots = invented_kernels();
   cheap_two_shots.two_shot_latency.value = 3us;
   cheap_two_shots.two_shot_step.value = 50ns;
-  const CustomAllReduce fitted = fit(rows_of(cheap_two_shots, {2, 4, 8}, [] { return 1.0; })).parameters;
+  const CustomAllReduce fitted = fit(all_reduce_rows(cheap_two_shots, {2, 4, 8}, [] { return 1.0; })).parameters;
   EXPECT_GE(fitted.two_shot_latency.value, fitted.one_shot_latency.value);
   EXPECT_GE(fitted.two_shot_step.value, fitted.one_shot_step.value);
 }

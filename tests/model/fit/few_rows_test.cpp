@@ -15,14 +15,17 @@
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/random/philox.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
+using test::h100_accelerator;
 
 /// Returns a number that is uniform in [0, 1), determined by seed and place.
-double uniform(std::uint32_t seed, std::uint32_t place) { return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0; }
+double uniform_number(std::uint32_t seed, std::uint32_t place) {
+  return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0;
+}
 
 GemmParameters& gemm_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
 
@@ -50,17 +53,17 @@ Accelerator fitted(const Accelerator& base, const std::vector<MeasuredFrameworkK
   return fit_framework_kernels(base, rows, "mine", "mine.csv").accelerator;
 }
 
-MeasuredGemm gemm(const Accelerator& machine, std::int64_t m, std::int64_t n, std::int64_t k) {
+MeasuredGemm measured_gemm(const Accelerator& machine, std::int64_t m, std::int64_t n, std::int64_t k) {
   MeasuredGemm row{.size = {.m = m, .n = n, .k = k}};
   row.time = from_seconds(predicted(machine, row));
   return row;
 }
 
 TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   gemm_of(machine).burst_efficiency.value *= 0.7;
-  const std::vector<MeasuredGemm> rows{gemm(machine, 8192, 8192, 8192)};
-  const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
+  const std::vector<MeasuredGemm> rows{measured_gemm(machine, 8192, 8192, 8192)};
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
   EXPECT_TRUE(fit.has_few);
   EXPECT_GE(fit.distance, 0.2);
   EXPECT_EQ(fit.held_out.rows, 0U);
@@ -70,7 +73,7 @@ TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
   EXPECT_LT(fit.parameters.burst_efficiency.value, 0.85 * 0.8357);
   EXPECT_GT(fit.parameters.burst_efficiency.standard_error, 0.02);
   EXPECT_EQ(fit.parameters.burst_efficiency.source, "mine.csv");
-  const Accelerator base = h100();
+  const Accelerator base = h100_accelerator();
   const GemmParameters& before = base.matrix_unit(DType::bf16).gemm;
   EXPECT_EQ(fit.parameters.hbm_efficiency.value, before.hbm_efficiency.value);
   EXPECT_EQ(fit.parameters.hbm_efficiency.standard_error, before.hbm_efficiency.standard_error);
@@ -85,20 +88,20 @@ TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
 TEST(FewRows, CorrectlyPricedGemmsMoveNothing) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t m : {128, 1024, 4096}) {
-    rows.push_back(gemm(h100(), m, 4096, 4096));
+    rows.push_back(measured_gemm(h100_accelerator(), m, 4096, 4096));
     rows.back().time = from_seconds(1.03 * to_seconds(rows.back().time));
   }
-  const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
   EXPECT_TRUE(fit.fitted_parameters.empty());
   EXPECT_EQ(fit.distance, 0.0);
   EXPECT_EQ(gemm_yaml(fit, 8), "");
 }
 
 TEST(FewRows, AParameterAtItsLimitIsAsUncertainAsItsPrior) {
-  MeasuredGemm row = gemm(h100(), 8192, 8192, 8192);
+  MeasuredGemm row = measured_gemm(h100_accelerator(), 8192, 8192, 8192);
   row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior allows a time this long.
-  const GemmFit fit =
-      fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, std::vector<MeasuredGemm>{row},
+                               {.machine = "mine", .source = "mine.csv"});
   const auto stopped =
       std::find_if(fit.fitted_parameters.begin(), fit.fitted_parameters.end(),
                    [](const FittedParameter& parameter) { return parameter.name == "burst_efficiency"; });
@@ -111,11 +114,12 @@ TEST(FewRows, AParameterAtItsLimitIsAsUncertainAsItsPrior) {
 }
 
 TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   gemm_of(machine).hbm_efficiency.value *= 0.7;
   gemm_of(machine).burst_efficiency.value *= 0.8;
-  std::vector<MeasuredGemm> single_calls{gemm(machine, 1, 4096, 14336), gemm(machine, 8192, 14336, 4096),
-                                         gemm(machine, 512, 4096, 4096)};
+  std::vector<MeasuredGemm> single_calls{measured_gemm(machine, 1, 4096, 14336),
+                                         measured_gemm(machine, 8192, 14336, 4096),
+                                         measured_gemm(machine, 512, 4096, 4096)};
   std::vector<MeasuredGemm> repeated_calls;
   for (int call = 0; call < 333; ++call) {
     for (MeasuredGemm row : single_calls) {
@@ -124,8 +128,8 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
     }
   }
   const GemmFitOptions options{.machine = "mine", .source = "mine.csv"};
-  const GemmFit single = fit_gemm(h100(), DType::bf16, single_calls, options);
-  const GemmFit many = fit_gemm(h100(), DType::bf16, repeated_calls, options);
+  const GemmFit single = fit_gemm(h100_accelerator(), DType::bf16, single_calls, options);
+  const GemmFit many = fit_gemm(h100_accelerator(), DType::bf16, repeated_calls, options);
   EXPECT_TRUE(many.has_few);
   EXPECT_EQ(many.medians.size(), 3U);
   ASSERT_EQ(single.fitted_parameters.size(), many.fitted_parameters.size());
@@ -136,7 +140,7 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
 }
 
 TEST(FewRows, KernelsOfAnUnmeasuredMachineMoveItsOnlyEfficiency) {
-  Accelerator base = h100();
+  Accelerator base = h100_accelerator();
   base.framework_kernels.reset();
   Accelerator machine = base;
   machine.memory_bound_efficiency.value *= 0.7;
@@ -173,10 +177,11 @@ double median_error(const Accelerator& accelerator, const std::vector<Row>& rows
 /// Returns `shapes` with times measured on the machine. The errors are sums of three uniform numbers, with a standard
 /// deviation of 5%.
 template <class Row>
-std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, std::uint32_t seed) {
+std::vector<Row> measured_rows(const Accelerator& machine, std::vector<Row> shapes, std::uint32_t seed) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const auto place = static_cast<std::uint32_t>(3 * i);
-    const double sum = uniform(seed, place) + uniform(seed, place + 1) + uniform(seed, place + 2) - 1.5;
+    const double sum =
+        uniform_number(seed, place) + uniform_number(seed, place + 1) + uniform_number(seed, place + 2) - 1.5;
     shapes[i].time = from_seconds(predicted(machine, shapes[i]) * std::exp(0.1 * sum));
   }
   return shapes;
@@ -186,12 +191,12 @@ std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, s
 template <class Row, class MachineOf>
 Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& machine_of) {
   Law law;
-  const Accelerator base = h100();
+  const Accelerator base = h100_accelerator();
   for (std::uint32_t seed = 1; seed <= 40; ++seed) {
-    std::vector<Row> rows = measured(machine_of(seed), shapes, seed);
+    std::vector<Row> rows = measured_rows(machine_of(seed), shapes, seed);
     std::vector<Row> seen;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto place = static_cast<std::size_t>(uniform(seed, static_cast<std::uint32_t>(90'000 + i)) *
+      const auto place = static_cast<std::size_t>(uniform_number(seed, static_cast<std::uint32_t>(90'000 + i)) *
                                                   static_cast<double>(rows.size()));
       seen.push_back(rows[place]);
       rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(place));
@@ -210,8 +215,8 @@ Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& m
 /// Returns the factor of a parameter. For seeds above 10, a third of the factors are 1, a third are 10 to 30% lower,
 /// and a third are 10 to 30% higher. Seeds up to 10 are the base itself.
 double factor(std::uint32_t seed, std::uint32_t parameter) {
-  const double size = 0.1 + 0.2 * uniform(seed, 80'000 + parameter);
-  const double sign = uniform(seed, 81'000 + parameter);
+  const double size = 0.1 + 0.2 * uniform_number(seed, 80'000 + parameter);
+  const double sign = uniform_number(seed, 81'000 + parameter);
   return seed <= 10 || sign < 1.0 / 3.0 ? 1.0 : sign < 2.0 / 3.0 ? 1.0 - size : 1.0 + size;
 }
 void scale(Parameter<double>& parameter, double factor, double limit = 10.0) {
@@ -244,7 +249,7 @@ TEST(FewRows, UnseenGemmsArePricedNoWorse) {
     }
   }
   const auto machine_of = [](std::uint32_t seed) {
-    Accelerator machine = h100();
+    Accelerator machine = h100_accelerator();
     GemmParameters& gemm = gemm_of(machine);
     scale(gemm.loop_efficiency, factor(seed, 0));
     scale(gemm.hbm_efficiency, factor(seed, 1), 1.0);
@@ -269,7 +274,7 @@ TEST(FewRows, UnseenAttentionIsPricedNoWorse) {
     }
   }
   const auto machine_of = [](std::uint32_t seed) {
-    Accelerator machine = h100();
+    Accelerator machine = h100_accelerator();
     scale(machine.attention.overhead, factor(seed, 0));
     scale(machine.attention.loop_efficiency, factor(seed, 1), 1.0);
     scale(machine.attention.tile_overhead, factor(seed, 2));
@@ -294,7 +299,7 @@ TEST(FewRows, UnseenKernelsArePricedNoWorse) {
     }
   }
   const auto machine_of = [](std::uint32_t seed) {
-    Accelerator machine = h100();
+    Accelerator machine = h100_accelerator();
     FrameworkKernels& kernels = *machine.framework_kernels;
     scale(kernels.floor, factor(seed, 0));
     scale(kernels.sum_efficiency, factor(seed, 1), 1.0);

@@ -9,13 +9,14 @@
 
 #include "model/config/catalogue.h"
 #include "model/random/philox.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
+using test::h100_accelerator;
 
-std::vector<MeasuredFrameworkKernel> measured_on(const Accelerator& accelerator, double noise) {
+std::vector<MeasuredFrameworkKernel> kernels_measured_on(const Accelerator& accelerator, double noise) {
   const std::vector<std::pair<FrameworkKernel, std::int64_t>> kernels{{FrameworkKernel::sum, 3},
                                                                       {FrameworkKernel::norm, 2},
                                                                       {FrameworkKernel::activation, 3},
@@ -37,12 +38,13 @@ std::vector<MeasuredFrameworkKernel> measured_on(const Accelerator& accelerator,
 }
 
 TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   FrameworkKernels& true_kernels = *machine.framework_kernels;
   true_kernels.floor.value = from_seconds(2e-6);
   true_kernels.norm_efficiency.value = 0.35;
   true_kernels.activation_step.value = from_seconds(0.8e-6);
-  const FrameworkKernelFit fit = fit_framework_kernels(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
+  const FrameworkKernelFit fit =
+      fit_framework_kernels(h100_accelerator(), kernels_measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_GT(fit.held_out.rows, 30);
   EXPECT_LT(fit.held_out.median, 0.02);
   const FrameworkKernels& kernels = *fit.accelerator.framework_kernels;
@@ -54,15 +56,15 @@ TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
 }
 
 TEST(FitFrameworkKernels, AnUnmeasuredKernelKeepsTheBasesParameters) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   machine.framework_kernels->norm_efficiency.value = 0.35;
-  std::vector<MeasuredFrameworkKernel> rows = measured_on(machine, 0.02);
+  std::vector<MeasuredFrameworkKernel> rows = kernels_measured_on(machine, 0.02);
   std::erase_if(rows, [](const auto& row) { return row.size.kernel == FrameworkKernel::rotation; });
-  const FrameworkKernelFit fit = fit_framework_kernels(h100(), rows, "mine", "mine.csv");
+  const FrameworkKernelFit fit = fit_framework_kernels(h100_accelerator(), rows, "mine", "mine.csv");
   EXPECT_TRUE(fit.has_few);
   EXPECT_NEAR(fit.accelerator.framework_kernels->norm_efficiency.value, 0.35, 0.02);
   EXPECT_EQ(fit.accelerator.framework_kernels->rotation_efficiency.value,
-            h100().framework_kernels->rotation_efficiency.value);
+            h100_accelerator().framework_kernels->rotation_efficiency.value);
 }
 
 }  // namespace

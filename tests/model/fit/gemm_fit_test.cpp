@@ -9,15 +9,16 @@
 
 #include "model/config/catalogue.h"
 #include "model/random/philox.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Accelerator h100() { return load_machine("h100-sxm").accelerator; }
+using test::h100_accelerator;
 
 /// Returns GEMMs from decoding to prefill with the times of a machine, each with a uniform relative error of up to
 /// `noise`.
-std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise, int weight_copies = 0) {
+std::vector<MeasuredGemm> gemms_measured_on(const Accelerator& accelerator, double noise, int weight_copies = 0) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t n : {512, 1024, 2560, 4096, 7168, 8192, 16384}) {
     for (const std::int64_t k : {512, 1024, 2048, 4096, 7168, 12288, 16384}) {
@@ -34,14 +35,14 @@ std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noi
 }
 
 TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   GemmParameters& true_parameters = machine.matrix_units[index_of(DType::bf16)]->gemm;
   true_parameters.hbm_efficiency.value = 0.7;
   true_parameters.burst_efficiency.value = 0.72;
   true_parameters.ramp.value = from_seconds(3.5e-6);
   true_parameters.split_overhead.value = from_seconds(4e-6);
-  const GemmFit fit =
-      fit_gemm(h100(), DType::bf16, measured_on(machine, 0.02), {.machine = "mine", .source = "mine.csv"});
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, gemms_measured_on(machine, 0.02),
+                               {.machine = "mine", .source = "mine.csv"});
   EXPECT_GT(fit.held_out.rows, 60);
   EXPECT_LT(fit.held_out.median, 0.02);
   EXPECT_LT(fit.held_out.p90, 0.05);
@@ -58,8 +59,8 @@ TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
 }
 
 TEST(FitGemm, StatesTheSourceOfEveryParameter) {
-  const GemmFit fit =
-      fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05), {.machine = "mine", .source = "mine.csv"});
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, gemms_measured_on(h100_accelerator(), 0.05),
+                               {.machine = "mine", .source = "mine.csv"});
   EXPECT_EQ(fit.parameters.ramp.provenance, Provenance::fitted);
   EXPECT_EQ(fit.parameters.ramp.source, "mine.csv");
   EXPECT_GT(fit.parameters.ramp.standard_error, 0.0);
@@ -70,11 +71,11 @@ TEST(FitGemm, StatesTheSourceOfEveryParameter) {
 }
 
 TEST(FitGemm, FindsTheCostOfWeightsInL2GivenTheirShare) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   GemmParameters& true_parameters = machine.matrix_units[index_of(DType::bf16)]->gemm;
   true_parameters.resident_share.value = 1.0;
   true_parameters.cached_weight_cost.value = 0.3;
-  const GemmFit fit = fit_gemm(machine, DType::bf16, measured_on(machine, 0.02, 5),
+  const GemmFit fit = fit_gemm(machine, DType::bf16, gemms_measured_on(machine, 0.02, 5),
                                {.machine = "mine", .source = "mine.csv", .has_resident_weights = true});
   EXPECT_EQ(fit.parameters.resident_share.value, 1.0);
   EXPECT_NEAR(fit.parameters.cached_weight_cost.value, 0.3, 0.1);
@@ -82,12 +83,12 @@ TEST(FitGemm, FindsTheCostOfWeightsInL2GivenTheirShare) {
 }
 
 TEST(FitGemm, FindsTheCostOfOutputsInL2GivenTheirShare) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   GemmParameters& true_parameters = machine.matrix_units[index_of(DType::bf16)]->gemm;
   true_parameters.resident_output_share.value = 0.75;
   true_parameters.output_cost.value = 1.6;
   true_parameters.cached_output_cost.value = 0.4;
-  const GemmFit fit = fit_gemm(machine, DType::bf16, measured_on(machine, 0.02),
+  const GemmFit fit = fit_gemm(machine, DType::bf16, gemms_measured_on(machine, 0.02),
                                {.machine = "mine", .source = "mine.csv", .has_resident_output = true});
   EXPECT_EQ(fit.parameters.resident_output_share.value, 0.75);
   EXPECT_NEAR(fit.parameters.output_cost.value, 1.6, 0.2);
@@ -96,17 +97,17 @@ TEST(FitGemm, FindsTheCostOfOutputsInL2GivenTheirShare) {
 }
 
 TEST(FitGemm, FindsTheRateOfOperandsAndKeepsItOtherwise) {
-  Accelerator machine = h100();
+  Accelerator machine = h100_accelerator();
   machine.matrix_units[index_of(DType::bf16)]->gemm.operand_feed.value = 0.8;
-  const std::vector<MeasuredGemm> rows = measured_on(machine, 0.02);
-  const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .has_operand_feed = true});
+  const std::vector<MeasuredGemm> rows = gemms_measured_on(machine, 0.02);
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, rows, {.machine = "mine", .has_operand_feed = true});
   EXPECT_NEAR(fit.parameters.operand_feed.value, 0.8, 0.08);
   EXPECT_NE(gemm_yaml(fit, 0).find("operand_feed: {value: 0."), std::string::npos);
   EXPECT_EQ(fit_gemm(machine, DType::bf16, rows, {.machine = "mine"}).parameters.operand_feed.value, 0.8);
 }
 
 TEST(FitGemm, CanFitWithoutAPowerCeiling) {
-  const GemmFit fit = fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05),
+  const GemmFit fit = fit_gemm(h100_accelerator(), DType::bf16, gemms_measured_on(h100_accelerator(), 0.05),
                                {.machine = "mine", .source = "mine.csv", .has_power_ceiling = false});
   EXPECT_EQ(fit.parameters.burst_efficiency.value, 0.0);
   EXPECT_EQ(gemm_yaml(fit, 0).find("burst"), std::string::npos);

@@ -14,28 +14,14 @@
 #include "model/cost/communication.h"
 #include "model/fit/link_yaml.h"
 #include "model/formats/nccl_tests.h"
+#include "tests/noise.h"
 
 namespace commfuse {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Reproducible errors of a few percent: sums of three numbers of a Weyl sequence, which are approximately normal.
-class Noise {
- public:
-  explicit Noise(double spread) : spread_(spread) {}
-  double factor() { return std::exp(2.0 * spread_ * (next() + next() + next() - 1.5)); }
-
- private:
-  double next() {
-    state_ += 0.6180339887498949;
-    return state_ - std::floor(state_);
-  }
-  double spread_;
-  double state_ = 0.5;
-};
-
-ProtocolParameters protocol(double base_us, double step_us, double gigabytes, double copy) {
+ProtocolParameters protocol_of(double base_us, double step_us, double gigabytes, double copy) {
   return {.base_latency = {.value = from_seconds(1e-6 * base_us)},
           .step_latency = {.value = from_seconds(1e-6 * step_us)},
           .rate = {.value = {1e9 * gigabytes}},
@@ -44,26 +30,26 @@ ProtocolParameters protocol(double base_us, double step_us, double gigabytes, do
 }
 
 /// Returns a made-up machine for a share of 1, and a guess at its parameters for other shares.
-CollectiveParameters machine(double share) {
+CollectiveParameters parameters_at(double share) {
   NcclKernels kernels;
   kernels.tuning = {
       .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {25e9}};
-  kernels.ll = protocol(5.0 * share, 0.7 * share, 150.0 / share, 300.0 / share);
+  kernels.ll = protocol_of(5.0 * share, 0.7 * share, 150.0 / share, 300.0 / share);
   kernels.ll_fill.value = Bytes{static_cast<std::int64_t>(40'000 * share)};
-  kernels.ll128 = protocol(12.0 * share, 1.2 * share, 250.0 / share, 500.0 / share);
+  kernels.ll128 = protocol_of(12.0 * share, 1.2 * share, 250.0 / share, 500.0 / share);
   kernels.nvls =
       SwitchParameters{{.value = from_seconds(22e-6 * share)}, {.value = {200e9 / share}}, {.value = Bytes{0}}};
-  CollectiveParameters collective{protocol(15.0 * share, 3.0 * share, 280.0 / share, 600.0 / share)};
+  CollectiveParameters collective{protocol_of(15.0 * share, 3.0 * share, 280.0 / share, 600.0 / share)};
   collective.ctas.value = 24;
   collective.nccl = std::make_shared<const NcclKernels>(kernels);
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{16'384}},
-                         protocol(7.0 * share, 0.2 * share, 100.0 / share, 200.0 / share),
-                         protocol(12.0 * share, 0.3 * share, 240.0 / share, 500.0 / share)});
+                         protocol_of(7.0 * share, 0.2 * share, 100.0 / share, 200.0 / share),
+                         protocol_of(12.0 * share, 0.3 * share, 240.0 / share, 500.0 / share)});
   return collective;
 }
 
-std::vector<CollectiveRow> measured(const CollectiveParameters& truth, double spread) {
+std::vector<CollectiveRow> measured_collectives(const CollectiveParameters& truth, double spread) {
   Noise noise(spread);
   std::vector<CollectiveRow> rows;
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
@@ -89,9 +75,9 @@ void expect_found(const Parameter<T>& parameter, double value, double truth, dou
 }
 
 TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
-  const CollectiveParameters truth = machine(1.0);
-  const std::vector<CollectiveRow> rows = measured(truth, 0.03);
-  const CollectiveFit fit = fit_collectives(machine(1.4), rows, {.source = "made up", .prior_spread = 3.0});
+  const CollectiveParameters truth = parameters_at(1.0);
+  const std::vector<CollectiveRow> rows = measured_collectives(truth, 0.03);
+  const CollectiveFit fit = fit_collectives(parameters_at(1.4), rows, {.source = "made up", .prior_spread = 3.0});
   EXPECT_TRUE(fit.report.converged);
   EXPECT_LT(fit.report.spread, 0.05);
   const CollectiveParameters& fitted = fit.parameters;
@@ -121,7 +107,7 @@ std::string nccl_tests_output(const std::string& program, int ranks, const std::
 }
 
 TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
-  const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
+  const std::vector<CollectiveRow> truth = measured_collectives(parameters_at(1.0), 0.03);
   std::vector<CollectiveRow> parsed;
   for (const auto& [program, collective] : {std::pair{"all_gather", CollectiveKind::all_gather},
                                             {"reduce_scatter", CollectiveKind::reduce_scatter},
@@ -139,7 +125,7 @@ TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
     }
   }
   const CollectiveParameters fitted =
-      fit_collectives(machine(0.7), parsed, {.source = "made up", .prior_spread = 3.0}).parameters;
+      fit_collectives(parameters_at(0.7), parsed, {.source = "made up", .prior_spread = 3.0}).parameters;
   expect_found(fitted.base_latency, to_microseconds(fitted.base_latency.value), 15.0);
   expect_found(fitted.rate, fitted.rate.value.value, 280e9);
   expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
@@ -149,8 +135,8 @@ TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
 }
 
 TEST(LinkFit, KeepsParametersThatNoRowDependsOn) {
-  const CollectiveParameters start = machine(1.4);
-  std::vector<CollectiveRow> rows = measured(machine(1.0), 0.0);
+  const CollectiveParameters start = parameters_at(1.4);
+  std::vector<CollectiveRow> rows = measured_collectives(parameters_at(1.0), 0.0);
   std::erase_if(rows, [](const CollectiveRow& row) { return row.kind != CollectiveKind::all_to_all; });
   const CollectiveFit fit = fit_collectives(start, rows, {.source = "made up", .prior_spread = 3.0});
   EXPECT_EQ(fit.parameters.rate.value, start.rate.value);
@@ -161,7 +147,7 @@ TEST(LinkFit, KeepsParametersThatNoRowDependsOn) {
 }
 
 TEST(LinkFit, DistinguishesTreesOfTwoNodesFromLargerOnes) {
-  CollectiveParameters truth = machine(1.0);
+  CollectiveParameters truth = parameters_at(1.0);
   TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
   tree.two_nodes_rate.emplace().value = {250e9};
   tree.ramp_size_per_rank.value = Bytes{5'000'000};
@@ -198,8 +184,8 @@ CollectiveParameters slow_network(double share) {
                     .amd_hosts = true,
                     .tree_step = 28us,
                     .tree_node_step = 28us};
-  kernels.ll = protocol(40.0 * share, 1.0, 3.0 / share, 1e6);
-  CollectiveParameters collective{protocol(60.0 * share, 4.0, 6.0 / share, 1e6)};
+  kernels.ll = protocol_of(40.0 * share, 1.0, 3.0 / share, 1e6);
+  CollectiveParameters collective{protocol_of(60.0 * share, 4.0, 6.0 / share, 1e6)};
   collective.nccl = std::make_shared<const NcclKernels>(kernels);
   TreeParameters tree{{{.value = from_seconds(70e-6 * share)}, {.value = 30us}, {.value = {3e9}}}};
   tree.two_nodes_rate.emplace().value = {7.5e9 / share};

@@ -21,7 +21,7 @@ struct Row {
   double time = 0.0;
 };
 
-double normal(std::uint32_t row, std::uint64_t seed) {
+double normal_number(std::uint32_t row, std::uint64_t seed) {
   const PhiloxWords words = philox({row, 0, 0, 0}, seed);
   const double u = (words[0] + 0.5) / 4294967296.0;
   const double angle = 2.0 * std::numbers::pi * words[1] / 4294967296.0;
@@ -29,11 +29,11 @@ double normal(std::uint32_t row, std::uint64_t seed) {
 }
 
 /// Returns rows of sizes from 1 KiB to 512 MiB, with each time multiplied by a lognormal factor.
-std::vector<Row> rows_of(double noise, std::uint64_t seed) {
+std::vector<Row> noisy_rows(double noise, std::uint64_t seed) {
   std::vector<Row> rows;
   for (std::uint32_t i = 0; i < 60; ++i) {
     const double bytes = 1024.0 * std::exp2(i / 59.0 * 19.0);
-    rows.push_back({bytes, (true_latency + bytes / true_rate) * std::exp(noise * normal(i, seed))});
+    rows.push_back({bytes, (true_latency + bytes / true_rate) * std::exp(noise * normal_number(i, seed))});
   }
   return rows;
 }
@@ -49,7 +49,7 @@ Residuals residuals_of(const std::vector<Row>& rows) {
 std::vector<FitParameter> parameters() { return {{"latency", 1.0, 1e-3, 1e3}, {"rate", 1e4, 1.0, 1e9}}; }
 
 TEST(RobustFit, FindsTheParametersOfExactRows) {
-  const std::vector<Row> rows = rows_of(0.0, 1);
+  const std::vector<Row> rows = noisy_rows(0.0, 1);
   const RobustFit fit = robust_fit(parameters(), rows.size(), residuals_of(rows));
   EXPECT_TRUE(fit.converged);
   EXPECT_EQ(fit.parameters[0].name, "latency");
@@ -59,7 +59,7 @@ TEST(RobustFit, FindsTheParametersOfExactRows) {
 }
 
 TEST(RobustFit, OutliersMoveItLittleButMoveLeastSquaresMuch) {
-  std::vector<Row> rows = rows_of(0.02, 2);
+  std::vector<Row> rows = noisy_rows(0.02, 2);
   for (std::size_t i = 3; i < rows.size(); i += 10) {
     rows[i].time *= 5.0;
   }
@@ -75,7 +75,7 @@ TEST(RobustFit, NineteenInTwentyIntervalsCoverTheTrueValue) {
   constexpr int experiments = 400;
   int covered = 0;
   for (int seed = 0; seed < experiments; ++seed) {
-    const std::vector<Row> rows = rows_of(0.05, 100 + static_cast<std::uint64_t>(seed));
+    const std::vector<Row> rows = noisy_rows(0.05, 100 + static_cast<std::uint64_t>(seed));
     const RobustFit fit = robust_fit(parameters(), rows.size(), residuals_of(rows));
     const FittedParameter& rate = fit.parameters[1];
     covered += std::abs(std::log(rate.value / true_rate)) < 1.96 * rate.standard_error ? 1 : 0;
@@ -85,7 +85,7 @@ TEST(RobustFit, NineteenInTwentyIntervalsCoverTheTrueValue) {
 }
 
 TEST(RobustFit, RowsRepeatedInAGroupAddNoInformation) {
-  const std::vector<Row> single_rows = rows_of(0.05, 3);
+  const std::vector<Row> single_rows = noisy_rows(0.05, 3);
   std::vector<Row> repeated_rows;
   FitOptions options;
   for (std::size_t i = 0; i < single_rows.size(); ++i) {
@@ -102,7 +102,7 @@ TEST(RobustFit, RowsRepeatedInAGroupAddNoInformation) {
 }
 
 TEST(RobustFit, AParameterAtItsBoundIsReportedAsUndetermined) {
-  const std::vector<Row> rows = rows_of(0.01, 4);
+  const std::vector<Row> rows = noisy_rows(0.01, 4);
   std::vector<FitParameter> bounded = parameters();
   bounded[0].upper = 5.0;
   const RobustFit fit = robust_fit(bounded, rows.size(), residuals_of(rows));
@@ -114,7 +114,7 @@ TEST(RobustFit, AParameterAtItsBoundIsReportedAsUndetermined) {
 }
 
 TEST(RobustFit, FixedParametersStayWhileTheOthersAreFitted) {
-  const std::vector<Row> rows = rows_of(0.0, 5);
+  const std::vector<Row> rows = noisy_rows(0.0, 5);
   std::vector<FitParameter> with_fixed_rate = parameters();
   with_fixed_rate[1] = {"rate", true_rate, true_rate, true_rate};
   const RobustFit fit = robust_fit(with_fixed_rate, rows.size(), residuals_of(rows));
@@ -124,7 +124,7 @@ TEST(RobustFit, FixedParametersStayWhileTheOthersAreFitted) {
 }
 
 TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
-  const std::vector<Row> rows = rows_of(0.01, 6);
+  const std::vector<Row> rows = noisy_rows(0.01, 6);
   std::vector<FitParameter> more = parameters();
   more.push_back({"idle", 3.0, 1.0, 9.0});
   const RobustFit fit = robust_fit(more, rows.size(), residuals_of(rows));
@@ -134,7 +134,7 @@ TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
 }
 
 TEST(RobustFit, TheSpreadEqualsTheNoise) {
-  const std::vector<Row> rows = rows_of(0.05, 7);
+  const std::vector<Row> rows = noisy_rows(0.05, 7);
   const RobustFit fit = robust_fit(parameters(), rows.size(), residuals_of(rows));
   EXPECT_NEAR(fit.spread, 0.05, 0.015);
   EXPECT_EQ(fit.residuals.size(), rows.size());

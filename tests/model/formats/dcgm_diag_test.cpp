@@ -6,18 +6,15 @@
 
 #include <string>
 
+#include "tests/refusal.h"
+
 namespace commfuse {
 namespace {
 
-DcgmDiagnostic read(const std::string& text) { return read_dcgm_diag(text, "diag.json"); }
+DcgmDiagnostic read_diagnostic(const std::string& text) { return read_dcgm_diag(text, "diag.json"); }
 
-std::string refusal(const std::string& text) {
-  try {
-    read(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "read";
+std::string diagnostic_refusal(const std::string& text) {
+  return test::refusal_of([&] { read_diagnostic(text); });
 }
 
 /// Returns a line such as "pcie GPU 1 fail" for each result.
@@ -40,7 +37,7 @@ std::string version_4(const std::string& tests) {
 }
 
 TEST(DcgmDiag, Version4HasEntitiesCodesAndASummary) {
-  const DcgmDiagnostic diagnostic = read(version_4(
+  const DcgmDiagnostic diagnostic = read_diagnostic(version_4(
       R"({"name": "pcie", "results": [
             {"entity_group": "GPU", "entity_group_id": 1, "entity_id": 0, "status": "Pass", "info": ["GPU 0: 55 GB/s"]},
             {"entity_group": "GPU", "entity_group_id": 1, "entity_id": 1, "status": "Fail", "warnings":
@@ -63,7 +60,7 @@ TEST(DcgmDiag, Version4HasEntitiesCodesAndASummary) {
 }
 
 TEST(DcgmDiag, Version3HasListsOfGpusAndNulls) {
-  const DcgmDiagnostic diagnostic = read(
+  const DcgmDiagnostic diagnostic = read_diagnostic(
       R"(Successfully ran diagnostic for group.
       {"DCGM GPU Diagnostic": {"test_categories": [
         {"category": "Deployment", "tests": [
@@ -89,7 +86,7 @@ TEST(DcgmDiag, Version3HasListsOfGpusAndNulls) {
 }
 
 TEST(DcgmDiag, ReadsCodedWarningsOfVersion3AndTheGpuIdOfVersion2) {
-  const DcgmDiagnostic diagnostic = read(
+  const DcgmDiagnostic diagnostic = read_diagnostic(
       R"({"DCGM GPU Diagnostic": {"test_categories": [{"category": "Integration", "tests": [
           {"name": "PCIe", "results": [{"gpu_id": "3", "status": "Fail", "warnings":
             {"warning": "slow", "error_id": 9, "error_category": 1, "error_severity": 4}}]}]}]}})");
@@ -99,14 +96,14 @@ TEST(DcgmDiag, ReadsCodedWarningsOfVersion3AndTheGpuIdOfVersion2) {
 }
 
 TEST(DcgmDiag, ARunThatFailedAsAWholeHasItsError) {
-  const DcgmDiagnostic diagnostic =
-      read(R"({"DCGM GPU Diagnostic": {"version": "3.3.9", "runtime_error": "no GPU in the group", "error_code": 1}})");
+  const DcgmDiagnostic diagnostic = read_diagnostic(
+      R"({"DCGM GPU Diagnostic": {"version": "3.3.9", "runtime_error": "no GPU in the group", "error_code": 1}})");
   EXPECT_EQ(diagnostic.error, "no GPU in the group");
   EXPECT_TRUE(diagnostic.results.empty());
 }
 
 TEST(DcgmDiag, UnusedPartsAreNoted) {
-  const DcgmDiagnostic diagnostic = read(version_4(
+  const DcgmDiagnostic diagnostic = read_diagnostic(version_4(
       R"({"name": "memory", "aux_data": {}, "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass",
           "seconds": 3, "warnings": [{"warning": "a", "error_severity": 40}]}]}, {"name": "idle"})"));
   EXPECT_EQ(diagnostic.notes,
@@ -120,15 +117,16 @@ TEST(DcgmDiag, UnusedPartsAreNoted) {
 
 TEST(DcgmDiag, MistakesAreRefusedWithTheirPlace) {
   const auto result_refusal = [](const std::string& result) {
-    return refusal(version_4(R"({"name": "pcie", "results": [)" + result + "]}"));
+    return diagnostic_refusal(version_4(R"({"name": "pcie", "results": [)" + result + "]}"));
   };
   const std::string place = "diag.json: DCGM Diagnostic.test_categories[0].tests[0].results[0]";
-  EXPECT_EQ(refusal("Error: unable to connect"), "diag.json: contains no JSON; give what dcgmi diag -j printed");
-  EXPECT_EQ(refusal("{\"a\": 1}"),
+  EXPECT_EQ(diagnostic_refusal("Error: unable to connect"),
+            "diag.json: contains no JSON; give what dcgmi diag -j printed");
+  EXPECT_EQ(diagnostic_refusal("{\"a\": 1}"),
             "diag.json: has neither 'DCGM Diagnostic' nor 'DCGM GPU Diagnostic'; give what dcgmi diag -j printed");
-  EXPECT_EQ(refusal("{\"DCGM Diagnostic\": {\n"),
+  EXPECT_EQ(diagnostic_refusal("{\"DCGM Diagnostic\": {\n"),
             "diag.json:2:1: is not one JSON document; give the complete output of dcgmi diag -j, one run per file");
-  EXPECT_EQ(refusal("{\"DCGM Diagnostic\": {\"test_categories\": []}}"),
+  EXPECT_EQ(diagnostic_refusal("{\"DCGM Diagnostic\": {\"test_categories\": []}}"),
             "diag.json: DCGM Diagnostic: has no result and no error; check the output of dcgmi, and run it again");
   EXPECT_EQ(result_refusal(R"({"entity_group": "GPU", "entity_id": 0, "status": "Fine"})"),
             place + ".status: unknown status 'Fine'; known: Pass, Fail, Warn, Skip");

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "model/config_error.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
 
-const std::string head =
+const std::string log_head =
     R"(# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1
 #
 # Using devices
@@ -35,17 +35,12 @@ NcclTestsRun only_run(std::string_view text, const std::string& path,
   return std::move(runs.front());
 }
 
-std::string refusal(const std::string& text, const std::optional<std::string>& op = "all_gather") {
-  try {
-    read_nccl_tests(text, "out.txt", op);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string log_refusal(const std::string& text, const std::optional<std::string>& op = "all_gather") {
+  return test::refusal_of([&] { read_nccl_tests(text, "out.txt", op); });
 }
 
 TEST(NcclTests, TextHasSizesTimesRanksAndNodes) {
-  const NcclTestsRun run = only_run(head +
+  const NcclTestsRun run = only_run(log_head +
                                         "node-a:11461:11461 [0] NCCL INFO Bootstrap\n"
                                         "           0             0     float     sum      -1     6.10    0.00  "
                                         "  0.00      0     6.00    0.00    0.00      0\n"
@@ -67,7 +62,7 @@ TEST(NcclTests, TextHasSizesTimesRanksAndNodes) {
 }
 
 TEST(NcclTests, NewerTextNamesItsProgram) {
-  const NcclTestsRun run = only_run("# Collective test starting: reduce_scatter_perf\n" + head +
+  const NcclTestsRun run = only_run("# Collective test starting: reduce_scatter_perf\n" + log_head +
                                         "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
                                     "out.txt");
   EXPECT_EQ(run.op, "reduce_scatter");
@@ -75,7 +70,7 @@ TEST(NcclTests, NewerTextNamesItsProgram) {
 
 TEST(NcclTests, IterationTimesBetweenColumnsAreSkipped) {
   const NcclTestsRun run = only_run(
-      head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16  20  19  3.1  16.9  0.0  0.0  0  15  20  19  3.0\n",
+      log_head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16  20  19  3.1  16.9  0.0  0.0  0  15  20  19  3.0\n",
       "out.txt", "all_gather");
   ASSERT_EQ(run.rows.size(), 1U);
   EXPECT_EQ(run.rows[0].time_us, 17.1);
@@ -83,7 +78,7 @@ TEST(NcclTests, IterationTimesBetweenColumnsAreSkipped) {
 }
 
 TEST(NcclTests, BadRowsAreNamedAndTheRestIsRead) {
-  const NcclTestsRun run = only_run(head +
+  const NcclTestsRun run = only_run(log_head +
                                         "  64  2  float  sum  -1  nan  0.0  0.0  0  16.9  0.0  0.0  0\n"
                                         "  128  2  float  sum  -1  -3.0  0.0  0.0  0  16.9  0.0  0.0  0\n"
                                         "  256  2  float  sum  -1  17.2  0.0  0.0  7  16.9  0.0  0.0  0\n"
@@ -105,7 +100,7 @@ TEST(NcclTests, BadRowsAreNamedAndTheRestIsRead) {
             "line 16: the row is cut off: 6 of 13 columns\n");
 }
 
-const std::string json =
+const std::string json_log =
     R"({"version":2,"start_time":"2026-01-01 00:00:00","args":["/opt/bin/all_gather_perf","-J","x"],
 "env":["SECRET_TOKEN=abc"],"nccl_version":22809,
 "config":{"devices":[{"rank":0,"hostname":"node-a"},{"rank":1,"hostname":"node-a"}]},
@@ -117,7 +112,7 @@ const std::string json =
 {"size":"x"}]})";
 
 TEST(NcclTests, JsonIsReadLikeTextAndItsBadRowsAreNumbered) {
-  const NcclTestsRun run = only_run(json, "out.json");
+  const NcclTestsRun run = only_run(json_log, "out.json");
   EXPECT_EQ(run.op, "all_gather");
   EXPECT_EQ(run.ranks, 2);
   EXPECT_EQ(run.nodes, 1);
@@ -134,35 +129,35 @@ TEST(NcclTests, JsonIsReadLikeTextAndItsBadRowsAreNumbered) {
 }
 
 TEST(NcclTests, AnInvalidHostNameCountsAsNone) {
-  std::string changed = json;
+  std::string changed = json_log;
   changed.replace(changed.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
   EXPECT_EQ(only_run(changed, "out.json").ranks, 2);
 }
 
 TEST(NcclTests, BrokenJsonIsRefusedWithItsPlace) {
   constexpr auto no_json = ": is not JSON; give the whole file that nccl-tests -J wrote";
-  EXPECT_EQ(refusal("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
-  EXPECT_EQ(refusal("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
-  EXPECT_EQ(refusal("{\"version\": 1e999}"),
+  EXPECT_EQ(log_refusal("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
+  EXPECT_EQ(log_refusal("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
+  EXPECT_EQ(log_refusal("{\"version\": 1e999}"),
             "out.txt: a number is out of range; give the whole file that nccl-tests -J wrote");
 }
 
 TEST(NcclTests, NoMessageRepeatsTheEnvironment) {
-  std::string broken = json;
+  std::string broken = json_log;
   broken.replace(broken.find("\"results\":["), 11, "\"results\":{");
-  EXPECT_EQ(refusal(broken).find("SECRET"), std::string::npos);
-  const NcclTestsRun run = only_run(json, "out.json");
+  EXPECT_EQ(log_refusal(broken).find("SECRET"), std::string::npos);
+  const NcclTestsRun run = only_run(json_log, "out.json");
   for (const NcclTestsMistake& mistake : run.mistakes) {
     EXPECT_EQ(mistake.reason.find("SECRET"), std::string::npos);
   }
 }
 
 TEST(NcclTests, OtherTextsAreUserErrors) {
-  EXPECT_EQ(refusal(""), "out.txt: has no rows of nccl-tests; give the output of one of its programs");
-  EXPECT_EQ(refusal("hello\n"), "out.txt: has no rows of nccl-tests; give the output of one of its programs");
-  EXPECT_EQ(refusal("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
+  EXPECT_EQ(log_refusal(""), "out.txt: has no rows of nccl-tests; give the output of one of its programs");
+  EXPECT_EQ(log_refusal("hello\n"), "out.txt: has no rows of nccl-tests; give the output of one of its programs");
+  EXPECT_EQ(log_refusal("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: has no lines of ranks and devices; give the whole output");
-  EXPECT_EQ(refusal(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
+  EXPECT_EQ(log_refusal(log_head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
             "out.txt: does not name its collective; name the file after the collective, as in all_gather.txt");
 }
 
@@ -171,7 +166,7 @@ TEST(NcclTests, AnImpossibleTimeIsAMistakeInItsRow) {
     return fmt::format("  {}  2  float  sum  -1  {}  0.0  0.0  0  16.9  0.0  0.0  0\n", bytes, time);
   };
   const NcclTestsRun run =
-      only_run(head + row("64", "1e300") + row("64", "1e-7") + row("140737488355328", "17.1") + row("64", "17.1"),
+      only_run(log_head + row("64", "1e300") + row("64", "1e-7") + row("140737488355328", "17.1") + row("64", "17.1"),
                "out.txt", "all_gather");
   EXPECT_EQ(run.rows.size(), 1U);
   ASSERT_EQ(run.mistakes.size(), 3U);
@@ -303,14 +298,14 @@ TEST(NcclTests, AnAttemptThatFailedBeforeItsRowsAddsNoDevices) {
   const std::string failed_attempt =
       "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor)\n# Using devices\n" + device_lines(8);
   const NcclTestsRun run =
-      only_run(failed_attempt + head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", "out.txt",
+      only_run(failed_attempt + log_head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", "out.txt",
                "all_reduce");
   EXPECT_EQ(run.ranks, 4);
 }
 
 TEST(NcclTests, SeveralUnnamedRunsAreRefused) {
-  const std::string table = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
-  EXPECT_EQ(refusal(table + table),
+  const std::string table = log_head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
+  EXPECT_EQ(log_refusal(table + table),
             "out.txt: has 2 runs that do not name their collective; split it into one file per run, each "
             "named after its collective, as in all_gather.txt");
 }
@@ -340,10 +335,10 @@ TEST(NcclTests, ProcessesThatRanAloneAreRefused) {
   for (int i = 0; i < 8; ++i) {
     lone_processes += fmt::format("#  Rank  0 Group  0 Pid {} on node-a device  0 [0x0f] H100\n", 2000 + i);
   }
-  EXPECT_EQ(refusal(lone_processes + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
+  EXPECT_EQ(log_refusal(lone_processes + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: names rank 0 8 times, so every process ran alone and nothing was sent between them; build "
             "nccl-tests with MPI=1, or run one process with -g");
-  EXPECT_EQ(refusal(program("all_reduce", 1) + program("all_reduce", 1)),
+  EXPECT_EQ(log_refusal(program("all_reduce", 1) + program("all_reduce", 1)),
             "out.txt: has 2 runs of one rank each, so every process ran alone; build nccl-tests with MPI=1, or run one "
             "process with -g");
 }
@@ -374,14 +369,14 @@ TEST(NcclTests, ConcurrentGroupsCountTheRanksOfOneGroup) {
 TEST(NcclTests, CpuTimesAreRefused) {
   std::string text = program("all_reduce", 8);
   text.replace(text.find("     time"), 9, "  cputime");
-  EXPECT_EQ(refusal(text),
+  EXPECT_EQ(log_refusal(text),
             "out.txt: the times are CPU times, which cover only the launch (-C 1); run nccl-tests without -C 1");
 }
 
 TEST(NcclTests, TimestampsAfterARowAreNotColumns) {
   const NcclTestsRun run =
-      only_run(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0  2026-11-25 12:00:00\n", "out.txt",
-               "all_gather");
+      only_run(log_head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0  2026-11-25 12:00:00\n",
+               "out.txt", "all_gather");
   ASSERT_EQ(run.rows.size(), 1U);
   EXPECT_EQ(run.rows[0].time_us, 17.1);
 }
@@ -401,14 +396,14 @@ TEST(NcclTests, HostsAndVersionsAreKeptAndWrongResultsMarked) {
       "   0\n"
       "     2097152        524288     float     sum      -1    27.13   61.21   53.56      5    26.90   62.05   54.29   "
       "   0\n";
-  const NcclTestsRun run = only_run("# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22809\n" + head + rows,
-                                    "o.txt", "all_reduce");
+  const NcclTestsRun run = only_run(
+      "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22809\n" + log_head + rows, "o.txt", "all_reduce");
   EXPECT_EQ(run.hosts, (std::vector<std::string>{"node-a", "node-b"}));
   EXPECT_EQ(run.nccl_version, "2.28.9");
   ASSERT_EQ(run.mistakes.size(), 1U);
   EXPECT_TRUE(run.mistakes[0].is_wrong_result);
-  EXPECT_EQ(only_run(head + rows, "o.txt", "all_reduce").nccl_version, "");
-  EXPECT_EQ(only_run("# nccl-tests version 2.17.6 nccl-headers=1 nccl-library=x\n" + head + rows, "o", "all_reduce")
+  EXPECT_EQ(only_run(log_head + rows, "o.txt", "all_reduce").nccl_version, "");
+  EXPECT_EQ(only_run("# nccl-tests version 2.17.6 nccl-headers=1 nccl-library=x\n" + log_head + rows, "o", "all_reduce")
                 .nccl_version,
             "");
 }
@@ -420,7 +415,7 @@ TEST(NcclTests, VersionsBelongToTheRunAfterThem) {
       "   0\n";
   const auto program = [&](const std::string& code, const std::string& name) {
     return "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=" + code +
-           "\n# Collective test starting: " + name + "_perf\n" + head + row;
+           "\n# Collective test starting: " + name + "_perf\n" + log_head + row;
   };
   const std::vector<NcclTestsRun> runs =
       read_nccl_tests(program("22809", "all_gather") + program("22902", "all_reduce"), "o.txt");

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "tests/refusal.h"
+
 namespace commfuse {
 namespace {
 
@@ -26,19 +28,14 @@ const std::string write_test =
     test("device_to_device_memcpy_write_ce", "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)",
          R"([["N/A", "394.25"], ["393.5", "N/A"]])", R"(, "sum": 787.75)");
 
-BandwidthRun read(const std::string& text) { return read_nvbandwidth(text, "bw.json"); }
+BandwidthRun read_bandwidths(const std::string& text) { return read_nvbandwidth(text, "bw.json"); }
 
-std::string refusal(const std::string& text) {
-  try {
-    read(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "read";
+std::string bandwidth_refusal(const std::string& text) {
+  return test::refusal_of([&] { read_bandwidths(text); });
 }
 
 TEST(Nvbandwidth, AMatrixBetweenGpusIsRead) {
-  const BandwidthRun run = read(document(
+  const BandwidthRun run = read_bandwidths(document(
       write_test,
       R"json(, "GPU Device list": ["0: NVIDIA H100 80GB HBM3 (00000000:07:00): (node-1)", "1: NVIDIA H100"])json"));
   EXPECT_EQ(run.version, "v0.8");
@@ -63,7 +60,7 @@ TEST(Nvbandwidth, AMatrixBetweenGpusIsRead) {
 }
 
 TEST(Nvbandwidth, OneRowOfTheHostAndALatencyAreRead) {
-  const BandwidthRun run = read(document(
+  const BandwidthRun run = read_bandwidths(document(
       test("host_to_device_memcpy_ce", "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)", R"([["55.6", "55.4"]])",
            R"(, "sum": 111.0, "min": 55.4, "max": 55.6, "average": 55.5)") +
       "," +
@@ -77,11 +74,11 @@ TEST(Nvbandwidth, OneRowOfTheHostAndALatencyAreRead) {
 }
 
 TEST(Nvbandwidth, ThreeMatricesBelowEachOtherArePartsOfOneTest) {
-  const BandwidthRun run = read(document(test("device_to_device_bidirectional_memcpy_read_ce",
-                                              "memcpy CE CPU(row) <-> GPU(column) Total bandwidth (GB/s)",
-                                              R"([["N/A", "1"], ["2", "N/A"], ["N/A", "3"], ["4", "N/A"],
+  const BandwidthRun run = read_bandwidths(document(test("device_to_device_bidirectional_memcpy_read_ce",
+                                                         "memcpy CE CPU(row) <-> GPU(column) Total bandwidth (GB/s)",
+                                                         R"([["N/A", "1"], ["2", "N/A"], ["N/A", "3"], ["4", "N/A"],
                                                   ["N/A", "4"], ["6", "N/A"]])",
-                                              R"(, "sum": 10)")));
+                                                         R"(, "sum": 10)")));
   ASSERT_EQ(run.matrices.size(), 3U);
   EXPECT_EQ(run.matrices[0].part, "first");
   EXPECT_EQ(run.matrices[0].values.at(1).at(0), 2.0);
@@ -92,7 +89,7 @@ TEST(Nvbandwidth, ThreeMatricesBelowEachOtherArePartsOfOneTest) {
 }
 
 TEST(Nvbandwidth, FailedTestsStateTheirReason) {
-  const BandwidthRun run = read(document(
+  const BandwidthRun run = read_bandwidths(document(
       R"({"name": "a", "status": "Waived"}, {"name": "b", "status": "Running"}, {"name": "b", "status": "Error"},
          {"name": "c", "status": "Error", "error": "CUDA_ERROR_OUT_OF_MEMORY line 7"}, {"name": "d", "status": "Running"})"));
   ASSERT_EQ(run.matrices.size(), 4U);
@@ -106,18 +103,18 @@ TEST(Nvbandwidth, FailedTestsStateTheirReason) {
 }
 
 TEST(Nvbandwidth, ARunThatFailedAsAWholeHasItsError) {
-  const BandwidthRun run =
-      read(R"({"nvbandwidth": {"version": "v0.8", "error": "[CUDA_ERROR_NO_DEVICE] no CUDA-capable device"}})");
+  const BandwidthRun run = read_bandwidths(
+      R"({"nvbandwidth": {"version": "v0.8", "error": "[CUDA_ERROR_NO_DEVICE] no CUDA-capable device"}})");
   EXPECT_EQ(run.error, "[CUDA_ERROR_NO_DEVICE] no CUDA-capable device");
   EXPECT_TRUE(run.matrices.empty());
 }
 
 TEST(Nvbandwidth, UnusedPartsAreNoted) {
   const BandwidthRun run =
-      read("srun: job 7 started\n" +
-           document(test("host_to_device_memcpy_ce", "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)",
-                         R"([["55.6"]])", R"(, "stdev": 1)"),
-                    R"(, "warning": "NOTE: small buffer", "bufferSize": 64)"));
+      read_bandwidths("srun: job 7 started\n" +
+                      document(test("host_to_device_memcpy_ce", "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)",
+                                    R"([["55.6"]])", R"(, "stdev": 1)"),
+                               R"(, "warning": "NOTE: small buffer", "bufferSize": 64)"));
   EXPECT_EQ(run.notes, (std::vector<std::string>{
                            "bw.json: text before the JSON is not used: 'srun: job 7 started\\x0a'",
                            "bw.json: nvbandwidth: key 'bufferSize' is not used",
@@ -129,18 +126,18 @@ TEST(Nvbandwidth, UnusedPartsAreNoted) {
 TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
   const std::string bandwidth = "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)";
   const auto matrix_refusal = [&](const std::string& matrix, const std::string& more = "") {
-    return refusal(document(test("a", bandwidth, matrix, more)));
+    return bandwidth_refusal(document(test("a", bandwidth, matrix, more)));
   };
   const std::string place = "bw.json: nvbandwidth.testcases[0]";
-  EXPECT_EQ(refusal("nccl"), "bw.json: contains no JSON; give what nvbandwidth -j printed");
-  EXPECT_EQ(refusal("{}"), "bw.json: has no key nvbandwidth; give what nvbandwidth -j printed");
-  EXPECT_EQ(refusal("{\"nvbandwidth\": {}}\n{}"),
+  EXPECT_EQ(bandwidth_refusal("nccl"), "bw.json: contains no JSON; give what nvbandwidth -j printed");
+  EXPECT_EQ(bandwidth_refusal("{}"), "bw.json: has no key nvbandwidth; give what nvbandwidth -j printed");
+  EXPECT_EQ(bandwidth_refusal("{\"nvbandwidth\": {}}\n{}"),
             "bw.json:2:1: is not one JSON document; give the complete output of nvbandwidth -j, one run per file");
-  EXPECT_EQ(refusal("{\"nvbandwidth\": {\"error\": \"a\", \"error\": \"b\"}}"),
+  EXPECT_EQ(bandwidth_refusal("{\"nvbandwidth\": {\"error\": \"a\", \"error\": \"b\"}}"),
             "bw.json: an object has the key 'error' twice; give the whole file as it was printed");
-  EXPECT_EQ(refusal("{\"nvbandwidth\": {}}"),
+  EXPECT_EQ(bandwidth_refusal("{\"nvbandwidth\": {}}"),
             "bw.json: nvbandwidth: has no test and no error; give the whole file as it was printed");
-  EXPECT_EQ(refusal("{\"nvbandwidth\": 3}"),
+  EXPECT_EQ(bandwidth_refusal("{\"nvbandwidth\": 3}"),
             "bw.json: nvbandwidth: is not an object; give the whole file as it was printed");
   EXPECT_EQ(matrix_refusal(R"([["1", "2"], ["3"]])"),
             place + ".bandwidth_matrix[1]: has 1 columns, but the first row has 2; give the whole file");
@@ -153,14 +150,15 @@ TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
             place + ".bandwidth_matrix[0][0]: 'nan' is not a rate or time; run nvbandwidth again");
   EXPECT_EQ(matrix_refusal(R"([["1"]])", R"(, "sum": 2)"),
             place + ".sum: is 2, but the values add up to 1; give the whole file");
-  EXPECT_EQ(refusal(document(test("a", "memcpy (MB/s)", R"([["1"]])"))),
+  EXPECT_EQ(bandwidth_refusal(document(test("a", "memcpy (MB/s)", R"([["1"]])"))),
             place + ".bandwidth_description: 'memcpy (MB/s)' names neither GB/s nor ns; convert the values");
-  EXPECT_EQ(refusal(document(R"({"name": "a", "status": "Fine"})")),
+  EXPECT_EQ(bandwidth_refusal(document(R"({"name": "a", "status": "Fine"})")),
             place + ".status: unknown status 'Fine'; known: Passed, Waived, Error, Running, Not Found");
-  EXPECT_EQ(refusal(document(R"({"name": "a"})")), place + ": has no status; give the whole file as it was printed");
-  EXPECT_EQ(refusal(document(R"({"name": "a", "status": "Passed"})")),
+  EXPECT_EQ(bandwidth_refusal(document(R"({"name": "a"})")),
+            place + ": has no status; give the whole file as it was printed");
+  EXPECT_EQ(bandwidth_refusal(document(R"({"name": "a", "status": "Passed"})")),
             place + ": passed without a matrix or its description; give the whole file as it was printed");
-  EXPECT_EQ(refusal(document(write_test, R"(, "GPU Device list": ["1: NVIDIA H100"])")),
+  EXPECT_EQ(bandwidth_refusal(document(write_test, R"(, "GPU Device list": ["1: NVIDIA H100"])")),
             "bw.json: nvbandwidth.GPU Device list[0]: '1: NVIDIA H100' is not device 0; give the whole file as it was "
             "printed");
 }

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "model/config_error.h"
 #include "model/formats/topology_file.h"
+#include "tests/model/formats/built_topology.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 
 using Path = std::vector<int>;
 
-constexpr WireRates all_rates{
+constexpr WireRates nvlink_rates{
     .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{50e9}, .root = BytesPerSecond{40e9}};
 
 /// Cells as the tool prints them, separated by tabs and with an underlined first line.
@@ -38,7 +39,7 @@ std::vector<std::string> named(std::string_view prefix, int count) {
   return names;
 }
 
-std::string print(const SmiTable& table) {
+std::string smi_text(const SmiTable& table) {
   std::string text = "\t\x1b[4m";
   for (const std::vector<std::string>* const names : {&table.gpus, &table.nics}) {
     for (const std::string& name : *names) {
@@ -65,25 +66,18 @@ std::string print(const SmiTable& table) {
   return text;
 }
 
-NodeWires read(const std::string& text, const WireRates& rates = all_rates) {
+NodeWires read_matrix(const std::string& text, const WireRates& rates = nvlink_rates) {
   return read_topology_matrix("topo.txt", text, rates);
 }
 
-Route route(const NodeWires& wires, int a, int b) {
-  return *route_between(build_topology({.wires = wires, .gpus_per_node = wires.gpus, .hop_latency = 1us}), a, b);
-}
+Route route(const NodeWires& wires, int a, int b) { return *route_between(test::topology_of(wires), a, b); }
 
-std::string refusal(const std::string& text, const WireRates& rates = all_rates) {
-  try {
-    read(text, rates);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string matrix_refusal(const std::string& text, const WireRates& rates = nvlink_rates) {
+  return test::refusal_of([&] { read_matrix(text, rates); });
 }
 
 TEST(SmiLayouts, SixteenGpusOfDgx2AreOnACrossbar) {
-  const NodeWires wires = read(print(
+  const NodeWires wires = read_matrix(smi_text(
       {.gpus = named("GPU", 16),
        .nics = {"mlx5_0", "mlx5_1"},
        .cell = [](int gpu, int device) { return device < 16                   ? "NV6"
@@ -98,7 +92,7 @@ TEST(SmiLayouts, SixteenGpusOfDgx2AreOnACrossbar) {
 }
 
 TEST(SmiLayouts, DgxA100HasTwelveLinksToItsSwitchesAndTwoNicsForTwoGpus) {
-  const NodeWires wires = read(print(
+  const NodeWires wires = read_matrix(smi_text(
       {.gpus = named("GPU", 8),
        .nics = named("NIC", 10),
        .cell = [](int gpu, int device) { return device < 8                    ? "NV12"
@@ -110,7 +104,7 @@ TEST(SmiLayouts, DgxA100HasTwelveLinksToItsSwitchesAndTwoNicsForTwoGpus) {
 }
 
 TEST(SmiLayouts, FourA100WithoutASwitchAreAMesh) {
-  const NodeWires wires = read(print({.gpus = named("GPU", 4), .cell = [](int, int) { return "NV4"; }}));
+  const NodeWires wires = read_matrix(smi_text({.gpus = named("GPU", 4), .cell = [](int, int) { return "NV4"; }}));
   EXPECT_EQ(route(wires, 0, 3).vertices, (Path{0, 3}));
   EXPECT_EQ(route(wires, 0, 3).rate, BytesPerSecond{100e9});
 }
@@ -119,18 +113,18 @@ TEST(SmiLayouts, AnHgxOfEightHasEighteenLinksOfItsGeneration) {
   const SmiTable table{.gpus = named("GPU", 8), .nics = named("NIC", 8), .cell = [](int gpu, int device) {
                          return device < 8 ? "NV18" : device - 8 == gpu ? "PIX" : "NODE";
                        }};
-  EXPECT_EQ(route(read(print(table)), 0, 7).rate, BytesPerSecond{450e9});  // H100, H200
-  EXPECT_EQ(route(read(print(table), {.nvlink = BytesPerSecond{50e9}}), 0, 7).rate,
+  EXPECT_EQ(route(read_matrix(smi_text(table)), 0, 7).rate, BytesPerSecond{450e9});  // H100, H200
+  EXPECT_EQ(route(read_matrix(smi_text(table), {.nvlink = BytesPerSecond{50e9}}), 0, 7).rate,
             BytesPerSecond{900e9});  // B200, B300
 }
 
 TEST(SmiLayouts, ATrayOfGraceBlackwellHasNumaNodesOfItsGpus) {
   const NodeWires wires =
-      read(print({.gpus = named("GPU", 4),
-                  .nics = named("NIC", 6),
-                  .cell = [](int, int device) { return device < 4 ? "NV18" : "SYS"; },
-                  .affinity = [](int gpu) { return fmt::format("0-71\t0,3-9,11-17\t\t{}", 2 + 8 * gpu); }}),
-           {.nvlink = BytesPerSecond{50e9}});
+      read_matrix(smi_text({.gpus = named("GPU", 4),
+                            .nics = named("NIC", 6),
+                            .cell = [](int, int device) { return device < 4 ? "NV18" : "SYS"; },
+                            .affinity = [](int gpu) { return fmt::format("0-71\t0,3-9,11-17\t\t{}", 2 + 8 * gpu); }}),
+                  {.nvlink = BytesPerSecond{50e9}});
   EXPECT_EQ(route(wires, 0, 3).vertices, (Path{0, 4, 3}));
   EXPECT_EQ(route(wires, 0, 3).rate, BytesPerSecond{900e9});
   EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3}));
@@ -138,7 +132,7 @@ TEST(SmiLayouts, ATrayOfGraceBlackwellHasNumaNodesOfItsGpus) {
 
 TEST(SmiLayouts, BridgedPairsOfH100NvlReachOthersOverPcie) {
   // Vertex 4, after the GPUs, is the root that joins the host bridges of GPUs 0 to 3.
-  const NodeWires wires = read(print(
+  const NodeWires wires = read_matrix(smi_text(
       {.gpus = named("GPU", 4), .cell = [](int gpu, int device) { return gpu / 2 == device / 2 ? "NV12" : "NODE"; }}));
   EXPECT_EQ(route(wires, 0, 1).rate, BytesPerSecond{300e9});
   EXPECT_EQ(route(wires, 2, 3).rate, BytesPerSecond{300e9});
@@ -149,13 +143,13 @@ TEST(SmiLayouts, BridgedPairsOfH100NvlReachOthersOverPcie) {
 TEST(SmiLayouts, EightL40sAreJoinedBySwitchesBridgesAndSockets) {
   // GPUs 0 and 1 are below a switch, 2 below another switch of the same host bridge, 3 below another bridge; 4 to 7
   // likewise.
-  const NodeWires wires = read(print({.gpus = named("GPU", 8), .cell = [](int gpu, int device) {
-                                        if (gpu / 4 != device / 4) {
-                                          return "SYS";
-                                        }
-                                        const int farther = std::max(gpu % 4, device % 4);
-                                        return farther == 1 ? "PIX" : farther == 2 ? "PHB" : "NODE";
-                                      }}));
+  const NodeWires wires = read_matrix(smi_text({.gpus = named("GPU", 8), .cell = [](int gpu, int device) {
+                                                  if (gpu / 4 != device / 4) {
+                                                    return "SYS";
+                                                  }
+                                                  const int farther = std::max(gpu % 4, device % 4);
+                                                  return farther == 1 ? "PIX" : farther == 2 ? "PHB" : "NODE";
+                                                }}));
   using enum VertexKind;
   EXPECT_EQ(wires.others, (std::vector<VertexKind>{bridge, bridge, root, root, root, root}));
   EXPECT_EQ(route(wires, 0, 1).vertices, (Path{0, 8, 1}));
@@ -167,16 +161,16 @@ TEST(SmiLayouts, EightL40sAreJoinedBySwitchesBridgesAndSockets) {
 
 TEST(SmiLayouts, OmitsGpusThatAContainerHides) {
   const NodeWires wires =
-      read(print({.gpus = {"GPU2", "GPU5", "GPU6", "GPU7"}, .cell = [](int, int) { return "NV18"; }}));
+      read_matrix(smi_text({.gpus = {"GPU2", "GPU5", "GPU6", "GPU7"}, .cell = [](int, int) { return "NV18"; }}));
   EXPECT_EQ(wires.gpus, 4);
   EXPECT_EQ(route(wires, 0, 3).rate, BytesPerSecond{450e9});
-  EXPECT_EQ(refusal("GPU4 GPU6\nGPU4 X NV2\nGPU6 NV3 X\n"),
+  EXPECT_EQ(matrix_refusal("GPU4 GPU6\nGPU4 X NV2\nGPU6 NV3 X\n"),
             "topo.txt:3:6: this contradicts row GPU4, column GPU6; give what `nvidia-smi topo -m` prints");
 }
 
 TEST(SmiLayouts, PromptsQuotesAndEscapesDoNotMatter) {
   const std::string plain = "GPU0 GPU1 CPU Affinity\nGPU0 X NV4 0-31\nGPU1 NV4 X 0-31\n";
-  const NodeWires wires = read(plain);
+  const NodeWires wires = read_matrix(plain);
   for (const std::string& text : {
            "me@node:~$ nvidia-smi topo -m\n" + plain + "me@node:~$ \n",
            std::string("> \tGPU0\tGPU1\tCPU Affinity\r\n> GPU0\t X \tNV4\t0-31\r\n> GPU1\tNV4\t X \t0-31\r\n"),
@@ -188,15 +182,16 @@ TEST(SmiLayouts, PromptsQuotesAndEscapesDoNotMatter) {
            std::string("^[[4mGPU0\tGPU1\tCPU Affinity^[[0m\nGPU0\t X \tNV4\t0-31\nGPU1\tNV4\t X \t0-31\n"),
            std::string("\\u001b[4mGPU0\tGPU1\tCPU Affinity\\u001b[0m\nGPU0\t X \tNV4\t0-31\nGPU1\tNV4\t X \t0-31\n"),
        }) {
-    EXPECT_EQ(refusal(text), "accepted") << text;
-    EXPECT_EQ(route(read(text), 0, 1).rate, route(wires, 0, 1).rate) << text;
+    EXPECT_EQ(matrix_refusal(text), "accepted") << text;
+    EXPECT_EQ(route(read_matrix(text), 0, 1).rate, route(wires, 0, 1).rate) << text;
   }
 }
 
 TEST(SmiLayouts, IgnoresASecondTableOfPeers) {
   const std::string table = "\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n";
-  EXPECT_EQ(refusal(table + "$ nvidia-smi topo -p2p rw\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"), "accepted");
-  EXPECT_EQ(refusal(table + table), "topo.txt:4:2: GPU0 has two rows; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(matrix_refusal(table + "$ nvidia-smi topo -p2p rw\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"),
+            "accepted");
+  EXPECT_EQ(matrix_refusal(table + table), "topo.txt:4:2: GPU0 has two rows; give what `nvidia-smi topo -m` prints");
 }
 
 TEST(SmiLayouts, ACellOfANicThatTheAffinityCutsIsRead) {
@@ -204,8 +199,8 @@ TEST(SmiLayouts, ACellOfANicThatTheAffinityCutsIsRead) {
   const auto nics = [](const std::string& cell) {
     return fmt::format("GPU0 GPU1 NIC0 NIC1 CPU Affinity\nGPU0 X NV12 PHB {0}\nGPU1 NV12 X SYS {0}\n", cell);
   };
-  EXPECT_EQ(read(nics("PH0-115")).nic_of_gpu, (Path{0, 1}));
-  EXPECT_EQ(refusal(nics("P0-115")),
+  EXPECT_EQ(read_matrix(nics("PH0-115")).nic_of_gpu, (Path{0, 1}));
+  EXPECT_EQ(matrix_refusal(nics("P0-115")),
             "topo.txt:2:17: unknown connection 'P0-115'; known connections: X, NV1 to NV18, PIX, PXB, PHB, NODE, SYS");
 }
 
@@ -214,12 +209,12 @@ TEST(SmiLayouts, SlicesAreRefused) {
       "MIG slices have no NVLink and no peer access, so no link connects them; disable MIG with `nvidia-smi -mig 0` "
       "and "
       "print the table again, or remove `file` and write `gpus_per_node: 1` for one slice";
-  EXPECT_EQ(refusal("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n  MIG 1g.10gb     Device  0: (UUID: MIG-2)\n"
-                    "GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"),
+  EXPECT_EQ(matrix_refusal("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n  MIG 1g.10gb     Device  0: (UUID: MIG-2)\n"
+                           "GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"),
             "topo.txt:2:3: " + remedy);
-  EXPECT_EQ(refusal("| Fan  Temp | Memory-Usage | MIG M. |\n| N/A   28C  |              | Enabled |\n"),
+  EXPECT_EQ(matrix_refusal("| Fan  Temp | Memory-Usage | MIG M. |\n| N/A   28C  |              | Enabled |\n"),
             "topo.txt:2:31: " + remedy);
-  EXPECT_EQ(refusal("| Fan  Temp | MIG M. |\n| N/A   28C  | Disabled |\nGPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"),
+  EXPECT_EQ(matrix_refusal("| Fan  Temp | MIG M. |\n| N/A   28C  | Disabled |\nGPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"),
             "accepted");
 }
 
@@ -227,30 +222,30 @@ TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
   const std::string smi = "; give what `nvidia-smi topo -m` prints";
   const std::string gaudi = "; remove `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
   EXPECT_EQ(
-      refusal("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
+      matrix_refusal("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
       "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which states whether GPUs reach each other, but not "
       "over which links" +
           smi);
-  EXPECT_EQ(refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n"),
+  EXPECT_EQ(matrix_refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n"),
             "topo.txt:2:3: `nvidia-smi nvlink -s` states the rates of links, but not which GPUs they connect" + smi);
-  EXPECT_EQ(refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),
+  EXPECT_EQ(matrix_refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),
             "topo.txt:1:1: `nvidia-smi -L` does not show links" + smi);
-  EXPECT_EQ(refusal("| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n"),
+  EXPECT_EQ(matrix_refusal("| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n"),
             "topo.txt:1:3: `nvidia-smi` alone does not show links" + smi);
-  EXPECT_EQ(refusal("CA 'mlx5_0'\n\tCA type: MT4129\n"),
+  EXPECT_EQ(matrix_refusal("CA 'mlx5_0'\n\tCA type: MT4129\n"),
             "topo.txt:1:1: `ibstat` does not show links between GPUs" + smi);
-  EXPECT_EQ(refusal("Machine (2015GB total)\n  Package L#0\n"),
+  EXPECT_EQ(matrix_refusal("Machine (2015GB total)\n  Package L#0\n"),
             "topo.txt:1:1: `lstopo` does not show links between GPUs" + smi);
   EXPECT_EQ(
-      refusal(
+      matrix_refusal(
           "modID   CPU Affinity    NUMA Affinity\n-----   ------------    -------------\n0       0-39, 80-119    0\n"),
       "topo.txt:1:1: `hl-smi topo` names the CPUs of each Gaudi, but no links between them" + gaudi);
-  EXPECT_EQ(refusal("{\n  \"HCCL_PORT\": 5332\n}\n"),
+  EXPECT_EQ(matrix_refusal("{\n  \"HCCL_PORT\": 5332\n}\n"),
             "topo.txt:2:3: a configuration of HCCL does not state links between Gaudis" + gaudi);
-  EXPECT_EQ(refusal("{\"card0\": {}}\n"),
+  EXPECT_EQ(matrix_refusal("{\"card0\": {}}\n"),
             "topo.txt:1:1: JSON is not supported; give what `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` "
             "prints");
-  EXPECT_EQ(refusal("\tNPU0\tNPU1\tCPU Affinity\nNPU0\tX\tHCCS\t0-23\nNPU1\tHCCS\tX\t0-23\n"),
+  EXPECT_EQ(matrix_refusal("\tNPU0\tNPU1\tCPU Affinity\nNPU0\tX\tHCCS\t0-23\nNPU1\tHCCS\tX\t0-23\n"),
             "topo.txt:1:2: the table of `npu-smi info -t topo` is not supported; remove `file` and write `kind: "
             "full_mesh` or `kind: nvswitch`");
 }

@@ -3,24 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include "model/config_error.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
 
-JobSteps read(const std::string& text) { return read_step_times(text, "s.csv"); }
+JobSteps read_steps(const std::string& text) { return read_step_times(text, "s.csv"); }
 
-std::string refusal(const std::string& text) {
-  try {
-    read(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "read";
+std::string steps_refusal(const std::string& text) {
+  return test::refusal_of([&] { read_steps(text); });
 }
 
 TEST(StepTimesFile, CsvHasUnitsAndHosts) {
-  const JobSteps job = read(
+  const JobSteps job = read_steps(
       "# a comment\nrank,step,time_ms,compute_us,communication_s,send_us,idle_us,host,loss\n"
       "0,7,412.5,300,0.1,5,0,node-1,2.5\n\n1, 7, 412.5, 300, 0.1, 5, 1, \"node-2\", 2.5\n");
   ASSERT_EQ(job.steps.size(), 2U);
@@ -41,7 +36,7 @@ TEST(StepTimesFile, JsonIsAListOrOneObjectPerLine) {
                                  "{\"rank\": 0, \"step\": 1, \"time_s\": 0.5}\n"
                                  "{\"rank\": 1, \"step\": 1, \"time_s\": 0.25}\n"}) {
     EXPECT_TRUE(is_step_times(text));
-    const JobSteps job = read(text);
+    const JobSteps job = read_steps(text);
     ASSERT_EQ(job.steps.size(), 2U) << text;
     EXPECT_DOUBLE_EQ(job.steps[1].time_us, 250000.0);
     EXPECT_FALSE(job.steps[1].compute_us.has_value());
@@ -54,27 +49,28 @@ TEST(StepTimesFile, OtherFilesAreNotRecognised) {
                                  "rank,step,time\n", "[", "{\"rank"}) {
     EXPECT_FALSE(is_step_times(text)) << text;
   }
-  EXPECT_EQ(refusal("a,b\n1,2\n"),
+  EXPECT_EQ(steps_refusal("a,b\n1,2\n"),
             "s.csv: has no columns rank, step and time_us, time_ms or time_s; add a header with them");
 }
 
 TEST(StepTimesFile, MistakesAreNamedWithTheirPlace) {
   const std::string header = "rank,step,time_us,compute_us\n";
-  EXPECT_EQ(refusal(header), "s.csv: has a header but no steps; give the whole file");
-  EXPECT_EQ(refusal(header + "0,0,5\n"), "s.csv:2: has 3 cells, but the header has 4; give the whole file");
-  EXPECT_EQ(refusal(header + "-1,0,5,1\n"), "s.csv:2: rank: '-1' is not a whole number of 0 or more");
-  EXPECT_EQ(refusal(header + "0,0,0,1\n"), "s.csv:2: time_us: '0' is not a time; write a number of more than 0");
-  EXPECT_EQ(refusal(header + "0,0,5,\n"), "s.csv:2: compute_us: '' is not a time; write a number of 0 or more");
-  EXPECT_EQ(refusal(header + "0,0,5,nan\n"), "s.csv:2: compute_us: 'nan' is not a time; write a number of 0 or more");
-  EXPECT_EQ(refusal(header + "0,3,5,1\n0,3,5,1\n"),
+  EXPECT_EQ(steps_refusal(header), "s.csv: has a header but no steps; give the whole file");
+  EXPECT_EQ(steps_refusal(header + "0,0,5\n"), "s.csv:2: has 3 cells, but the header has 4; give the whole file");
+  EXPECT_EQ(steps_refusal(header + "-1,0,5,1\n"), "s.csv:2: rank: '-1' is not a whole number of 0 or more");
+  EXPECT_EQ(steps_refusal(header + "0,0,0,1\n"), "s.csv:2: time_us: '0' is not a time; write a number of more than 0");
+  EXPECT_EQ(steps_refusal(header + "0,0,5,\n"), "s.csv:2: compute_us: '' is not a time; write a number of 0 or more");
+  EXPECT_EQ(steps_refusal(header + "0,0,5,nan\n"),
+            "s.csv:2: compute_us: 'nan' is not a time; write a number of 0 or more");
+  EXPECT_EQ(steps_refusal(header + "0,3,5,1\n0,3,5,1\n"),
             "s.csv:3: rank 0 appears twice in step 3; give each rank once per step");
-  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1}])"),
+  EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1}])"),
             "s.csv: [1]: has no 'time_s', which the first object has; give the whole file");
-  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, 7])"),
+  EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, 7])"),
             "s.csv: [1]: is not an object; write rank, step and time_us");
-  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": "x"}])"),
+  EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_s": "x"}])"),
             "s.csv: [0].time_s: 'x' is not a time; write a number of more than 0");
-  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 1})"),
+  EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_s": 1})"),
             "s.csv: is neither a JSON list of objects nor one JSON object per line; give the whole file");
 }
 

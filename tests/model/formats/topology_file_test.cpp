@@ -13,15 +13,21 @@
 #include <tuple>
 
 #include "model/config_error.h"
+#include "tests/model/formats/built_topology.h"
+#include "tests/refusal.h"
+#include "tests/texts.h"
 
 namespace commfuse {
 namespace {
 
 using namespace std::chrono_literals;
 
+using test::replaced;
+using test::topology_of;
+
 using Path = std::vector<int>;
 
-constexpr WireRates all_rates{
+constexpr WireRates given_rates{
     .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{16e9}, .root = BytesPerSecond{10e9}};
 
 std::string path_of(const std::string& name) {
@@ -34,32 +40,17 @@ std::string text_of(const std::string& name) {
 }
 
 /// Returns one node, in which every wire has a latency of 1 us.
-Topology topology_of(const NodeWires& wires) {
-  return build_topology({.wires = wires, .gpus_per_node = wires.gpus, .hop_latency = 1us});
-}
-
-Topology topology_of(const std::string& name, const WireRates& rates = {}) {
+Topology topology_in(const std::string& name, const WireRates& rates = {}) {
   return topology_of(read_topology_file(path_of(name), rates));
 }
 
-std::string with(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
-std::string refusal(NodeWires (*read)(const std::string&, const std::string&, const WireRates&),
-                    const std::string& text, const WireRates& rates = all_rates) {
-  try {
-    read("a.txt", text, rates);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string topology_refusal(NodeWires (*read)(const std::string&, const std::string&, const WireRates&),
+                             const std::string& text, const WireRates& rates = given_rates) {
+  return test::refusal_of([&] { read("a.txt", text, rates); });
 }
 
 TEST(NcclTopology, NvswitchesAreOneCrossbarThatEveryGpuReachesWithAllItsLinks) {
-  const Topology topology = topology_of("nccl_nvswitch.xml");
+  const Topology topology = topology_in("nccl_nvswitch.xml");
   EXPECT_EQ(topology.gpus, 8);
   for (int gpu = 1; gpu < 8; ++gpu) {
     const Route route = *route_between(topology, 0, gpu);
@@ -76,7 +67,7 @@ TEST(NcclTopology, EveryGpuUsesItsNearestNic) {
 
 TEST(NcclTopology, NvlinksBetweenGpusAlsoForwardForOtherPairs) {
   // Vertices after the GPUs: CPU 4 with PCIe switches 5 (GPUs 0 and 1) and 6 (GPU 2), and CPU 7 with GPU 3.
-  const Topology topology = topology_of("nccl_nvlinks.xml");
+  const Topology topology = topology_in("nccl_nvlinks.xml");
   EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 2}));
   EXPECT_EQ(route_between(topology, 0, 2)->rate, BytesPerSecond{50e9});
   EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 1, 3}));
@@ -101,7 +92,7 @@ TEST(NcclTopology, WithoutNvlinksTheRouteIsPcie) {
 }
 
 TEST(NcclTopology, GivenRatesReplaceTheRatesOfTheFile) {
-  const Topology topology = topology_of("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
+  const Topology topology = topology_in("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
 }
 
@@ -122,7 +113,7 @@ TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
   EXPECT_EQ(route_between(topology_of(read_nccl_topology("a.txt", rccl_text("910"), {})), 0, 1)->rate,
             BytesPerSecond{100e9});  // RCCL writes this for MI250X.
-  EXPECT_EQ(refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
             "a.txt:2:7: the rate of an xGMI link of gcn 'gfx1100' is unknown; set nvlink_rate, the rate of one link, "
             "next to the file");
 }
@@ -130,14 +121,14 @@ TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
 TEST(NcclTopology, MistakesNameTheirPlace) {
   const std::string text = text_of("nccl_nvlinks.xml");
   const auto refusal_with = [&](const std::string& from, const std::string& to) {
-    return refusal(read_nccl_topology, with(text, from, to), {});
+    return topology_refusal(read_nccl_topology, replaced(text, from, to), {});
   };
   EXPECT_EQ(refusal_with("</system>", ""),
             "a.txt:39:1: this is not XML (Start-end tags mismatch); let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(refusal(read_nccl_topology, "<html/>"),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, "<html/>"),
             "a.txt:1:1: no <system> element; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu/></system>"),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, "<system><cpu/></system>"),
             "a.txt:1:1: no <gpu> element; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal_with("dev=\"1\"", "dev=\"0\""), "a.txt:11:9: GPU 0 appears twice; give every GPU a different dev");
   EXPECT_EQ(refusal_with("busid=\"0000:07:00.0\"", "busid=\"0000:06:00.0\""),
@@ -166,14 +157,15 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
 }
 
 TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
-  EXPECT_EQ(refusal(read_nccl_topology, "<graphs version=\"1\"/>"),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, "<graphs version=\"1\"/>"),
             "a.txt:1:1: these are the rings and trees that NCCL chose (NCCL_GRAPH_DUMP_FILE), not the links; let NCCL "
             "write the file, with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(refusal(read_nccl_topology,
-                    "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>"),
+  EXPECT_EQ(topology_refusal(
+                read_nccl_topology,
+                "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>"),
             "a.txt:1:1: this is the XML of lstopo, which does not state the rates of links between GPUs; let NCCL "
             "write the file, with NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(refusal(read_nccl_topology, "<nvidia_smi_log/>"),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, "<nvidia_smi_log/>"),
             "a.txt:1:1: this is `nvidia-smi -q -x`, which does not describe the links between GPUs; let NCCL write the "
             "file, with NCCL_TOPO_DUMP_FILE");
 }
@@ -181,7 +173,7 @@ TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
 TEST(NcclTopology, UnknownElementsAreNamed) {
   const std::string text = text_of("nccl_nvlinks.xml");
   const auto refusal_with = [&](const std::string& from, const std::string& to) {
-    return refusal(read_nccl_topology, with(text, from, to), {});
+    return topology_refusal(read_nccl_topology, replaced(text, from, to), {});
   };
   EXPECT_EQ(
       refusal_with("<nvlink", "<cxl/><nvlink"),
@@ -192,16 +184,17 @@ TEST(NcclTopology, UnknownElementsAreNamed) {
   EXPECT_EQ(refusal_with("<nvlink", "<c2c bw=\"44712\" count=\"10\"/><nvlink"), "accepted");
   EXPECT_EQ(refusal_with("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"),
             "accepted");  // All GPUs have NVLinks.
-  EXPECT_EQ(refusal(read_nccl_topology,
-                    "<system><cpu><pci busid=\"0\"><pcilink target=\"1\"/><gpu dev=\"0\"/></pci></cpu></system>"),
-            "a.txt:1:29: this PCIe switch is linked to another switch, which this program does not model; remove "
-            "<pcilink> from the file to connect the GPUs through the CPU");
+  EXPECT_EQ(
+      topology_refusal(read_nccl_topology,
+                       "<system><cpu><pci busid=\"0\"><pcilink target=\"1\"/><gpu dev=\"0\"/></pci></cpu></system>"),
+      "a.txt:1:29: this PCIe switch is linked to another switch, which this program does not model; remove "
+      "<pcilink> from the file to connect the GPUs through the CPU");
 }
 
 TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
-  EXPECT_EQ(refusal(read_nccl_topology,
-                    "<system>\n<cpu host_hash=\"0x1\" numaid=\"0\"/>\n<cpu host_hash=\"0x1\" numaid=\"1\"/>\n"
-                    "<cpu host_hash=\"0x2\" numaid=\"0\"/></system>"),
+  EXPECT_EQ(topology_refusal(read_nccl_topology,
+                             "<system>\n<cpu host_hash=\"0x1\" numaid=\"0\"/>\n<cpu host_hash=\"0x1\" numaid=\"1\"/>\n"
+                             "<cpu host_hash=\"0x2\" numaid=\"0\"/></system>"),
             "a.txt:4:1: this CPU and the previous one are in different hosts (host_hash); let NCCL write the file of "
             "one node, with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
 }
@@ -215,17 +208,18 @@ TEST(NcclTopology, UntrustedFilesHaveLimits) {
     return content;
   };
   const std::string gpu = "<pci busid=\"0\"><gpu dev=\"0\"/></pci>";
-  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + repeated("<cpu/>", 64) + "</system>"),
-            "a.txt:1:433: more than 64 CPUs; give the file of one node");
-  EXPECT_EQ(refusal(read_nccl_topology,
-                    "<system><cpu>" + repeated("<pci>", 50000) + gpu + repeated("</pci>", 50000) + "</cpu></system>"),
+  EXPECT_EQ(
+      topology_refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + repeated("<cpu/>", 64) + "</system>"),
+      "a.txt:1:433: more than 64 CPUs; give the file of one node");
+  EXPECT_EQ(topology_refusal(read_nccl_topology, "<system><cpu>" + repeated("<pci>", 50000) + gpu +
+                                                     repeated("</pci>", 50000) + "</cpu></system>"),
             "a.txt:1:169: more than 32 levels of PCIe switches; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   std::string gpus;
   for (int i = 0; i < 65; ++i) {
     gpus += "<pci busid=\"" + std::to_string(i) + "\"><gpu dev=\"" + std::to_string(i) + "\"/></pci>";
   }
-  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpus + "</cpu></system>"),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, "<system><cpu>" + gpus + "</cpu></system>"),
             "a.txt:1:1: 65 GPUs are too many; give the file of one node with up to 64 GPUs");
 }
 
@@ -239,8 +233,8 @@ TEST(NcclTopology, LimitsTheDepthOfOtherElementsToo) {
     }
     return fmt::format("<system><cpu><pci busid=\"0\"><gpu dev=\"0\"/></pci>{}{}</cpu></system>", opened, closed);
   };
-  EXPECT_EQ(refusal(read_nccl_topology, nested("nic", 64)), "accepted");
-  EXPECT_EQ(refusal(read_nccl_topology, nested("nic", 40'000)),
+  EXPECT_EQ(topology_refusal(read_nccl_topology, nested("nic", 64)), "accepted");
+  EXPECT_EQ(topology_refusal(read_nccl_topology, nested("nic", 40'000)),
             "a.txt:1:369: more than 64 levels of elements; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
 }
@@ -254,7 +248,7 @@ TEST(TopologyMatrix, MoreNvlinksThanAGpuHasAreACrossbar) {
 }
 
 TEST(TopologyMatrix, FewerNvlinksAreWires) {
-  const Topology topology = topology_of("smi_cube_mesh.txt", all_rates);
+  const Topology topology = topology_in("smi_cube_mesh.txt", given_rates);
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{25e9});
   EXPECT_EQ(route_between(topology, 0, 4)->vertices, (Path{0, 4}));
   EXPECT_EQ(route_between(topology, 0, 4)->rate, BytesPerSecond{50e9});
@@ -264,7 +258,7 @@ TEST(TopologyMatrix, FewerNvlinksAreWires) {
 
 TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
   // 6: switch of 0 and 1; 7: switch of 6 and 2; 8: host bridge of 4 and 5; 9: socket of 7 and 3, joined to 8.
-  const NodeWires wires = read_topology_file(path_of("smi_pcie.txt"), all_rates);
+  const NodeWires wires = read_topology_file(path_of("smi_pcie.txt"), given_rates);
   EXPECT_EQ(wires.nic_of_gpu, (Path{0, 0, 0, 0, 1, 1}));
   using enum VertexKind;
   EXPECT_EQ(wires.others, (std::vector<VertexKind>{bridge, bridge, root, root}));
@@ -275,12 +269,12 @@ TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
   EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{16e9});
   EXPECT_EQ(route_between(topology, 0, 5)->vertices, (Path{0, 6, 7, 9, 8, 5}));
   EXPECT_EQ(route_between(topology, 0, 5)->rate, BytesPerSecond{10e9});
-  EXPECT_EQ(unreachable_gpu(topology_of("smi_pcie.txt", {.pcie = BytesPerSecond{16e9}})), 4);
+  EXPECT_EQ(unreachable_gpu(topology_in("smi_pcie.txt", {.pcie = BytesPerSecond{16e9}})), 4);
 }
 
 TEST(TopologyMatrix, TwoGpusOfTwoSocketsAreJoinedByBothSockets) {
   const Topology topology =
-      topology_of(read_topology_matrix("a.txt", "GPU0 GPU1 CPU Affinity\nGPU0 X SOC\nGPU1 SOC X\n", all_rates));
+      topology_of(read_topology_matrix("a.txt", "GPU0 GPU1 CPU Affinity\nGPU0 X SOC\nGPU1 SOC X\n", given_rates));
   EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 2, 3, 1}));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{10e9});
 }
@@ -288,10 +282,10 @@ TEST(TopologyMatrix, TwoGpusOfTwoSocketsAreJoinedByBothSockets) {
 TEST(TopologyMatrix, MistakesNameTheirPlace) {
   const std::string table = "GPU0 GPU1 GPU2\nGPU0 X NV2 SYS\nGPU1 NV2 X PIX\nGPU2 SYS PIX X\n";
   const auto refusal_with = [&](const std::string& from, const std::string& to) {
-    return refusal(read_topology_matrix, with(table, from, to));
+    return topology_refusal(read_topology_matrix, replaced(table, from, to));
   };
   EXPECT_EQ(refusal_with("NV2", "NV2"), "accepted");
-  EXPECT_EQ(refusal(read_topology_matrix, ""),
+  EXPECT_EQ(topology_refusal(read_topology_matrix, ""),
             "a.txt:1:1: no line names the GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
             "or `amd-smi topology` prints");
   EXPECT_EQ(refusal_with("GPU1 GPU2\n", "GPU2 GPU1\n"),
@@ -311,12 +305,12 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
             "a.txt:3:6: this contradicts row GPU0, column GPU1; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("PIX X\n", "PIX PIX\n"),
             "a.txt:4:14: GPU2 has another connection than X with itself; write X");
-  EXPECT_EQ(refusal(read_topology_matrix, "GPU0 GPU1 GPU2\nGPU0 X PIX SYS\nGPU1 PIX X PIX\nGPU2 SYS PIX X\n"),
+  EXPECT_EQ(topology_refusal(read_topology_matrix, "GPU0 GPU1 GPU2\nGPU0 X PIX SYS\nGPU1 PIX X PIX\nGPU2 SYS PIX X\n"),
             "a.txt:2:12: GPU0 and GPU2 are closer than this through another GPU, which is impossible; give what "
             "`nvidia-smi topo -m` prints");
-  EXPECT_EQ(refusal(read_topology_matrix, table, {.pcie = BytesPerSecond{1e9}}),
+  EXPECT_EQ(topology_refusal(read_topology_matrix, table, {.pcie = BytesPerSecond{1e9}}),
             "a.txt:2:8: the table does not state the rate of an NVLink; set nvlink_rate next to the file");
-  EXPECT_EQ(refusal(read_topology_matrix, table, {.nvlink = BytesPerSecond{1e9}}),
+  EXPECT_EQ(topology_refusal(read_topology_matrix, table, {.nvlink = BytesPerSecond{1e9}}),
             "a.txt:3:12: the table does not state the rate of PCIe; set pcie_rate next to the file");
 }
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using test::gigabytes;
 
 /// Returns a link with a nominal rate from a data sheet; a rank copies its own share at 100 GB/s.
-Link link(double peer_rate, double collective_rate) {
+Link fitted_link(double peer_rate, double collective_rate) {
   Link result = test::link(peer_rate, collective_rate);
   result.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};
   result.peer.rate = {.value = gigabytes(peer_rate), .standard_error = 0.1, .provenance = Provenance::fitted};
@@ -27,14 +27,14 @@ Link link(double peer_rate, double collective_rate) {
   return result;
 }
 
-Machine two_nodes() {
-  return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
+Machine two_fitted_nodes() {
+  return {.name = "two", .link = fitted_link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = fitted_link(10, 40)};
 }
 
 TEST(WithLinkRates, KeepsLatenciesAndOwnCopies) {
   // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 us on a link twice as fast. An all-gather among four moves 8 MB:
   // 6 MB on the wire take 30 us, then 15; the rank's own 2 MB take 20 us to copy on any link.
-  const Machine machine = two_nodes();
+  const Machine machine = two_fitted_nodes();
   const Machine fast = with_link_rates(machine, {.node = 2.0});
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 1), Bytes{1'000'000}), Duration{15us});
   EXPECT_EQ(p2p_time(peer_between(fast, 0, 1), Bytes{1'000'000}), Duration{10us});
@@ -43,7 +43,7 @@ TEST(WithLinkRates, KeepsLatenciesAndOwnCopies) {
 }
 
 TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeSeparately) {
-  const Machine slow = with_link_rates(two_nodes(), {.network = 0.5});
+  const Machine slow = with_link_rates(two_fitted_nodes(), {.network = 0.5});
   EXPECT_EQ(peer_between(slow, 0, 1).rate.value, gigabytes(100));
   EXPECT_EQ(peer_between(slow, 0, 4).rate.value, gigabytes(5));
   EXPECT_EQ(collective_over(slow, 0, 8).rate.value, gigabytes(20));
@@ -54,7 +54,7 @@ TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeSeparately) {
 TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
   // 200 GB/s inside and 40 across. Links at a tenth of their rate leave 20; a network ten times as fast is limited to
   // 200.
-  const Machine machine = two_nodes();
+  const Machine machine = two_fitted_nodes();
   const auto across = [&](LinkRates rates) {
     return collective_over(with_link_rates(machine, rates), 0, 8).rate.value;
   };
@@ -66,7 +66,7 @@ TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
 }
 
 TEST(WithLinkRates, AHypotheticalRateIsAPriorWithTheSameError) {
-  const Machine machine = two_nodes();
+  const Machine machine = two_fitted_nodes();
   const Parameter<BytesPerSecond> rate = with_link_rates(machine, {.node = 3.0}).link.peer.rate;
   EXPECT_EQ(rate.provenance, Provenance::prior);
   EXPECT_EQ(rate.standard_error, 0.1);

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Twelve rings of 30 GB/s, as NCCL finds them on eight H100 (NVIDIA/nccl issue 1189).
-constexpr NcclTuning h100{
+constexpr NcclTuning h100_tuning{
     .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {30e9}};
 constexpr NcclTuning a100{
     .generation = NcclGeneration::ampere, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {20e9}};
@@ -24,13 +24,13 @@ NcclEstimate estimate(const NcclTuning& tuning, NcclKernel kernel) { return nccl
 TEST(NcclEstimate, MatchesTheTableOfNcclForEightH100) {
   // Seven steps of an all-gather: 6.6 + 7 x 0.6 = 10.8 us, 14 + 7 x 1.9 = 27.3 us, 8.4 + 7 x 3.4 = 32.2 us.
   const auto latency = [](const NcclEstimate& kernel) { return kernel.base_latency + 7 * kernel.step_latency; };
-  EXPECT_EQ(latency(estimate(h100, NcclKernel::ll)), Duration{10'800ns});
-  EXPECT_EQ(latency(estimate(h100, NcclKernel::ll128)), Duration{27'300ns});
-  EXPECT_EQ(latency(estimate(h100, NcclKernel::simple)), Duration{32'200ns});
+  EXPECT_EQ(latency(estimate(h100_tuning, NcclKernel::ll)), Duration{10'800ns});
+  EXPECT_EQ(latency(estimate(h100_tuning, NcclKernel::ll128)), Duration{27'300ns});
+  EXPECT_EQ(latency(estimate(h100_tuning, NcclKernel::simple)), Duration{32'200ns});
   // Algorithm bandwidth is 8/7 of the wire's: 161, 378.5 and 411.4 GB/s.
-  EXPECT_NEAR(estimate(h100, NcclKernel::ll).rate.value * 8 / 7, 161e9, 0.2e9);
-  EXPECT_NEAR(estimate(h100, NcclKernel::ll128).rate.value * 8 / 7, 378.5e9, 0.1e9);
-  EXPECT_NEAR(estimate(h100, NcclKernel::simple).rate.value * 8 / 7, 411.4e9, 0.1e9);
+  EXPECT_NEAR(estimate(h100_tuning, NcclKernel::ll).rate.value * 8 / 7, 161e9, 0.2e9);
+  EXPECT_NEAR(estimate(h100_tuning, NcclKernel::ll128).rate.value * 8 / 7, 378.5e9, 0.1e9);
+  EXPECT_NEAR(estimate(h100_tuning, NcclKernel::simple).rate.value * 8 / 7, 411.4e9, 0.1e9);
 }
 
 TEST(NcclEstimate, IsAbsentForHardwareThatTheMachineLacks) {
@@ -42,7 +42,7 @@ TEST(NcclEstimate, IsAbsentForHardwareThatTheMachineLacks) {
 
 TEST(NcclChoice, GoesFromLlThroughLl128ToSimpleAsSizesGrow) {
   // The estimates of the three kernels on eight H100 are equal at about 4.6 MB and 23 MB.
-  const auto choice = [](double total) { return nccl_choice(h100, {.ranks = 8, .passes = 1, .total = total}); };
+  const auto choice = [](double total) { return nccl_choice(h100_tuning, {.ranks = 8, .passes = 1, .total = total}); };
   EXPECT_EQ(choice(1e3), NcclKernel::ll);
   EXPECT_EQ(choice(4.5e6), NcclKernel::ll);
   EXPECT_EQ(choice(4.9e6), NcclKernel::ll128);
@@ -54,10 +54,10 @@ TEST(NcclChoice, UsesTheSwitchForLargeTensorsOfFiveRanksOrMore) {
   const auto choice = [](const NcclTuning& tuning, int ranks, double total) {
     return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = total});
   };
-  EXPECT_EQ(choice(h100, 8, 1e9), NcclKernel::nvls);
-  EXPECT_EQ(choice(h100, 5, 1e9), NcclKernel::nvls);
-  EXPECT_EQ(choice(h100, 4, 1e9), NcclKernel::simple);
-  EXPECT_EQ(choice(h100, 8, 1e5), NcclKernel::ll);
+  EXPECT_EQ(choice(h100_tuning, 8, 1e9), NcclKernel::nvls);
+  EXPECT_EQ(choice(h100_tuning, 5, 1e9), NcclKernel::nvls);
+  EXPECT_EQ(choice(h100_tuning, 4, 1e9), NcclKernel::simple);
+  EXPECT_EQ(choice(h100_tuning, 8, 1e5), NcclKernel::ll);
   EXPECT_EQ(choice(a100, 8, 1e9), NcclKernel::simple);
 }
 
@@ -128,7 +128,7 @@ TEST(NcclChoice, UsesSimpleAbove2MiBForAllGatherAmongIntelHosts) {
 
 TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromTheCrossingOn) {
   // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte spends 7/8 of its time on the wire.
-  const NcclOffers offers = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 1e6});
+  const NcclOffers offers = nccl_offers(h100_tuning, {.ranks = 8, .passes = 1, .total = 1e6});
   ASSERT_EQ(offers.count, 3U);
   EXPECT_EQ(offers.kernels[0].kernel, NcclKernel::ll);
   EXPECT_EQ(offers.kernels[0].total, 1e6);
@@ -138,14 +138,14 @@ TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromTheCrossingOn) {
   EXPECT_NEAR(offers.kernels[2].total, 4.9e-6 / (7.0 / 8 * (1 / 331.2e9 - 1 / 360e9)), 1.0);
   EXPECT_TRUE(std::isinf(offers.until));
 
-  const NcclOffers large = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 24e6});
+  const NcclOffers large = nccl_offers(h100_tuning, {.ranks = 8, .passes = 1, .total = 24e6});
   ASSERT_EQ(large.count, 1U);
   EXPECT_EQ(large.kernels[0].kernel, NcclKernel::simple);
   EXPECT_EQ(large.kernels[0].total, 24e6);
 }
 
 TEST(NcclOffers, BeginWithTheChoiceAtEverySize) {
-  for (const NcclTuning& tuning : {h100, a100, pcie, two_nics}) {
+  for (const NcclTuning& tuning : {h100_tuning, a100, pcie, two_nics}) {
     const int nodes = tuning.wire == NcclWire::network ? 2 : 1;
     for (const int passes : {1, 2}) {
       for (double total = 64.0; total < 1e10; total *= 1.1) {

@@ -8,14 +8,15 @@
 
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+using test::shipped_machine;
 
 TEST(Raised, EveryParameterIsNamedUniquelyByItsPlaceInTheFile) {
-  const std::vector<NamedParameter> parameters = parameters_of(machine("clusters/dgx-h100-x2.yaml"));
+  const std::vector<NamedParameter> parameters = parameters_of(shipped_machine("clusters/dgx-h100-x2.yaml"));
   std::set<std::string> names;
   for (const NamedParameter& parameter : parameters) {
     EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
@@ -29,7 +30,7 @@ TEST(Raised, EveryParameterIsNamedUniquelyByItsPlaceInTheFile) {
 }
 
 TEST(Raised, ChangesOnlyOneParameter) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Machine higher = raised(h100, "link.peer.rate", 0.25);
   EXPECT_EQ(higher.link.peer.rate.value.value, 1.25 * h100.link.peer.rate.value.value);
   EXPECT_EQ(higher.link.peer.latency.value, h100.link.peer.latency.value);
@@ -45,13 +46,13 @@ TEST(Raised, ChangesOnlyOneParameter) {
 }
 
 TEST(Raised, RoundsTimesToAPicosecond) {
-  Machine h100 = machine("hardware/h100-sxm.yaml");
+  Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   h100.link.peer.latency.value = Duration{333};
   EXPECT_EQ(raised(h100, "link.peer.latency", 0.01).link.peer.latency.value, Duration{336});
 }
 
 TEST(Raised, RatesOfPairsAndGroupsMoveWithTheLink) {
-  const Machine mesh = machine("hardware/pcie-rtx-pro-6000.yaml");
+  const Machine mesh = shipped_machine("hardware/pcie-rtx-pro-6000.yaml");
   ASSERT_NE(mesh.pair_peers, nullptr);
   ASSERT_NE(mesh.group_collectives, nullptr);
   const Machine higher = raised(mesh, "link.peer.rate", 0.5);
@@ -66,7 +67,7 @@ TEST(Raised, RatesOfPairsAndGroupsMoveWithTheLink) {
 }
 
 TEST(Raised, PartsWithoutTheParameterAreShared) {
-  const Machine rack = machine("clusters/gb200-nvl72-x2.yaml");
+  const Machine rack = shipped_machine("clusters/gb200-nvl72-x2.yaml");
   ASSERT_NE(rack.network_groups, nullptr);
   const Machine hotter = raised(rack, "accelerator.hbm_bandwidth", 0.1);
   EXPECT_EQ(hotter.network_groups, rack.network_groups);
@@ -77,7 +78,7 @@ TEST(Raised, PartsWithoutTheParameterAreShared) {
 }
 
 TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const std::vector<NamedParameter> parameters = parameters_of(h100);
   const std::vector<RaisedMachine> uncertain = raised_by_error(h100);
   EXPECT_EQ(uncertain.size(),
@@ -88,7 +89,7 @@ TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
 }
 
 TEST(RaisedDeathTest, AnUnknownNameIsAProgrammingError) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   EXPECT_DEATH(raised(h100, "link.peer.speed", 0.1), "the machine has this parameter");
 }
 

@@ -9,11 +9,12 @@
 
 #include "model/config/catalogue.h"
 #include "model/hardware/machine.h"
+#include "tests/shipped.h"
 
 namespace commfuse {
 namespace {
 
-Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+using test::shipped_machine;
 
 using Side = Segments::Side;
 
@@ -45,7 +46,7 @@ TEST(Segments, GoUpToTheRootOfATreeAndDown) {
 }
 
 TEST(Segments, AcrossNodesIncludeBothNodesAndTheFabric) {
-  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
   const Segments& segments = *cluster.segments;
   const auto route = segments.way(3, 13);
   EXPECT_EQ(route.front().side, Side::sender);
@@ -57,7 +58,7 @@ TEST(Segments, AcrossNodesIncludeBothNodesAndTheFabric) {
 }
 
 TEST(SegmentRates, AreScaledToTheMeasuredRatesOfPairs) {
-  Machine tree = machine("hardware/l40s-pcie.yaml");
+  Machine tree = shipped_machine("hardware/l40s-pcie.yaml");
   const std::vector<double> rates = segment_rates(*tree.segments, tree);
   const double slowest_pair = peer_between(tree, 0, 7).rate.value.value;
   double slowest_link = rates[0];

@@ -155,7 +155,7 @@ TEST(BuildTopology, ATreeWhoseRootsAreNotJoinedLosesTheSecondHalf) {
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), std::nullopt);
 }
 
-TopologyPlan two_nodes() {
+TopologyPlan two_node_plan() {
   return {.gpus_per_node = 4,
           .gpu_rate = gigabytes(450),
           .hop_latency = 300ns,
@@ -166,7 +166,7 @@ TopologyPlan two_nodes() {
 }
 
 TEST(BuildTopology, BetweenNodesARouteUsesBothNicsAndTheFabric) {
-  const Topology topology = build_topology(two_nodes());
+  const Topology topology = build_topology(two_node_plan());
   const Route route = *route_between(topology, 3, 4);
   EXPECT_TRUE(route.crosses_nodes);
   EXPECT_EQ(route.hops(), 4);
@@ -183,7 +183,7 @@ TEST(BuildTopology, BetweenNodesARouteUsesBothNicsAndTheFabric) {
 }
 
 TEST(BuildTopology, FewNicsAreSharedByNeighbours) {
-  TopologyPlan plan = two_nodes();
+  TopologyPlan plan = two_node_plan();
   plan.nics_per_node = 2;
   const Topology topology = build_topology(plan);
   const auto nic_of = [&](int gpu) { return route_between(topology, gpu, 7)->vertices[1]; };
@@ -212,7 +212,7 @@ TEST(BuildTopology, RoutesInsideANodeNeverPassANic) {
 }
 
 TEST(BuildTopology, NodesWithoutNicsDoNotReachEachOther) {
-  TopologyPlan plan = two_nodes();
+  TopologyPlan plan = two_node_plan();
   plan.nics_per_node = 0;
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
 }
@@ -229,7 +229,7 @@ using enum VertexKind;
 using Kinds = std::vector<VertexKind>;
 
 TopologyPlan on_rails() {
-  TopologyPlan plan = two_nodes();
+  TopologyPlan plan = two_node_plan();
   plan.fabric = FabricKind::rails;
   plan.leaf_rate = gigabytes(30);
   return plan;

@@ -5,11 +5,13 @@
 
 #include <vector>
 
+#include "tests/model/program/small_meshes.h"
+
 namespace commfuse {
 namespace {
 
-const Mesh four{{{"tp", 4}}};
-const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
+using test::four;
+using test::two_by_three;
 
 std::vector<std::int32_t> on_all_ranks(const Mesh& mesh, const Index& index) {
   std::vector<std::int32_t> values;
@@ -19,19 +21,19 @@ std::vector<std::int32_t> on_all_ranks(const Mesh& mesh, const Index& index) {
   return values;
 }
 
-using Values = std::vector<std::int32_t>;
+using RankPositions = std::vector<std::int32_t>;
 
 TEST(Index, APlainNumberIsTheSameEverywhere) {
-  EXPECT_EQ(on_all_ranks(four, 7), (Values{7, 7, 7, 7}));
-  EXPECT_EQ(on_all_ranks(four, Index{7} + -2), (Values{5, 5, 5, 5}));
+  EXPECT_EQ(on_all_ranks(four, 7), (RankPositions{7, 7, 7, 7}));
+  EXPECT_EQ(on_all_ranks(four, Index{7} + -2), (RankPositions{5, 5, 5, 5}));
 }
 
 TEST(Index, FollowsARotatedCoordinate) {
-  EXPECT_EQ(on_all_ranks(four, along(four, 0)), (Values{0, 1, 2, 3}));
-  EXPECT_EQ(on_all_ranks(four, along(four, 0, 1)), (Values{1, 2, 3, 0}));
-  EXPECT_EQ(on_all_ranks(four, along(four, 0, -1)), (Values{3, 0, 1, 2}));
-  EXPECT_EQ(on_all_ranks(four, along(four, 0, -1) * 2), (Values{6, 0, 2, 4}));
-  EXPECT_EQ(on_all_ranks(four, along(four, 0, -1) * 2 + 1), (Values{7, 1, 3, 5}));
+  EXPECT_EQ(on_all_ranks(four, along(four, 0)), (RankPositions{0, 1, 2, 3}));
+  EXPECT_EQ(on_all_ranks(four, along(four, 0, 1)), (RankPositions{1, 2, 3, 0}));
+  EXPECT_EQ(on_all_ranks(four, along(four, 0, -1)), (RankPositions{3, 0, 1, 2}));
+  EXPECT_EQ(on_all_ranks(four, along(four, 0, -1) * 2), (RankPositions{6, 0, 2, 4}));
+  EXPECT_EQ(on_all_ranks(four, along(four, 0, -1) * 2 + 1), (RankPositions{7, 1, 3, 5}));
 }
 
 TEST(Index, IndicesWithCongruentOffsetsAreEqual) {
@@ -43,25 +45,25 @@ TEST(Index, IndicesWithCongruentOffsetsAreEqual) {
 TEST(Index, CountsZigZagWithANegativeSignOrANegativeScale) {
   Index mirrored;  // (2 - tp) mod 4
   mirrored.terms[0] = {1, 2, -1};
-  EXPECT_EQ(on_all_ranks(four, mirrored), (Values{2, 1, 0, 3}));
+  EXPECT_EQ(on_all_ranks(four, mirrored), (RankPositions{2, 1, 0, 3}));
 
   Index from_the_end = 7;  // 2N-1 - ((tp+1) mod 4)
   from_the_end.terms[0] = {-1, 1};
-  EXPECT_EQ(on_all_ranks(four, from_the_end), (Values{6, 5, 4, 7}));
+  EXPECT_EQ(on_all_ranks(four, from_the_end), (RankPositions{6, 5, 4, 7}));
 }
 
 TEST(Index, AddsUpOneTermPerAxis) {
   Index rank = along(two_by_three, 1);
   rank.terms[0] = {3, 0};  // 3*node + tp
-  EXPECT_EQ(on_all_ranks(two_by_three, rank), (Values{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(on_all_ranks(two_by_three, rank), (RankPositions{0, 1, 2, 3, 4, 5}));
   rank.terms[1] = {1, 1};  // 3*node + (tp+1) mod 3
-  EXPECT_EQ(on_all_ranks(two_by_three, rank), (Values{1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(on_all_ranks(two_by_three, rank), (RankPositions{1, 2, 0, 4, 5, 3}));
 }
 
 TEST(Index, OnOneRankEveryRotationIsZero) {
   const Mesh one_rank{{{"tp", 1}}};
   EXPECT_EQ(along(one_rank, 0, -3), along(one_rank, 0));
-  EXPECT_EQ(on_all_ranks(one_rank, along(one_rank, 0, 5)), (Values{0}));
+  EXPECT_EQ(on_all_ranks(one_rank, along(one_rank, 0, 5)), (RankPositions{0}));
 }
 
 TEST(IndexDeathTest, AnAxisThatTheMeshDoesNotHaveIsAProgrammingError) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/program/builder.h"
+#include "tests/model/program/small_meshes.h"
 
 namespace commfuse {
 namespace {
@@ -11,9 +12,9 @@ namespace {
 using Problems = std::vector<std::string>;
 
 /// Makes exchanges of rows of one buffer on any mesh.
-class Sketch {
+class MeshSketch {
  public:
-  explicit Sketch(Mesh mesh) : builder_("sketch", std::move(mesh)) {}
+  explicit MeshSketch(Mesh mesh) : builder_("sketch", std::move(mesh)) {}
 
   struct ExchangeOptions {
     bool sends = true;
@@ -47,11 +48,11 @@ class Sketch {
   BufferId buffer_ = builder_.buffer("x", BufferRole::scratch, rows_, columns_, DType::bf16);
 };
 
-const Mesh four{{{"tp", 4}}};
+using test::four;
 const Mesh two_by_two{{{"node", 2}, {"tp", 2}}};
 
 TEST(Matching, AnExchangeOfBothHalvesMatchesItselfOnTheNeighbours) {
-  Sketch sketch(four);
+  MeshSketch sketch(four);
   const OpId op = sketch.exchange({});
   const Program program = sketch.build();
   const Matching matching = match(program);
@@ -63,7 +64,7 @@ TEST(Matching, AnExchangeOfBothHalvesMatchesItselfOnTheNeighbours) {
 
 // Ops 0 and 1 send, ops 2 and 3 receive: the first send meets the first receive, the second meets the second.
 TEST(Matching, PairsTheKthSendWithTheKthReceive) {
-  Sketch sketch(four);
+  MeshSketch sketch(four);
   const OpId first = sketch.exchange({.receives = false});
   const OpId second = sketch.exchange({.receives = false});
   sketch.exchange({.sends = false});
@@ -77,7 +78,7 @@ TEST(Matching, PairsTheKthSendWithTheKthReceive) {
 }
 
 TEST(Matching, DistinguishesLanesAndShifts) {
-  Sketch sketch(four);
+  MeshSketch sketch(four);
   sketch.exchange({.receives = false, .lane = 1});
   sketch.exchange({.sends = false, .lane = 2});
   EXPECT_EQ(match(sketch.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm1 by shift 1 (rank 0 to "
@@ -85,7 +86,7 @@ TEST(Matching, DistinguishesLanesAndShifts) {
                                                       "the receive of op 1 (exchange) on lane comm2 by shift 1 (rank 0 "
                                                       "to rank 1, and likewise on every rank) has no matching send"}));
 
-  Sketch second(four);
+  MeshSketch second(four);
   second.exchange({.receives = false, .shift = 1});
   second.exchange({.sends = false, .shift = 2});
   EXPECT_EQ(match(second.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm by shift 1 (rank 0 to "
@@ -95,14 +96,14 @@ TEST(Matching, DistinguishesLanesAndShifts) {
 }
 
 TEST(Matching, DistinguishesAxes) {
-  Sketch sketch(two_by_two);
+  MeshSketch sketch(two_by_two);
   sketch.exchange({.receives = false, .axis = 0});
   sketch.exchange({.sends = false, .axis = 1});
   EXPECT_EQ(match(sketch.build()).problems.size(), 2U);
 }
 
 TEST(Matching, MatchedHalvesCarryTheSameRows) {
-  Sketch sketch(four);
+  MeshSketch sketch(four);
   sketch.exchange({.receives = false, .rows = 1});
   sketch.exchange({.sends = false, .rows = 2});
   EXPECT_EQ(match(sketch.build()).problems,
@@ -110,7 +111,7 @@ TEST(Matching, MatchedHalvesCarryTheSameRows) {
                       "likewise on every rank) but do not carry the same "
                       "extents"}));
 
-  Sketch second(four);
+  MeshSketch second(four);
   second.exchange({.receives = false, .wire = DType::bf16});
   second.exchange({.sends = false, .wire = DType::fp8});
   EXPECT_EQ(match(second.build()).problems.size(), 1U);
@@ -118,7 +119,7 @@ TEST(Matching, MatchedHalvesCarryTheSameRows) {
 
 // Four ranks form a line: ranks 0, 1 and 2 send forward, ranks 1, 2 and 3 receive.
 TEST(Matching, WithPredicatesEveryRankHasItsOwnPartners) {
-  Sketch sketch(four);
+  MeshSketch sketch(four);
   const OpId send = sketch.exchange({.receives = false});
   const OpId receive = sketch.exchange({.sends = false});
   sketch.only_where(send, {Relation::less, 0, 3});
@@ -134,7 +135,7 @@ TEST(Matching, WithPredicatesEveryRankHasItsOwnPartners) {
 }
 
 TEST(Matching, NamesTheRanksOfAnUnmatchedHalf) {
-  Sketch sketch(four);
+  MeshSketch sketch(four);
   const OpId send = sketch.exchange({.receives = false});
   const OpId receive = sketch.exchange({.sends = false});
   sketch.only_where(send, {Relation::less, 0, 3});
@@ -145,7 +146,7 @@ TEST(Matching, NamesTheRanksOfAnUnmatchedHalf) {
 
 // A shift of 0 sends to the rank itself, along whichever axis.
 TEST(Matching, TheOwnRankIsTheSameNeighbourOnEveryAxis) {
-  Sketch sketch(two_by_two);
+  MeshSketch sketch(two_by_two);
   sketch.exchange({.receives = false, .shift = 0, .axis = 0});
   sketch.exchange({.sends = false, .shift = 0, .axis = 1});
   const Matching matching = match(sketch.build());
@@ -154,12 +155,12 @@ TEST(Matching, TheOwnRankIsTheSameNeighbourOnEveryAxis) {
 }
 
 TEST(Matching, ACollectiveNeedsItsWholeGroup) {
-  Sketch sketch(two_by_two);
+  MeshSketch sketch(two_by_two);
   const OpId within_nodes = sketch.all_reduce(1);
   sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // One node as a whole takes part.
   EXPECT_EQ(match(sketch.build()).problems, Problems{});
 
-  Sketch second(two_by_two);
+  MeshSketch second(two_by_two);
   second.only_where(second.all_reduce(1), {Relation::equal, 1, 0});  // Half of every node takes part.
   EXPECT_EQ(match(second.build()).problems,
             (Problems{"only some ranks of its group join op 0 (collective): rank 0 does, rank 1 does not; a collective "
@@ -167,7 +168,7 @@ TEST(Matching, ACollectiveNeedsItsWholeGroup) {
 }
 
 TEST(Matching, PartnersAreAShiftAwayInBothDirections) {
-  Sketch sketch(two_by_two);
+  MeshSketch sketch(two_by_two);
   const OpId op = sketch.exchange({.shift = 1, .axis = 0});
   const Program program = sketch.build();
   const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[position(op)].shape]);

@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/model/program/small_meshes.h"
+
 namespace commfuse {
 namespace {
 
 //            tp 0  tp 1  tp 2
 //   node 0    0     1     2
 //   node 1    3     4     5
-const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
+using test::two_by_three;
 
 TEST(Mesh, HasTheProductOfItsExtentsAsRanks) {
   EXPECT_EQ(two_by_three.ranks(), 6);

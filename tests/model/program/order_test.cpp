@@ -9,7 +9,7 @@ namespace commfuse {
 namespace {
 
 /// Makes copies on any lane and exchanges on comm, in two blocks of memory. Only their order matters here.
-class Sketch {
+class LaneSketch {
  public:
   OpId copy(LaneKind lane, const std::vector<OpId>& waits = {}) {
     return builder_.elementwise({.lane = {lane, 0},
@@ -53,7 +53,7 @@ class Sketch {
 //                    \.
 //   aux               c --- d        b, c and d wait as drawn
 TEST(Order, IsTransitiveOverWaitsAndLanes) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId a = sketch.copy(LaneKind::compute);
   const OpId b = sketch.copy(LaneKind::compute);
   const OpId c = sketch.copy(LaneKind::aux, {b});
@@ -69,7 +69,7 @@ TEST(Order, IsTransitiveOverWaitsAndLanes) {
 }
 
 TEST(Order, DoesNotRelateOpsOfLanesThatDoNotWait) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId a = sketch.copy(LaneKind::compute);
   const OpId b = sketch.exchange();
   const Program program = sketch.build();
@@ -79,7 +79,7 @@ TEST(Order, DoesNotRelateOpsOfLanesThatDoNotWait) {
 }
 
 TEST(Order, CountsFinishedOpsOnEachLane) {
-  Sketch sketch;
+  LaneSketch sketch;
   sketch.exchange();
   const OpId second = sketch.exchange();
   sketch.exchange();
@@ -92,7 +92,7 @@ TEST(Order, CountsFinishedOpsOnEachLane) {
 }
 
 TEST(Order, OmitsOpsThatDoNotTakePart) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId a = sketch.copy(LaneKind::compute);
   const OpId b = sketch.copy(LaneKind::aux, {a});
   const OpId c = sketch.copy(LaneKind::copy, {b});
@@ -106,7 +106,7 @@ TEST(Order, OmitsOpsThatDoNotTakePart) {
 //   comm     |x0 |x1 |            x1 waits for g0; g1 waits for x0
 //   compute  |g0 |g1 |g2 |
 TEST(Meetings, ArePairsOfOpsWithoutAnOrder) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId x0 = sketch.exchange();
   const OpId g0 = sketch.copy(LaneKind::compute);
   const OpId x1 = sketch.exchange({g0});
@@ -123,7 +123,7 @@ TEST(Meetings, ArePairsOfOpsWithoutAnOrder) {
 
 TEST(Meetings, OmitExchangesThatHoldNoSms) {
   const auto meets_exchange = [](Lane lane) {
-    Sketch sketch;
+    LaneSketch sketch;
     sketch.exchange_on(lane);
     sketch.copy(LaneKind::compute);
     const Program program = sketch.build();
@@ -137,7 +137,7 @@ TEST(Meetings, OmitExchangesThatHoldNoSms) {
 
 TEST(Meetings, OmitCollectivesThatCopyEnginesMove) {
   const auto meets_collective = [](Lane lane) {
-    Sketch sketch;
+    LaneSketch sketch;
     sketch.all_reduce_on(lane);
     sketch.copy(LaneKind::compute);
     const Program program = sketch.build();
@@ -149,7 +149,7 @@ TEST(Meetings, OmitCollectivesThatCopyEnginesMove) {
 }
 
 TEST(Meetings, DistinguishExchangesFromCollectives) {
-  Sketch sketch;
+  LaneSketch sketch;
   sketch.all_reduce(1);
   const OpId on_compute = sketch.copy(LaneKind::compute);
   sketch.exchange();
@@ -170,7 +170,7 @@ using Ops = std::vector<OpId>;
 //   comm     |x0 ->1 |x1 ->2 |          x1 waits for y0
 //   comm1    |y0 ->2 |y1 ->2 |
 TEST(Rivals, AreTheConcurrentOpsOfOtherLanes) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId x0 = sketch.exchange({}, 0, 1);
   const OpId y0 = sketch.exchange({}, 1, 2);
   const OpId x1 = sketch.exchange({y0}, 0, 2);
@@ -186,7 +186,7 @@ TEST(Rivals, AreTheConcurrentOpsOfOtherLanes) {
 //   comm     |x0|x1|
 //   comm1    |y0|                        finished when x1 runs
 TEST(Rivals, DisappearWhenTheirLaneIsDone) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId x0 = sketch.exchange({}, 0, 1);
   const OpId y0 = sketch.exchange({}, 1, 2);
   const OpId x1 = sketch.exchange({}, 0, 2);
@@ -200,7 +200,7 @@ TEST(Rivals, DisappearWhenTheirLaneIsDone) {
 //   comm     |x0|x1|x2|
 //   comm1       |y0|y1|y2|               each y waits for its x
 TEST(Rivals, AreOneStepBehindOnAFollowingLane) {
-  Sketch sketch;
+  LaneSketch sketch;
   Ops x;
   Ops y;
   for (int i = 0; i < 3; ++i) {
@@ -217,7 +217,7 @@ TEST(Rivals, AreOneStepBehindOnAFollowingLane) {
 }
 
 TEST(Rivals, DoNotExistOnOneLane) {
-  Sketch sketch;
+  LaneSketch sketch;
   sketch.exchange();
   sketch.copy(LaneKind::compute);
   sketch.exchange({}, 0, 2);
@@ -230,7 +230,7 @@ TEST(Rivals, DoNotExistOnOneLane) {
 //   comm     |x0 |x1 |x2 |x3 |          x3 waits for the all-reduce
 //   comm1        |reduced|
 TEST(Contenders, AreTheSendsConcurrentWithACollective) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId x0 = sketch.exchange();
   const OpId reduced = sketch.all_reduce(1, {x0});
   const OpId x1 = sketch.exchange();
@@ -246,7 +246,7 @@ TEST(Contenders, AreTheSendsConcurrentWithACollective) {
 }
 
 TEST(Contenders, AreCollectivesOfOtherLanesToo) {
-  Sketch sketch;
+  LaneSketch sketch;
   const OpId first = sketch.all_reduce(0);
   const OpId second = sketch.all_reduce(1);
   const OpId third = sketch.all_reduce(0);
@@ -259,11 +259,11 @@ TEST(Contenders, AreCollectivesOfOtherLanesToo) {
 
 // Exchanges share wires through `rivals`, and transfers inside a kernel hold no wires.
 TEST(Contenders, DoNotExistWithoutACollective) {
-  Sketch sketch;
+  LaneSketch sketch;
   sketch.exchange({}, 0);
   sketch.exchange({}, 1);
   const Program exchanges = sketch.build();
-  Sketch kernel;
+  LaneSketch kernel;
   kernel.exchange_on({LaneKind::kernel, 0});
   kernel.all_reduce(0);
   const Program with_kernel = kernel.build();

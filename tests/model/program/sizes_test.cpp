@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "model/config_error.h"
 #include "model/program/builder.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
@@ -22,13 +22,10 @@ Program program_of_two_buffers() {
   return std::move(builder).build();
 }
 
-std::string message_of(std::int64_t tokens) {
-  try {
+std::string binding_refusal(std::int64_t tokens) {
+  return test::refusal_of([&] {
     bind_sizes(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", tokens}});
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  });
 }
 
 TEST(Sizes, ABlockIsAnEqualPartOfTheDimension) {
@@ -48,14 +45,14 @@ TEST(Sizes, BuffersOccupyTheirElementsTimesTheirWidth) {
 
 TEST(Sizes, SuggestsASizeThatDivides) {
   EXPECT_EQ(
-      message_of(10),
+      binding_refusal(10),
       "10 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose a multiple of 4, such as 8 or "
       "12");
-  EXPECT_EQ(message_of(3),
+  EXPECT_EQ(binding_refusal(3),
             "3 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose 4 or a multiple of it");
-  EXPECT_EQ(message_of(0),
+  EXPECT_EQ(binding_refusal(0),
             "0 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose 4 or a multiple of it");
-  EXPECT_EQ(message_of(-8),
+  EXPECT_EQ(binding_refusal(-8),
             "-8 tokens cannot be cut into 4 equal blocks, as serial gate_up requires; choose 4 or a multiple of it");
 }
 

@@ -7,19 +7,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "model/config_error.h"
 #include "model/program_text/yaml_tree.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
 
-std::string message_of(const std::string& name) {
-  try {
-    load_schedule(name);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no mistake found";
+std::string schedule_refusal(const std::string& name) {
+  return test::refusal_of([&] { load_schedule(name); });
 }
 
 TEST(LoadSchedule, NamesAreLookedUpInTheConfigFolderAndPathsAreKept) {
@@ -27,19 +22,19 @@ TEST(LoadSchedule, NamesAreLookedUpInTheConfigFolderAndPathsAreKept) {
   const ScheduleFile by_path = load_schedule(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
   EXPECT_EQ(by_name.program, by_path.program);
   EXPECT_EQ(by_name.name(), "doubling.yaml");
-  EXPECT_EQ(message_of("doublin").substr(0, 58), "unknown schedule 'doublin'; did you mean 'doubling'? known");
+  EXPECT_EQ(schedule_refusal("doublin").substr(0, 58), "unknown schedule 'doublin'; did you mean 'doubling'? known");
 }
 
 TEST(LoadSchedule, ReportsAnUnreadableFile) {
   const std::string remedy = ": this file cannot be read; give the path of a schedule in YAML";
-  EXPECT_EQ(message_of("absent.yaml"), "absent.yaml" + remedy);
-  EXPECT_EQ(message_of(COMMFUSE_SOURCE_DIR "/"), COMMFUSE_SOURCE_DIR "/" + remedy);
+  EXPECT_EQ(schedule_refusal("absent.yaml"), "absent.yaml" + remedy);
+  EXPECT_EQ(schedule_refusal(COMMFUSE_SOURCE_DIR "/"), COMMFUSE_SOURCE_DIR "/" + remedy);
 }
 
 TEST(LoadSchedule, AFileOfMoreThanAMegabyteIsRefusedWithoutReadingItAll) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "commfuse-large.yaml";
   std::ofstream(path) << std::string(2 * text::max_bytes, '#');
-  EXPECT_EQ(message_of(path.string()),
+  EXPECT_EQ(schedule_refusal(path.string()),
             path.string() + ":1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
   std::filesystem::remove(path);
 }

@@ -36,129 +36,129 @@
 namespace commfuse {
 namespace {
 
-std::string table_of(Scope scope, const char* strategy, const StrategyOptions& options, std::int32_t ranks) {
+std::string step_table_of(Scope scope, const char* strategy, const StrategyOptions& options, std::int32_t ranks) {
   return step_table(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options));
 }
 
-std::string commfuse_table(Scope scope, Form form) {
+std::string commfuse_forward_table(Scope scope, Form form) {
   StrategyOptions options;
   options.form = form;
-  return table_of(scope, "commfuse", options, 4);
+  return step_table_of(scope, "commfuse", options, 4);
 }
 
 TEST(StepTables, FuseAgRingMatchesFigure6) {
-  const std::string table = commfuse_table(Scope::qkv, Form::ring);
+  const std::string table = commfuse_forward_table(Scope::qkv, Form::ring);
   EXPECT_EQ(table, golden_text("fuse_ag_ring.txt", table));
 }
 
 TEST(StepTables, FuseAgDirectComputesAsFigure6AndSendsOnlyOwnShards) {
-  const std::string table = commfuse_table(Scope::qkv, Form::direct);
+  const std::string table = commfuse_forward_table(Scope::qkv, Form::direct);
   EXPECT_EQ(table, golden_text("fuse_ag_direct.txt", table));
 }
 
 TEST(StepTables, FuseRsRingMatchesFigure7) {
-  const std::string table = commfuse_table(Scope::down, Form::ring);
+  const std::string table = commfuse_forward_table(Scope::down, Form::ring);
   EXPECT_EQ(table, golden_text("fuse_rs_ring.txt", table));
 }
 
 TEST(StepTables, FuseRsDirectMatchesFigure9b) {
-  const std::string table = commfuse_table(Scope::down, Form::direct);
+  const std::string table = commfuse_forward_table(Scope::down, Form::direct);
   EXPECT_EQ(table, golden_text("fuse_rs_direct.txt", table));
 }
 
 TEST(StepTables, LoopedEinsumMovesAShardPerStepAndScattersZerosFirst) {
-  const std::string gather = table_of(Scope::qkv, "looped_einsum", {}, 4);
+  const std::string gather = step_table_of(Scope::qkv, "looped_einsum", {}, 4);
   EXPECT_EQ(gather, golden_text("looped_einsum_ag.txt", gather));
-  const std::string scatter = table_of(Scope::down, "looped_einsum", {}, 4);
+  const std::string scatter = step_table_of(Scope::down, "looped_einsum", {}, 4);
   EXPECT_EQ(scatter, golden_text("looped_einsum_rs.txt", scatter));
 }
 
 TEST(StepTables, AsyncTpPullsFromOnePeerAfterAnother) {
-  const std::string gather = table_of(Scope::qkv, "async_tp", {}, 4);
+  const std::string gather = step_table_of(Scope::qkv, "async_tp", {}, 4);
   EXPECT_EQ(gather, golden_text("async_tp_ag.txt", gather));
-  const std::string scatter = table_of(Scope::down, "async_tp", {}, 4);
+  const std::string scatter = step_table_of(Scope::down, "async_tp", {}, 4);
   EXPECT_EQ(scatter, golden_text("async_tp_rs.txt", scatter));
 }
 
 TEST(StepTables, RingExchangeForwardsShardsSinglyOrInPairs) {
-  const std::string gather = table_of(Scope::qkv, "ring_exchange", {}, 4);
+  const std::string gather = step_table_of(Scope::qkv, "ring_exchange", {}, 4);
   EXPECT_EQ(gather, golden_text("ring_exchange_ag.txt", gather));
   StrategyOptions options;
   options.group = 2;
-  const std::string pairs = table_of(Scope::qkv, "ring_exchange", options, 4);
+  const std::string pairs = step_table_of(Scope::qkv, "ring_exchange", options, 4);
   EXPECT_EQ(pairs, golden_text("ring_exchange_pairs.txt", pairs));
-  const std::string scatter = table_of(Scope::down, "ring_exchange", {}, 4);
+  const std::string scatter = step_table_of(Scope::down, "ring_exchange", {}, 4);
   EXPECT_EQ(scatter, golden_text("ring_exchange_rs.txt", scatter));
 }
 
 TEST(StepTables, AttentionByQueryTakesTheOwnSliceLast) {
   const std::string table =
-      table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::by_query}, 4);
+      step_table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::by_query}, 4);
   EXPECT_EQ(table, golden_text("attention_by_query.txt", table));
 }
 
 TEST(StepTables, ZigZagAttentionTakesASliceAndItsMirrorImage) {
   const std::string table =
-      table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::zigzag}, 4);
+      step_table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::zigzag}, 4);
   EXPECT_EQ(table, golden_text("attention_zigzag.txt", table));
 }
 
 TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
-  const std::string table = table_of(Scope::ulysses, "commfuse", {.attention = AttentionCut::by_query}, 4);
+  const std::string table = step_table_of(Scope::ulysses, "commfuse", {.attention = AttentionCut::by_query}, 4);
   EXPECT_EQ(table, golden_text("fuse_a2a.txt", table));
 }
 
 /// Compares the table on four ranks, which form nested rings if `options.inner` is set.
-void expect_table(const char* name, Scope scope, const StrategyOptions& options) {
+void expect_step_table(const char* name, Scope scope, const StrategyOptions& options) {
   const std::string table = step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
   EXPECT_EQ(table, golden_text(name, table));
 }
 
 TEST(StepTables, FuseAgInPartsSendsAndMultipliesPartByPart) {
-  expect_table("fuse_ag_parts.txt", Scope::qkv, {.sub_slices = 2});
+  expect_step_table("fuse_ag_parts.txt", Scope::qkv, {.sub_slices = 2});
 }
 
 TEST(StepTables, FuseAgInHalvesMultipliesBothArrivedHalvesTogether) {
-  expect_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
+  expect_step_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
 }
 
 TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoShardsPerStep) {
-  expect_table("fuse_ag_shards.txt", Scope::qkv, {.lanes = 2, .directions = Directions::shards});
+  expect_step_table("fuse_ag_shards.txt", Scope::qkv, {.lanes = 2, .directions = Directions::shards});
 }
 
 TEST(StepTables, FuseAgInGroupsMultipliesTheOwnShardAloneAndThenTheShortGroup) {
-  expect_table("fuse_ag_groups.txt", Scope::qkv, {.group = 2});
+  expect_step_table("fuse_ag_groups.txt", Scope::qkv, {.group = 2});
 }
 
 TEST(StepTables, FuseAgInNestedRingsCrossesIntoEveryNodeOnce) {
-  expect_table("fuse_ag_nested.txt", Scope::qkv, {.inner = 2});
+  expect_step_table("fuse_ag_nested.txt", Scope::qkv, {.inner = 2});
 }
 
 TEST(StepTables, FuseRsInHalvesAddsBothArrivedHalvesTogether) {
-  expect_table("fuse_rs_halves.txt", Scope::down, {.lanes = 2, .directions = Directions::halves});
+  expect_step_table("fuse_rs_halves.txt", Scope::down, {.lanes = 2, .directions = Directions::halves});
 }
 
 TEST(StepTables, FuseRsInWholeShardsBothWaysEndsInAnAddOfThree) {
-  expect_table("fuse_rs_shards.txt", Scope::down, {.lanes = 2, .directions = Directions::shards});
+  expect_step_table("fuse_rs_shards.txt", Scope::down, {.lanes = 2, .directions = Directions::shards});
 }
 
 TEST(StepTables, FuseRsInGroupsMultipliesGroupsButAddsShardsSingly) {
-  expect_table("fuse_rs_groups.txt", Scope::down, {.add_lane = LaneKind::aux, .group = 2});
+  expect_step_table("fuse_rs_groups.txt", Scope::down, {.add_lane = LaneKind::aux, .group = 2});
 }
 
 TEST(StepTables, FuseRsDirectOnArrivalAddsWhileItComputes) {
-  expect_table("fuse_rs_arrival.txt", Scope::down,
-               {.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival, .lanes = 3});
+  expect_step_table("fuse_rs_arrival.txt", Scope::down,
+                    {.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival, .lanes = 3});
 }
 
 TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
-  expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
+  expect_step_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
 }
 
 TEST(StepTables, SlicedGathersTheNextSliceDuringTheGemmOfThisSlice) {
   StrategyOptions options;
   options.slices = 2;
-  EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),
+  EXPECT_EQ(step_table_of(Scope::qkv, "sliced", options, 2),
             "sliced (k=2) qkv, 2 ranks\n"
             "\n"
             "step 0\n"

@@ -289,7 +289,7 @@ TEST(ScheduleText, TheDigestIsTheSha256OfTheText) {
   EXPECT_NE(digest_of(Zoo().build()), digest_of(ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build()));
 }
 
-constexpr std::string_view head = R"(schema: commfuse.schedule/1
+constexpr std::string_view schedule_head = R"(schema: commfuse.schedule/1
 name: x
 mesh: {node: 2, tp: 4}
 dimensions: {tokens: 8, hidden: 1}
@@ -303,7 +303,7 @@ ops:
 
 /// Returns the canonical form of the only op in a text.
 std::string canonical(const std::string& op) {
-  const std::string text = to_text(parse_program(std::string{head} + op, "hand.yaml"));
+  const std::string text = to_text(parse_program(std::string{schedule_head} + op, "hand.yaml"));
   return text.substr(text.find("\nops:\n") + 6);
 }
 
@@ -373,7 +373,7 @@ TEST(ScheduleText, KeyOrderSpacingStyleAndCommentsAreFree) {
 }
 
 TEST(ScheduleText, DerivedSizesOfATensorMayBeOmitted) {
-  const Program program = parse_program(std::string{head} + "  []", "hand.yaml");
+  const Program program = parse_program(std::string{schedule_head} + "  []", "hand.yaml");
   EXPECT_EQ(program.tensors[1].rows, program.tensors[0].rows);
   EXPECT_EQ(program.tensors[1].dtype, DType::fp16);
 }

@@ -13,6 +13,7 @@
 #include "model/program/builder.h"
 #include "model/strategies/generate.h"
 #include "model/strategies/scope.h"
+#include "model/strategies/stage.h"
 #include "model/strategies/strategies.h"
 #include "tests/slow_build.h"
 
@@ -20,7 +21,6 @@ namespace commfuse {
 namespace {
 
 constexpr Lane comm{LaneKind::comm, 0};
-constexpr Lane copy_lane{LaneKind::copy, 0};
 
 /// Two ranks, whose program has no ops yet. x is 2 x 1: rank r holds row r. y = a b, where a is 2 x 2 and b is 2 x 1:
 /// rank r holds column r of a and row r of b.
@@ -76,7 +76,7 @@ struct Small {
   Program build() { return std::move(builder).build(); }
 };
 
-std::vector<std::string> sentences(const Program& program) {
+std::vector<std::string> findings_of(const Program& program) {
   std::vector<std::string> findings;
   for (const Finding& finding : check_program(program).findings) {
     findings.push_back(fmt::format("{}: {}", name_of(finding.kind), finding.sentence));
@@ -95,7 +95,7 @@ void every_schedule_passes(const Mesh& mesh, int axis) {
         const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(axis)].extent;
         for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), ranks)) {
           const Program program = generate(operation_of(scope, gated), mesh, axis, strategy, options);
-          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << mesh.ranks() << " ranks";
+          EXPECT_EQ(findings_of(program), Sentences{}) << program.name << ", " << mesh.ranks() << " ranks";
         }
       }
     }
@@ -115,7 +115,7 @@ TEST(CheckProgram, PassesEveryProvedScheduleOfTheGemmSites) {
       for (const Strategy& strategy : strategies()) {
         for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(operation), ranks)) {
           const Program program = generate(operation, ranks, strategy, options);
-          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << ranks << " ranks";
+          EXPECT_EQ(findings_of(program), Sentences{}) << program.name << ", " << ranks << " ranks";
         }
       }
     }
@@ -143,7 +143,7 @@ TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
   small.collect(CollectiveKind::all_reduce, {small.builder.whole(small.slots)}, {small.builder.whole(small.spare)},
                 {first, second});
   small.builder.finally(small.builder.whole(small.spare), small.y, 0, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{});
+  EXPECT_EQ(findings_of(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
@@ -152,7 +152,7 @@ TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
   small.collect(CollectiveKind::all_to_all, {small.row(small.own_shard, 0), small.row(small.own_shard, 0)},
                 {small.builder.whole(small.spare)});
   small.builder.finally(small.builder.whole(small.spare), small.x, 0, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{});
+  EXPECT_EQ(findings_of(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, PassesAnAllGatherInPlaceFromTheRanksOwnPart) {
@@ -161,7 +161,7 @@ TEST(CheckProgram, PassesAnAllGatherInPlaceFromTheRanksOwnPart) {
   const OpId placed = small.copy(small.row(small.own_shard, 0), part);
   small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.slots)}, {placed});
   small.builder.finally(small.builder.whole(small.slots), small.x, 0, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{});
+  EXPECT_EQ(findings_of(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, PassesAGemmThatAccumulatesOntoReceivedData) {
@@ -175,7 +175,7 @@ TEST(CheckProgram, PassesAGemmThatAccumulatesOntoReceivedData) {
                       .accumulate = true,
                       .waits = {moved}});
   small.builder.finally(small.row(small.slots, 1), small.y, along(small.builder.mesh(), 0), 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{});
+  EXPECT_EQ(findings_of(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, PassesAnExchangeWhoseHalvesRunOnDifferentRanks) {
@@ -186,7 +186,7 @@ TEST(CheckProgram, PassesAnExchangeWhoseHalvesRunOnDifferentRanks) {
   Program program = small.build();
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
   program.ops[position(receives)].where = {Relation::equal, 0, 1};
-  EXPECT_EQ(sentences(program), Sentences{});
+  EXPECT_EQ(findings_of(program), Sentences{});
 }
 
 // --- bounds ---------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
   Small small;
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, along(small.builder.mesh(), 0) + 1));
   EXPECT_EQ(
-      sentences(small.build()),
+      findings_of(small.build()),
       Sentences{
           "bounds: op 0 (elementwise) on rank 1 reaches outside slots, which has 2 x 1 blocks: its region has 1 x 1 "
           "from (2, 0)"});
@@ -209,7 +209,7 @@ TEST(CheckProgram, FindsTooManyDifferentRanksToProve) {
     const OpId sends = builder.exchange({.send = {builder.whole(sent)}});
     builder.only_where(sends, {Relation::equal, 0, 0});
   }
-  EXPECT_EQ(sentences(std::move(builder).build()),
+  EXPECT_EQ(findings_of(std::move(builder).build()),
             Sentences{"bounds: the ops of all ranks access more than 134217728 blocks; cut the dimensions into fewer "
                       "blocks, or use fewer ranks"});
 }
@@ -220,7 +220,7 @@ TEST(CheckProgram, FindsAWaitForALaterOp) {
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, 1), {OpId{0}});
   Program program = small.build();
   program.waits[0] = OpId{1};
-  EXPECT_EQ(sentences(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
 }
 
 TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
@@ -228,7 +228,7 @@ TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   Program program = small.build();
   program.regions[0].rows = 2;
-  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
 }
 
 TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
@@ -237,7 +237,7 @@ TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
   Program program = small.build();
   std::get<ExchangeShape>(program.shapes[0]).sends = false;
   program.ops[0].inputs.count = 0;
-  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (exchange) do not fit its shape"});
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: the operands of op 0 (exchange) do not fit its shape"});
 }
 
 TEST(CheckProgram, FindsUndefinedIds) {
@@ -246,18 +246,18 @@ TEST(CheckProgram, FindsUndefinedIds) {
   Program program = small.build();
   program.regions[0].buffer = BufferId{99};
   EXPECT_EQ(
-      sentences(program),
+      findings_of(program),
       Sentences{"bounds: op 0 (elementwise) refers to a lane, shape, operand, buffer or axis that does not exist"});
   program = Small{}.build();
   program.initial[0].tensor = TensorId{99};
-  EXPECT_EQ(sentences(program),
+  EXPECT_EQ(findings_of(program),
             Sentences{"bounds: an initial or final content refers to a buffer or tensor that does not exist"});
 }
 
 TEST(CheckProgram, FindsAContentOutsideItsTensor) {
   Small small;
   small.builder.finally(small.builder.whole(small.slots), small.x, 1, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{"bounds: the final content of slots lies outside tensor x"});
+  EXPECT_EQ(findings_of(small.build()), Sentences{"bounds: the final content of slots lies outside tensor x"});
 }
 
 // --- matching -------------------------------------------------------------------------------------------------------
@@ -265,8 +265,9 @@ TEST(CheckProgram, FindsAContentOutsideItsTensor) {
 TEST(CheckProgram, FindsASendThatNothingReceives) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {});
-  EXPECT_EQ(sentences(small.build()), Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
-                                                "0 to rank 1, and likewise on every rank) has no matching receive"});
+  EXPECT_EQ(findings_of(small.build()),
+            Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
+                      "0 to rank 1, and likewise on every rank) has no matching receive"});
 }
 
 TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
@@ -275,7 +276,7 @@ TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
       small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.slots)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::equal, 0, 0};
-  EXPECT_EQ(sentences(program),
+  EXPECT_EQ(findings_of(program),
             Sentences{"collective_order: only some ranks of its group join op 0 (collective): rank 0 "
                       "does, rank 1 does not; a collective needs all ranks along its axis"});
 }
@@ -286,7 +287,7 @@ TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
       small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.slots)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::at_least, 0, 0};
-  EXPECT_EQ(sentences(program), Sentences{});
+  EXPECT_EQ(findings_of(program), Sentences{});
 }
 
 // --- deadlock -------------------------------------------------------------------------------------------------------
@@ -295,7 +296,7 @@ TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {});
   small.exchange({}, {small.row(small.slots, 0)});
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"deadlock: no rank can proceed: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
                       "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 0"});
 }
@@ -312,7 +313,7 @@ TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
   ASSERT_EQ(gather, OpId{1});
   EXPECT_EQ(
-      sentences(program),
+      findings_of(program),
       Sentences{"deadlock: no rank can proceed: rank 0 in op 1 (collective) waits for op 1 (collective) of rank 1; "
                 "rank 1 in op 0 (exchange) waits for op 2 (exchange) of rank 0"});
 }
@@ -324,7 +325,7 @@ TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
   const BufferId to = builder.buffer("to", BufferRole::scratch, one_token, one_token, DType::bf16);
   builder.exchange({.send = {builder.whole(from)}, .receive = {}, .waits = {}});
   builder.exchange({.send = {}, .receive = {builder.whole(to)}, .waits = {}});
-  EXPECT_EQ(sentences(std::move(builder).build()),
+  EXPECT_EQ(findings_of(std::move(builder).build()),
             Sentences{"deadlock: no rank can proceed: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
                       "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 2; "
                       "rank 2 in op 0 (exchange) waits for op 1 (exchange) of rank 3; "
@@ -336,14 +337,14 @@ TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
 TEST(CheckProgram, FindsAReadOfUnwrittenData) {
   Small small;
   small.copy(small.row(small.slots, 1), small.row(small.spare, 0));
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"hazard: op 0 (elementwise) on rank 0 reads row 1 of slots, which nothing has written"});
 }
 
 TEST(CheckProgram, FindsAnAccumulationOntoUnwrittenData) {
   Small small;
   small.multiply(0, small.row(small.slots, 0), true);
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"hazard: op 0 (gemm) on rank 0 reads row 0 of slots, which nothing has written"});
 }
 
@@ -351,8 +352,9 @@ TEST(CheckProgram, FindsAReadConcurrentWithAWrite) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {small.row(small.slots, 0)});
   small.copy(small.row(small.slots, 0), small.row(small.spare, 0));
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of slots while op 0 "
-                                                "(exchange) may still be writing it"});
+  EXPECT_EQ(findings_of(small.build()),
+            Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of slots while op 0 "
+                      "(exchange) may still be writing it"});
 }
 
 TEST(CheckProgram, FindsAnOverwriteConcurrentWithARead) {
@@ -360,22 +362,24 @@ TEST(CheckProgram, FindsAnOverwriteConcurrentWithARead) {
   const OpId filled = small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   small.exchange({small.row(small.slots, 0)}, {small.row(small.spare, 0)}, {filled});
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of slots while op 1 "
-                                                "(exchange) may still be reading it"});
+  EXPECT_EQ(findings_of(small.build()),
+            Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of slots while op 1 "
+                      "(exchange) may still be reading it"});
 }
 
 TEST(CheckProgram, FindsTwoConcurrentWrites) {
   Small small;
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0), {}, copy_lane);
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of slots while op 0 "
-                                                "(elementwise) may still be writing it"});
+  EXPECT_EQ(findings_of(small.build()),
+            Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of slots while op 0 "
+                      "(elementwise) may still be writing it"});
 }
 
 TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)});
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own simultaneously"});
 }
 
@@ -384,7 +388,7 @@ TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   const Region other = small.row(small.slots, along(small.builder.mesh(), 0, 1));
   const OpId placed = small.copy(small.row(small.own_shard, 0), other);
   small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.slots)}, {placed});
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of slots simultaneously"});
 }
 
@@ -392,7 +396,7 @@ TEST(CheckProgram, SumsMayBeTakenInPlace) {
   Small reduced;
   const OpId gemm = reduced.multiply(0, reduced.row(reduced.slots, 0));
   reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.slots, 0)}, {reduced.row(reduced.slots, 0)}, {gemm});
-  EXPECT_EQ(sentences(reduced.build()), Sentences{});
+  EXPECT_EQ(findings_of(reduced.build()), Sentences{});
   Small scattered;
   std::vector<OpId> gemms;
   for (std::int32_t i = 0; i < 2; ++i) {
@@ -400,7 +404,7 @@ TEST(CheckProgram, SumsMayBeTakenInPlace) {
   }
   const Region own_row = scattered.row(scattered.slots, along(scattered.builder.mesh(), 0));
   scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.slots)}, {own_row}, gemms);
-  EXPECT_EQ(sentences(scattered.build()), Sentences{});
+  EXPECT_EQ(findings_of(scattered.build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
@@ -411,7 +415,7 @@ TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
   }
   const Region other = small.row(small.slots, along(small.builder.mesh(), 0, 1));
   small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.slots)}, {other}, gemms);
-  EXPECT_EQ(sentences(small.build()).front(),
+  EXPECT_EQ(findings_of(small.build()).front(),
             "hazard: op 2 (collective) on rank 0 reads and writes row 1 of slots simultaneously");
 }
 
@@ -426,7 +430,7 @@ TEST(CheckProgram, FindsAnOverwriteOfTheInputOfAReduceScatterInPlace) {
   small.copy(small.row(small.own_shard, 0), small.row(small.slots, along(small.builder.mesh(), 0, 1)), gemms,
              copy_lane);
   EXPECT_EQ(
-      sentences(small.build()).front(),
+      findings_of(small.build()).front(),
       "hazard: op 3 (elementwise) on rank 0 writes row 1 of slots while op 2 (collective) may still be reading it");
 }
 
@@ -434,7 +438,7 @@ TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {
   Small small;
   small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)},
                 {small.row(small.slots, 0), small.row(small.slots, 0)});
-  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of slots twice"});
+  EXPECT_EQ(findings_of(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of slots twice"});
 }
 
 TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
@@ -444,7 +448,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
   const Region high{three, 1, 0, 2, 1};
   small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {low});
   small.copy(low, high, {OpId{0}});
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three simultaneously"});
 }
 
@@ -473,14 +477,14 @@ TEST(CheckProgram, FindsAMissingContribution) {
   Small small;
   small.multiply(0, small.row(small.slots, 0));
   small.builder.finally(small.row(small.slots, 0), small.y, 0, 0);
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of slots instead of y[0]"});
 }
 
 TEST(CheckProgram, FindsAMissingFinalContent) {
   Small small;
   small.builder.finally(small.row(small.slots, 1), small.x, 1, 0);
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"contents: rank 0 ends with nothing in row 1 of slots instead of x[1]"});
 }
 
@@ -488,14 +492,14 @@ TEST(CheckProgram, FindsAContributionCountedTwice) {
   Small small;
   small.multiply(0, small.row(small.slots, 0));
   small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 0)}}, small.row(small.spare, 0));
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"contents: op 1 (elementwise) on rank 0 counts contribution 0 to y[0] twice"});
 }
 
 TEST(CheckProgram, FindsAnInputAddedToItself) {
   Small small;
   small.add({{small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)}}, small.row(small.spare, 0));
-  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
+  EXPECT_EQ(findings_of(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
 }
 
 TEST(CheckProgram, FindsASumOfDifferentBlocks) {
@@ -503,7 +507,7 @@ TEST(CheckProgram, FindsASumOfDifferentBlocks) {
   small.multiply(0, small.row(small.slots, 0));
   small.multiply(1, small.row(small.slots, 1));
   small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 1)}}, small.row(small.spare, 0));
-  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 2 (elementwise) on rank 0 adds y[1]{0} to y[0]{0}"});
+  EXPECT_EQ(findings_of(small.build()), Sentences{"contents: op 2 (elementwise) on rank 0 adds y[1]{0} to y[0]{0}"});
 }
 
 TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
@@ -516,8 +520,9 @@ TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
                       .b = {small.builder.whole(theirs)},
                       .out = {small.row(small.slots, 0)},
                       .waits = {moved}});
-  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (gemm) on rank 1 multiplies a[0,1] by b[0], which are "
-                                                "different blocks of the contraction"});
+  EXPECT_EQ(findings_of(small.build()),
+            Sentences{"contents: op 1 (gemm) on rank 1 multiplies a[0,1] by b[0], which are "
+                      "different blocks of the contraction"});
 }
 
 TEST(CheckProgram, FindsAGemmThatTheOperationDoesNotHave) {
@@ -528,7 +533,7 @@ TEST(CheckProgram, FindsAGemmThatTheOperationDoesNotHave) {
   small.builder.initially(small.builder.whole(other), c, along(small.builder.mesh(), 0), 0);
   small.builder.gemm(
       {.a = {small.row(small.left, 1)}, .b = {small.builder.whole(other)}, .out = {small.row(small.slots, 0)}});
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"contents: op 0 (gemm) on rank 0 multiplies a[1,0] by c[0], which is not a "
                       "product of the operation"});
 }
@@ -537,7 +542,7 @@ TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
   Small small;
   const OpId gemm = small.multiply(along(small.builder.mesh(), 0), small.row(small.slots, 0));
   small.collect(CollectiveKind::all_reduce, {small.row(small.slots, 0)}, {small.row(small.spare, 0)}, {gemm});
-  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (collective) on rank 0 adds y[1]{1} to y[0]{0}"});
+  EXPECT_EQ(findings_of(small.build()), Sentences{"contents: op 1 (collective) on rank 0 adds y[1]{1} to y[0]{0}"});
 }
 
 TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
@@ -546,14 +551,14 @@ TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
   const OpId kept = small.copy(small.row(small.own_shard, 0), small.row(small.slots, 0));
   small.exchange({small.row(small.slots, 0)}, {small.row(small.own_shard, 0)}, {kept});
   small.builder.finally(small.row(small.own_shard, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own instead of x[1]"});
 }
 
 TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
   Small small;
   small.builder.initially(small.row(small.own_shard, 0), small.x, 0, 0);
-  EXPECT_EQ(sentences(small.build()),
+  EXPECT_EQ(findings_of(small.build()),
             Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
 }
 
@@ -569,7 +574,7 @@ TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
                                                 .waits = {moved, gemm}});
   small.collect(CollectiveKind::all_reduce, {small.row(small.spare, 1)}, {small.row(small.spare, 0)}, {added});
   small.builder.finally(small.row(small.spare, 0), small.y, 0, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{});
+  EXPECT_EQ(findings_of(small.build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
@@ -577,7 +582,8 @@ TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
   small.zero(small.row(small.slots, 0));
   small.add({{small.row(small.slots, 0)}, {small.row(small.slots, 0)}}, small.row(small.spare, 0));
   small.builder.finally(small.row(small.spare, 0), small.y, 0, 0);
-  EXPECT_EQ(sentences(small.build()), Sentences{"contents: rank 0 ends with zeros in row 0 of spare instead of y[0]"});
+  EXPECT_EQ(findings_of(small.build()),
+            Sentences{"contents: rank 0 ends with zeros in row 0 of spare instead of y[0]"});
 }
 
 /// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).
@@ -621,14 +627,14 @@ TEST(CheckProgram, PassesANonlinearFunctionOfASumMadeInTwoSteps) {
   nonlinear.multiply(1, 1, true);
   nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.slots)}, nonlinear.builder.whole(nonlinear.out));
   nonlinear.builder.finally(nonlinear.builder.whole(nonlinear.out), nonlinear.z, 0, 0);
-  EXPECT_EQ(sentences(nonlinear.build()), Sentences{});
+  EXPECT_EQ(findings_of(nonlinear.build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
   Nonlinear nonlinear;
   nonlinear.multiply(1, 1);
   nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.slots)}, nonlinear.builder.whole(nonlinear.out));
-  EXPECT_EQ(sentences(nonlinear.build()),
+  EXPECT_EQ(findings_of(nonlinear.build()),
             Sentences{"contents: op 1 (elementwise) on rank 0 applies a nonlinear function to "
                       "y[:,0]{1}, which is not complete"});
 }
@@ -638,7 +644,7 @@ TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
   nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.buffer_a)},
                   nonlinear.builder.whole(nonlinear.out));
   EXPECT_EQ(
-      sentences(nonlinear.build()),
+      findings_of(nonlinear.build()),
       Sentences{
           "contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that the operation does not apply"});
 }
@@ -648,7 +654,7 @@ TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
   nonlinear.apply(Function::copy, {Region{nonlinear.buffer_a, 0, 1, 1, 1}}, Region{nonlinear.slots, 0, 0, 1, 1});
   nonlinear.apply(Function::copy, {Region{nonlinear.buffer_a, 0, 0, 1, 1}}, Region{nonlinear.slots, 0, 1, 1, 1});
   nonlinear.apply(Function::swiglu, {nonlinear.builder.whole(nonlinear.slots)}, Region{nonlinear.out, 0, 0, 1, 1});
-  EXPECT_EQ(sentences(nonlinear.build()),
+  EXPECT_EQ(findings_of(nonlinear.build()),
             Sentences{"contents: op 2 (elementwise) on rank 0 pairs a[:,1] with a[:,0] as gate and up"});
 }
 
@@ -658,7 +664,7 @@ TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
   nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.slots)},
                           .b = {nonlinear.builder.whole(nonlinear.buffer_b)},
                           .out = {nonlinear.builder.whole(nonlinear.out)}});
-  EXPECT_EQ(sentences(nonlinear.build()),
+  EXPECT_EQ(findings_of(nonlinear.build()),
             Sentences{"contents: op 1 (gemm) on rank 0 multiplies y[:,0]{0}, which is not complete"});
 }
 
@@ -670,25 +676,26 @@ TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
   nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.slots)},
                           .b = {nonlinear.builder.whole(nonlinear.buffer_b)},
                           .out = {nonlinear.builder.whole(nonlinear.out)}});
-  EXPECT_EQ(sentences(nonlinear.build()),
+  EXPECT_EQ(findings_of(nonlinear.build()),
             Sentences{"contents: op 2 (gemm) on rank 0 multiplies a[:,0] by b[1,0], which are "
                       "different blocks of the contraction"});
 }
 
 /// One rank with two blocks of tokens, and q, k and v of one block of heads.
-struct Attending {
-  explicit Attending(bool causal_tensor = true) {
+struct AttentionCheck {
+  explicit AttentionCheck(bool causal_tensor = true) {
     const TensorId qkv = builder.input_tensor("qkv", tokens, columns, DType::bf16);
     const TensorId attended = builder.attention_tensor("attended", qkv, heads, causal_tensor);
     builder.initially(builder.whole(in), qkv, 0, 0);
     builder.finally(builder.whole(out), attended, 0, 0);
   }
   /// Adds attention of `rows` query rows from `row` on, at their own positions.
-  Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
+  AttentionCheck& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     return attend_as(row, row, rows, keys, causal);
   }
   /// Adds attention of `rows` query rows from `row` on, which are stated to start at `position`.
-  Attending& attend_as(Index position, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
+  AttentionCheck& attend_as(Index position, std::int32_t row, std::int32_t rows, const Operand& keys,
+                            bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
                        .keys = keys,
                        .out = {builder.rows_of(out, row, rows)},
@@ -700,7 +707,7 @@ struct Attending {
   }
   [[nodiscard]] Operand every_row() const { return {builder.whole(in)}; }
   [[nodiscard]] Region row(std::int32_t at) const { return builder.rows_of(in, at); }
-  std::vector<std::string> findings() { return sentences(std::move(builder).build()); }
+  std::vector<std::string> findings() { return findings_of(std::move(builder).build()); }
 
   ProgramBuilder builder{"attending", Mesh{{{"tp", 1}}}};
   Extent tokens{builder.dimension("tokens", 2), 2};
@@ -713,53 +720,53 @@ struct Attending {
 };
 
 TEST(CheckProgram, PassesAttentionOfAllRowsAndOfOneQueryBlockAtATime) {
-  Attending whole;
+  AttentionCheck whole;
   EXPECT_EQ(whole.attend(0, 2, whole.every_row()).findings(), Sentences{});
-  Attending sliced;  // with a causal mask the first block of queries needs no later key
+  AttentionCheck sliced;  // with a causal mask the first block of queries needs no later key
   EXPECT_EQ(sliced.attend(0, 1, {sliced.row(0)}).attend(1, 1, sliced.every_row()).findings(), Sentences{});
-  Attending unmasked(false);
+  AttentionCheck unmasked(false);
   EXPECT_EQ(unmasked.attend(0, 1, unmasked.every_row(), false).attend(1, 1, unmasked.every_row(), false).findings(),
             Sentences{});
 }
 
 TEST(CheckProgram, IgnoresMaskedKeys) {
-  Attending attending;
+  AttentionCheck attending;
   EXPECT_EQ(attending.attend(0, 1, {attending.row(0), attending.row(0)}).attend(1, 1, attending.every_row()).findings(),
             Sentences{});
 }
 
 TEST(CheckProgram, FindsAttentionThatMissesKeys) {
-  Attending full(false);
+  AttentionCheck full(false);
   EXPECT_EQ(full.attend(0, 1, {full.row(0)}, false).attend(1, 1, full.every_row(), false).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] without key rows 1",
                        "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
 }
 
 TEST(CheckProgram, FindsKeysInTheWrongRow) {
-  Attending swapped;
+  AttentionCheck swapped;
   EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 0",
                        "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
-  Attending twice(false);
+  AttentionCheck twice(false);
   EXPECT_EQ(twice.attend(0, 2, {twice.row(0), twice.row(1), twice.row(1)}, false).findings().front(),
             "contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 2");
 }
 
 TEST(CheckProgram, FindsQueriesAtTheWrongPosition) {
-  Attending late;
+  AttentionCheck late;
   EXPECT_EQ(late.attend(0, 1, late.every_row()).attend_as(0, 1, 1, late.every_row()).findings(),
             (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as row 0",
                        "contents: rank 0 ends with a wrong value in row 1 of out instead of attended[1]"}));
 }
 
 TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
-  Attending late;
+  AttentionCheck late;
   EXPECT_EQ(late.attend(0, 1, late.every_row()).attend(1, 1, {late.row(0)}).findings(),
             Sentences{"bounds: op 1 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
-  Attending early;
+  AttentionCheck early;
   EXPECT_EQ(early.attend_as(-1, 0, 1, early.every_row()).findings(),
             Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row -1, but its keys are 0 to 1"});
-  Attending implicit;  // without positions the queries are rows 0 and 1
+  AttentionCheck implicit;  // without positions the queries are rows 0 and 1
   implicit.builder.attention({.queries = implicit.every_row(),
                               .keys = {implicit.row(0)},
                               .out = {implicit.builder.whole(implicit.out)},
@@ -770,16 +777,16 @@ TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
 }
 
 TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
-  Attending attending;
+  AttentionCheck attending;
   attending.attend(0, 1, attending.every_row()).attend(1, 1, attending.every_row());
   Program program = std::move(attending.builder).build();
   program.ops[1].positions.count = 2;
-  EXPECT_EQ(sentences(program),
+  EXPECT_EQ(findings_of(program),
             Sentences{"bounds: op 1 (attention) refers to a lane, shape, operand, buffer or axis that does not exist"});
 }
 
 TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
-  Attending full(false);
+  AttentionCheck full(false);
   EXPECT_EQ(full.attend(0, 2, full.every_row(), true).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], unlike the operation",
                        "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
@@ -834,16 +841,16 @@ struct Gradient {
 TEST(CheckProgram, PassesAGradientSummedAsAWholeOrBlockByBlock) {
   Gradient whole;
   EXPECT_EQ(
-      sentences(whole.multiply({whole.builder.whole(whole.x)}, {whole.builder.whole(whole.dy)}, whole.out).build()),
+      findings_of(whole.multiply({whole.builder.whole(whole.x)}, {whole.builder.whole(whole.dy)}, whole.out).build()),
       Sentences{});
   Gradient blocks;
   blocks.multiply(blocks.x_row(1), blocks.dy_row(1), blocks.out);
-  EXPECT_EQ(sentences(blocks.multiply(blocks.x_row(0), blocks.dy_row(0), blocks.out, true).build()), Sentences{});
+  EXPECT_EQ(findings_of(blocks.multiply(blocks.x_row(0), blocks.dy_row(0), blocks.out, true).build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsAGradientOfDifferentTokens) {
   Gradient crossed;
-  EXPECT_EQ(sentences(crossed.multiply(crossed.x_row(0), crossed.dy_row(1), crossed.out).build()),
+  EXPECT_EQ(findings_of(crossed.multiply(crossed.x_row(0), crossed.dy_row(1), crossed.out).build()),
             (Sentences{"contents: op 0 (gemm) on rank 0 multiplies x[0]^T by dy[1], which are different blocks of the "
                        "contraction",
                        "contents: rank 0 ends with a wrong value in row 0 of out instead of dw[0]"}));
@@ -851,11 +858,11 @@ TEST(CheckProgram, FindsAGradientOfDifferentTokens) {
 
 TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
   Gradient half;
-  EXPECT_EQ(sentences(half.multiply(half.x_row(1), half.dy_row(1), half.out).build()),
+  EXPECT_EQ(findings_of(half.multiply(half.x_row(1), half.dy_row(1), half.out).build()),
             (Sentences{"contents: rank 0 ends with dw[0]{1} in row 0 of out instead of dw[0]"}));
   Gradient twice;
   twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out);
-  EXPECT_EQ(sentences(twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out, true).build()),
+  EXPECT_EQ(findings_of(twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out, true).build()),
             (Sentences{"contents: op 1 (gemm) on rank 0 counts contribution 1 to dw[0] twice",
                        "contents: rank 0 ends with a wrong value in row 0 of out instead of dw[0]"}));
 }
@@ -864,10 +871,10 @@ TEST(CheckProgram, FindsTheTransposeOfAGemm) {
   Gradient gradient;
   gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
   EXPECT_EQ(
-      sentences(gradient
-                    .multiply({gradient.builder.whole(gradient.dy)}, {gradient.builder.whole(gradient.x)},
-                              gradient.transposed)
-                    .build()),
+      findings_of(gradient
+                      .multiply({gradient.builder.whole(gradient.dy)}, {gradient.builder.whole(gradient.x)},
+                                gradient.transposed)
+                      .build()),
       Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is not a product of the operation"});
 }
 
@@ -876,18 +883,18 @@ TEST(CheckProgram, FindsOperandsThatFitOnlyTransposed) {
   gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
   Program program = gradient.build();
   std::get<GemmShape>(program.shapes[0]).transpose_a = false;
-  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
 }
 
 TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   Gradient gradient;
   Program program = gradient.build();
   program.tensors.back().transpose_a = false;
-  EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: tensor dw is not well defined"});
 }
 
 /// Returns the message that refuses a generated schedule; empty if it is proved.
-std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
+std::string proof_refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
   try {
     const Program program = generate(operation_of(scope, true), ranks, *find_strategy(strategy), options);
     return prove_generated(program).report.ok() ? "" : "wrong";
@@ -898,18 +905,18 @@ std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const
 
 TEST(ProveGenerated, RefusesAScheduleTooLargeToProveWithoutCallingItWrong) {
   const StrategyOptions balanced{.slices = 1, .attention = AttentionCut::zigzag};
-  EXPECT_EQ(refusal(Scope::attention, 64, "sliced", balanced), "");
-  EXPECT_EQ(refusal(Scope::attention, 512, "sliced", balanced),
+  EXPECT_EQ(proof_refusal(Scope::attention, 64, "sliced", balanced), "");
+  EXPECT_EQ(proof_refusal(Scope::attention, 512, "sliced", balanced),
             "sliced (k=1, zig-zag) attention on 512 ranks is too large to prove: more than 134217728 blocks; choose "
             "fewer ranks");
   EXPECT_EQ(
-      refusal(Scope::data_parallel, 1024, "sliced", {.slices = 8}),
+      proof_refusal(Scope::data_parallel, 1024, "sliced", {.slices = 8}),
       "sliced (k=8) data_parallel on 1024 ranks is too large to prove: more than 536870912 blocks; choose fewer ranks");
 }
 
 TEST(ProveGenerated, RefusesAProgramTooLargeForMemory) {
-  EXPECT_EQ(refusal(Scope::attention, 1024, "commfuse",
-                    {.sub_slices = 4, .form = Form::ring, .lanes = 2, .attention = AttentionCut::zigzag}),
+  EXPECT_EQ(proof_refusal(Scope::attention, 1024, "commfuse",
+                          {.sub_slices = 4, .form = Form::ring, .lanes = 2, .attention = AttentionCut::zigzag}),
             "commfuse (ring, m=4, 2 lanes, zig-zag) attention on 1024 ranks needs more than 2097152 buffer regions; "
             "choose fewer ranks");
 }

@@ -45,7 +45,7 @@ struct Ring {
   BufferId shard, gathered;
 };
 
-std::vector<std::string> sentences(const CheckReport& report) {
+std::vector<std::string> sentences_of(const CheckReport& report) {
   std::vector<std::string> texts;
   for (const Finding& finding : report.findings) {
     texts.push_back(finding.sentence);
@@ -59,45 +59,45 @@ std::vector<std::string> check_both_ways(const Program& program) {
   const std::optional<CheckReport> one_rank = check_one_rank(program);
   EXPECT_TRUE(one_rank.has_value());
   EXPECT_TRUE(!one_rank || one_rank->ok() == all_ranks.ok());
-  return sentences(all_ranks);
+  return sentences_of(all_ranks);
 }
 
-Program ring(std::int32_t ranks, Protocol protocol, bool credit) {
-  Ring ring(ranks);
-  OpId last = ring.copy_own();
+Program ring_program(std::int32_t ranks, Protocol protocol, bool credit) {
+  Ring ring_program(ranks);
+  OpId last = ring_program.copy_own();
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    last = ring.forward(step, protocol, last);
+    last = ring_program.forward(step, protocol, last);
   }
   if (credit) {
-    ring.builder.credit({.shift = -1, .waits = {last}});
+    ring_program.builder.credit({.shift = -1, .waits = {last}});
   }
-  return std::move(ring.builder).build();
+  return std::move(ring_program.builder).build();
 }
 
 TEST(RemoteHazards, ARingOfPushesNeedsACreditBeforeTheNextIteration) {
-  EXPECT_EQ(check_both_ways(ring(4, Protocol::push, true)), std::vector<std::string>{});
-  const std::vector<std::string> sentences = check_both_ways(ring(4, Protocol::push, false));
-  ASSERT_FALSE(sentences.empty());
-  EXPECT_EQ(sentences.front(),
+  EXPECT_EQ(check_both_ways(ring_program(4, Protocol::push, true)), std::vector<std::string>{});
+  const std::vector<std::string> sentences_of = check_both_ways(ring_program(4, Protocol::push, false));
+  ASSERT_FALSE(sentences_of.empty());
+  EXPECT_EQ(sentences_of.front(),
             "op 2 (exchange) on rank 3 of the next iteration writes row 2 of gathered of rank 0 while op 3 (exchange) "
             "on rank "
             "0 may still be reading it; order them with a credit");
 }
 
 TEST(RemoteHazards, ARingOfRendezvousNeedsNoCredit) {
-  EXPECT_EQ(check_both_ways(ring(4, Protocol::rendezvous, false)), std::vector<std::string>{});
+  EXPECT_EQ(check_both_ways(ring_program(4, Protocol::rendezvous, false)), std::vector<std::string>{});
 }
 
 TEST(RemoteHazards, PulledDataMayNotBeOverwrittenBeforeThePullersCredit) {
   // The copy of the next iteration overwrites row r of rank r, which its neighbour may still be pulling.
-  const std::vector<std::string> sentences = check_both_ways(ring(2, Protocol::pull, false));
-  ASSERT_FALSE(sentences.empty());
+  const std::vector<std::string> sentences_of = check_both_ways(ring_program(2, Protocol::pull, false));
+  ASSERT_FALSE(sentences_of.empty());
   EXPECT_EQ(
-      sentences.front(),
+      sentences_of.front(),
       "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of gathered of rank 0 while op 1 (exchange) on "
       "rank 1 may still be reading it; order them with a credit");
-  EXPECT_EQ(check_both_ways(ring(2, Protocol::pull, true)), std::vector<std::string>{});
-  EXPECT_EQ(check_both_ways(ring(5, Protocol::pull, true)), std::vector<std::string>{});
+  EXPECT_EQ(check_both_ways(ring_program(2, Protocol::pull, true)), std::vector<std::string>{});
+  EXPECT_EQ(check_both_ways(ring_program(5, Protocol::pull, true)), std::vector<std::string>{});
 }
 
 TEST(RemoteHazards, ACreditInTheWrongDirectionOrdersNothing) {
@@ -145,21 +145,21 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
         waits = {builder.credit({.lane = {LaneKind::comm, 1}, .shift = 1, .waits = {copied}})};
       }
     }
-    const std::vector<std::string> sentences = check_both_ways(std::move(builder).build());
-    EXPECT_EQ(sentences.empty(), credit) << (sentences.empty() ? "" : sentences.front());
+    const std::vector<std::string> sentences_of = check_both_ways(std::move(builder).build());
+    EXPECT_EQ(sentences_of.empty(), credit) << (sentences_of.empty() ? "" : sentences_of.front());
   }
 }
 
 TEST(RemoteHazards, OnlyPushesAndPullsAccessRemotely) {
-  EXPECT_TRUE(accesses_remotely(ring(2, Protocol::push, false)));
-  EXPECT_TRUE(accesses_remotely(ring(2, Protocol::pull, false)));
-  EXPECT_FALSE(accesses_remotely(ring(2, Protocol::rendezvous, true)));
+  EXPECT_TRUE(accesses_remotely(ring_program(2, Protocol::push, false)));
+  EXPECT_TRUE(accesses_remotely(ring_program(2, Protocol::pull, false)));
+  EXPECT_FALSE(accesses_remotely(ring_program(2, Protocol::rendezvous, true)));
 }
 
 TEST(RemoteHazards, AProgramTooLargeToProveIsReportedAsAFinding) {
   // Two iterations of 513 ops, each with a clock of 512 ranks x 2 lanes, fit; eight times the ranks do not.
-  EXPECT_TRUE(check_program(ring(512, Protocol::push, true)).ok());
-  const std::optional<CheckReport> report = check_one_rank(ring(4096, Protocol::push, true));
+  EXPECT_TRUE(check_program(ring_program(512, Protocol::push, true)).ok());
+  const std::optional<CheckReport> report = check_one_rank(ring_program(4096, Protocol::push, true));
   ASSERT_TRUE(report && !report->ok());
   EXPECT_EQ(report->findings.front().sentence,
             "4097 ops on 4096 ranks are too many to prove the order of their pushes and pulls; use fewer ranks");

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "model/proof/sums.h"
+#include "tests/model/program/small_meshes.h"
 
 namespace commfuse {
 namespace {
 
-const Mesh four{{{"tp", 4}}};
-const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
+using test::four;
+using test::two_by_three;
 
 /// Returns the positions of blocks 0, 1, 2 and so on after a rotation.
 std::vector<std::int32_t> positions_after(const Mesh& mesh, const Direction& direction, const Turn& turn) {

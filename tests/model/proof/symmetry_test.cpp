@@ -643,7 +643,7 @@ TEST(Symmetry, IsNotSeenWherePiecesOfRowsReachAcrossTwoPeriods) {
 // --- attention -----------------------------------------------------------------------------------------------------
 
 /// Each of three ranks attends with its own row of x to all rows, under a causal mask.
-struct Attending {
+struct RotatingAttention {
   ProgramBuilder builder{"attending", three};
   Extent tokens{builder.dimension("tokens", 3), 3};
   Extent one_row{tokens.dimension, 1};
@@ -658,7 +658,7 @@ struct Attending {
   BufferId out = builder.buffer("out", BufferRole::output, tokens, heads, DType::bf16);
   Index own_row = along(three, 0);
 
-  Attending() { builder.initially(builder.whole(in), x, 0, 0); }
+  RotatingAttention() { builder.initially(builder.whole(in), x, 0, 0); }
   void attend(Operand visible_keys, Operand to, Operand queries, std::vector<Index> positions) {
     builder.attention({.queries = std::move(queries),
                        .keys = std::move(visible_keys),
@@ -675,19 +675,17 @@ struct Attending {
 };
 
 TEST(Symmetry, HoldsForAttentionOfOwnRowsToAllRows) {
-  Attending attending;
-  attending.attend({attending.builder.whole(attending.in)},
-                   {attending.builder.rows_of(attending.out, attending.own_row)},
-                   {attending.builder.rows_of(attending.in, attending.own_row)}, {attending.own_row});
-  EXPECT_EQ(on_one_rank(attending.ends_with_own_row()), "right");
+  RotatingAttention rotating;
+  rotating.attend({rotating.builder.whole(rotating.in)}, {rotating.builder.rows_of(rotating.out, rotating.own_row)},
+                  {rotating.builder.rows_of(rotating.in, rotating.own_row)}, {rotating.own_row});
+  EXPECT_EQ(on_one_rank(rotating.ends_with_own_row()), "right");
 }
 
 TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
-  Attending attending;
-  attending.attend({attending.builder.whole(attending.in)},
-                   {attending.builder.rows_of(attending.out, attending.own_row)},
-                   {attending.builder.rows_of(attending.in, attending.own_row)}, {0});
-  const Program program = attending.ends_with_own_row();
+  RotatingAttention rotating;
+  rotating.attend({rotating.builder.whole(rotating.in)}, {rotating.builder.rows_of(rotating.out, rotating.own_row)},
+                  {rotating.builder.rows_of(rotating.in, rotating.own_row)}, {0});
+  const Program program = rotating.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
@@ -695,31 +693,30 @@ TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
 TEST(Symmetry, IsNotSeenWhereAMaskHidesErrorsOfOtherRanksFromRankZero) {
   // Each rank has the row after its own row in the place of the row before it. Under the mask, rank 0 sees only its own
   // row.
-  Attending attending;
+  RotatingAttention rotating;
   for (std::int32_t row = 0; row < 3; ++row) {
-    attending.builder.elementwise(
+    rotating.builder.elementwise(
         {.function = Function::copy,
-         .inputs = {{attending.builder.rows_of(attending.in, along(three, 0, row == 2 ? 1 : row))}},
-         .out = {attending.builder.rows_of(attending.keys, along(three, 0, row))}});
+         .inputs = {{rotating.builder.rows_of(rotating.in, along(three, 0, row == 2 ? 1 : row))}},
+         .out = {rotating.builder.rows_of(rotating.keys, along(three, 0, row))}});
   }
-  attending.attend({attending.builder.whole(attending.keys)},
-                   {attending.builder.rows_of(attending.out, attending.own_row)},
-                   {attending.builder.rows_of(attending.in, attending.own_row)}, {attending.own_row});
-  const Program program = attending.ends_with_own_row();
+  rotating.attend({rotating.builder.whole(rotating.keys)}, {rotating.builder.rows_of(rotating.out, rotating.own_row)},
+                  {rotating.builder.rows_of(rotating.in, rotating.own_row)}, {rotating.own_row});
+  const Program program = rotating.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
 TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
   // Rows start with the rank's own row, so they are in order on rank 0 only.
-  Attending attending;
+  RotatingAttention rotating;
   const auto rotated = [&](BufferId buffer) {
-    return Operand{attending.builder.rows_of(buffer, along(three, 0, 0)),
-                   attending.builder.rows_of(buffer, along(three, 0, 1)),
-                   attending.builder.rows_of(buffer, along(three, 0, 2))};
+    return Operand{rotating.builder.rows_of(buffer, along(three, 0, 0)),
+                   rotating.builder.rows_of(buffer, along(three, 0, 1)),
+                   rotating.builder.rows_of(buffer, along(three, 0, 2))};
   };
-  attending.attend(rotated(attending.in), rotated(attending.out), rotated(attending.in), {});
-  const Program program = attending.ends_with_own_row();
+  rotating.attend(rotated(rotating.in), rotated(rotating.out), rotated(rotating.in), {});
+  const Program program = rotating.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }

@@ -103,7 +103,7 @@ ResultRow full_row() {
   return row;
 }
 
-void expect_same(const ResultRow& a, const ResultRow& b) {
+void expect_same_row(const ResultRow& a, const ResultRow& b) {
   EXPECT_EQ(values_of(a), values_of(b));
   EXPECT_EQ(a.parameters, b.parameters);
   EXPECT_EQ(a.bound, b.bound);
@@ -133,13 +133,13 @@ TEST(RowTable, ReturnsEveryMemberOfARow) {
   ASSERT_EQ(table.size(), 3U);
   ResultRow again = full_row();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    expect_same(table[i], rows[i]);
+    expect_same_row(table[i], rows[i]);
     table.read(i, again);  // Overwrites the values of the previous row.
-    expect_same(again, rows[i]);
+    expect_same_row(again, rows[i]);
   }
   EXPECT_EQ(table[0].tails->causes.worst_rank(), 1);
   EXPECT_EQ(table.rows(1, 2).size(), 2U);
-  expect_same(table.rows(1, 2)[1], rows[2]);
+  expect_same_row(table.rows(1, 2)[1], rows[2]);
 }
 
 TEST(RowTable, JoinedTablesEqualOneTable) {
@@ -162,13 +162,13 @@ TEST(RowTable, JoinedTablesEqualOneTable) {
     joined.append(std::move(other));
     ASSERT_EQ(joined.size(), whole.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      expect_same(joined[i], rows[i]);
+      expect_same_row(joined[i], rows[i]);
       EXPECT_EQ(joined.columns().warnings.numbers()[i], whole.columns().warnings.numbers()[i]);
       EXPECT_EQ(joined.columns().options[i], whole.columns().options[i]);
     }
     EXPECT_EQ(joined.runs(joined.point_columns()), whole.runs(whole.point_columns()));
     joined.push_back(full_row());
-    expect_same(joined[rows.size()], full_row());
+    expect_same_row(joined[rows.size()], full_row());
   }
 }
 
@@ -180,7 +180,7 @@ TEST(RowTable, DistinguishesTheSamePointsAsTheColumnsOfResults) {
   EXPECT_EQ(table.point_columns().size(), 11U + price_settings.size());
 }
 
-ResultRow at(std::int64_t seq, const char* strategy) {
+ResultRow row_at(std::int64_t seq, const char* strategy) {
   ResultRow row;
   row.model = "m";
   row.seq = seq;
@@ -189,8 +189,8 @@ ResultRow at(std::int64_t seq, const char* strategy) {
 }
 
 TEST(RowTable, PutsRowsOfAPointTogether) {
-  RowTable table(
-      std::vector{at(4, "serial"), at(2, "serial"), at(4, "commfuse"), at(8, "commfuse"), at(2, "commfuse")});
+  RowTable table(std::vector{row_at(4, "serial"), row_at(2, "serial"), row_at(4, "commfuse"), row_at(8, "commfuse"),
+                             row_at(2, "commfuse")});
   EXPECT_EQ(table.groups({&table.columns().seq}), (RowTable::Groups{0, 1, 0, 2, 1}));
   EXPECT_EQ(table.groups({&table.columns().seq, &table.columns().strategy.numbers()}),
             (RowTable::Groups{0, 1, 2, 3, 4}));

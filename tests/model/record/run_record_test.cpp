@@ -11,13 +11,17 @@
 
 #include "model/config_error.h"
 #include "tests/own_folder.h"
+#include "tests/refusal.h"
+#include "tests/texts.h"
 
 namespace commfuse {
 namespace {
 
+using test::replaced;
+
 using namespace std::chrono_literals;
 
-RunRecord example() {
+RunRecord example_record() {
   RunRecord record{.executor = "cpu",
                    .compute = "emulated",
                    .links = "emulated",
@@ -59,46 +63,35 @@ RunRecord example() {
   return record;
 }
 
-std::string replaced(std::string text, const std::string& old, const std::string& now) {
-  const std::size_t at = text.find(old);
-  EXPECT_NE(at, std::string::npos) << old;
-  return text.replace(at, old.size(), now);
-}
-
-std::string refusal(const std::string& text) {
-  try {
-    parse_run_record(text, "r.json");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+std::string record_refusal(const std::string& text) {
+  return test::refusal_of([&] { parse_run_record(text, "r.json"); });
 }
 
 /// Returns the message about the example with a piece of its text replaced.
-std::string refusal_with(const std::string& old, const std::string& now) {
-  return refusal(replaced(to_json(example()), old, now));
+std::string record_refusal_with(const std::string& old, const std::string& now) {
+  return record_refusal(replaced(to_json(example_record()), old, now));
 }
 
 TEST(RunRecord, IsReadBackAsItWasWritten) {
-  EXPECT_EQ(parse_run_record(to_json(example()), "r.json"), example());
+  EXPECT_EQ(parse_run_record(to_json(example_record()), "r.json"), example_record());
   EXPECT_EQ(parse_run_record(to_json({}), "r.json"), RunRecord{});
 }
 
 TEST(RunRecord, IsReadBackFromAFile) {
   const OwnFolder folder;
-  std::ofstream("r.json") << to_json(example());
-  EXPECT_EQ(load_run_record("r.json"), example());
+  std::ofstream("r.json") << to_json(example_record());
+  EXPECT_EQ(load_run_record("r.json"), example_record());
 }
 
 TEST(RunRecord, IgnoresKeysOfALaterVersion) {
-  EXPECT_EQ(parse_run_record(replaced(to_json(example()), "\"executor\"", "\"later\":1,\"executor\""), "r.json"),
-            example());
+  EXPECT_EQ(parse_run_record(replaced(to_json(example_record()), "\"executor\"", "\"later\":1,\"executor\""), "r.json"),
+            example_record());
 }
 
-constexpr auto remedy = "; write it again with commfuse-validate run --out";
+constexpr auto write_again = "; write it again with commfuse-validate run --out";
 
 TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
-  RunRecord hostile = example();
+  RunRecord hostile = example_record();
   hostile.runs.back().message = "two\n\tlines \x1b[31m";
   hostile.settings.front().first = "seq\u202e";
   const RunRecord parsed = parse_run_record(to_json(hostile), "r.json");
@@ -107,55 +100,56 @@ TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
 }
 
 TEST(RunRecord, RefusesInvalidJsonWithLineAndColumn) {
-  EXPECT_EQ(refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + remedy);
-  EXPECT_EQ(refusal(""), std::string("r.json:1:1: not valid JSON") + remedy);
-  const std::string text = to_json(example());
-  EXPECT_NE(refusal(text.substr(0, text.size() / 2)), "");  // The file is half-written.
+  EXPECT_EQ(record_refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + write_again);
+  EXPECT_EQ(record_refusal(""), std::string("r.json:1:1: not valid JSON") + write_again);
+  const std::string text = to_json(example_record());
+  EXPECT_NE(record_refusal(text.substr(0, text.size() / 2)), "accepted");  // The file is half-written.
 }
 
 TEST(RunRecord, RefusesInvalidRecordsWithTheirKey) {
-  EXPECT_EQ(refusal("[]"), std::string("r.json: it is not an object") + remedy);
-  EXPECT_EQ(refusal("{}"), std::string("r.json: schema is missing") + remedy);
+  EXPECT_EQ(record_refusal("[]"), std::string("r.json: it is not an object") + write_again);
+  EXPECT_EQ(record_refusal("{}"), std::string("r.json: schema is missing") + write_again);
   EXPECT_EQ(
-      refusal_with("commfuse.record/1", "commfuse.result/1"),
+      record_refusal_with("commfuse.record/1", "commfuse.result/1"),
       "r.json: schema is 'commfuse.result/1', but 'commfuse.record/1' is required here; give a file of that kind");
-  EXPECT_EQ(refusal_with("\"cores\"", "\"cpus\""), std::string("r.json: environment.cores is missing") + remedy);
-  EXPECT_EQ(refusal_with("[1001000000,", "[0.5,"),
-            std::string("r.json: noise.samples_ps[0]: it is not a whole number") + remedy);
-  EXPECT_EQ(refusal_with("[1001000000,", "[-1,"),
-            std::string("r.json: noise.samples_ps[0]: it is out of range") + remedy);
-  EXPECT_EQ(refusal_with("\"dilation\": 2.5", "\"dilation\": 0"),
-            std::string("r.json: dilation: it is out of range") + remedy);
-  EXPECT_EQ(refusal_with("\"status\":\"failed\"", "\"status\":\"perhaps\""),
-            std::string("r.json: runs[1].status: 'perhaps' is not done, wrong or failed") + remedy);
-  EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[0,3,1000000]"),
-            std::string("r.json: runs[0].spans_ps[0]: a span is [rank, op, start, end]") + remedy);
-  EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[0,3,3000000,2000000]"),
-            std::string("r.json: runs[0].spans_ps[0]: it ends before it starts") + remedy);
-  EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[4294967296,3,1000000,2000000]"),
-            std::string("r.json: runs[0].spans_ps[0][0]: it is out of range") + remedy);
-  EXPECT_EQ(refusal_with("\"samples_ps\":[1000000000,2000000000]", "\"samples_ps\":[]"),
-            std::string("r.json: micro_benchmarks[0].samples_ps: it has no sample") + remedy);
-  EXPECT_EQ(refusal_with("\"peer\":2", "\"peer\":3"),
-            std::string("r.json: micro_benchmarks[2].peer: it is out of range") + remedy);
-  EXPECT_EQ(refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
-            std::string("r.json: seed: it is not a whole number of at least 0") + remedy);
+  EXPECT_EQ(record_refusal_with("\"cores\"", "\"cpus\""),
+            std::string("r.json: environment.cores is missing") + write_again);
+  EXPECT_EQ(record_refusal_with("[1001000000,", "[0.5,"),
+            std::string("r.json: noise.samples_ps[0]: it is not a whole number") + write_again);
+  EXPECT_EQ(record_refusal_with("[1001000000,", "[-1,"),
+            std::string("r.json: noise.samples_ps[0]: it is out of range") + write_again);
+  EXPECT_EQ(record_refusal_with("\"dilation\": 2.5", "\"dilation\": 0"),
+            std::string("r.json: dilation: it is out of range") + write_again);
+  EXPECT_EQ(record_refusal_with("\"status\":\"failed\"", "\"status\":\"perhaps\""),
+            std::string("r.json: runs[1].status: 'perhaps' is not done, wrong or failed") + write_again);
+  EXPECT_EQ(record_refusal_with("[0,3,1000000,2000000]", "[0,3,1000000]"),
+            std::string("r.json: runs[0].spans_ps[0]: a span is [rank, op, start, end]") + write_again);
+  EXPECT_EQ(record_refusal_with("[0,3,1000000,2000000]", "[0,3,3000000,2000000]"),
+            std::string("r.json: runs[0].spans_ps[0]: it ends before it starts") + write_again);
+  EXPECT_EQ(record_refusal_with("[0,3,1000000,2000000]", "[4294967296,3,1000000,2000000]"),
+            std::string("r.json: runs[0].spans_ps[0][0]: it is out of range") + write_again);
+  EXPECT_EQ(record_refusal_with("\"samples_ps\":[1000000000,2000000000]", "\"samples_ps\":[]"),
+            std::string("r.json: micro_benchmarks[0].samples_ps: it has no sample") + write_again);
+  EXPECT_EQ(record_refusal_with("\"peer\":2", "\"peer\":3"),
+            std::string("r.json: micro_benchmarks[2].peer: it is out of range") + write_again);
+  EXPECT_EQ(record_refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
+            std::string("r.json: seed: it is not a whole number of at least 0") + write_again);
 }
 
 TEST(RunRecord, RanksAndTimesBeyondAnyMachineAreRefused) {
   const std::string out_of_range = "it is out of range";
   for (const char* ranks : {"0", "1048577", "2147483647", "4611686018427387904"}) {
-    EXPECT_EQ(refusal_with("\"ranks\":3", fmt::format("\"ranks\":{}", ranks)),
-              "r.json: micro_benchmarks[2].ranks: " + out_of_range + remedy);
+    EXPECT_EQ(record_refusal_with("\"ranks\":3", fmt::format("\"ranks\":{}", ranks)),
+              "r.json: micro_benchmarks[2].ranks: " + out_of_range + write_again);
   }
-  EXPECT_EQ(refusal_with("\"ranks\":3", "\"ranks\":1048576"), "");
-  EXPECT_EQ(refusal_with("[1001000000,", "[100000000000000001,"),
-            "r.json: noise.samples_ps[0]: " + out_of_range + remedy);
+  EXPECT_EQ(record_refusal_with("\"ranks\":3", "\"ranks\":1048576"), "accepted");
+  EXPECT_EQ(record_refusal_with("[1001000000,", "[100000000000000001,"),
+            "r.json: noise.samples_ps[0]: " + out_of_range + write_again);
 }
 
 TEST(RunRecord, ARunThatIsDoneHasAMakespan) {
-  EXPECT_EQ(refusal_with("\"makespans_ps\":[123456789012345,1000000000]", "\"makespans_ps\":[]"),
-            std::string("r.json: runs[0].makespans_ps: it has no sample, but the status is done") + remedy);
+  EXPECT_EQ(record_refusal_with("\"makespans_ps\":[123456789012345,1000000000]", "\"makespans_ps\":[]"),
+            std::string("r.json: runs[0].makespans_ps: it has no sample, but the status is done") + write_again);
 }
 
 TEST(RunRecord, RefusesAMissingFile) {

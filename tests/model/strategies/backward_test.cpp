@@ -42,57 +42,58 @@ TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(
 
 // Compares step tables for N = 4. The golden texts were checked by hand, cell by cell, against the pictures of
 // fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
-std::string commfuse_table(Scope scope, const StrategyOptions& options) {
+std::string commfuse_backward_table(Scope scope, const StrategyOptions& options) {
   return step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
 }
 
 TEST(Backward, ColumnRingAlternatesWithItsGatherUntilTheLastStep) {
-  const std::string table = commfuse_table(Scope::qkv_backward, {});
+  const std::string table = commfuse_backward_table(Scope::qkv_backward, {});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring.txt", table));
 }
 
 TEST(Backward, ColumnRingWithAddsOnAuxScattersDuringTheGradient) {
-  const std::string table = commfuse_table(Scope::qkv_backward, {.add_lane = LaneKind::aux});
+  const std::string table = commfuse_backward_table(Scope::qkv_backward, {.add_lane = LaneKind::aux});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring_aux.txt", table));
 }
 
 TEST(Backward, ColumnDirectGathersFirstAndScattersDuringTheGradient) {
-  const std::string table = commfuse_table(Scope::qkv_backward, {.form = Form::direct});
+  const std::string table = commfuse_backward_table(Scope::qkv_backward, {.form = Form::direct});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_direct.txt", table));
 }
 
 TEST(Backward, RowRingGathersDuringTheGemmsAndEndsWithTheGradient) {
-  const std::string table = commfuse_table(Scope::down_backward, {});
+  const std::string table = commfuse_backward_table(Scope::down_backward, {});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring.txt", table));
 }
 
 TEST(Backward, RowRingUsesEveryReceivedShardInTwoGemms) {
-  const std::string table = commfuse_table(Scope::down_backward, {.sum = Sum::arrival});
+  const std::string table = commfuse_backward_table(Scope::down_backward, {.sum = Sum::arrival});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
 }
 
 /// Expects the step table of another project's schedule to equal the golden text, which was checked by hand against the
 /// picture in the strategy's file.
-void expect_table(Scope scope, const char* strategy, const StrategyOptions& options, const char* golden) {
+void expect_backward_table(Scope scope, const char* strategy, const StrategyOptions& options, const char* golden) {
   SCOPED_TRACE(golden);
   const std::string table = step_table(generate(operation_of(scope, true), 4, *find_strategy(strategy), options));
   EXPECT_EQ(table, golden_text(golden, table));
 }
 
 TEST(Backward, LoopedEinsumRunsOneLoopAfterTheOther) {
-  expect_table(Scope::qkv_backward, "looped_einsum", {}, "looped_einsum_ag_gemm_backward.txt");
-  expect_table(Scope::down_backward, "looped_einsum", {}, "looped_einsum_gemm_rs_backward.txt");
+  expect_backward_table(Scope::qkv_backward, "looped_einsum", {}, "looped_einsum_ag_gemm_backward.txt");
+  expect_backward_table(Scope::down_backward, "looped_einsum", {}, "looped_einsum_gemm_rs_backward.txt");
 }
 
 TEST(Backward, AsyncTpGathersForTheGradientAfterItsScatter) {
-  expect_table(Scope::qkv_backward, "async_tp", {}, "async_tp_ag_gemm_backward.txt");
-  expect_table(Scope::down_backward, "async_tp", {}, "async_tp_gemm_rs_backward.txt");
+  expect_backward_table(Scope::qkv_backward, "async_tp", {}, "async_tp_ag_gemm_backward.txt");
+  expect_backward_table(Scope::down_backward, "async_tp", {}, "async_tp_gemm_rs_backward.txt");
 }
 
 TEST(Backward, RingExchangeKeepsReceivedShardsForTheGradient) {
-  expect_table(Scope::qkv_backward, "ring_exchange", {}, "ring_exchange_ag_gemm_backward.txt");
-  expect_table(Scope::down_backward, "ring_exchange", {}, "ring_exchange_gemm_rs_backward.txt");
-  expect_table(Scope::down_backward, "ring_exchange", {.group = 2}, "ring_exchange_gemm_rs_backward_pairs.txt");
+  expect_backward_table(Scope::qkv_backward, "ring_exchange", {}, "ring_exchange_ag_gemm_backward.txt");
+  expect_backward_table(Scope::down_backward, "ring_exchange", {}, "ring_exchange_gemm_rs_backward.txt");
+  expect_backward_table(Scope::down_backward, "ring_exchange", {.group = 2},
+                        "ring_exchange_gemm_rs_backward_pairs.txt");
 }
 
 TEST(Backward, EverySmallMistakeIsCaughtOrProvedHarmless) {

@@ -15,17 +15,13 @@
 
 #include "model/config_error.h"
 #include "tests/own_folder.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
 
-std::string refusal(const std::string& path) {
-  try {
-    read_small_file(path);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string file_refusal(const std::string& path) {
+  return test::refusal_of([&] { read_small_file(path); });
 }
 
 TEST(RefuseTwice, RecognisesAFileByAnyPath) {
@@ -54,7 +50,7 @@ TEST(ReadSmallFile, ANamedPipeIsNeverOpened) {
   std::filesystem::create_symlink("pipe.yaml", "link.yaml");
   for (const char* path : {"pipe.yaml", "./pipe.yaml", "link.yaml", "/proc/self/cwd/pipe.yaml"}) {
     EXPECT_EQ(
-        refusal(path),
+        file_refusal(path),
         std::string(path) + ": is a named pipe, which is not supported; give a file, or pass its text as /dev/stdin");
   }
 }
@@ -81,7 +77,8 @@ TEST(ReadSmallFile, ALinkToAnOpenPipeIsRead) {
 }
 
 TEST(ReadSmallFile, AnEndlessDeviceIsTooLarge) {
-  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: the file is larger than 1 MiB; a config is a few KiB, so check the path");
+  EXPECT_EQ(file_refusal("/dev/zero"),
+            "/dev/zero: the file is larger than 1 MiB; a config is a few KiB, so check the path");
   EXPECT_EQ(read_small_file("/dev/null"), "");
 }
 
@@ -92,7 +89,7 @@ TEST(ReadSmallFile, SkipsAByteOrderMark) {
 }
 
 TEST(ReadSmallFile, APathInAMessageIsEscaped) {
-  EXPECT_EQ(refusal("a\x1b[31m"), "a\\x1b[31m: cannot be read (No such file or directory); check the path");
+  EXPECT_EQ(file_refusal("a\x1b[31m"), "a\\x1b[31m: cannot be read (No such file or directory); check the path");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "model/config_error.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
@@ -20,13 +20,8 @@ const Transformer llama_70b{.name = "llama-3.1-70b",
                             .vocab = 128'256,
                             .gated_mlp = true};
 
-std::string refusal(SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads = KeyHeads::split) {
-  try {
-    require_divisible(llama_70b, name, tokens, ranks, key_heads);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string site_refusal(SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads = KeyHeads::split) {
+  return test::refusal_of([&] { require_divisible(llama_70b, name, tokens, ranks, key_heads); });
 }
 
 TEST(SiteOf, QkvGathersHiddenAndMakesQueryKeyAndValueHeads) {
@@ -88,35 +83,36 @@ TEST(SiteNames, MatchTheNamesInResults) {
 
 TEST(RequireDivisible, AcceptsAnEvenSplit) {
   for (const SiteName name : all_sites) {
-    EXPECT_EQ(refusal(name, 1024, 8), "accepted");
-    EXPECT_EQ(refusal(name, 1, 1), "accepted");
+    EXPECT_EQ(site_refusal(name, 1024, 8), "accepted");
+    EXPECT_EQ(site_refusal(name, 1, 1), "accepted");
   }
-  EXPECT_EQ(refusal(SiteName::down, 1022, 7), "accepted");
+  EXPECT_EQ(site_refusal(SiteName::down, 1022, 7), "accepted");
 }
 
 TEST(RequireDivisible, NamesRanksThatDivide) {
   EXPECT_EQ(
-      refusal(SiteName::qkv, 1024, 3),
+      site_refusal(SiteName::qkv, 1024, 3),
       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads (8): "
       "1, 2, 4, 8");
   EXPECT_EQ(
-      refusal(SiteName::qkv, 1024, 3, KeyHeads::copied),
+      site_refusal(SiteName::qkv, 1024, 3, KeyHeads::copied),
       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads "
       "(8) or are a multiple of these: 1, 2, 4, 8, 16, 32, 64");
-  EXPECT_EQ(refusal(SiteName::out_proj, 1024, 5),
+  EXPECT_EQ(site_refusal(SiteName::out_proj, 1024, 5),
             "64 heads of llama-3.1-70b cannot be split over 5 ranks; choose ranks that divide heads (64): 1, 2, 4, 8, "
             "16, 32, "
             "64");
   EXPECT_EQ(
-      refusal(SiteName::down, 1024, 3),
+      site_refusal(SiteName::down, 1024, 3),
       "28672 ffn columns of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide ffn (28672): 1, 2, 4, "
       "7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 448, 512, 896, 1024");
 }
 
 TEST(RequireDivisible, GivesEachRankACopyOfAKvHeadWhereThatIsRequested) {
-  EXPECT_EQ(refusal(SiteName::qkv, 1024, 16, KeyHeads::copied), "accepted");
-  EXPECT_EQ(refusal(SiteName::qkv, 1024, 16).substr(0, 53), "8 kv heads of llama-3.1-70b cannot be split over 16 r");
-  EXPECT_EQ(refusal(SiteName::qkv, 1024, 128, KeyHeads::copied).substr(0, 55),
+  EXPECT_EQ(site_refusal(SiteName::qkv, 1024, 16, KeyHeads::copied), "accepted");
+  EXPECT_EQ(site_refusal(SiteName::qkv, 1024, 16).substr(0, 53),
+            "8 kv heads of llama-3.1-70b cannot be split over 16 r");
+  EXPECT_EQ(site_refusal(SiteName::qkv, 1024, 128, KeyHeads::copied).substr(0, 55),
             "64 heads of llama-3.1-70b cannot be split over 128 rank");
 }
 
@@ -138,17 +134,18 @@ TEST(WithCopiedHeads, GivesARankOneHeadOfEachKind) {
 
 TEST(RequireDivisible, NamesTokensThatDivide) {
   EXPECT_EQ(
-      refusal(SiteName::down, 1001, 8),
+      site_refusal(SiteName::down, 1001, 8),
       "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008");
-  EXPECT_EQ(refusal(SiteName::down, 3, 8),
+  EXPECT_EQ(site_refusal(SiteName::down, 3, 8),
             "3 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 8");
 }
 
 TEST(RequireDivisible, RefusesZeroAndNegativeAndHugeValues) {
-  EXPECT_EQ(refusal(SiteName::qkv, 1024, 0), "ranks is 0; choose a whole number of at least 1");
-  EXPECT_EQ(refusal(SiteName::qkv, 1024, -2), "ranks is -2; choose a whole number of at least 1");
-  EXPECT_EQ(refusal(SiteName::qkv, 0, 8), "batch x sequence is 0 tokens; choose 1 to 1073741824");
-  EXPECT_EQ(refusal(SiteName::qkv, 1'073'741'832, 8), "batch x sequence is 1073741832 tokens; choose 1 to 1073741824");
+  EXPECT_EQ(site_refusal(SiteName::qkv, 1024, 0), "ranks is 0; choose a whole number of at least 1");
+  EXPECT_EQ(site_refusal(SiteName::qkv, 1024, -2), "ranks is -2; choose a whole number of at least 1");
+  EXPECT_EQ(site_refusal(SiteName::qkv, 0, 8), "batch x sequence is 0 tokens; choose 1 to 1073741824");
+  EXPECT_EQ(site_refusal(SiteName::qkv, 1'073'741'832, 8),
+            "batch x sequence is 1073741832 tokens; choose 1 to 1073741824");
 }
 
 }  // namespace
