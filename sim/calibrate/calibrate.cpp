@@ -34,7 +34,7 @@ namespace commfuse::calibrate {
 namespace {
 
 constexpr std::size_t least_executor_gemms = 50;  // the fastest of them sets its peak
-constexpr std::size_t least_traffic = 6;
+constexpr std::size_t least_traffic_rows = 6;
 constexpr std::size_t least_collectives = 4;
 constexpr std::size_t least_exchanges = 4;
 /// With fewer rows, all rows are fitted with the base as a prior (LinkFitOptions::few_rows), and no row is held back.
@@ -132,7 +132,7 @@ class Calibrator {
   /// Runs before the other fits, because GEMMs read and write memory too.
   void traffic() {
     const auto& [rows, source] = observations_.traffic;
-    if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic)) {
+    if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic_rows)) {
       return;
     }
     MemoryBoundFit fit = fit_memory_bound(accelerator_, rows, source);

@@ -104,7 +104,7 @@ OperatorCall call_of(const proto::Node& node) {
   return call;
 }
 
-class Collector {
+class ChakraCollector {
  public:
   void take(const proto::Node& node) {
     const bool is_communication = node.type() == proto::COMM_COLL_NODE || node.type() == proto::COMM_SEND_NODE ||
@@ -216,7 +216,7 @@ Profile read_chakra(const fs::path& path) {
     throw ConfigError(fmt::format(
         "{}: a schedule that commfuse exported, whose times are predictions; give the trace of a run", path.string()));
   }
-  Collector collector;
+  ChakraCollector collector;
   proto::Node node;
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
     const int place = in.CurrentPosition();

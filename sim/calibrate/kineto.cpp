@@ -240,11 +240,11 @@ bool sizes_match(const CollectiveCall& call) {
   return op == "reduce_scatter" ? is_share_times_ranks(call.sent, call.received) : call.sent == call.received;
 }
 
-class Collector {
+class KinetoCollector {
  public:
   static constexpr std::size_t max_kept = std::size_t{1} << 23U;  // About a gigabyte; a step has 1e5.
 
-  explicit Collector(std::string path) : path_(std::move(path)) {}
+  explicit KinetoCollector(std::string path) : path_(std::move(path)) {}
 
   Job& job() { return job_; }
 
@@ -580,7 +580,7 @@ class Collector {
 }  // namespace
 
 Profile read_kineto(const fs::path& path) {
-  Collector collector(path.string());
+  KinetoCollector collector(path.string());
   visit_kineto(path, {.event = [&](const json& event) { collector.take(event); },
                       .distributed =
                           [&](std::string_view key, const json& value) {

@@ -44,9 +44,9 @@ constexpr double max_share_of_peak = 1.05;
 /// A sender finishes while buffers on the way are still being emptied, and timers have errors.
 constexpr double max_share_of_link_rate = 1.25;
 
-class Reader {
+class ObservationReader {
  public:
-  Reader(const std::optional<std::string>& machine, const Machine* base) : chosen_(machine), base_(base) {
+  ObservationReader(const std::optional<std::string>& machine, const Machine* base) : chosen_(machine), base_(base) {
     seen_.machine = machine.value_or("");
   }
 
@@ -572,7 +572,7 @@ Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework) {
 Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine,
                                const Machine* base) {
   refuse_twice(files);
-  Reader reader(machine, base);
+  ObservationReader reader(machine, base);
   for (const fs::path& file : files) {
     reader.read(file);
   }

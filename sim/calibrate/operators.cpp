@@ -121,9 +121,9 @@ std::string_view plural_of(Kind kind) {
   }
 }
 
-class Reader {
+class OperatorReader {
  public:
-  Reader(const KnownOperator& known, const OperatorCall& call, std::optional<DType> assumed)
+  OperatorReader(const KnownOperator& known, const OperatorCall& call, std::optional<DType> assumed)
       : known_(known), call_(call), assumed_(assumed) {}
 
   Work work() const {
@@ -330,7 +330,7 @@ bool runs_kernels(std::string_view name) {
 
 Work work_of(const OperatorCall& call, std::optional<DType> assumed) {
   const KnownOperator* const known = find_operator(call.name);
-  return known == nullptr ? Work{} : Reader(*known, call, assumed).work();
+  return known == nullptr ? Work{} : OperatorReader(*known, call, assumed).work();
 }
 
 std::optional<DType> tensor_type(std::string_view name) {

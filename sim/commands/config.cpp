@@ -20,12 +20,12 @@ namespace commfuse::sim {
 
 namespace {
 
-struct ShowRequest {
+struct ConfigRequest {
   SettingArguments settings;
   bool origin = false;
 };
 
-void show(const ShowRequest& request) {
+void show_config(const ConfigRequest& request) {
   Resolver resolver;
   read_files(request.settings, resolver);
   read_above_files(request.settings, resolver);
@@ -134,7 +134,7 @@ std::vector<std::string_view> explained_keys() {
 
 void add_show(CLI::App& config, int& status) {
   add_verb(config, "show", "Print the settings of a run as a config file", [&status](CLI::App& command) {
-    const auto request = std::make_shared<ShowRequest>();
+    const auto request = std::make_shared<ConfigRequest>();
     add_setting_flags(command, request->settings);
     usual(command.add_flag("--origin", request->origin, "Show the origin of each setting"));
     command.footer(
@@ -145,7 +145,7 @@ void add_show(CLI::App& config, int& status) {
         "  commfuse-sim config show --config mine.yaml --seq 8K --origin\n"
         "  commfuse-sim config show --seq 8K > mine.yaml");
     command.callback([request, &status] {
-      show(*request);
+      show_config(*request);
       status = 0;
     });
   });

@@ -167,7 +167,7 @@ double false_alarms_of(const ExpectRequest& request) {
   return *share;
 }
 
-constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
+constexpr std::array<std::string_view, 4> expect_formats{"table", "json", "csv", "yaml"};
 
 /// Returns the answer for GEMMs and copies instead of collectives.
 Answer kernels_answer(const ExpectRequest& request, const Machine& machine, double false_alarms) {
@@ -188,7 +188,7 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
   }
   return {.write = [rows = expect::expected_kernels(machine, question),
                     shared = SharedValues{machine.name, false_alarms}](std::string_view format, const Sink& sink) {
-    require_word("--output", format, formats, "format");
+    require_word("--output", format, expect_formats, "format");
     sink(format == "json"   ? kernel_json(rows, shared)
          : format == "csv"  ? kernel_csv(rows, shared)
          : format == "yaml" ? kernel_yaml(rows, shared)
@@ -211,7 +211,7 @@ Answer runs_answer(const ExpectRequest& request, double false_alarms) {
   return {.write = [rows = expect::expected_runs(settings, false_alarms),
                     shared = SharedValues{settings.text("hardware"), false_alarms}](std::string_view format,
                                                                                     const Sink& sink) {
-    require_word("--output", format, formats, "format");
+    require_word("--output", format, expect_formats, "format");
     sink(format == "json"   ? run_json(rows, shared)
          : format == "csv"  ? run_csv(rows, shared)
          : format == "yaml" ? run_yaml(rows, shared)
@@ -244,7 +244,7 @@ std::string note_of(const ExpectRequest& request) {
 }
 
 Answer run_expect(const ExpectRequest& request) {
-  require_word("--output", request.format, formats, "format");
+  require_word("--output", request.format, expect_formats, "format");
   const double false_alarms = false_alarms_of(request);
   if (!request.scope.empty()) {
     return runs_answer(request, false_alarms);
@@ -265,7 +265,7 @@ Answer run_expect(const ExpectRequest& request) {
                                           .gpus_per_node = gpus_per_node_of(request)});
   return {.write = [rows = std::move(rows), shared = SharedValues{machine.name, false_alarms, note_of(request)}](
                        std::string_view format, const Sink& sink) {
-    require_word("--output", format, formats, "format");
+    require_word("--output", format, expect_formats, "format");
     sink(format == "json"   ? expected_json(rows, shared)
          : format == "csv"  ? expected_csv(rows, shared)
          : format == "yaml" ? expected_yaml(rows, shared)

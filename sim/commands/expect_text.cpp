@@ -28,10 +28,10 @@ using reports::FittedTable;
 
 constexpr double giga = 1e9;
 
-constexpr std::array<std::string_view, 16> columns{"schema",     "machine",     "collective",       "ranks",
-                                                   "nodes",      "bytes",       "time_us",          "fast_us",
-                                                   "slow_us",    "algbw_gb_s",  "busbw_gb_s",       "busbw_floor_gb_s",
-                                                   "limited_by", "nccl_kernel", "saturation_bytes", "false_alarms"};
+constexpr std::array<std::string_view, 16> expected_columns{
+    "schema",     "machine",     "collective",       "ranks",       "nodes",      "bytes",
+    "time_us",    "fast_us",     "slow_us",          "algbw_gb_s",  "busbw_gb_s", "busbw_floor_gb_s",
+    "limited_by", "nccl_kernel", "saturation_bytes", "false_alarms"};
 
 /// Rounds to six digits, because the model is no more precise.
 double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
@@ -195,11 +195,11 @@ std::string expected_table(std::span<const ExpectedRow> rows, const SharedValues
 
 std::string expected_json(std::span<const ExpectedRow> rows, const SharedValues& shared) {
   return reports::json_array(
-      rows, [&](const ExpectedRow& row) { return reports::json_object(columns, values_of(row, shared)); });
+      rows, [&](const ExpectedRow& row) { return reports::json_object(expected_columns, values_of(row, shared)); });
 }
 
 std::string expected_csv(std::span<const ExpectedRow> rows, const SharedValues& shared) {
-  std::string text = reports::csv_line(std::span<const std::string_view>(columns));
+  std::string text = reports::csv_line(std::span<const std::string_view>(expected_columns));
   for (const ExpectedRow& row : rows) {
     text += reports::csv_line(values_of(row, shared));
   }
@@ -209,7 +209,7 @@ std::string expected_csv(std::span<const ExpectedRow> rows, const SharedValues& 
 std::string expected_yaml(std::span<const ExpectedRow> rows, const SharedValues& shared) {
   std::string text;
   for (const ExpectedRow& row : rows) {
-    text += yaml_map(columns, values_of(row, shared));
+    text += yaml_map(expected_columns, values_of(row, shared));
   }
   return text;
 }

@@ -48,7 +48,7 @@ std::string few_rows_of(const calibrate::FittedPart& part) {
   return text;
 }
 
-std::string summary_of(const calibrate::FittedPart& part) {
+std::string fit_summary(const calibrate::FittedPart& part) {
   std::string text = fmt::format("{}, from {}\n", part.name, part.source);
   for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_out)}) {
     if (quality.rows == 0) {
@@ -138,7 +138,7 @@ std::string calibration_in_words(const calibrate::Observations& observations, co
                                  const fs::path& out) {
   std::string text;
   for (const calibrate::FittedPart& part : calibration.parts) {
-    text += summary_of(part) + "\n";
+    text += fit_summary(part) + "\n";
   }
   for (const auto* sentences : {&observations.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {

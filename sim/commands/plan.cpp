@@ -50,13 +50,13 @@ std::string command_of(const PlanRequest& request, const PlanFlags& flags) {
 }
 
 using PlanFormat = std::pair<std::string_view, std::string (*)(const CapacityPlan&)>;
-constexpr std::array formats{PlanFormat{"table", reports::plan_text}, PlanFormat{"json", reports::plan_json},
-                             PlanFormat{"csv", reports::plan_csv}, PlanFormat{"markdown", reports::plan_markdown},
-                             PlanFormat{"verdict", reports::plan_sentences}};
+constexpr std::array plan_formats{PlanFormat{"table", reports::plan_text}, PlanFormat{"json", reports::plan_json},
+                                  PlanFormat{"csv", reports::plan_csv}, PlanFormat{"markdown", reports::plan_markdown},
+                                  PlanFormat{"verdict", reports::plan_sentences}};
 
 std::vector<std::string_view> format_names() {
   std::vector<std::string_view> names;
-  for (const auto& [name, write] : formats) {
+  for (const auto& [name, write] : plan_formats) {
     names.push_back(name);
   }
   return names;
@@ -66,7 +66,7 @@ std::vector<std::string_view> format_names() {
 /// gave a file.
 void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::string_view format, const Sink& sink) {
   require_word("--output", format, format_names(), "format");
-  for (const auto& [name, write] : formats) {
+  for (const auto& [name, write] : plan_formats) {
     if (name == format) {
       sink(write(plan));
     }

@@ -58,7 +58,7 @@ const Figure& figure_named(const std::vector<Figure>& figures, const std::string
 }
 
 /// Returns the figure in the format that the extension of the file name states.
-std::string file_of(const Figure& figure, const std::string& out) {
+std::string figure_file(const Figure& figure, const std::string& out) {
   const std::string ending = std::filesystem::path(out).extension().string();
   if (ending == ".svg") {
     return reports::svg(figure);
@@ -96,7 +96,7 @@ int plot(const PlotRequest& request) {
   if (request.out.empty()) {
     fmt::print("{}", plots_in_words({&figure, 1}));
   } else {
-    reports::atomic_write(request.out, file_of(figure, request.out));
+    reports::atomic_write(request.out, figure_file(figure, request.out));
   }
   return exit_code::done;
 }

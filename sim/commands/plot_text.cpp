@@ -26,7 +26,7 @@ bool has_utf8_locale() {
 }
 
 /// Returns the width of plots. They use more of a wide terminal than text does.
-int columns() {
+int plot_columns() {
   constexpr std::size_t min_columns = 40;
   constexpr std::size_t max_columns = 200;
   return static_cast<int>(std::clamp(terminal_columns().value_or(page_width), min_columns, max_columns));
@@ -35,7 +35,7 @@ int columns() {
 }  // namespace
 
 std::string plots_in_words(std::span<const reports::Figure> figures) {
-  const reports::TerminalOptions options{.columns = columns(), .unicode = has_utf8_locale()};
+  const reports::TerminalOptions options{.columns = plot_columns(), .unicode = has_utf8_locale()};
   std::string text;
   for (const reports::Figure& figure : figures) {
     text += "\n" + reports::terminal_plot(figure, options);

@@ -23,7 +23,6 @@ namespace commfuse::sim {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 /// Returns the value after "title:" in the settings of a store.
 std::string title_in(const std::string& settings) {
@@ -33,8 +32,8 @@ std::string title_in(const std::string& settings) {
     return "Results";
   }
   std::string title = settings.substr(at + key.size(), settings.find('\n', at + 1) - at - key.size());
-  if (title.size() > 1 && title.front() == '"' && Json::accept(title)) {
-    return Json::parse(title).get<std::string>();
+  if (title.size() > 1 && title.front() == '"' && nlohmann::json::accept(title)) {
+    return nlohmann::json::parse(title).get<std::string>();
   }
   return title;
 }

@@ -130,10 +130,12 @@ std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/, co
   return reports::to_csv(rows);
 }
 
-constexpr std::array<std::pair<std::string_view, Render>, 6> formats{
+constexpr std::array<std::pair<std::string_view, Render>, 6> layer_formats{
     {{"table", table}, {"json", json}, {"jsonl", json_lines}, {"csv", csv}, {"map", map}, {"verdict", verdicts}}};
 
 }  // namespace
+
+bool is_for_programs(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
 
 void add_output_flag(CLI::App& command, std::string& format) {
   usual(offers_words(command
@@ -147,10 +149,13 @@ void add_output_flag(CLI::App& command, std::string& format) {
 }
 
 Render renderer(std::string_view format) {
-  std::array<std::string_view, formats.size()> names{};
-  std::transform(formats.begin(), formats.end(), names.begin(), [](const auto& entry) { return entry.first; });
+  std::array<std::string_view, layer_formats.size()> names{};
+  std::transform(layer_formats.begin(), layer_formats.end(), names.begin(),
+                 [](const auto& entry) { return entry.first; });
   require_word("--output", format, names, "format");
-  return std::find_if(formats.begin(), formats.end(), [&](const auto& entry) { return entry.first == format; })->second;
+  return std::find_if(layer_formats.begin(), layer_formats.end(),
+                      [&](const auto& entry) { return entry.first == format; })
+      ->second;
 }
 
 }  // namespace commfuse::sim

@@ -18,6 +18,9 @@ namespace commfuse::sim {
 
 using Render = std::string (*)(std::span<const ResultRow>, const VerdictRule&, const reports::ModelWords&);
 
+/// Returns whether programs read the format, so that nothing may follow the rows.
+bool is_for_programs(std::string_view format);
+
 void add_output_flag(CLI::App& command, std::string& format);
 
 /// Returns the function that renders a format. Throws ConfigError for an unknown format.

@@ -150,12 +150,6 @@ void require_no_measured_step(const RunRequest& request) {
   }
 }
 
-/// Returns whether programs read the format, so that nothing may follow the rows.
-bool is_for_programs(std::string_view format) {
-  constexpr std::array<std::string_view, 3> for_programs{"json", "jsonl", "csv"};
-  return std::ranges::find(for_programs, format) != for_programs.end();
-}
-
 void require_table_for_plot(const RunRequest& request) {
   if (request.plot && is_for_programs(request.format)) {
     throw ConfigError(fmt::format("--plot requires -o table; remove --plot, or -o {}", request.format));

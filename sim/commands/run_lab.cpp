@@ -20,7 +20,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> formats{"table", "json"};
+constexpr std::array<std::string_view, 2> lab_formats{"table", "json"};
 
 Settings lab_settings_of(const SettingArguments& arguments) {
   Settings settings = settings_of(arguments);
@@ -46,7 +46,7 @@ std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles
            {"p99.9", percentiles.p99_9}}};
 }
 
-std::string table(const LabWorkload& lab, const LabRun& run) {
+std::string lab_table(const LabWorkload& lab, const LabRun& run) {
   std::string text = fmt::format("{}: {} ranks, chunks of {} at {}, {} latency\n", lab.name, lab.ranks,
                                  format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency));
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
@@ -65,7 +65,7 @@ std::string table(const LabWorkload& lab, const LabRun& run) {
   return text;
 }
 
-std::string json(const LabWorkload& lab, const LabRun& run) {
+std::string lab_json(const LabWorkload& lab, const LabRun& run) {
   nlohmann::ordered_json object{{"schema", "commfuse.lab_result/1"},
                                 {"workload", lab.name},
                                 {"ranks", lab.ranks},
@@ -97,7 +97,7 @@ bool is_lab(const std::string& path) {
 }
 
 Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format) {
-  require_word("--output", format, formats, "format");
+  require_word("--output", format, lab_formats, "format");
   const Settings settings = lab_settings_of(arguments);
   const RunChoices run = choices_of(settings);
   LabWorkload lab = load_lab(path);
@@ -114,8 +114,8 @@ Answer run_lab_file(const std::string& path, const SettingArguments& arguments, 
   LabRun lab_run = run_lab(lab, options);
   return {.format = std::string(format),
           .write = [lab = std::move(lab), lab_run = std::move(lab_run)](std::string_view as, const Sink& sink) {
-            require_word("--output", as, formats, "format");
-            sink(as == "json" ? json(lab, lab_run) : table(lab, lab_run));
+            require_word("--output", as, lab_formats, "format");
+            sink(as == "json" ? lab_json(lab, lab_run) : lab_table(lab, lab_run));
           }};
 }
 

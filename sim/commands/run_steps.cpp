@@ -24,19 +24,22 @@ namespace commfuse::sim {
 
 namespace {
 
-std::string table(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& words) {
+std::string whole_model_table(std::span<const StepRow> rows, const VerdictRule& rule,
+                              const reports::ModelWords& words) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
   return reports::step_table(rows, rule, words) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
-std::string map(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
+std::string whole_model_map(std::span<const StepRow> rows, const VerdictRule& rule,
+                            const reports::ModelWords& /*words*/) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
   const std::string memory_text = reports::memory_sentence(rows);
   return (memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ") + "\n") +
          reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
-std::string verdicts(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
+std::string whole_model_verdicts(std::span<const StepRow> rows, const VerdictRule& rule,
+                                 const reports::ModelWords& /*words*/) {
   return reports::step_verdicts(rows, rule);
 }
 
@@ -62,9 +65,9 @@ StepRender step_renderer(std::string_view format) {
   return format == "json"      ? plain<reports::to_json>
          : format == "jsonl"   ? plain<reports::to_json_lines>
          : format == "csv"     ? plain<reports::to_csv>
-         : format == "map"     ? map
-         : format == "verdict" ? verdicts
-                               : table;
+         : format == "map"     ? whole_model_map
+         : format == "verdict" ? whole_model_verdicts
+                               : whole_model_table;
 }
 
 std::string warnings_once(std::span<const StepRow> rows) {

@@ -48,7 +48,7 @@ struct ExportRequest {
 
 // --- options of formats ----------------------------------------------------------------------------------------------
 
-void require_format(const ExportRequest& request) {
+void require_export_format(const ExportRequest& request) {
   constexpr std::array<std::string_view, 5> formats{"yaml", "json", "dot", "goal", "chakra"};
   require_word("--format", request.format, formats, "format");
   const auto require_unset_unless = [&](std::string_view flag, const std::string& value, bool fits,
@@ -160,7 +160,7 @@ void write_text(const ExportRequest& request, const OneSchedule& schedule) {
 }
 
 int export_schedule(const ExportRequest& request) {
-  require_format(request);
+  require_export_format(request);
   reports::require_no_input(request.out, request.schedule.files.files);
   reports::require_no_input(request.out, files_named(request.schedule.settings));
   message_order(request);

@@ -38,7 +38,7 @@ struct MutateRequest {
 };
 
 constexpr std::array<std::string_view, 4> lists{"none", "equivalent", "survived", "all"};
-constexpr std::array<std::string_view, 2> formats{"table", "json"};
+constexpr std::array<std::string_view, 2> mutation_formats{"table", "json"};
 
 constexpr std::array all_findings{FindingKind::bounds,   FindingKind::unmatched, FindingKind::collective_order,
                                   FindingKind::deadlock, FindingKind::hazard,    FindingKind::contents};
@@ -162,7 +162,7 @@ std::vector<Column> columns_of(const MutationReport& report) {
   return columns;
 }
 
-std::string in_words(const MutantResult& result) {
+std::string mutant_in_words(const MutantResult& result) {
   return fmt::format("{} on {} ranks, {}: {}{}{}{}\n", result.schedule, result.ranks, result.mutation,
                      name_of(result.fate), result.why.empty() ? "" : fmt::format(" ({})", result.why),
                      result.finding.empty() ? "" : ": ", result.finding);
@@ -180,7 +180,7 @@ std::string summary(const MutationReport& report) {
 std::string to_table(const MutationReport& report) {
   std::string text;
   for (const MutantResult& result : report.listed) {
-    text += in_words(result);
+    text += mutant_in_words(result);
   }
   text += text.empty() ? "" : "\n";
   const std::vector<Column> columns = columns_of(report);
@@ -248,7 +248,7 @@ std::string to_json(const Json& rows) {
 
 int run(const MutateRequest& request) {
   require_word("--list", request.list, lists, "list");
-  require_word("--output", request.format, formats, "format");
+  require_word("--output", request.format, mutation_formats, "format");
   const std::optional<std::vector<Program>> programs = programs_of(request);
   if (!programs) {
     return exit_code::gate_missed;

@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> wires{"dtype", "bf16", "fp16", "fp8"};
 
-struct ShowRequest {
+struct ScheduleRequest {
   std::vector<std::string> files;
   SettingArguments settings;
   std::string form = "steps";
@@ -58,7 +58,7 @@ int show_file(const std::string& name, const std::string& form) {
   return findings.empty() ? exit_code::done : exit_code::gate_missed;
 }
 
-int show_files(const ShowRequest& request) {
+int show_files(const ScheduleRequest& request) {
   if (request.wire != "dtype") {
     throw ConfigError("--wire chooses the wires of generated schedules; remove it, or the file");
   }
@@ -79,7 +79,7 @@ Program on_wire(Program program, const std::string& name) {
   return dtype == all_dtypes.end() ? program : narrowed(std::move(program), *dtype);
 }
 
-void show_generated(const ShowRequest& request) {
+void show_generated(const ScheduleRequest& request) {
   const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
@@ -94,7 +94,7 @@ void show_generated(const ShowRequest& request) {
   }
 }
 
-int show(const ShowRequest& request) {
+int show_schedules(const ScheduleRequest& request) {
   constexpr std::array<std::string_view, 2> forms{"steps", "yaml"};
   require_word("--output", request.form, forms, "form");
   require_word("--wire", request.wire, wires, "dtype");
@@ -109,7 +109,7 @@ int show(const ShowRequest& request) {
 
 void add_schedule_show(CLI::App& schedule, int& status) {
   add_verb(schedule, "show", "Show one schedule step by step for every rank, or as YAML", [&status](CLI::App& command) {
-    const auto request = std::make_shared<ShowRequest>();
+    const auto request = std::make_shared<ScheduleRequest>();
     offers_names(command.add_option("FILE", request->files, "Schedules in YAML instead of a generated one"),
                  Catalogue::schedules);
     add_setting_flags(command, request->settings, selects_a_schedule);
@@ -127,7 +127,7 @@ void add_schedule_show(CLI::App& schedule, int& status) {
         "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"
         "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml\n"
         "  commfuse-sim schedule show configs/schedules/doubling.yaml");
-    command.callback([request, &status] { status = show(*request); });
+    command.callback([request, &status] { status = show_schedules(*request); });
   });
 }
 

@@ -53,7 +53,7 @@ struct ScoreRequest {
 
 using Scores = std::vector<TableScore>;
 
-constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
+constexpr std::array<std::string_view, 3> score_formats{"table", "json", "markdown"};
 
 /// Returns the progress display. The caller must outlive it.
 Progress progress_of(const ScoreRequest& request, Caller& caller, std::size_t total, std::string_view noun) {
@@ -157,7 +157,7 @@ Answer run_agreement(const ScoreRequest& request, Caller& caller) {
   const bool is_met = std::ranges::all_of(agreement_bars(agreements), &AgreementBar::met);
   return {.code = is_met ? exit_code::done : exit_code::gate_missed,
           .write = [agreements = std::move(agreements)](std::string_view format, const Sink& sink) {
-            require_word("--output", format, formats, "format");
+            require_word("--output", format, score_formats, "format");
             sink(format == "json"       ? reports::agreement_json(agreements)
                  : format == "markdown" ? reports::agreement_section(agreements)
                                         : reports::agreement_table(agreements));
@@ -173,7 +173,7 @@ Answer run_verdicts(const ScoreRequest& request) {
   const bool is_met = std::ranges::all_of(score.counts, &expect::VerdictCount::is_met);
   return {.code = is_met ? exit_code::done : exit_code::gate_missed,
           .write = [score = std::move(score)](std::string_view format, const Sink& sink) {
-            require_word("--output", format, formats, "format");
+            require_word("--output", format, score_formats, "format");
             sink(format == "json"       ? verdict_score_json(score)
                  : format == "markdown" ? verdict_score_section(score)
                                         : verdict_score_table(score));
@@ -187,7 +187,7 @@ void require_output_of_residuals(const ScoreRequest& request, std::string_view f
 }
 
 std::string text_of(const ScoreRequest& request, const Scores& scores, std::string_view format) {
-  require_word("--output", format, formats, "format");
+  require_word("--output", format, score_formats, "format");
   require_output_of_residuals(request, format);
   return request.rows    ? reports::score_rows_csv(scores)
          : request.pairs ? reports::pairs_table(scores)
@@ -199,7 +199,7 @@ std::string text_of(const ScoreRequest& request, const Scores& scores, std::stri
 }
 
 Answer run_score(const ScoreRequest& request, Caller& caller) {
-  require_word("--output", request.format, formats, "format");
+  require_word("--output", request.format, score_formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
   if (request.rows && (request.dynamic || request.format != "table")) {
     throw ConfigError("--rows prints only CSV of tables; remove --dynamic and -o");

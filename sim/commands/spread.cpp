@@ -21,23 +21,12 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::int64_t max_gpus = std::int64_t{1} << 20;
-
 bool is_given(const Settings& settings, std::string_view key) {
   return settings.at(*find_field(key)).origin.source != Source::preset;
 }
 
-void put(Settings& settings, std::string_view key, std::string text) {
+void set_by_gpus(Settings& settings, std::string_view key, std::string text) {
   settings.put(*find_field(key), {std::move(text), {Source::flag, "--gpus"}});
-}
-
-std::int64_t count_of(const std::string& text) {
-  const std::optional<std::int64_t> gpus = parse_count(text);
-  if (!gpus || *gpus < 1 || *gpus > max_gpus) {
-    throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as 64", text,
-                                  format_count(max_gpus)));
-  }
-  return *gpus;
 }
 
 /// Returns the cluster of the catalogue whose nodes are this machine, preferably a DGX; empty if there is none.
@@ -82,7 +71,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::string resized_cluster = fmt::format("{}-x{}", cluster.substr(0, cluster.rfind("-x")), nodes);
   const std::vector<std::string> known = known_names(Catalogue::hardware);
   if (sized_cluster(resized_cluster) || std::find(known.begin(), known.end(), resized_cluster) != known.end()) {
-    put(settings, "hardware", resized_cluster);
+    set_by_gpus(settings, "hardware", resized_cluster);
   } else if (std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
     throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; choose fewer, or a cluster of the catalogue",
                                   machine.name, machine.nodes * machine.gpus_per_node, gpus));
@@ -91,7 +80,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
 
 std::string spread_training(std::int64_t gpus, Settings& settings) {
   if (!is_given(settings, "ranks") && gpus < settings.count("ranks")) {
-    put(settings, "ranks", fmt::format("{}", gpus));
+    set_by_gpus(settings, "ranks", fmt::format("{}", gpus));
   }
   const std::int64_t replica = settings.count("ranks") * settings.count("parallel.pipeline") *
                                settings.count("parallel.context") * settings.count("parallel.ulysses");
@@ -106,10 +95,10 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
     throw ConfigError(fmt::format("--gpus: {} GPUs are {} replicas of {}, not the {} of --data-parallel; remove one",
                                   gpus, replicas, replica, settings.count("parallel.data")));
   }
-  put(settings, "parallel.data", fmt::format("{}", replicas));
+  set_by_gpus(settings, "parallel.data", fmt::format("{}", replicas));
   std::string words = fmt::format("{} replicas of {} tensor ranks", replicas, settings.count("ranks"));
   if (!is_given(settings, "batch")) {
-    put(settings, "batch", fmt::format("{}", replicas * settings.count("step.micro_batch")));
+    set_by_gpus(settings, "batch", fmt::format("{}", replicas * settings.count("step.micro_batch")));
     words += fmt::format(", batch {}", settings.text("batch"));
   }
   return words;
@@ -122,11 +111,21 @@ std::string spread_ranks(std::int64_t gpus, Settings& settings) {
                     "choose scope step",
                     settings.text("scope"), gpus, settings.count("ranks")));
   }
-  put(settings, "ranks", fmt::format("{}", gpus));
+  set_by_gpus(settings, "ranks", fmt::format("{}", gpus));
   return fmt::format("{} tensor ranks", gpus);
 }
 
 }  // namespace
+
+std::int64_t gpus_in(const std::string& text, std::string_view example) {
+  constexpr std::int64_t max_gpus = std::int64_t{1} << 20;
+  const std::optional<std::int64_t> gpus = parse_count(text);
+  if (!gpus || *gpus < 1 || *gpus > max_gpus) {
+    throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as {}", text,
+                                  format_count(max_gpus), example));
+  }
+  return *gpus;
+}
 
 std::string cluster_of_nodes(const std::string& hardware) {
   const Machine machine = load_machine(hardware);
@@ -135,7 +134,7 @@ std::string cluster_of_nodes(const std::string& hardware) {
 }
 
 std::string spread_over(const std::string& text, Settings& settings) {
-  const std::int64_t gpus = count_of(text);
+  const std::int64_t gpus = gpus_in(text, "64");
   const std::string ranks =
       settings.text("scope") == "step" ? spread_training(gpus, settings) : spread_ranks(gpus, settings);
   spread_over_nodes(gpus, settings);

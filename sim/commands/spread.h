@@ -2,11 +2,17 @@
 // run --gpus: distributes GPUs, as ranks, over as many nodes as they need.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "model/config/settings.h"
 
 namespace commfuse::sim {
+
+/// Returns the number of GPUs that --gpus states. Throws ConfigError, with `example` as the remedy, unless it is a
+/// whole number from 1 to 2^20.
+std::int64_t gpus_in(const std::string& text, std::string_view example);
 
 /// Returns the cluster of the catalogue whose nodes are `hardware`, preferably a DGX. Returns `hardware` itself if it
 /// is already a cluster, or if no cluster with such nodes is known.

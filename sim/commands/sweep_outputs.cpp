@@ -114,8 +114,6 @@ void add_maps(std::span<const Row> rows, const VerdictRule& rule, std::vector<Ou
   }
 }
 
-bool is_for_programs(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
-
 int code_of(const StoreReader& store) {
   return store.counts().infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
 }

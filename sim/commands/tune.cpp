@@ -35,7 +35,6 @@ namespace commfuse::sim {
 namespace {
 
 constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more samples than the 1,000 of `run`.
-constexpr std::int64_t max_gpus = std::int64_t{1} << 20;
 
 struct TuneRequest {
   SettingArguments settings;
@@ -77,15 +76,7 @@ std::string cluster_named(const std::string& name) {
 }
 
 std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
-  if (request.gpus.empty()) {
-    return total_gpus(machine);
-  }
-  const std::optional<std::int64_t> gpus = parse_count(request.gpus);
-  if (!gpus || *gpus < 1 || *gpus > max_gpus) {
-    throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as 1024",
-                                  request.gpus, format_count(max_gpus)));
-  }
-  return *gpus;
+  return request.gpus.empty() ? total_gpus(machine) : gpus_in(request.gpus, "1024");
 }
 
 /// Replaces a node by a cluster of such nodes if the user requests more GPUs than the node has.
@@ -114,7 +105,7 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
   return evidence;
 }
 
-constexpr std::array<std::string_view, 2> formats{"table", "json"};
+constexpr std::array<std::string_view, 2> tune_formats{"table", "json"};
 
 /// Question and result of tuning. Its members refer to each other, so it can be neither copied nor moved.
 struct Tuned {
@@ -144,7 +135,7 @@ void put_jitter(const RunChoices& run, TuneOptions& options) {
 }
 
 Answer run_tune(TuneRequest request, Caller& caller) {
-  require_word("--output", request.format, formats, "format");
+  require_word("--output", request.format, tune_formats, "format");
   if (!request.cluster.empty()) {
     const auto& flags = request.settings.flags;
     if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.first->key == "hardware"; })) {
@@ -204,7 +195,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
     answer.files.push_back(request.out);
   }
   answer.write = [tuned](std::string_view format, const Sink& sink) {
-    require_word("--output", format, formats, "format");
+    require_word("--output", format, tune_formats, "format");
     sink(format == "json" ? tune_json(tuned->heading, tuned->tuning) : tune_text(tuned->heading, tuned->tuning));
   };
   return answer;

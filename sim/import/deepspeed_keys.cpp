@@ -8,7 +8,7 @@ namespace commfuse::import {
 
 namespace {
 
-constexpr std::array irrelevant{
+constexpr std::array irrelevant_deepspeed_keys{
     Irrelevant{
         "logging, traces and files",
         "steps_per_print wall_clock_breakdown dump_state memory_breakdown flops_profiler.* tensorboard.* wandb.* "
@@ -56,9 +56,9 @@ constexpr std::array irrelevant{
         "division into stages, which is even",
         "pipeline.partition pipeline.seed_layers pipeline.activation_checkpoint_interval pipeline.use_reentrant"}};
 
-constexpr std::string_view on_gpu = "weights and optimizer state stay on the GPU";
+constexpr std::string_view weights_on_gpu = "weights and optimizer state stay on the GPU";
 
-constexpr std::array unsupported{
+constexpr std::array unsupported_deepspeed_keys{
     Unsupported{"zero_optimization.reduce_scatter", "gradients are scattered", "true auto"},
     Unsupported{"zero_optimization.zero_hpz_partition_size", "weights are gathered from all replicas", "1"},
     Unsupported{"zero_optimization.mics_shard_size", "all replicas share the state", "-1"},
@@ -67,13 +67,13 @@ constexpr std::array unsupported{
     Unsupported{"zero_optimization.zero_quantized_nontrainable_weights", "weights are gathered in 16 bits"},
     Unsupported{"zero_optimization.zero_quantized_gradients", "gradients are reduced in full precision"},
     Unsupported{"zero_optimization.zeropp_*", "weights and gradients are exchanged in full precision"},
-    Unsupported{"zero_optimization.offload_optimizer.device", on_gpu},
-    Unsupported{"zero_optimization.offload_param.device", on_gpu},
-    Unsupported{"zero_optimization.offload_optimizer", on_gpu},
-    Unsupported{"zero_optimization.offload_param", on_gpu},
-    Unsupported{"zero_optimization.cpu_offload", on_gpu},
-    Unsupported{"zero_optimization.cpu_offload_params", on_gpu},
-    Unsupported{"zero_optimization.zenflow.*", on_gpu},
+    Unsupported{"zero_optimization.offload_optimizer.device", weights_on_gpu},
+    Unsupported{"zero_optimization.offload_param.device", weights_on_gpu},
+    Unsupported{"zero_optimization.offload_optimizer", weights_on_gpu},
+    Unsupported{"zero_optimization.offload_param", weights_on_gpu},
+    Unsupported{"zero_optimization.cpu_offload", weights_on_gpu},
+    Unsupported{"zero_optimization.cpu_offload_params", weights_on_gpu},
+    Unsupported{"zero_optimization.zenflow.*", weights_on_gpu},
     Unsupported{"activation_checkpointing.partition_activations", "saved activations are not split over tensor ranks"},
     Unsupported{"activation_checkpointing.cpu_checkpointing", "activations stay on the GPU"},
     Unsupported{"seq_parallel_communication_data_type", "sequence ranks exchange the dtype of the GEMMs", "auto"},
@@ -97,6 +97,6 @@ constexpr std::array unsupported{
 
 }  // namespace
 
-KeyLists deepspeed_keys() { return {irrelevant, unsupported}; }
+KeyLists deepspeed_keys() { return {irrelevant_deepspeed_keys, unsupported_deepspeed_keys}; }
 
 }  // namespace commfuse::import

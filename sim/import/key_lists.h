@@ -28,6 +28,9 @@ struct Unsupported {
       neutral{};  ///< Values that change nothing, separated by spaces, in addition to null, false and none.
 };
 
+/// Assumption made instead of a division of layers among pipeline stages that a file or command gives.
+inline constexpr std::string_view even_stages = "layers are divided as evenly as possible among stages";
+
 /// Both lists of a program. A key in `unsupported` is reported even if a pattern of `irrelevant` matches the key.
 struct KeyLists {
   std::span<const Irrelevant> irrelevant;

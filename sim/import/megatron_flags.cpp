@@ -105,11 +105,10 @@ constexpr auto valued = std::to_array<std::string_view>({
     "--vocab-size",
 });
 
-constexpr std::string_view even_stages = "layers are divided as evenly as possible among stages";
-constexpr std::string_view on_gpu = "weights, activations and optimizer state stay on the GPU";
+constexpr std::string_view activations_on_gpu = "weights, activations and optimizer state stay on the GPU";
 constexpr std::string_view thirty_two = "the optimizer keeps 32-bit weights and states";
 
-constexpr std::array unsupported{
+constexpr std::array unsupported_flags{
     Unsupported{"multi_latent_attention", "attention has the heads of --num-attention-heads"},
     Unsupported{"moe_shared_expert_intermediate_size", "no expert is shared"},
     Unsupported{"moe_layer_freq", "every layer has experts", "1"},
@@ -147,10 +146,10 @@ constexpr std::array unsupported{
     Unsupported{"outer_dp_sharding_strategy", "all replicas share the sharded state", "no_shard"},
     Unsupported{"use_sharp", "switches sum if the machine's file states it"},
     Unsupported{"use_precision_aware_optimizer", thirty_two},
-    Unsupported{"optimizer_cpu_offload", on_gpu},
-    Unsupported{"cpu_offloading", on_gpu},
-    Unsupported{"cpu_offloading_num_layers", on_gpu, "0"},
-    Unsupported{"fine_grained_activation_offloading", on_gpu},
+    Unsupported{"optimizer_cpu_offload", activations_on_gpu},
+    Unsupported{"cpu_offloading", activations_on_gpu},
+    Unsupported{"cpu_offloading_num_layers", activations_on_gpu, "0"},
+    Unsupported{"fine_grained_activation_offloading", activations_on_gpu},
     Unsupported{"recompute_method", "full recomputation covers every layer", "uniform"},
     Unsupported{"recompute_num_layers", "full recomputation covers every layer", "1"},
     Unsupported{"recompute_modules", "selective recomputation covers the attention core", "core_attn"},
@@ -166,9 +165,9 @@ constexpr std::array unsupported{
     Unsupported{"ffn_dropout", "an MLP has no dropout between its GEMMs", "0 0.0"},
     Unsupported{"peft", "all weights are trained"},
     Unsupported{"trainer.accumulate_grad_batches", "micro-batches follow from the batch", "1"},
-    Unsupported{"use_cpu_optimizer", on_gpu}};
+    Unsupported{"use_cpu_optimizer", activations_on_gpu}};
 
-constexpr std::array irrelevant{
+constexpr std::array irrelevant_flags{
     Irrelevant{"files that are saved and loaded",
                "save save_* load load_* ckpt_* checkpoint checkpoint_* dist_ckpt_* async_save auto_detect_ckpt_format "
                "use_dist_ckpt* use_checkpoint_* use_mp_args_from_checkpoint_args use_persistent_ckpt_worker "
@@ -299,12 +298,12 @@ std::string flag_of(std::string_view key) {
   return flag;
 }
 
-KeyLists megatron_keys() { return {irrelevant, unsupported}; }
+KeyLists megatron_keys() { return {irrelevant_flags, unsupported_flags}; }
 
 std::optional<std::string_view> misspelled(std::string_view flag) {
   constexpr std::size_t max_length = 64;
   if (flag.size() > max_length || is_read(flag) || std::ranges::find(look_alikes, flag) != look_alikes.end() ||
-      find_unsupported(unsupported, key_of(flag)) != nullptr) {
+      find_unsupported(unsupported_flags, key_of(flag)) != nullptr) {
     return std::nullopt;
   }
   const std::string dashed = flag_of(key_of(flag));

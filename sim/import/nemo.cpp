@@ -297,7 +297,7 @@ void override_key(KeyedFile& file, std::string_view word) {
   file.put({key, is_null ? EntryKind::null : EntryKind::scalar, std::string(value), {}, in_quotes(word)});
 }
 
-constexpr std::array irrelevant{
+constexpr std::array irrelevant_nemo_keys{
     Irrelevant{
         "checkpoints, logging and checks",
         "checkpoint.* exp_manager.* logger.* profiling.* rerun_state_machine.* straggler.* nvrx_straggler.* ft.* "
@@ -334,7 +334,7 @@ constexpr std::array unsupported_optimizer_keys{
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
-  ignored.insert(ignored.end(), irrelevant.begin(), irrelevant.end());
+  ignored.insert(ignored.end(), irrelevant_nemo_keys.begin(), irrelevant_nemo_keys.end());
   std::vector<Unsupported> unsupported(lists.unsupported.begin(), lists.unsupported.end());
   unsupported.insert(unsupported.end(), unsupported_optimizer_keys.begin(), unsupported_optimizer_keys.end());
   note_unread(file, {ignored, unsupported}, notes, name_of);

@@ -311,7 +311,7 @@ std::string dtype_in(const Entry& entry) {
   return known->second;
 }
 
-std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
+std::string gemm_dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   const Entry* const converters = file.first_of({"model.converters"});
   bool is_eight_bits = file.flag({"float8.enable_float8_linear"});
   for (const std::string& converter : items_of(converters)) {
@@ -334,7 +334,7 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   return entry == nullptr ? "bf16" : dtype_in(*entry);
 }
 
-bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
+bool names_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   const std::string name = file.word({"optimizer.name"}).value_or("AdamW");
   if (name != "AdamW" && name != "Adam" && name != "SGD") {
     notes.push_back(fmt::format("optimizer.name {} has no counterpart: Adam is assumed", in_quotes(name)));
@@ -385,9 +385,9 @@ Imported read_torchtitan(const Source& source) {
   step.data = replicas.copies * replicas.shards;
   step.zero = zero_of(file, replicas, step, import.notes);
   read_batch(file, replicas, step);
-  step.dtype = dtype_of(file, import.notes);
+  step.dtype = gemm_dtype_of(file, import.notes);
   step.recompute = recompute_of(file, import.notes);
-  step.is_sgd = is_sgd(file, import.notes);
+  step.is_sgd = names_sgd(file, import.notes);
   step.gradient_dtype = gradient_dtype_of(file);
   step.framework = overlaps_collectives(file, import.notes) ? "torchtitan-async-tp" : "torchtitan";
   note_unread(file, torchtitan_keys(), import.notes);

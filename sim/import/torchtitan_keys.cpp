@@ -8,7 +8,7 @@ namespace commfuse::import {
 
 namespace {
 
-constexpr std::array irrelevant{
+constexpr std::array irrelevant_torchtitan_keys{
     Irrelevant{"files that are written", "job.* profiling.* metrics.* checkpoint.* comm.* memory_estimation.* debug.*"},
     Irrelevant{"data and tokens",
                "training.dataset* model.tokenizer* model.hf_assets_path dataloader.* tokenizer.* "
@@ -39,9 +39,7 @@ constexpr std::array irrelevant{
                "parallelism.pipeline_parallel_schedule_csv "
                "experimental.pipeline_parallel_schedule_csv"}};
 
-constexpr std::string_view even_stages = "layers are divided as evenly as possible among stages";
-
-constexpr std::array unsupported{
+constexpr std::array unsupported_torchtitan_keys{
     Unsupported{"model.norm_type", "norms are those of the model", "rmsnorm fused_rmsnorm compiled_rmsnorm"},
     Unsupported{"training.enable_cpu_offload", "weights, gradients and optimizer state stay on the GPU"},
     Unsupported{"training.dtype", "the optimizer keeps 32-bit weights", "float32"},
@@ -66,6 +64,6 @@ constexpr std::array unsupported{
 
 }  // namespace
 
-KeyLists torchtitan_keys() { return {irrelevant, unsupported}; }
+KeyLists torchtitan_keys() { return {irrelevant_torchtitan_keys, unsupported_torchtitan_keys}; }
 
 }  // namespace commfuse::import

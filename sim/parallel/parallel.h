@@ -3,6 +3,7 @@
 // oneTBB hands from thread to thread (tests/tsan.supp); this header tells the sanitizer about each handover.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <utility>
@@ -19,6 +20,9 @@ void for_each_index_to_the_end(std::size_t count, const std::function<void(std::
 
 /// Returns the number of threads that tbb::global_control allows.
 std::size_t threads_at_most();
+
+/// Returns whether the caller of a run has set its stop flag. A null flag is never set.
+inline bool is_stopped(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(); }
 
 /// Tells the sanitizer that writes before `give` are visible after a later `take`. It does not synchronize threads;
 /// oneTBB does.

@@ -18,8 +18,6 @@ std::size_t threads_of(const GridOptions& options) {
                              : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
 }
 
-bool is_stopped(const GridOptions& options) { return options.stop != nullptr && options.stop->load(); }
-
 /// Runs the points of a list on one thread.
 struct Walker {
   Walker(const PointList& points, const Library& library, StructureCache& structures)
@@ -38,7 +36,7 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
       [&] { return PointRunner(library, structures, &for_each_index); });
   std::vector<std::vector<ResultRow>> by_point(points.size());
   for_each_index(points.size(), [&](std::size_t i) {
-    if (is_stopped(options)) {
+    if (is_stopped(options.stop)) {
       return;
     }
     by_point[i] = runners.local().rows(points[i]);
@@ -46,7 +44,7 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
       options.finished(all_feasible(by_point[i]));
     }
   });
-  if (is_stopped(options)) {
+  if (is_stopped(options.stop)) {
     throw Interrupted{};
   }
   return by_point;
@@ -68,12 +66,12 @@ void run_points(const PointList& points, const Library& library, const GridOptio
     const std::size_t count = std::min(block, points.size() - first);
     for_each_index((count + chunk - 1) / chunk, [&](std::size_t chunk_index) {
       Walker& walker = walkers.local();
-      for (std::size_t i = chunk_index * chunk; i < std::min((chunk_index + 1) * chunk, count) && !is_stopped(options);
-           ++i) {
+      for (std::size_t i = chunk_index * chunk;
+           i < std::min((chunk_index + 1) * chunk, count) && !is_stopped(options.stop); ++i) {
         rows[i] = walker.runner.rows(walker.cursor.at(first + i));
       }
     });
-    if (is_stopped(options)) {
+    if (is_stopped(options.stop)) {
       throw Interrupted{};
     }
     for (std::size_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "model/cost/implemented.h"
@@ -152,8 +153,8 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     return result;  // a file may hold no op
   }
   std::vector<DoubtOf> doubts;
-  const auto add_doubt = [&](const DoubtOf& source) {
-    doubts.push_back(source);
+  const auto add_doubt = [&](auto source) {
+    doubts.emplace_back(std::move(source));
     ++doubted_.used;
   };
   for (const RaisedMachine& raised : *point.raised) {

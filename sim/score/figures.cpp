@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/score/figures.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
 namespace commfuse::score {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 std::optional<double> number_in(std::string_view text) {
   double value = 0.0;
@@ -25,7 +20,7 @@ std::optional<double> number_in(std::string_view text) {
 std::pair<std::string_view, std::string_view> first_word(std::string_view text) {
   const std::size_t space = text.find(' ');
   return space == std::string_view::npos ? std::pair(text, std::string_view())
-                                         : std::pair(text.substr(0, space), trimmed(text.substr(space)));
+                                         : std::pair(text.substr(0, space), trimmed(text.substr(space), " "));
 }
 
 double factor_of(double value, bool is_percent) { return is_percent ? 1.0 + value / 100.0 : value; }
@@ -39,13 +34,13 @@ std::optional<Figure> later_figure(std::string_view part, bool is_percent) {
   const std::size_t space = part.rfind(' ');
   const std::optional<double> value =
       space == std::string_view::npos ? std::nullopt : number_in(part.substr(space + 1));
-  return value ? std::optional(Figure{std::string(trimmed(part.substr(0, space))), *value}) : std::nullopt;
+  return value ? std::optional(Figure{std::string(trimmed(part.substr(0, space), " ")), *value}) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::vector<Figure>> figures_in(double value, std::string_view unit) {
-  const auto [word, name] = first_word(trimmed(unit.substr(0, unit.find(';'))));
+  const auto [word, name] = first_word(trimmed(unit.substr(0, unit.find(';')), " "));
   const bool is_percent = word == "pct" || word == "pct,";
   if ((!is_percent && word != "x") || !(value > 0.0 && value < 1e6)) {
     return std::nullopt;
@@ -54,7 +49,8 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
   for (std::size_t semicolon = unit.find(';'); semicolon != std::string_view::npos;) {
     const std::size_t next = unit.find(';', semicolon + 1);
     const std::string_view part = trimmed(
-        unit.substr(semicolon + 1, next == std::string_view::npos ? std::string_view::npos : next - semicolon - 1));
+        unit.substr(semicolon + 1, next == std::string_view::npos ? std::string_view::npos : next - semicolon - 1),
+        " ");
     std::optional<Figure> figure = later_figure(part, is_percent);
     if (!figure) {
       return std::nullopt;
@@ -63,6 +59,12 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
     semicolon = next;
   }
   return figures;
+}
+
+std::optional<std::string_view> why_unpredicted(std::span<const UnpredictedRows> list, std::string_view what) {
+  const auto entry =
+      std::ranges::find_if(list, [&](const UnpredictedRows& rows) { return what.starts_with(rows.begins); });
+  return entry == list.end() ? std::nullopt : std::optional(entry->why);
 }
 
 void each_observation(const Table& table, std::string_view place, Tally& tally,

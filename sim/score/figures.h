@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,15 @@ struct Observed {
   double value = 0.0;
   std::string_view unit;
 };
+
+/// Rows that no run predicts, by the beginning of their `what`.
+struct UnpredictedRows {
+  std::string_view begins;
+  std::string_view why;
+};
+
+/// Returns why no run predicts a row; nothing if no entry of the list matches it.
+std::optional<std::string_view> why_unpredicted(std::span<const UnpredictedRows> list, std::string_view what);
 
 /// Calls `score` with every row that the tally accepts, except rows that were written down from memory, which are
 /// skipped. `place` names the column with the place of the observation.

@@ -26,47 +26,42 @@ constexpr std::string_view occupancy = "not a time: how busy SMs are, or how man
 constexpr std::string_view custom_kernel = "an all-reduce kernel of a serving framework, not NCCL's";
 constexpr std::string_view host_prior = "this row is a source of the priors of host costs";
 
-/// Rows that no run predicts, by the beginning of their `what`.
-struct UnpredictedRow {
-  std::string_view begins;
-  std::string_view why;
-};
-constexpr std::array unpredicted_rows{
-    UnpredictedRow{"naive concurrent", speed_up},
-    UnpredictedRow{"with schedule prioritisation", speed_up},
-    UnpredictedRow{"with DMA-engine collectives", speed_up},
-    UnpredictedRow{"sequential slower than overlapped", speed_up},
-    UnpredictedRow{"T3 sub-layer", speed_up},
-    UnpredictedRow{"occupancy shaping", speed_up},
-    UnpredictedRow{"FiCCO DMA", speed_up},
-    UnpredictedRow{"fused Triton AG-GEMM", repeated_times},
-    UnpredictedRow{"TokenWeave overlapped", repeated_times},
-    UnpredictedRow{"SM limit 108", occupancy},
-    UnpredictedRow{"SMs per communication kernel", occupancy},
-    UnpredictedRow{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
-    UnpredictedRow{"kernel floor inside a CUDA graph", "used to fit kernel_floor"},
-    UnpredictedRow{"custom all-reduce", custom_kernel},
-    UnpredictedRow{"PyTorch tiny kernel", host_prior},
-    UnpredictedRow{"CPU-side cudaLaunchKernel", host_prior},
-    UnpredictedRow{"cudaEventRecord", host_prior},
-    UnpredictedRow{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
-    UnpredictedRow{"matmul 8192^3", "the data of a GEMM does not affect its time here"}};
+constexpr std::array unpredicted_slowdowns{
+    UnpredictedRows{"naive concurrent", speed_up},
+    UnpredictedRows{"with schedule prioritisation", speed_up},
+    UnpredictedRows{"with DMA-engine collectives", speed_up},
+    UnpredictedRows{"sequential slower than overlapped", speed_up},
+    UnpredictedRows{"T3 sub-layer", speed_up},
+    UnpredictedRows{"occupancy shaping", speed_up},
+    UnpredictedRows{"FiCCO DMA", speed_up},
+    UnpredictedRows{"fused Triton AG-GEMM", repeated_times},
+    UnpredictedRows{"TokenWeave overlapped", repeated_times},
+    UnpredictedRows{"SM limit 108", occupancy},
+    UnpredictedRows{"SMs per communication kernel", occupancy},
+    UnpredictedRows{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
+    UnpredictedRows{"kernel floor inside a CUDA graph", "used to fit kernel_floor"},
+    UnpredictedRows{"custom all-reduce", custom_kernel},
+    UnpredictedRows{"PyTorch tiny kernel", host_prior},
+    UnpredictedRows{"CPU-side cudaLaunchKernel", host_prior},
+    UnpredictedRows{"cudaEventRecord", host_prior},
+    UnpredictedRows{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
+    UnpredictedRows{"matmul 8192^3", "the data of a GEMM does not affect its time here"}};
 
 /// The machines of a row, and the scorer's context.
-struct Setting {
+struct SlowdownSetting {
   std::vector<const Machine*> machines;
   Context& context;
 };
 
 /// Returns the predicted factor, to compare with the first figure. Throws ConfigError for anything the machine lacks.
-using Predicted = std::function<double(const Setting&)>;
+using PredictedSlowdown = std::function<double(const SlowdownSetting&)>;
 
 /// A row that runs predict, by the beginnings of its `what` and of its hardware.
-struct PredictedRow {
+struct SlowdownRow {
   std::string_view begins;
   std::string_view hardware;
   std::vector<std::string_view> machines;  ///< Names of the machines in tables.
-  Predicted predicted;
+  PredictedSlowdown predicted;
 };
 
 /// Returns the number of SMs left to a kernel that runs during collectives of eight GPUs.
@@ -83,21 +78,21 @@ double slowdown_of(const Machine& machine, const GemmSize& size) {
 
 /// Returns the slowdown of a GEMM with a long k loop and 12 x 11 tiles of 128 x 256: one wave on the 132 SMs of an
 /// H100.
-double one_wave(const Setting& setting) {
+double one_wave(const SlowdownSetting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 12LL * 128, .n = 11LL * 256, .k = 8192});
 }
 
 /// Returns the slowdown of the GEMM in overlap_ascend_gemm_allreduce_pto.csv.
-double gemm_of_pto(const Setting& setting) {
+double gemm_of_pto(const SlowdownSetting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 5504, .n = 1536, .k = 6144, .dtype = DType::fp16});
 }
 
 /// Returns 1, because kernels do not change the price of a concurrent collective.
-double collective_during_gemm(const Setting& /*setting*/) { return 1.0; }
+double collective_during_gemm(const SlowdownSetting& /*setting*/) { return 1.0; }
 
 /// Returns the slowdowns of an MLP's GEMM slices that overlap with a collective: Llama-3.1-70B, eight ranks, 2K to 32K
 /// tokens.
-std::vector<double> slowdowns_in_layers(const Setting& setting) {
+std::vector<double> slowdowns_in_layers(const SlowdownSetting& setting) {
   std::vector<double> factors;
   const Strategy& sliced = *find_strategy("sliced");
   for (const Machine* machine : setting.machines) {
@@ -120,7 +115,7 @@ std::vector<double> slowdowns_in_layers(const Setting& setting) {
   return factors;
 }
 
-double mean_in_layers(const Setting& setting) {
+double mean_in_layers(const SlowdownSetting& setting) {
   const std::vector<double> factors = slowdowns_in_layers(setting);
   double sum = 0.0;
   for (const double factor : factors) {
@@ -129,13 +124,13 @@ double mean_in_layers(const Setting& setting) {
   return sum / static_cast<double>(factors.size());
 }
 
-double max_in_layers(const Setting& setting) {
+double max_in_layers(const SlowdownSetting& setting) {
   const std::vector<double> factors = slowdowns_in_layers(setting);
   return *std::max_element(factors.begin(), factors.end());
 }
 
-const std::vector<PredictedRow>& predicted_rows() {
-  static const std::vector<PredictedRow> rows{
+const std::vector<SlowdownRow>& slowdown_rows() {
+  static const std::vector<SlowdownRow> rows{
       {"average compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, mean_in_layers},
       {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, max_in_layers},
       {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
@@ -154,8 +149,8 @@ class Slowdowns {
   Slowdowns(Context& context, Tally& tally) : context_(context), tally_(tally) {}
 
   void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
-    const auto& known_rows = predicted_rows();
-    const auto entry = std::find_if(known_rows.begin(), known_rows.end(), [&](const PredictedRow& candidate) {
+    const auto& known_rows = slowdown_rows();
+    const auto entry = std::find_if(known_rows.begin(), known_rows.end(), [&](const SlowdownRow& candidate) {
       return what.starts_with(candidate.begins) && hardware.starts_with(candidate.hardware);
     });
     if (entry == known_rows.end()) {
@@ -172,8 +167,8 @@ class Slowdowns {
   }
 
  private:
-  void predict(const Row& row, const PredictedRow& entry, double measured) {
-    Setting setting{{}, context_};
+  void predict(const Row& row, const SlowdownRow& entry, double measured) {
+    SlowdownSetting setting{{}, context_};
     for (const std::string_view name : entry.machines) {
       const FoundMachine match = context_.machines.by_name(name);
       if (match.machine == nullptr) {
@@ -192,10 +187,8 @@ class Slowdowns {
   }
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
-    const auto* entry = std::find_if(unpredicted_rows.begin(), unpredicted_rows.end(),
-                                     [&](const UnpredictedRow& kind) { return what.starts_with(kind.begins); });
-    if (entry != unpredicted_rows.end()) {
-      return std::string(entry->why);
+    if (const std::optional<std::string_view> why = why_unpredicted(unpredicted_slowdowns, what)) {
+      return std::string(*why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
                                               : "no run predicts such a figure";

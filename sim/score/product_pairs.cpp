@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "sim/score/judged_ways.h"
@@ -12,13 +13,7 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::int64_t min_slice_rows = 512;
-constexpr std::int64_t min_width = 1024;
 constexpr std::array parts_tried{2, 4, 8};
-
-auto key_of(const TimedGemm& gemm) { return std::tie(gemm.machine->name, gemm.dtype, gemm.n, gemm.k, gemm.m); }
-
-bool is_before(const TimedGemm& a, const TimedGemm& b) { return key_of(a) < key_of(b); }
 
 GemmSize size_of(const TimedGemm& gemm) {
   GemmSize size{.m = gemm.m, .n = gemm.n, .k = gemm.k, .dtype = static_cast<DType>(gemm.dtype)};
@@ -39,39 +34,17 @@ Way way_of(const TimedGemm& gemm, int times, Doubts& doubts) {
           .uncertainty = doubts.of(*gemm.machine, std::span(&timed, 1), price)};
 }
 
-/// Holds the unseen GEMMs of a table, sorted and without repetitions.
-class UnseenGemms {
- public:
-  explicit UnseenGemms(std::span<const TimedGemm> gemms) {
-    std::copy_if(gemms.begin(), gemms.end(), std::back_inserter(gemms_), [](const TimedGemm& gemm) {
-      return gemm.unseen && std::max(gemm.measured_us, gemm.predicted_us) < longest_checked_us;
-    });
-    std::stable_sort(gemms_.begin(), gemms_.end(), is_before);
-    const auto has_equal_key = [](const TimedGemm& a, const TimedGemm& b) { return key_of(a) == key_of(b); };
-    gemms_.erase(std::unique(gemms_.begin(), gemms_.end(), has_equal_key), gemms_.end());
-  }
-
-  [[nodiscard]] const std::vector<TimedGemm>& list() const { return gemms_; }
-  /// Returns the measured GEMM with the same machine, dtype and sizes; null if there is none.
-  [[nodiscard]] const TimedGemm* find(const TimedGemm& gemm) const {
-    const auto place = std::lower_bound(gemms_.begin(), gemms_.end(), gemm, is_before);
-    return place != gemms_.end() && key_of(*place) == key_of(gemm) ? &*place : nullptr;
-  }
-
- private:
-  std::vector<TimedGemm> gemms_;
-};
-
-const TimedGemm* slice_of(const TimedGemm& whole, int parts, const UnseenGemms& gemms) {
-  TimedGemm slice = whole;
-  slice.m = whole.m / parts;
-  const bool is_practical =
-      whole.m % parts == 0 && slice.m >= min_slice_rows && std::min(whole.n, whole.k) >= min_width;
-  return is_practical ? gemms.find(slice) : nullptr;
+/// Returns the GEMMs that no fit has seen and whose times are short enough to be checked.
+DistinctGemms unseen_in(std::span<const TimedGemm> gemms) {
+  std::vector<TimedGemm> unseen;
+  std::copy_if(gemms.begin(), gemms.end(), std::back_inserter(unseen), [](const TimedGemm& gemm) {
+    return gemm.unseen && std::max(gemm.measured_us, gemm.predicted_us) < longest_checked_us;
+  });
+  return DistinctGemms(std::move(unseen));
 }
 
 /// Returns the GEMM whose weight is cut by columns, given the GEMM whose weight is cut by rows; null if not measured.
-const TimedGemm* other_part(const TimedGemm& by_rows, int parts, const UnseenGemms& gemms) {
+const TimedGemm* other_part(const TimedGemm& by_rows, int parts, const DistinctGemms& gemms) {
   TimedGemm by_columns = by_rows;
   by_columns.n = by_rows.n / parts;
   by_columns.k = by_rows.k * parts;
@@ -83,10 +56,10 @@ const TimedGemm* other_part(const TimedGemm& by_rows, int parts, const UnseenGem
 }  // namespace
 
 void judge_gemm_pairs(std::span<const TimedGemm> gemms, Doubts& doubts, Tally& tally) {
-  const UnseenGemms measured(gemms);
+  const DistinctGemms measured = unseen_in(gemms);
   for (const TimedGemm& gemm : measured.list()) {
     for (const int parts : parts_tried) {
-      if (const TimedGemm* slice = slice_of(gemm, parts, measured)) {
+      if (const TimedGemm* slice = measured.slice_of(gemm, parts)) {
         judge(*gemm.machine, "GEMM whole or in slices", way_of(gemm, 1, doubts), way_of(*slice, parts, doubts),
               {gemm.n, gemm.k}, tally);
       }

@@ -13,8 +13,8 @@
 #include <span>
 
 #include "sim/score/doubts.h"
-#include "sim/score/slicing_penalty.h"
 #include "sim/score/tally.h"
+#include "sim/score/timed_gemms.h"
 
 namespace commfuse::score {
 

@@ -6,26 +6,12 @@
 // (penalty = 1).
 #pragma once
 
-#include <cstdint>
-#include <string_view>
 #include <vector>
 
-#include "model/hardware/machine.h"
 #include "model/record/score.h"
+#include "sim/score/timed_gemms.h"
 
 namespace commfuse::score {
-
-struct TimedGemm {
-  const Machine* machine = nullptr;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  int dtype = 0;
-  std::int64_t m = 0;
-  double measured_us = 0.0;
-  double predicted_us = 0.0;
-  bool held_out = false;
-  bool unseen = false;  ///< Held back, or in a table that no fit of the machine read.
-};
 
 /// Returns a score for P = 4 and for P = 8, if any GEMM was measured both ways. Of repeated measurements, only the
 /// first counts.

@@ -17,13 +17,6 @@ constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t max_columns = 1000;
 constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(blanks);
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 /// Removes the first cell from `line` and returns it. Sets `more` to whether another cell follows.
 std::string_view next_cell(std::string_view& line, bool& more) {
   const std::size_t begin = line.find_first_not_of(" \t");
@@ -47,6 +40,12 @@ std::string_view next_cell(std::string_view& line, bool& more) {
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
 
 Table::Table(std::string text) : text_(text.begin(), text.end()) {
   std::string_view rest(text_.data(), text_.size());

@@ -63,4 +63,7 @@ class Table {
 /// cells.
 Table read_table(const std::filesystem::path& path);
 
+/// Returns the text without the characters of `blanks` at its ends.
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r");
+
 }  // namespace commfuse::score

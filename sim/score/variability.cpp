@@ -23,12 +23,7 @@ constexpr std::string_view fleet = "the source does not state the number of GPUs
 constexpr std::string_view reliability = "failure rates of parts, which the time of a run does not include";
 constexpr std::string_view jobs = "a share of a fleet's jobs or machines, not of one run's times";
 
-/// Rows that no run predicts, by the beginning of their `what`.
-struct UnpredictedRows {
-  std::string_view begins;
-  std::string_view why;
-};
-constexpr std::array unpredicted_rows{
+constexpr std::array unpredicted_variations{
     UnpredictedRows{"fleet GPU variation", fleet},
     UnpredictedRows{"worst outlier against median", fleet},
     UnpredictedRows{"unexpected interruptions", reliability},
@@ -43,7 +38,7 @@ constexpr std::array unpredicted_rows{
     UnpredictedRows{"apparent speed-up that was only cloud-instance variation", jobs}};
 
 /// The machine of a row, and the tables of its jitter.
-struct Setting {
+struct VariationSetting {
   const Machine& machine;
   const Machine* cluster = nullptr;
   std::shared_ptr<const JitterTables> jitter;      ///< The shipped jitter.
@@ -51,13 +46,14 @@ struct Setting {
 };
 
 /// Returns the predicted factor for the figure of this name; nothing if the row does not state enough.
-using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
+using PredictedVariation =
+    std::function<std::optional<double>(const VariationSetting& setting, std::string_view figure)>;
 
 /// Rows that a run predicts, by the beginnings of their `what` and `where`.
-struct PredictedRows {
+struct VariationRows {
   std::string_view begins;
   std::string_view where_begins;  ///< Empty for any text.
-  Predicted predicted;
+  PredictedVariation predicted;
 };
 
 std::optional<double> share_of_percentile(std::string_view figure) {
@@ -71,7 +67,7 @@ using namespace std::chrono_literals;
 
 /// Predicts the variation of a GEMM of 200 us. All GEMMs have the same distribution, so every percentile over GEMMs is
 /// the same.
-std::optional<double> gemm_variation(const Setting& setting, std::string_view figure) {
+std::optional<double> gemm_variation(const VariationSetting& setting, std::string_view figure) {
   if (figure != "p50" && figure != "p90") {
     return std::nullopt;
   }
@@ -79,13 +75,13 @@ std::optional<double> gemm_variation(const Setting& setting, std::string_view fi
 }
 
 /// Predicts the spread between the eight GPUs of a node, each of which runs a GEMM of 1 ms.
-std::optional<double> spread_of_node(const Setting& setting, std::string_view /*figure*/) {
+std::optional<double> spread_of_node(const VariationSetting& setting, std::string_view /*figure*/) {
   return value_at(largest_over_smallest(sampled_us({.price = 1ms, .jitter = setting.jitter, .runs = 4000}), 8), 0.5);
 }
 
 /// Predicts the ratio of two runs of nccl-tests, each the mean of 100 all-gathers on eight GPUs.
-Predicted nccl_repeated(std::int64_t bytes) {
-  return [bytes](const Setting& setting, std::string_view figure) -> std::optional<double> {
+PredictedVariation nccl_repeated(std::int64_t bytes) {
+  return [bytes](const VariationSetting& setting, std::string_view figure) -> std::optional<double> {
     const std::optional<double> share = share_of_percentile(figure);
     if (!share) {
       return std::nullopt;
@@ -102,7 +98,7 @@ Predicted nccl_repeated(std::int64_t bytes) {
 }
 
 /// Predicts the largest over the median of three calls, each at 64 KiB, 1 MiB and 16 MiB.
-std::optional<double> sends_repeated(const Setting& setting, std::string_view figure) {
+std::optional<double> sends_repeated(const VariationSetting& setting, std::string_view figure) {
   const std::optional<double> share = share_of_percentile(figure);
   if (!share || setting.cluster == nullptr || !setting.cluster->network) {
     return std::nullopt;
@@ -117,8 +113,8 @@ std::optional<double> sends_repeated(const Setting& setting, std::string_view fi
   return value_at(std::move(factors), *share);
 }
 
-const std::vector<PredictedRows>& predicted_rows() {
-  static const std::vector<PredictedRows> list{
+const std::vector<VariationRows>& variation_rows() {
+  static const std::vector<VariationRows> list{
       {"per-node GPU spread", "", spread_of_node},
       {"GEMM repeat coefficient of variation", "", gemm_variation},
       {"NCCL run-to-run |log ratio| below 64 KiB", "H100", nccl_repeated(std::int64_t{8} << 10)},
@@ -143,12 +139,12 @@ class Variability {
   }
 
   void score(Row& row, std::string_view what, std::string_view where, double value, std::string_view unit) {
-    const auto& list = predicted_rows();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const PredictedRows& kind) {
+    const auto& list = variation_rows();
+    const auto known = std::find_if(list.begin(), list.end(), [&](const VariationRows& kind) {
       return what.starts_with(kind.begins) && where.starts_with(kind.where_begins);
     });
     if (known == list.end()) {
-      tally_.skip(why_not(what));
+      tally_.skip(why_unpredicted(unpredicted_variations, what).value_or("no run predicts such a figure"));
       return;
     }
     const FoundMachine known_machine = machine_in(where, context_.machines);
@@ -165,10 +161,10 @@ class Variability {
   }
 
  private:
-  void observe(const Row& row, const PredictedRows& known, const Machine& machine, const std::vector<Figure>& figures) {
+  void observe(const Row& row, const VariationRows& known, const Machine& machine, const std::vector<Figure>& figures) {
     const std::string_view what = known.begins;
     const FoundMachine cluster = context_.machines.over_nodes(machine, 2, "");
-    const Setting setting{machine, cluster.machine, jitter_, on_one_gpu_};
+    const VariationSetting setting{machine, cluster.machine, jitter_, on_one_gpu_};
     std::vector<Observation> observed;
     for (const Figure& figure : figures) {
       if (const std::optional<double> factor = known.predicted(setting, figure.name)) {
@@ -184,12 +180,6 @@ class Variability {
     } else {
       tally_.observe(row, machine, observed);
     }
-  }
-
-  static std::string_view why_not(std::string_view what) {
-    const auto* known = std::find_if(unpredicted_rows.begin(), unpredicted_rows.end(),
-                                     [&](const UnpredictedRows& kind) { return what.starts_with(kind.begins); });
-    return known == unpredicted_rows.end() ? "no run predicts such a figure" : known->why;
   }
 
   Context& context_;

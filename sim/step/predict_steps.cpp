@@ -29,20 +29,16 @@
 
 namespace commfuse {
 
-namespace {
-
-/// A machine with as many nodes as a plan needs, and the sites simulated on it.
-struct SizedMachine {
-  Machine machine;
-  SiteTimes times;
-  SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
-};
-
-}  // namespace
-
 /// Sites by machine of the library (unchanged or raised), number of nodes and kind of kernel launch.
 class StepPoints::Sites {
  public:
+  /// A machine with as many nodes as a plan needs, and the sites simulated on it.
+  struct SizedMachine {
+    Machine machine;
+    SiteTimes times;
+    SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
+  };
+
   /// Returns each raised machine with the nodes that the plan needs.
   std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
     std::vector<RaisedStep> raised;
@@ -402,7 +398,7 @@ StepPoints::~StepPoints() = default;
 struct StepPoints::Prepared {
   Settings settings;  ///< With the framework's choices.
   RunChoices run;
-  SizedMachine& site;
+  Sites::SizedMachine& site;
   StepPoint point;
   std::vector<RaisedStep> raised;
 };
@@ -423,7 +419,7 @@ StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   require_few_tokens(run);
   require_used_by_scope(settings);
   const Launch launch = run.price.launch;
-  SizedMachine& site = sites_->of(machine, plan, launch);
+  Sites::SizedMachine& site = sites_->of(machine, plan, launch);
   StepPoint point{.model = &model, .machine = &site.machine, .plan = plan, .framework = framework};
   point.options = run.step;
   point.serves = run.scope.is_inference();

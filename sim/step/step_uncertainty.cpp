@@ -79,8 +79,13 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
   }
   if (time.backward) {
     const StepResidual residual = step_residual(*point.model);
-    uncertainty.doubts.push_back({StepDoubt{}, residual.of_machine});
-    uncertainty.doubts.push_back({StepDoubt{layout_in_words(point)}, residual.of_layout});
+    const auto add_doubt = [&](std::string layout, double effect) {
+      Doubt& doubt = uncertainty.doubts.emplace_back();
+      doubt.of = StepDoubt{std::move(layout)};
+      doubt.effect = effect;
+    };
+    add_doubt("", residual.of_machine);
+    add_doubt(layout_in_words(point), residual.of_layout);
   }
   return uncertainty;
 }

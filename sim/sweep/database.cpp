@@ -67,7 +67,7 @@ int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_
 constexpr int longest_value = 1 << 26;
 
 /// Opening would block if one of SQLite's auxiliary files were a pipe.
-void require_plain(const std::filesystem::path& auxiliary_file) {
+void require_regular(const std::filesystem::path& auxiliary_file) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(auxiliary_file, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -81,8 +81,8 @@ void require_plain(const std::filesystem::path& auxiliary_file) {
 void refuse_journal_of_several(const std::filesystem::path& path) {
   constexpr std::string_view ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // sqlite.org/fileformat: the rollback journal
   const std::filesystem::path journal = path.string() + "-journal";
-  require_plain(journal);
-  require_plain(path.string() + "-wal");
+  require_regular(journal);
+  require_regular(path.string() + "-wal");
   std::ifstream in(journal, std::ios::binary | std::ios::ate);
   std::array<char, ends.size()> last{};
   if (in && in.tellg() >= static_cast<std::streamoff>(last.size())) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "sim/parallel/parallel.h"
 #include "sim/sweep/point_team.h"
 
 namespace commfuse {
@@ -95,8 +96,6 @@ std::vector<StoredPoint> unpacked_points(std::string_view bytes) {
   return points;
 }
 
-bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(); }
-
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
 /// Runs one process's points on its threads.
@@ -128,7 +127,7 @@ class Leader {
     }
     SimulatingTeam team(sweep_);
     while (chunks_out_ > 0 || !remaining_.empty()) {
-      if (is_set(stop_)) {
+      if (is_stopped(stop_)) {
         remaining_ = {};
       }
       if (!take_mail()) {

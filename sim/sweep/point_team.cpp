@@ -16,13 +16,6 @@ namespace commfuse {
 
 namespace {
 
-bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
-
-struct Simulator {
-  PointCursor cursor;
-  SimulatePoint simulate;
-};
-
 /// A point's rows, and whether it has run. Threads write to neighbouring elements, so it is not a vector<bool>.
 struct Slot {
   StoredPoint point;
@@ -32,6 +25,11 @@ struct Slot {
 }  // namespace
 
 struct PointTeam::Threads {
+  struct Simulator {
+    PointCursor cursor;
+    SimulatePoint simulate;
+  };
+
   Threads(const PointList& list, std::function<SimulatePoint()> make, int count)
       : make_simulator(std::move(make)),
         limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count)),
@@ -56,10 +54,10 @@ PointTeam::~PointTeam() = default;
 std::vector<StoredPoint> PointTeam::simulate(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
   std::vector<Slot> slots(points.size());
   const auto simulate = [&](std::size_t i) {
-    if (is_set(stop)) {
+    if (is_stopped(stop)) {
       return;
     }
-    Simulator& simulator = threads_->simulators.local();
+    Threads::Simulator& simulator = threads_->simulators.local();
     slots[i] = {.point = {points[i], simulator.simulate(simulator.cursor.at(points[i]))}, .is_done = true};
   };
   if (threads_->is_alone) {

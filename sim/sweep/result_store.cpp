@@ -166,25 +166,15 @@ void require_own_columns(const fs::path& path, const StoreTables& tables) {
   }
 }
 
-/// Texts that rows reference by number.
-class Words {
- public:
-  explicit Words(const Database& database) {
-    Statement statement(database, "SELECT id, text FROM texts ORDER BY id");
-    while (statement.step()) {
-      words_.emplace(statement.whole(0), statement.text(1));
-    }
+/// Returns the texts that rows reference by number.
+std::map<std::int64_t, std::string> texts_in(const Database& database) {
+  std::map<std::int64_t, std::string> texts;
+  Statement statement(database, "SELECT id, text FROM texts ORDER BY id");
+  while (statement.step()) {
+    texts.emplace(statement.whole(0), statement.text(1));
   }
-  /// Returns null where no text has this number.
-  [[nodiscard]] const std::string* find(std::int64_t id) const {
-    const auto entry = words_.find(id);
-    return entry == words_.end() ? nullptr : &entry->second;
-  }
-  [[nodiscard]] const std::map<std::int64_t, std::string>& texts() const { return words_; }
-
- private:
-  std::map<std::int64_t, std::string> words_;
-};
+  return texts;
+}
 
 std::string selection_of(const std::vector<HeldColumn>& columns) {
   std::string sql = "SELECT id, checksum";
@@ -261,7 +251,7 @@ struct StoreReader::State {
     identity = identity_in(database, tables.kind);
     places = places_of(columns, identity.kind);
     has_own_columns = columns == own_columns(identity.kind);
-    words.emplace(database);
+    texts = texts_in(database);
     rows.emplace(database, selection_of(columns));
     start({});
   }
@@ -333,11 +323,11 @@ struct StoreReader::State {
   }
 
   [[nodiscard]] const std::string& text_of(std::int64_t number) const {
-    const std::string* word = words->find(number);
-    if (word == nullptr) {
+    const auto text = texts.find(number);
+    if (text == texts.end()) {
       damaged(database.path(), fmt::format("it lacks text {}", number));
     }
-    return *word;
+    return text->second;
   }
 
   [[nodiscard]] StoreCounts counted() const {
@@ -358,7 +348,7 @@ struct StoreReader::State {
   StoreRow file_row;  // in the columns of the file
   std::vector<std::optional<std::int64_t>> held_words;
   StoreRow own_row;
-  std::optional<Words> words;
+  std::map<std::int64_t, std::string> texts;  // by number
   std::optional<Statement> rows;
   std::optional<StoreCounts> counts;
   bool has_row = false;
@@ -432,8 +422,7 @@ struct StoreWriter::State {
       migrate(database, tables.columns, version);
       require_sound();
     }
-    const Words known(database);
-    for (const auto& [id, text] : known.texts()) {
+    for (const auto& [id, text] : texts_in(database)) {
       words.emplace(text, id);
     }
     last_words.resize(store_columns(identity.kind).size());

@@ -23,7 +23,8 @@ namespace commfuse {
 namespace {
 
 /// Columns that every row must have.
-constexpr std::array<std::string_view, 7> needed{"model", "hardware", "ranks", "seq", "dtype", "strategy", "status"};
+constexpr std::array<std::string_view, 7> needed_columns{"model", "hardware", "ranks", "seq",
+                                                         "dtype", "strategy", "status"};
 /// Largest time in microseconds: 2^53 ps, up to which doubles hold every picosecond.
 constexpr double longest_us = 9007199254.740992;
 
@@ -55,7 +56,7 @@ void put_range(std::string_view column, Rule& rule) {
 }
 
 Rule rule_of(std::string_view column) {
-  Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
+  Rule rule{.is_needed = std::find(needed_columns.begin(), needed_columns.end(), column) != needed_columns.end()};
   rule.option = option_named(column);
   const Field* const field = find_field(!rule.option ? std::string(column) : fmt::format("strategy.{}", column));
   if (column == "seed") {

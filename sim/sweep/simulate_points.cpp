@@ -26,8 +26,6 @@ constexpr std::size_t chunks_per_thread = 4;
 /// Small enough that the rows of a chunk are still in the thread's cache when it writes them.
 constexpr std::size_t max_points_per_chunk = 32;
 
-bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
-
 struct Worker;
 
 struct SimulatedPoints {
@@ -112,7 +110,7 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
   std::size_t next = 0;
   ChunksInFlight in_flight;
   const auto begin = [&](tbb::flow_control& control) -> SimulatedPoints* {
-    if (next == points.size() || is_set(options.stop)) {
+    if (next == points.size() || is_stopped(options.stop)) {
       control.stop();
       return nullptr;
     }
@@ -128,7 +126,7 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
     chunk_of_points->worker = &worker;
     std::vector<StoredPoint>& points_of_chunk = chunk_of_points->points;
     for (StoredPoint& point : points_of_chunk) {
-      if (is_set(options.stop)) {
+      if (is_stopped(options.stop)) {
         points_of_chunk.resize(static_cast<std::size_t>(&point - points_of_chunk.data()));
         break;
       }

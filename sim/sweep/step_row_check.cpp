@@ -29,7 +29,8 @@ constexpr std::array<std::string_view, 10> counts{"tensor",  "pipeline", "interl
 constexpr std::array<std::string_view, 4> results{"time_ms", "tokens_per_second", "tokens_per_second_gpu", "mfu"};
 
 /// A row has all of these or none.
-constexpr std::array<std::string_view, 5> parts{"hfu", "compute_ms", "waiting_ms", "gradients_ms", "optimizer_ms"};
+constexpr std::array<std::string_view, 5> breakdown_columns{"hfu", "compute_ms", "waiting_ms", "gradients_ms",
+                                                            "optimizer_ms"};
 constexpr std::array<std::string_view, 4> percentiles{"time_p99_ms", "time_p50_ms", "time_p95_ms", "time_p99_9_ms"};
 constexpr std::array<std::string_view, 3> cache{"cache_gb", "weights_gb", "capacity_gb"};
 constexpr std::array<std::string_view, 6> memory{"memory_gb",    "weights_gb",     "gradients_gb",
@@ -122,7 +123,7 @@ void require_fit(const StepRow& row) {
     row.has(rate) ? require_number(row, rate) : void();
   }
   row.feasible() ? require_numbers(row, results) : void();
-  row.has("hfu") ? require_numbers(row, parts) : void();
+  row.has("hfu") ? require_numbers(row, breakdown_columns) : void();
   row.has("gathered_gb") ? require_number(row, "gathered_gb") : void();
   row.has("time_p99_ms") ? require_numbers(row, percentiles) : void();
   if (row.has("fits")) {

@@ -38,9 +38,9 @@ std::vector<StoreColumn> layer_columns() {
   return columns;
 }
 
-constexpr std::array parts{&Breakdown::makespan, &Breakdown::compute, &Breakdown::slicing, &Breakdown::stretch,
-                           &Breakdown::local,    &Breakdown::exposed, &Breakdown::head,    &Breakdown::bubble,
-                           &Breakdown::tail,     &Breakdown::busy};
+constexpr std::array breakdown_parts{
+    &Breakdown::makespan, &Breakdown::compute, &Breakdown::slicing, &Breakdown::stretch, &Breakdown::local,
+    &Breakdown::exposed,  &Breakdown::head,    &Breakdown::bubble,  &Breakdown::tail,    &Breakdown::busy};
 
 template <class Durations>
 std::vector<std::int64_t> counts_of(const Durations& durations) {
@@ -53,7 +53,7 @@ std::vector<std::int64_t> counts_of(const Durations& durations) {
 
 std::string causes_text(const P99Causes& causes) {
   std::vector<std::int64_t> mean;
-  for (const auto part : parts) {
+  for (const auto part : breakdown_parts) {
     mean.push_back((causes.mean.*part).count());
   }
   return ordered_json{
@@ -103,8 +103,8 @@ auto from_json(const Value& cell, std::string_view store, const Make& make) {
 
 P99Causes causes_of(const ordered_json& json) {
   P99Causes causes{.samples = static_cast<std::size_t>(whole_in(json.at("samples")))};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    causes.mean.*parts[i] = Duration{whole_in(json.at("mean_ps").at(i))};
+  for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
+    causes.mean.*breakdown_parts[i] = Duration{whole_in(json.at("mean_ps").at(i))};
   }
   causes.on_path = json.at("on_path").get<std::array<double, path_kinds>>();
   for (std::size_t i = 0; i < path_kinds; ++i) {

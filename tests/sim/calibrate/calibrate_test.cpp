@@ -27,6 +27,7 @@
 #include "sim/calibrate/observations.h"
 #include "sim/calibrate/residual_plot.h"
 #include "tests/noise.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::calibrate {
 namespace {
@@ -645,12 +646,7 @@ TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
 }
 
 std::string error_of(const std::vector<fs::path>& files) {
-  try {
-    (void)read_observations(files, std::nullopt);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of([&] { (void)read_observations(files, std::nullopt); });
 }
 
 TEST_F(Calibrate, ARecordOfSchedulesAloneCannotBeFitted) {

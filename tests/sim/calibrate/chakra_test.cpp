@@ -15,6 +15,7 @@
 #include "model/config_error.h"
 #include "sim/calibrate/observations.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::calibrate {
 namespace {
@@ -75,12 +76,7 @@ Profile read(const std::string& bytes) {
 }
 
 std::string error_of(const std::string& bytes) {
-  try {
-    read(bytes);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of([&] { read(bytes); });
 }
 
 TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {

@@ -12,6 +12,7 @@
 #include "model/traces/kineto_events.h"
 #include "sim/calibrate/observations.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::calibrate {
 namespace {
@@ -185,12 +186,7 @@ TEST(Kineto, RefusesAHugeEventBeforeUnpackingIt) {
 /// Returns why a file with this text is refused.
 std::string why(const std::string& text) {
   std::ofstream("a.json") << text;
-  try {
-    read_kineto("a.json");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of([] { read_kineto("a.json"); });
 }
 
 TEST(Kineto, ReportsTruncatedOrBrokenTracesWithTheirPlace) {

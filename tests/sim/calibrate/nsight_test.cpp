@@ -13,6 +13,7 @@
 #include "sim/calibrate/observations.h"
 #include "sim/sweep/database.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::calibrate {
 namespace {
@@ -55,12 +56,12 @@ std::string launched(int correlation, int at, int begin, int end, int name, int 
       1000 * at, 1000 * at + 500, thread, correlation, call, 1000 * begin, 1000 * end, correlation, 0x1000000, name);
 }
 
-const std::string mm = "'aten::mm, op_id = 12, sizes = [[4096, 8192], [8192, 1024]]'";
+const std::string mm_range = "'aten::mm, op_id = 12, sizes = [[4096, 8192], [8192, 1024]]'";
 
 TEST(Nsight, ReadsSizesOfGemmsFromEmitNvtxRanges) {
   const OwnFolder folder;
   write("a.sqlite",
-        range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
+        range(100, 120, mm_range) + launched(1, 110, 400, 500, 1) +
             fmt::format("INSERT INTO NVTX_EVENTS VALUES (130000, 150000, 59, NULL, NULL, {}, 4, 0);", thread) +
             launched(2, 140, 500, 530, 1) + range(0, 1000, "'training step'"));
   EXPECT_TRUE(is_sqlite("a.sqlite"));
@@ -94,27 +95,16 @@ TEST(Nsight, ReportsTheTimeShareOfKernelsWithoutSizes) {
 
 TEST(Nsight, ReportsWhyGemmsAreSkipped) {
   const OwnFolder folder;
-  write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + launched(2, 130, 450, 600, 5) +
-                        range(200, 220, mm) +
+  write("a.sqlite", range(100, 120, mm_range) + launched(1, 110, 400, 500, 1) + launched(2, 130, 450, 600, 5) +
+                        range(200, 220, mm_range) +
                         launched(3, 210, 700, 800, 7) +  // Names of Triton's kernels do not state a type.
-                        range(300, 320, mm) + launched(4, 310, 900, 950, 1, 8));
+                        range(300, 320, mm_range) + launched(4, 310, 900, 950, 1, 8));
   const Profile profile = read_nsight_database("a.sqlite");
   EXPECT_TRUE(profile.products.empty());
   EXPECT_EQ(profile.skipped.count("GEMMs concurrent with communication, which slows them"), 1U);
   EXPECT_EQ(profile.skipped.count("GEMMs whose type is neither recorded nor in the name of their kernel"), 1U);
   EXPECT_EQ(profile.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
   EXPECT_EQ(profile.skipped.count("GEMMs without a kernel"), 1U);
-}
-
-/// Returns the message of a failed read.
-template <class Read>
-std::string why(const Read& read) {
-  try {
-    read();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(Nsight, SeparatesCorrelationsOfTwoProcesses) {
@@ -124,7 +114,7 @@ TEST(Nsight, SeparatesCorrelationsOfTwoProcesses) {
     other.replace(at, 8, "33554437");  // This is thread 5 of process 2.
   }
   other.replace(other.find("16777216"), 8, "33554432");
-  write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + other);
+  write("a.sqlite", range(100, 120, mm_range) + launched(1, 110, 400, 500, 1) + other);
   const Profile profile = read_nsight_database("a.sqlite");
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].time, microseconds(100));
@@ -133,7 +123,7 @@ TEST(Nsight, SeparatesCorrelationsOfTwoProcesses) {
 TEST(Nsight, AKernelWithoutAProcessIsMatchedByCorrelation) {
   const OwnFolder folder;
   const auto write_with_launch = [](const std::string& path, int correlation) {
-    write(path, range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
+    write(path, range(100, 120, mm_range) + launched(1, 110, 400, 500, 1) +
                     fmt::format("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL;"
                                 "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (0, 1, 1, 5, {}, 3, 0);",
                                 correlation));  // The call belongs to process 0, which comes first.
@@ -141,7 +131,7 @@ TEST(Nsight, AKernelWithoutAProcessIsMatchedByCorrelation) {
   write_with_launch("one.sqlite", 2);
   EXPECT_EQ(read_nsight_database("one.sqlite").products.size(), 1U);
   write_with_launch("two.sqlite", 1);
-  EXPECT_EQ(why([] { read_nsight_database("two.sqlite"); }),
+  EXPECT_EQ(test::message_of([] { read_nsight_database("two.sqlite"); }),
             "two.sqlite: correlation 1 belongs to launches of two processes, and the kernel does not name its process "
             "(globalPid); profile one process, or export the report with a newer nsys");
 }
@@ -152,18 +142,18 @@ TEST(Nsight, OtherDatabasesAreRefused) {
     Database database("results.db", Database::Access::write);
     database.run("CREATE TABLE rows (a)");
   }
-  EXPECT_EQ(why([] { read_observations({"results.db"}, std::nullopt); }),
+  EXPECT_EQ(test::message_of([] { read_observations({"results.db"}, std::nullopt); }),
             "results.db: a database without Nsight's table of kernels (CUPTI_ACTIVITY_KIND_KERNEL); give the output of "
             "nsys export --type sqlite for a run with --trace=cuda,nvtx");
   {
     Database database("old.db", Database::Access::write);
     database.run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId)");
   }
-  EXPECT_EQ(why([] { read_nsight_database("old.db"); }),
+  EXPECT_EQ(test::message_of([] { read_nsight_database("old.db"); }),
             "old.db: its table CUPTI_ACTIVITY_KIND_KERNEL has no column correlationId; export the report again with "
             "nsys export --type sqlite");
   std::ofstream("cut.db") << std::string("SQLite format 3\0", 16) + std::string(84, 'x');
-  EXPECT_EQ(why([] { read_nsight_database("cut.db"); }),
+  EXPECT_EQ(test::message_of([] { read_nsight_database("cut.db"); }),
             "cut.db: is damaged; export the report again with nsys export --type sqlite");
 }
 
@@ -188,10 +178,11 @@ TEST(Nsight, ReportsThatATableOfStatsHasNoSizes) {
                 "t.csv: other kernels without sizes: profile under "
                 "torch.autograd.profiler.emit_nvtx(record_shapes=True) (25% of the kernel time) (1 row)"}));
   std::ofstream("t.csv") << "NOTICE\n" << header << "100,soon,1,132,1,1,384,1,1,168,0.0,0.2,,,,,H100 (0),1,,7,nvjet\n";
-  EXPECT_EQ(why([] { read_nsight_table("t.csv"); }), "t.csv:3: the duration is not a number; export the table again");
+  EXPECT_EQ(test::message_of([] { read_nsight_table("t.csv"); }),
+            "t.csv:3: the duration is not a number; export the table again");
   std::ofstream("s.csv") << "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
                             "100.0,100,1,100.0,100.0,100,100,0.0,nvjet\n";
-  EXPECT_EQ(why([] { read_observations({"s.csv"}, std::nullopt); }),
+  EXPECT_EQ(test::message_of([] { read_observations({"s.csv"}, std::nullopt); }),
             "s.csv: a summary of nsys stats, which has no single calls; give the SQLite export (nsys export --type "
             "sqlite)");
 }

@@ -13,9 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Span = std::pair<std::int64_t, std::int64_t>;
-constexpr std::int64_t us = 1'000'000;
-
 TEST(Engine, OpsOfOneLaneRunOneAfterAnother) {
   Hand hand(1);
   hand.work(0);

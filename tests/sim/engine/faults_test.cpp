@@ -10,6 +10,7 @@
 #include "model/config_error.h"
 #include "sim/engine/engine.h"
 #include "tests/sim/engine/hand.h"
+#include "tests/sim/message_of.h"
 #include "tests/sim/random_program.h"
 #include "tests/sim/simulated.h"
 
@@ -17,8 +18,6 @@ namespace commfuse::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Span = std::pair<std::int64_t, std::int64_t>;
-constexpr std::int64_t us = 1'000'000;
 
 Instant at(Duration since_start) { return Instant{since_start}; }
 
@@ -219,12 +218,7 @@ TEST(Faults, PlainAndFluidRunsOfRandomProgramsAgree) {
 }
 
 std::string refusal_of(const Faults& faults) {
-  try {
-    const Faulty faulty(relay(2, 1), relay_costs, faults);
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+  return message_of([&] { const Faulty faulty(relay(2, 1), relay_costs, faults); });
 }
 
 TEST(Faults, ALinkThatStaysDownEndsTheRunWithAMessage) {

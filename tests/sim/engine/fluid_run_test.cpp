@@ -16,8 +16,6 @@ namespace commfuse::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Span = std::pair<std::int64_t, std::int64_t>;
-constexpr std::int64_t us = 1'000'000;
 constexpr Lane second_comm{LaneKind::comm, 1};
 
 /// Options of ports(): a wiring in which every exchange uses only its sender's link, of `capacity`; a lone transfer

@@ -2,6 +2,7 @@
 // Handwritten programs of a few ops.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "model/program/builder.h"
 
 namespace commfuse::test {
+
+/// Begin and end of an op in picoseconds, as in Span{0, 5 * us}.
+using Span = std::pair<std::int64_t, std::int64_t>;
+inline constexpr std::int64_t us = 1'000'000;
 
 /// One buffer with four slots per rank.
 struct Hand {

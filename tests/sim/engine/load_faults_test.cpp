@@ -23,7 +23,7 @@ std::string written(const std::string& text) {
 }
 
 /// Returns the message without the path.
-std::string refusal(const std::string& text) {
+std::string faults_refusal(const std::string& text) {
   const std::string path = written(text);
   try {
     load_faults(path);
@@ -70,18 +70,20 @@ TEST(LoadFaults, ReadsAllKinds) {
 
 TEST(LoadFaults, MistakesNameTheirPlaceAndTheRemedy) {
   const OwnFolder folder;
-  EXPECT_EQ(refusal("slow_ranks: {first: 2}\n"),
+  EXPECT_EQ(faults_refusal("slow_ranks: {first: 2}\n"),
             ":3:21: 'first' is not a rank; write it as in \"slow_ranks: {3: 1.2}\"");
-  EXPECT_EQ(refusal("slow_links: {2-3: 2}\n"), ":3:19: '2-3' is not a link; write it as in \"slow_links: {2->3: 2}\"");
-  EXPECT_EQ(refusal("links_down: {0->1: 5}\n"),
+  EXPECT_EQ(faults_refusal("slow_links: {2-3: 2}\n"),
+            ":3:19: '2-3' is not a link; write it as in \"slow_links: {2->3: 2}\"");
+  EXPECT_EQ(faults_refusal("links_down: {0->1: 5}\n"),
             ":3:20: '5' is not a span of time; write one, as in \"100 us..1 ms\", or \"100 us..\" for no end");
-  EXPECT_EQ(refusal("links_down: {0->1: 5 us..4 us}\n"),
+  EXPECT_EQ(faults_refusal("links_down: {0->1: 5 us..4 us}\n"),
             ":3:20: '5 us..4 us' ends before it begins; write the earlier time first");
-  EXPECT_EQ(refusal("late_starts: {3: 9999999 s}\n"), ":3:18: '9999999 s' is too long; write a time below 9.2e6 s");
-  EXPECT_EQ(refusal("links_down: {0->1: 5 us..9999999 s}\n"),
+  EXPECT_EQ(faults_refusal("late_starts: {3: 9999999 s}\n"),
+            ":3:18: '9999999 s' is too long; write a time below 9.2e6 s");
+  EXPECT_EQ(faults_refusal("links_down: {0->1: 5 us..9999999 s}\n"),
             ":3:20: '5 us..9999999 s' is too long; write times below 9.2e6 s, or \"100 us..\" for no end");
-  EXPECT_NE(refusal("slow_ranks: {3: 0.5}\n"), "");
-  EXPECT_NE(refusal("slow_rank: {3: 2}\n"), "");
+  EXPECT_NE(faults_refusal("slow_ranks: {3: 0.5}\n"), "");
+  EXPECT_NE(faults_refusal("slow_rank: {3: 2}\n"), "");
 }
 
 }  // namespace

@@ -16,9 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Span = std::pair<std::int64_t, std::int64_t>;
-constexpr std::int64_t us = 1'000'000;
-
 /// A program of two ranks. Rank 0 sends slot 0 by op 2, and rank 1 receives it into slot 1 by op 3. Before that either
 /// the sender works (op 0) or the receiver does (op 1).
 struct OneWay {

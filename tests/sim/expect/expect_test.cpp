@@ -11,21 +11,12 @@
 #include "sim/expect/measured_nodes.h"
 #include "sim/expect/nccl_version.h"
 #include "sim/expect/thresholds.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::expect {
 namespace {
 
 constexpr std::int64_t gib = std::int64_t{1} << 30U;
-
-template <class Ask>
-std::string why(const Ask& ask) {
-  try {
-    ask();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 TEST(ExpectedRows, CoverEveryOpGpuCountAndSize) {
   const Expectation expectation(load_machine("dgx-h100-x2"));
@@ -50,7 +41,8 @@ TEST(ExpectedRows, CoverEveryOpGpuCountAndSize) {
 TEST(ExpectedRows, RefuseMoreGpusThanTheMachineHas) {
   const Expectation node(load_machine("h100-sxm"));
   const auto refusal = [](const Expectation& expectation, std::int64_t gpus) {
-    return why([&] { expected_rows(expectation, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
+    return test::message_of(
+        [&] { expected_rows(expectation, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
   };
   EXPECT_EQ(
       refusal(node, 16),
@@ -60,13 +52,13 @@ TEST(ExpectedRows, RefuseMoreGpusThanTheMachineHas) {
 }
 
 TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
-  EXPECT_EQ(why([] { with_setup(load_machine("l40s-pcie"), {.nvls = false}); }),
+  EXPECT_EQ(test::message_of([] { with_setup(load_machine("l40s-pcie"), {.nvls = false}); }),
             "--nvls: l40s-pcie has no switch that sums; remove it");
-  EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.ctas = 0}); }),
+  EXPECT_EQ(test::message_of([] { with_setup(load_machine("h100-sxm"), {.ctas = 0}); }),
             "--ctas: a kernel uses at least one CTA; use 1 or more");
-  EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.rails = 4}); }),
+  EXPECT_EQ(test::message_of([] { with_setup(load_machine("h100-sxm"), {.rails = 4}); }),
             "--rails: h100-sxm is one node; use a cluster such as dgx-h100-x2");
-  EXPECT_EQ(why([] { with_setup(load_machine("dgx-h100-x2"), {.rails = 9}); }),
+  EXPECT_EQ(test::message_of([] { with_setup(load_machine("dgx-h100-x2"), {.rails = 9}); }),
             "--rails: a node of dgx-h100-x2 has 8 NICs; use 1 to 8");
   const Machine machine = load_machine("h100-sxm");
   const Message message{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib}};
@@ -86,8 +78,8 @@ TEST(ExpectedRows, MayUseFewerGpusPerNodeThanTheNodeHas) {
   EXPECT_EQ(row_of(8, 4).message.nodes, 2);
   EXPECT_EQ(row_of(2, 1).message.nodes, 2);
   EXPECT_EQ(row_of(8, 4).time, message_time(expectation.machine(), {LinkOp::all_gather, 8, 2, {gib}}));
-  EXPECT_EQ(why([&] { row_of(8, 9); }), "--gpus-per-node: a node of dgx-h100-x2 has 8 GPUs; use 1 to 8");
-  EXPECT_EQ(why([&] { row_of(16, 4); }),
+  EXPECT_EQ(test::message_of([&] { row_of(8, 9); }), "--gpus-per-node: a node of dgx-h100-x2 has 8 GPUs; use 1 to 8");
+  EXPECT_EQ(test::message_of([&] { row_of(16, 4); }),
             "--ranks: 16 GPUs do not fit dgx-h100-x2, which has 2 nodes of 4; use 2 to 4, or whole nodes up to 8");
 }
 
@@ -110,7 +102,7 @@ TEST(ExpectedRows, AnotherVersionOfNcclWidensRangesAndMayLackNvls) {
 
   const Machine old = with_setup(machine, {.nccl = NcclVersion{2, 16, 5}});
   EXPECT_EQ(message_time(old, large), message_time(with_setup(machine, {.nvls = false}), large));
-  EXPECT_EQ(why([&] {
+  EXPECT_EQ(test::message_of([&] {
               with_setup(machine, {.nvls = true, .nccl = NcclVersion{2, 16, 5}});
             }),
             "--nvls: NCCL 2.16.5 does not support it (2.17 and later do); remove it");
@@ -131,9 +123,9 @@ TEST(ExpectedRows, SizesArePowersOfTheFactor) {
   const std::vector<Bytes> sizes = sizes_between({1024}, {100'000}, 4);
   ASSERT_EQ(sizes.size(), 4U);
   EXPECT_EQ(sizes.back().count, 65536);
-  EXPECT_EQ(why([] { sizes_between({8}, {4}, 2); }),
+  EXPECT_EQ(test::message_of([] { sizes_between({8}, {4}, 2); }),
             "sizes go from 8 B to 4 B; use a range from 1 B to 64 GiB, as in 1K..8G");
-  EXPECT_EQ(why([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
+  EXPECT_EQ(test::message_of([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
 }
 
 /// Returns GB/s with one decimal, rounded down, as in every threshold format.
@@ -198,9 +190,9 @@ TEST(Thresholds, ForSeveralNodesNeedACluster) {
             std::string::npos);
   EXPECT_NE(thresholds("nvsentinel", cluster, 0.01).find("preflight-nccl-allreduce"), std::string::npos);
   const Expectation node(load_machine("h100-sxm"));
-  EXPECT_EQ(why([&] { thresholds("aicr", node, 0.01); }),
+  EXPECT_EQ(test::message_of([&] { thresholds("aicr", node, 0.01); }),
             "--thresholds aicr: its check needs two nodes, and h100-sxm is one; use a cluster such as dgx-h100-x2");
-  EXPECT_EQ(why([&] { thresholds("nagios", node, 0.01); }),
+  EXPECT_EQ(test::message_of([&] { thresholds("nagios", node, 0.01); }),
             "--thresholds: unknown form 'nagios'; known forms: nccl-tests, nvsentinel, aicr, superbench, google-chs, "
             "azure-nhc, prometheus");
 }

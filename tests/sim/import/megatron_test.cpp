@@ -17,6 +17,7 @@
 #include "sim/import/megatron_flags.h"
 #include "sim/import/shell_words.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::import {
 namespace {
@@ -64,13 +65,8 @@ const std::string llama =
     "--tp-comm-overlap-cfg cfg.yaml --use-distributed-optimizer --overlap-grad-reduce --recompute-activations --bf16 "
     "--global-batch-size 64";
 
-std::string refusal(const std::string& text) {
-  try {
-    read_megatron(text, "a.sh", "a");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
+std::string megatron_refusal(const std::string& text) {
+  return test::message_of([&] { read_megatron(text, "a.sh", "a"); });
 }
 
 TEST(Megatron, AnExampleScriptBecomesItsModelAndStep) {
@@ -156,11 +152,11 @@ TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {
 }
 
 TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
-  EXPECT_EQ(refusal("--hidden-size 8"),
+  EXPECT_EQ(megatron_refusal("--hidden-size 8"),
             "a.sh: --num-attention-heads is missing; give the whole command line, or the script that builds it");
-  EXPECT_EQ(refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
+  EXPECT_EQ(megatron_refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
             "a.sh:2: --hidden-size is '$WIDTH', whose value this file does not set; write the value instead");
-  EXPECT_EQ(refusal("--num-attention-heads 8 --hidden-size 4k"),
+  EXPECT_EQ(megatron_refusal("--num-attention-heads 8 --hidden-size 4k"),
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
 
@@ -172,33 +168,34 @@ std::string small(const std::string& flags) {
 }
 
 TEST(Megatron, SizesThatNoModelHasAreRefused) {
-  EXPECT_EQ(refusal(small("--hidden-size 2000000")),
+  EXPECT_EQ(megatron_refusal(small("--hidden-size 2000000")),
             "a.sh:1: --hidden-size is '2000000'; write a whole number from 1 to 1048576");
-  EXPECT_EQ(refusal(small("--tensor-model-parallel-size 4294967296 --pipeline-model-parallel-size 4294967296")),
-            "a.sh:1: --tensor-model-parallel-size is '4294967296'; write a whole number from 1 to 1048576");
-  EXPECT_EQ(refusal(small("--make-vocab-size-divisible-by 4294967296")),
+  EXPECT_EQ(
+      megatron_refusal(small("--tensor-model-parallel-size 4294967296 --pipeline-model-parallel-size 4294967296")),
+      "a.sh:1: --tensor-model-parallel-size is '4294967296'; write a whole number from 1 to 1048576");
+  EXPECT_EQ(megatron_refusal(small("--make-vocab-size-divisible-by 4294967296")),
             "a.sh:1: --make-vocab-size-divisible-by is '4294967296'; write a whole number from 1 to 16777216");
-  EXPECT_EQ(refusal(small("--nproc-per-node 4294967296 --nnodes 4294967296")),
+  EXPECT_EQ(megatron_refusal(small("--nproc-per-node 4294967296 --nnodes 4294967296")),
             "a.sh:1: --nnodes is '4294967296'; write a whole number from 1 to 1048576");
 }
 
 TEST(Megatron, DerivedSizesAreCheckedToo) {
-  EXPECT_EQ(refusal(small("--make-vocab-size-divisible-by 16777216 --tensor-model-parallel-size 1048576")),
+  EXPECT_EQ(megatron_refusal(small("--make-vocab-size-divisible-by 16777216 --tensor-model-parallel-size 1048576")),
             "a.sh: these flags make 17592186044416 rows of the embedding, which is not in 1 to 16777216; make "
             "--make-vocab-size-divisible-by smaller");
-  EXPECT_EQ(refusal(small("--hidden-size 1048576")),
+  EXPECT_EQ(megatron_refusal(small("--hidden-size 1048576")),
             "a.sh: these flags make 4194304 columns of the MLP, which is not in 1 to 1048576; write --ffn-hidden-size");
-  EXPECT_EQ(refusal(small("--hidden-size 4 --ffn-hidden-size 8")),
+  EXPECT_EQ(megatron_refusal(small("--hidden-size 4 --ffn-hidden-size 8")),
             "a.sh:1: --num-attention-heads is 8, which does not divide --hidden-size 4 evenly; write one that does, or "
             "--kv-channels");
-  EXPECT_EQ(refusal(small("--hidden-size 2000 --num-attention-heads 24")),
+  EXPECT_EQ(megatron_refusal(small("--hidden-size 2000 --num-attention-heads 24")),
             "a.sh:1: --num-attention-heads is 24, which does not divide --hidden-size 2000 evenly; write one that "
             "does, or --kv-channels");
-  EXPECT_EQ(refusal(small("--hidden-size 2000 --num-attention-heads 24 --kv-channels 64")), "");
-  EXPECT_EQ(refusal(small("--nproc-per-node 1048576 --nnodes 1048576")),
+  EXPECT_EQ(megatron_refusal(small("--hidden-size 2000 --num-attention-heads 24 --kv-channels 64")), "");
+  EXPECT_EQ(megatron_refusal(small("--nproc-per-node 1048576 --nnodes 1048576")),
             "a.sh: these flags make 1099511627776 replicas, which is not in 1 to 1048576; choose fewer processes, or "
             "larger replicas");
-  EXPECT_EQ(refusal(small("--nproc-per-node 8192 --micro-batch-size 1048576")),
+  EXPECT_EQ(megatron_refusal(small("--nproc-per-node 8192 --micro-batch-size 1048576")),
             "a.sh: these flags make 8589934592 sequences of a batch, which is not in 1 to 1073741824; write "
             "--global-batch-size");
 }
@@ -207,21 +204,21 @@ TEST(Megatron, GroupsThatDoNotDivideTheHeadsAreRefused) {
   const std::string text =
       "x --num-layers 2 --hidden-size 4096 --num-attention-heads 32\n --group-query-attention --num-query-groups 33 "
       "--seq-length 1024";
-  EXPECT_EQ(refusal(text),
+  EXPECT_EQ(megatron_refusal(text),
             "a.sh:2: --num-query-groups is 33, which does not divide the 32 heads evenly; write one that does");
 }
 
 TEST(Megatron, RanksThatDoNotDivideHeadsOrExpertsAreRefused) {
-  EXPECT_EQ(refusal(small("--tensor-model-parallel-size 16")),
+  EXPECT_EQ(megatron_refusal(small("--tensor-model-parallel-size 16")),
             "a.sh:1: --tensor-model-parallel-size is 16, which does not divide --num-attention-heads 8 evenly; write "
             "one that does");
-  EXPECT_EQ(refusal(small("--num-experts 6\n--expert-model-parallel-size 4")),
+  EXPECT_EQ(megatron_refusal(small("--num-experts 6\n--expert-model-parallel-size 4")),
             "a.sh:2: --expert-model-parallel-size is 4, which does not divide --num-experts 6 evenly; write one that "
             "does");
 }
 
 TEST(Megatron, RefusesValuesThatAreNotSettings) {
-  EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
+  EXPECT_EQ(megatron_refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
             "a.sh:1: --recompute-granularity is wrong: unknown recomputation 'full\\x0ahardware: /tmp/evil.yaml'; "
             "known choices: "
             "none, selective, full");
@@ -229,7 +226,7 @@ TEST(Megatron, RefusesValuesThatAreNotSettings) {
 }
 
 TEST(Megatron, CircularVariablesAreNotExpanded) {
-  EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
+  EXPECT_EQ(megatron_refusal(small("--hidden-size $A\nA=$B\nB=$A")),
             "a.sh:1: --hidden-size is '$A', whose value this file does not set; write the value instead");
 }
 
@@ -265,7 +262,7 @@ TEST(Megatron, ReplicasShardWhatFsdpShards) {
                        "zero: 3"));
   EXPECT_TRUE(has_line(run_with("--use-custom-fsdp --data-parallel-sharding-strategy optim_grads"), "zero: 2"));
   EXPECT_TRUE(has_line(run_with("--use-torch-fsdp2"), "zero: 3"));
-  EXPECT_EQ(refusal(small("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grad")),
+  EXPECT_EQ(megatron_refusal(small("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grad")),
             "a.sh:1: --data-parallel-sharding-strategy is 'optim_grad'; did you mean 'optim_grads'?");
 }
 
@@ -359,7 +356,7 @@ TEST(Megatron, AMisspeltFlagNamesTheIntendedOne) {
   EXPECT_EQ(
       import.notes[0],
       "a.sh:2: '--tensor-model-paralel-size' is unknown and ignored; did you mean '--tensor-model-parallel-size'?");
-  EXPECT_EQ(refusal("--num-attention-heads 8\n--hiden-size 8"),
+  EXPECT_EQ(megatron_refusal("--num-attention-heads 8\n--hiden-size 8"),
             "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; correct the spelling");
 }
 

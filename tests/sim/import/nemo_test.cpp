@@ -14,6 +14,7 @@
 #include "sim/import/megatron.h"
 #include "sim/import/megatron_flags.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::import {
 namespace {
@@ -60,13 +61,8 @@ Imported read(const std::string& text, const std::vector<std::string>& words = {
   return read_nemo(source);
 }
 
-std::string refusal(const std::string& text, const std::vector<std::string>& words = {}) {
-  try {
-    read(text, words);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string nemo_refusal(const std::string& text, const std::vector<std::string>& words = {}) {
+  return test::message_of([&] { read(text, words); });
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -154,9 +150,9 @@ TEST(Nemo, CommandLineOverridesChangeKeys) {
   EXPECT_NE(import.model.find("\nvocab: 1024\n"), std::string::npos);
   EXPECT_NE(run_text(import).find("sequence_parallel: off"), std::string::npos);
   EXPECT_NE(run_text(import).find("dtype: fp16"), std::string::npos);
-  EXPECT_EQ(refusal(nemo, {"model.num_layers=-2"}),
+  EXPECT_EQ(nemo_refusal(nemo, {"model.num_layers=-2"}),
             "'model.num_layers=-2': model.num_layers is '-2'; write a whole number from 1 on");
-  EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one, as in model.num_layers=2");
+  EXPECT_EQ(nemo_refusal(nemo, {"layers"}), "'layers' changes no key; write one, as in model.num_layers=2");
 }
 
 TEST(Nemo, TheDdpSectionSetsTheReductionOfGradients) {
@@ -188,22 +184,22 @@ TEST(Nemo, UnreadKeysAreNamed) {
 
 TEST(Nemo, MistakesAreReportedWithTheirPlace) {
   const OwnFolder folder;
-  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
+  EXPECT_EQ(nemo_refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
             "a.yaml:18:15: model.num_layers is '24.0'; write a whole number from 1 on");
-  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${oc.env:LAYERS}")),
+  EXPECT_EQ(nemo_refusal(replaced(nemo, "num_layers: 24", "num_layers: ${oc.env:LAYERS}")),
             "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', whose value this file does not set; write the "
             "value instead");
-  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${model.num_layers}")),
+  EXPECT_EQ(nemo_refusal(replaced(nemo, "num_layers: 24", "num_layers: ${model.num_layers}")),
             "a.yaml:18:15: model.num_layers is '${model.num_layers}', whose value this file does not set; write the "
             "value instead");
-  EXPECT_EQ(refusal(replaced(nemo, "sequence_parallel: True", "sequence_parallel: 1")),
+  EXPECT_EQ(nemo_refusal(replaced(nemo, "sequence_parallel: True", "sequence_parallel: 1")),
             "a.yaml:15:22: model.sequence_parallel is '1'; write true or false");
-  EXPECT_EQ(refusal(replaced(nemo, "precision: bf16-mixed", "precision: 12")),
+  EXPECT_EQ(nemo_refusal(replaced(nemo, "precision: bf16-mixed", "precision: 12")),
             "a.yaml:5:14: trainer.precision is '12'; write bf16-mixed, 16-mixed or 32");
-  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: [24]")),
+  EXPECT_EQ(nemo_refusal(replaced(nemo, "num_layers: 24", "num_layers: [24]")),
             "a.yaml:18:15: model.num_layers is a list or a map; write one value");
   EXPECT_EQ(
-      refusal(replaced(nemo, "  hidden_size: 4096", "  hiden_size: 4096")),
+      nemo_refusal(replaced(nemo, "  hidden_size: 4096", "  hiden_size: 4096")),
       "a.yaml:19:15: model.hiden_size is not a key of NeMo, and model.hidden_size is missing; correct the spelling");
 }
 
@@ -211,7 +207,7 @@ TEST(Nemo, RecipesInPythonAreRefusedWithTheRemedy) {
   const OwnFolder folder;
   EXPECT_THROW(read_nemo(Source{"llama3.py", "a"}), ConfigError);
   EXPECT_EQ(
-      refusal("train: {micro_batch_size: 1}\n"),
+      nemo_refusal("train: {micro_batch_size: 1}\n"),
       "a.yaml: model.hidden_size is missing; recipes of Megatron-Bridge are Python, which is not supported: give the "
       "run_config.yaml that a run saves, or add the key");
 }

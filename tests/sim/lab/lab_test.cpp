@@ -12,6 +12,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/proof/check_program.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::test {
 namespace {
@@ -76,12 +77,7 @@ TEST(Lab, TimesOutOfRangeAreRefused) {
 }
 
 std::string refusal_of(const LabWorkload& lab, const LabOptions& options) {
-  try {
-    run_lab(lab, options);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of([&] { run_lab(lab, options); });
 }
 
 TEST(Lab, RefusesMoreOpsThanFitInMemory) {

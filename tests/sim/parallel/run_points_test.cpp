@@ -9,24 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "reports/rows.h"
 #include "sim/point/grid.h"
+#include "tests/sim/grid_of.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
 
 /// Returns 60 points, of which those on 3 ranks cannot run.
 Grid some_grid() {
-  Resolver resolver;
-  for (const std::string set : {"uncertainty=off", "strategy.name=serial,sliced"}) {
-    resolver.read_set(set);
-  }
-  Grid grid{.settings = resolver.finish()};
-  for (const std::string axis : {"ranks=2,3,4", "seq=4K..80K+4K"}) {
-    grid.axes.push_back(parse_axis(axis));
-  }
-  return grid;
+  return test::grid_of({"uncertainty=off", "strategy.name=serial,sliced"}, {"ranks=2,3,4", "seq=4K..80K+4K"});
 }
 
 std::string text_of(const std::vector<std::vector<ResultRow>>& rows) {
@@ -86,17 +79,10 @@ INSTANTIATE_TEST_SUITE_P(Threads, RunPointsOfAList, testing::Values(1, 2),
 TEST(RequireAllRunnable, ReportsTheFirstImpossiblePointAsRunDoes) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
-  const auto message_of = [](const auto& call) {
-    try {
-      call();
-    } catch (const std::exception& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  const std::string by_list = message_of([&] { require_all_runnable(PointList(grid, max_run_points), library); });
+  const std::string by_list =
+      test::message_of<std::exception>([&] { require_all_runnable(PointList(grid, max_run_points), library); });
   EXPECT_FALSE(by_list.empty());
-  EXPECT_EQ(by_list, message_of([&] { require_all_runnable(points_of(grid), library); }));
+  EXPECT_EQ(by_list, test::message_of<std::exception>([&] { require_all_runnable(points_of(grid), library); }));
 }
 
 }  // namespace

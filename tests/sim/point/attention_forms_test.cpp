@@ -7,9 +7,10 @@
 #include <chrono>
 
 #include "model/strategies/scope.h"
+#include "tests/sim/point/closed_forms.h"
 #include "tests/sim/simulated.h"
 
-namespace commfuse::test {
+namespace commfuse::test::attention_forms {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,16 +21,6 @@ constexpr Duration a = 3us;
 constexpr std::array transfers{Duration{1us},  Duration{5us},  Duration{9us},
                                Duration{10us}, Duration{11us}, Duration{25us}};
 
-template <class Check>
-void for_all_ranks_and_transfers(Check check) {
-  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
-    for (const Duration p : transfers) {
-      SCOPED_TRACE(testing::Message() << ranks << " ranks, transfer " << p.count() << " ps");
-      check(ranks, p);
-    }
-  }
-}
-
 Program program_of(Scope scope, const char* strategy, std::int32_t ranks, const StrategyOptions& options) {
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
 }
@@ -39,7 +30,7 @@ Program program_of(Scope scope, const char* strategy, std::int32_t ranks, const 
 Duration steps(std::int32_t ranks, Duration part, Duration p) { return part + (ranks - 1) * std::max(part, p); }
 
 TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndGemm) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
     for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
       const Simulated simulated(
@@ -51,7 +42,7 @@ TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndGemm) {
 }
 
 TEST(AttentionForms, ByQueryInRingFormHidesTransfersUnderCoreAndGemm) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Simulated simulated(program_of(Scope::attention, "commfuse", ranks, {.attention = AttentionCut::by_query}),
                               {.gemm = c, .attention = e, .exchange = p, .elementwise = a});
     EXPECT_EQ(simulated.makespan(), steps(ranks, c, p) + e + c + (ranks - 1) * (std::max(e + c, p) + a));
@@ -59,7 +50,7 @@ TEST(AttentionForms, ByQueryInRingFormHidesTransfersUnderCoreAndGemm) {
 }
 
 TEST(AttentionForms, ByQuerySlicedHidesScattersUnderCoreAndGemm) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     for (const std::int32_t k : {1, 2, 4, 8}) {
       const Simulated simulated(
           program_of(Scope::attention, "sliced", ranks, {.slices = k, .attention = AttentionCut::by_query}),
@@ -70,7 +61,7 @@ TEST(AttentionForms, ByQuerySlicedHidesScattersUnderCoreAndGemm) {
 }
 
 TEST(UlyssesForms, SerialIsTheSumOfAllItsParts) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     const Simulated simulated(program_of(Scope::ulysses, "serial", ranks, {}),
                               {.gemm = c, .attention = e, .collective = r});
     EXPECT_EQ(simulated.makespan(), ranks == 1 ? c + e + c : c + r + e + r + c);
@@ -78,7 +69,7 @@ TEST(UlyssesForms, SerialIsTheSumOfAllItsParts) {
 }
 
 TEST(UlyssesForms, SlicedHidesAllButTheFirstAndTheLastAllToAll) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     for (const std::int32_t k : {1, 2, 4, 8}) {
       for (const AttentionCut cut : {AttentionCut::whole, AttentionCut::by_query}) {
         const bool whole = cut == AttentionCut::whole;
@@ -98,7 +89,7 @@ TEST(UlyssesForms, SlicedHidesAllButTheFirstAndTheLastAllToAll) {
 }
 
 TEST(UlyssesForms, FuseAllToAllAddsUpHeadGroupsAsTheyArrive) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const AttentionCut cut : {AttentionCut::whole, AttentionCut::by_query, AttentionCut::zigzag}) {
       const bool whole = cut == AttentionCut::whole;
       const Duration begin = steps(ranks, c, p);
@@ -124,4 +115,4 @@ TEST(UlyssesForms, FuseAllToAllExposesNothingWhileAStepIsNoLongerThanAGemm) {
 }
 
 }  // namespace
-}  // namespace commfuse::test
+}  // namespace commfuse::test::attention_forms

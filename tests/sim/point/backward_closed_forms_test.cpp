@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tests/sim/point/closed_forms.h"
 #include "tests/sim/simulated.h"
 
-namespace commfuse::test {
+namespace commfuse::test::backward_closed_forms {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,14 +22,12 @@ constexpr std::array transfers{Duration{1us},  Duration{5us},  Duration{7us}, Du
 
 template <class Check>
 void for_all_cases(Check check) {
-  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
-    for (const Duration p : transfers) {
-      for (const Duration w : {Duration{8us}, ranks * c}) {
-        SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps, w = " << w.count() << " ps");
-        check(ranks, p, w);
-      }
+  for_all_ranks_and_transfers(1, transfers, [&](std::int32_t ranks, Duration p) {
+    for (const Duration w : {Duration{8us}, ranks * c}) {
+      SCOPED_TRACE(testing::Message() << "w = " << w.count() << " ps");
+      check(ranks, p, w);
     }
-  }
+  });
 }
 
 StrategyOptions options_with(Form form, LaneKind add_lane, Regather regather) {
@@ -224,4 +223,4 @@ TEST(BackwardClosedForms, NothingIsExposedWhileTransfersAreShortEnough) {
 }
 
 }  // namespace
-}  // namespace commfuse::test
+}  // namespace commfuse::test::backward_closed_forms

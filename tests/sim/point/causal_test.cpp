@@ -104,8 +104,9 @@ TEST(CausalSlices, AreNeverLaterInZigZag) {
 // --- on a machine ----------------------------------------------------------------------------------------------------
 
 Point point(Scope scope, std::int32_t ranks, std::int64_t seq) {
-  Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
-              .machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml")};
+  Point point;
+  point.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml");
+  point.machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml");
   point.scope = scope;
   point.ranks = ranks;
   point.seq = seq;

@@ -8,9 +8,10 @@
 #include <array>
 #include <chrono>
 
+#include "tests/sim/point/closed_forms.h"
 #include "tests/sim/simulated.h"
 
-namespace commfuse::test {
+namespace commfuse::test::closed_forms_options {
 namespace {
 
 using namespace std::chrono_literals;
@@ -19,16 +20,6 @@ constexpr Duration c = 12us;
 constexpr Duration a = 3us;
 constexpr std::array transfers{Duration{1us},  Duration{7us},  Duration{11us}, Duration{12us},
                                Duration{13us}, Duration{17us}, Duration{25us}, Duration{60us}};
-
-template <class Check>
-void for_all_ranks_and_transfers(std::int32_t from, Check check) {
-  for (std::int32_t ranks = from; ranks <= 9; ++ranks) {
-    for (const Duration p : transfers) {
-      SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps");
-      check(ranks, p);
-    }
-  }
-}
 
 Duration gathered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
   return Simulated(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.shard_gemm = c, .transfer = p})
@@ -51,7 +42,7 @@ std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
 // --- FuseAG ----------------------------------------------------------------------------------------------------------
 
 TEST(ClosedForms, FuseAgInPartsWaitsForAllAndMultipliesOnlyTheLastPart) {
-  for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const Form form : {Form::ring, Form::direct}) {
       for (const std::int32_t m : {1, 2, 4}) {
         EXPECT_EQ(gathered(ranks, {.sub_slices = m, .form = form}, p),
@@ -62,7 +53,7 @@ TEST(ClosedForms, FuseAgInPartsWaitsForAllAndMultipliesOnlyTheLastPart) {
 }
 
 TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferPerStep) {
-  for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
     EXPECT_EQ(gathered(ranks, halves, p), c + (ranks - 1) * std::max(c, p / 2));
     StrategyOptions in_parts = halves;
@@ -74,7 +65,7 @@ TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferPerStep) {
 }
 
 TEST(ClosedForms, FuseAgInWholeShardsBothWaysHasHalfAsManySteps) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     const std::int32_t half = ranks / 2;
     EXPECT_EQ(gathered(ranks, {.lanes = 2, .directions = Directions::shards}, p),
               std::max({ranks * c, p + (ranks - 1) * c, half * p + (ranks - 2 * half + 1) * c}));
@@ -82,7 +73,7 @@ TEST(ClosedForms, FuseAgInWholeShardsBothWaysHasHalfAsManySteps) {
 }
 
 TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEachGroup) {
-  for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       Duration e = c;
       Duration both_ways = c;
@@ -100,7 +91,7 @@ TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEachGroup) {
 }
 
 TEST(ClosedForms, FuseAgDirectReceivesOneShardPerLaneSimultaneously) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t lanes : {1, 2, 3, 1024}) {
       const std::int32_t used = std::min(lanes, ranks - 1);
       const std::int32_t rounds = (ranks - 1 + used - 1) / used;
@@ -143,7 +134,7 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
 Duration sum_of(std::int32_t buffers) { return buffers == 0 ? Duration{} : a * (buffers + 2) / 3; }
 
 TEST(ClosedForms, FuseRsDirectInPartsSendsTheFirstPartSooner) {
-  for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t m : {1, 2, 4}) {
       EXPECT_EQ(scattered(ranks, {.sub_slices = m, .form = Form::direct}, p),
                 std::max(ranks * c, (ranks - 1) * p + c / (ranks == 1 ? 1 : m)) + sum_of(ranks - 1));
@@ -162,7 +153,7 @@ std::vector<Duration> arrivals_of(std::int32_t ranks, std::int32_t lanes, Durati
 }
 
 TEST(ClosedForms, FuseRsDirectOnLanesWaitsForThePreviousTransferOfItsLane) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t lanes : {1, 2, 3, 1024}) {
       const std::vector<Duration> ends = arrivals_of(ranks, lanes, p);
       EXPECT_EQ(scattered(ranks, {.form = Form::direct, .lanes = lanes}, p),
@@ -172,7 +163,7 @@ TEST(ClosedForms, FuseRsDirectOnLanesWaitsForThePreviousTransferOfItsLane) {
 }
 
 TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     const std::vector<Duration> ends = arrivals_of(ranks, 1, p);
     Duration e{};  // End of the sum up to this step.
     for (std::int32_t i = 1; i < ranks - 2; ++i) {
@@ -190,7 +181,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
 }
 
 TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAGemmOneByOne) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       // The sizes are g, g, ..., then the rest, then the rank's own shard.
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
@@ -207,7 +198,7 @@ TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAGemmOneByOne) {
 }
 
 TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferPerStep) {
-  for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
     EXPECT_EQ(scattered(ranks, halves, p), c + (ranks - 1) * (std::max(c, p / 2) + a));
     halves.add_lane = LaneKind::aux;
@@ -220,7 +211,7 @@ TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferPerStep) {
 }
 
 TEST(ClosedForms, FuseRsRingInPartsKeepsTheLinkBusyWhereTheLinkIsSlower) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t m : {2, 4}) {
       // The bound is the compute lane, or the first part of a GEMM, all transfers and a part of an add.
       if (p <= c || p >= c + a) {
@@ -232,7 +223,7 @@ TEST(ClosedForms, FuseRsRingInPartsKeepsTheLinkBusyWhereTheLinkIsSlower) {
 }
 
 TEST(ClosedForms, FuseRsInWholeShardsBothWaysAddsUpTwoChains) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     StrategyOptions shards{.lanes = 2, .directions = Directions::shards};
     const std::int32_t half = ranks / 2;
     if (p <= c) {
@@ -249,7 +240,7 @@ TEST(ClosedForms, FuseRsInWholeShardsBothWaysAddsUpTwoChains) {
 }
 
 TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAGemmOneByOne) {
-  for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
       std::reverse(sizes.begin(), sizes.end());
@@ -283,4 +274,4 @@ TEST(ClosedForms, FuseRsInNestedRingsPaysItsAddsAndHidesTheSlowTransfers) {
 }
 
 }  // namespace
-}  // namespace commfuse::test
+}  // namespace commfuse::test::closed_forms_options

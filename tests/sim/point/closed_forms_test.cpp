@@ -7,9 +7,10 @@
 #include <chrono>
 
 #include "model/strategies/scope.h"
+#include "tests/sim/point/closed_forms.h"
 #include "tests/sim/simulated.h"
 
-namespace commfuse::test {
+namespace commfuse::test::closed_forms {
 namespace {
 
 using namespace std::chrono_literals;
@@ -19,16 +20,6 @@ constexpr Duration a = 3us;
 constexpr std::array transfers{Duration{1us},  Duration{7us},  Duration{9us},
                                Duration{10us}, Duration{11us}, Duration{25us}};
 
-template <class Check>
-void for_all_ranks_and_transfers(Check check) {
-  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
-    for (const Duration p : transfers) {
-      SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps");
-      check(ranks, p);
-    }
-  }
-}
-
 StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
   StrategyOptions options;
   options.form = form;
@@ -37,7 +28,7 @@ StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
 }
 
 TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const Form ring_or_direct : {Form::ring, Form::direct}) {
       const Simulated simulated(one_site("commfuse", SiteKind::ag_gemm, ranks, form(ring_or_direct)),
                                 {.gemm = c, .exchange = p});
@@ -47,7 +38,7 @@ TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
 }
 
 TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     // The sum has N reads and one write, while an add of two has two reads and one write: a (N+1)/3. One rank has
     // nothing to sum.
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
@@ -58,7 +49,7 @@ TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
 }
 
 TEST(ClosedForms, FuseRsRingWithAddsOnTheComputeLanePaysOneAddPerStep) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Simulated simulated(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring)),
                               {.gemm = c, .exchange = p, .elementwise = a});
     EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * (std::max(c, p) + a));
@@ -73,7 +64,7 @@ TEST(ClosedForms, FuseRsRingOfFourRanksTakes46) {
 }
 
 TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     Duration e = c;  // E(0) = c; E(i) = max((i+1) c, E(i-1) + p) + a
     for (std::int32_t step = 1; step < ranks; ++step) {
       e = std::max((step + 1) * c, e + p) + a;
@@ -85,7 +76,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
 }
 
 TEST(ClosedForms, SerialIsCollectivePlusGemmOrTheGemmOfOneRank) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const Simulated simulated(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
       EXPECT_EQ(simulated.makespan(), ranks == 1 ? c : c + collective);
@@ -94,7 +85,7 @@ TEST(ClosedForms, SerialIsCollectivePlusGemmOrTheGemmOfOneRank) {
 }
 
 TEST(ClosedForms, SlicingTakesGemmAndCollectiveThenTheLongerPerFurtherSlice) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
@@ -107,7 +98,7 @@ TEST(ClosedForms, SlicingTakesGemmAndCollectiveThenTheLongerPerFurtherSlice) {
 }
 
 TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
@@ -124,14 +115,14 @@ TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
 }
 
 TEST(ClosedForms, LoopedEinsumGathersAsFuseAgDoes) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Simulated simulated(one_site("looped_einsum", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
     EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * std::max(c, p));
   });
 }
 
 TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     // Zeroing costs as much as an add: a + N (max(c, p) + a). One rank has nothing to send.
     const Duration expected = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
     const Simulated simulated(one_site("looped_einsum", SiteKind::gemm_rs, ranks),
@@ -153,7 +144,7 @@ TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
 }
 
 TEST(ClosedForms, AsyncTpGathersAsFuseAgDoesAfterItsCopyIntoSymmetricMemory) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Simulated simulated(one_site("async_tp", SiteKind::ag_gemm, ranks),
                               {.gemm = c, .exchange = p, .elementwise = a});
     EXPECT_EQ(simulated.makespan(), (ranks == 1 ? Duration{} : a) + c + (ranks - 1) * std::max(c, p));
@@ -161,7 +152,7 @@ TEST(ClosedForms, AsyncTpGathersAsFuseAgDoesAfterItsCopyIntoSymmetricMemory) {
 }
 
 TEST(ClosedForms, AsyncTpScattersWithOneMoreGapForAnOddNumberOfRanks) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Duration sum = ranks == 1 ? Duration{} : a;
     const Duration gap = ranks > 1 && ranks % 2 == 1 ? std::min(c, p) : Duration{};
     const Simulated simulated(one_site("async_tp", SiteKind::gemm_rs, ranks),
@@ -171,7 +162,7 @@ TEST(ClosedForms, AsyncTpScattersWithOneMoreGapForAnOddNumberOfRanks) {
 }
 
 TEST(ClosedForms, RingExchangeTakesAsLongAsFuseAgRingAndFuseRsDirect) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const Simulated gather(one_site("ring_exchange", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
     EXPECT_EQ(gather.makespan(), c + (ranks - 1) * std::max(c, p));
     const Simulated scatter(one_site("ring_exchange", SiteKind::gemm_rs, ranks),
@@ -181,7 +172,7 @@ TEST(ClosedForms, RingExchangeTakesAsLongAsFuseAgRingAndFuseRsDirect) {
 }
 
 TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     StrategyOptions options;
     options.group = 2;
     // Every op is scaled by its number of shards: c and p are those of one shard.
@@ -203,7 +194,7 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
 }
 
 TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersPlusOneBlock) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t blocks : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.sub_slices = blocks;
@@ -218,7 +209,7 @@ TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersPlusOneBlock) {
 }
 
 TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     // For one half of the tokens: m is its MLP, two GEMMs and an activation; f is two collectives, residual and norm.
     const Duration m = c + a + c;
     const Duration f = r + a + a + r;
@@ -233,7 +224,7 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
 }
 
 TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     const Duration alone = c + a + c + a + a;
     const Simulated serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
     EXPECT_EQ(serial.makespan(), ranks == 1 ? alone : alone + r);
@@ -248,7 +239,7 @@ TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
 }
 
 TEST(ClosedForms, CommFuseExposesNothingIffATransferIsNoLongerThanAGemm) {
-  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const bool hidden = ranks == 1 || p <= c;
     const Simulated gather(one_site("commfuse", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
     EXPECT_EQ(gather.breakdown().exposed == Duration{}, hidden);
@@ -288,4 +279,4 @@ TEST(ClosedForms, SlicedScatterShowsEverythingAsTail) {
 }
 
 }  // namespace
-}  // namespace commfuse::test
+}  // namespace commfuse::test::closed_forms

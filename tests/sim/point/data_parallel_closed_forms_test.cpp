@@ -8,9 +8,10 @@
 #include <chrono>
 
 #include "model/strategies/scope.h"
+#include "tests/sim/point/closed_forms.h"
 #include "tests/sim/simulated.h"
 
-namespace commfuse::test {
+namespace commfuse::test::data_parallel_closed_forms {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,22 +22,12 @@ constexpr Duration a = 3us;
 constexpr std::array transfers{Duration{1us},  Duration{7us},  Duration{9us},
                                Duration{10us}, Duration{11us}, Duration{25us}};
 
-template <class Check>
-void for_all_cases(Check check) {
-  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
-    for (const Duration p : transfers) {
-      SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps");
-      check(ranks, p);
-    }
-  }
-}
-
 Program two_layers(const char* strategy, std::int32_t ranks, const StrategyOptions& options) {
   return generate(operation_of(Scope::data_parallel, true), ranks, *find_strategy(strategy), options);
 }
 
 TEST(DataParallelClosedForms, AGatheredWeightTakesAsLongAsAGatheredInput) {
-  for_all_cases([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     const OpCosts costs{.gemm = c, .exchange = p, .collective = p};
     EXPECT_EQ(Simulated(one_site("serial", SiteKind::weight_ag_gemm, ranks), costs).makespan(), ranks == 1 ? c : p + c);
     for (const std::int32_t slices : {1, 2, 4, 8}) {
@@ -51,14 +42,14 @@ TEST(DataParallelClosedForms, AGatheredWeightTakesAsLongAsAGatheredInput) {
 }
 
 TEST(DataParallelClosedForms, SerialIsTheSumOfAllOps) {
-  for_all_cases([](std::int32_t ranks, Duration g) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration g) {
     const Simulated simulated(two_layers("serial", ranks, {}), {.gemm = c, .collective = g, .gradient = w});
     EXPECT_EQ(simulated.makespan(), 4 * c + 2 * w + (ranks == 1 ? 0 : 4) * g);
   });
 }
 
 TEST(DataParallelClosedForms, SlicesAreGatheredAndScatteredUnderTheNeighbouringLayers) {
-  for_all_cases([](std::int32_t ranks, Duration r) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       Duration compute{};
       for (std::int32_t i = 0; i < 2 * slices; ++i) {  // forward passes of both layers
@@ -92,7 +83,7 @@ std::pair<Duration, Duration> fused_forward(std::int32_t ranks, Duration p) {
 }
 
 TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
-  for_all_cases([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     auto [compute, comm] = fused_forward(ranks, p);
     Duration aux{};
     for (int layer = 0; layer < 2; ++layer) {
@@ -118,7 +109,7 @@ TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
 }
 
 TEST(DataParallelClosedForms, TheFusedDirectFormAddsUpOnAux) {
-  for_all_cases([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     auto [compute, comm] = fused_forward(ranks, p);
     Duration aux{};
     for (int layer = 0; layer < 2; ++layer) {
@@ -142,7 +133,7 @@ TEST(DataParallelClosedForms, TheFusedDirectFormAddsUpOnAux) {
 }
 
 TEST(DataParallelClosedForms, NothingIsExposedWhileTransfersAreShorterThanGemms) {
-  for_all_cases([](std::int32_t ranks, Duration p) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const StrategyOptions& options :
          {StrategyOptions{.add_lane = LaneKind::aux}, StrategyOptions{.form = Form::direct}}) {
       const Simulated simulated(two_layers("commfuse", ranks, options),
@@ -157,4 +148,4 @@ TEST(DataParallelClosedForms, NothingIsExposedWhileTransfersAreShorterThanGemms)
 }
 
 }  // namespace
-}  // namespace commfuse::test
+}  // namespace commfuse::test::data_parallel_closed_forms

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
-#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/workload/bare_mlp.h"
 #include "sim/point/point_runner.h"
+#include "tests/sim/grid_of.h"
 
 namespace commfuse {
 namespace {
@@ -25,15 +25,11 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Returns rows of a GEMM of 4096 x 8192 times 8192 x 28672 over 8 H100, with the given settings changed.
-std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
-  Resolver resolver;
-  for (const char* set : {"model=8192x28672", "scope=gate_up", "seq=4K", "hardware=h100-sxm", "ranks=8"}) {
-    resolver.read_set(set);
-  }
-  for (const std::string& set : sets) {
-    resolver.read_set(set);
-  }
-  const Settings settings = resolver.finish();
+std::vector<ResultRow> gemm_rows(const std::vector<std::string>& sets) {
+  std::vector<std::string> settings_of_gemm{"model=8192x28672", "scope=gate_up", "seq=4K", "hardware=h100-sxm",
+                                            "ranks=8"};
+  settings_of_gemm.insert(settings_of_gemm.end(), sets.begin(), sets.end());
+  const Settings settings = test::settings_of(settings_of_gemm);
   Library library;
   library.load(settings);
   StructureCache structures;
@@ -55,7 +51,7 @@ const ResultRow& row_named(const std::vector<ResultRow>& rows, std::string_view 
 }
 
 TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
-  const auto rows = rows_of({"as=te,flux", "strategy.name=serial,fused_kernel"});
+  const auto rows = gemm_rows({"as=te,flux", "strategy.name=serial,fused_kernel"});
   EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "fused_kernel", "te", "flux"}));
   EXPECT_EQ(rows[0].implements, "");
   EXPECT_EQ(rows[1].implements, "");
@@ -68,16 +64,16 @@ TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
 }
 
 TEST(Implementations, MarkIdealSchedulesExceptSerialAsBounds) {
-  for (const ResultRow& row : rows_of({"as=flux"})) {
+  for (const ResultRow& row : gemm_rows({"as=flux"})) {
     EXPECT_EQ(row.bound, row.implements.empty() && row.strategy != "serial") << row.strategy;
     EXPECT_EQ(row.win_probability.has_value(), !row.bound) << row.strategy;
   }
-  EXPECT_FALSE(row_named(rows_of({}), "sliced").bound);
-  EXPECT_FALSE(row_named(rows_of({"as=none"}), "sliced").bound);
+  EXPECT_FALSE(row_named(gemm_rows({}), "sliced").bound);
+  EXPECT_FALSE(row_named(gemm_rows({"as=none"}), "sliced").bound);
 }
 
 TEST(Implementations, OnlyTheyStateTheChanceOfBeatingSerial) {
-  const auto rows = rows_of({"as=flux", "strategy.name=serial,sliced"});
+  const auto rows = gemm_rows({"as=flux", "strategy.name=serial,sliced"});
   EXPECT_FALSE(rows[0].beats_serial);
   EXPECT_FALSE(rows[1].beats_serial);
   ASSERT_TRUE(rows[2].beats_serial);
@@ -85,27 +81,27 @@ TEST(Implementations, OnlyTheyStateTheChanceOfBeatingSerial) {
   EXPECT_EQ(*rows[2].beats_serial > 0.5, faster);
   // With two competitors, beating serial and winning have equal probability.
   EXPECT_EQ(rows[2].win_probability, rows[2].beats_serial);
-  EXPECT_FALSE(row_named(rows_of({"as=flux", "strategy.name=sliced"}), "flux").beats_serial);
-  EXPECT_FALSE(row_named(rows_of({"as=flux", "uncertainty=off"}), "flux").beats_serial);
+  EXPECT_FALSE(row_named(gemm_rows({"as=flux", "strategy.name=sliced"}), "flux").beats_serial);
+  EXPECT_FALSE(row_named(gemm_rows({"as=flux", "uncertainty=off"}), "flux").beats_serial);
 }
 
 TEST(Implementations, StateTheirHandicaps) {
-  const std::string held_back = row_named(rows_of({"as=flux", "strategy.name=serial"}), "flux").held_back;
+  const std::string held_back = row_named(gemm_rows({"as=flux", "strategy.name=serial"}), "flux").held_back;
   EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // One site has 57.29 us.
   EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // The GEMM is 3.2% longer.
   EXPECT_EQ(held_back.find("its separate sums"), std::string::npos) << held_back;
-  EXPECT_EQ(row_named(rows_of({"as=flux"}), "serial").held_back, "");
+  EXPECT_EQ(row_named(gemm_rows({"as=flux"}), "serial").held_back, "");
 }
 
 TEST(Implementations, AllSelectsImplementationsThatRunOnTheMachine) {
   const auto has = [](const std::vector<ResultRow>& rows, std::string_view name) {
     return std::ranges::find(rows, name, &ResultRow::strategy) != rows.end();
   };
-  const auto hopper = rows_of({"as=all", "strategy.name=serial"});
+  const auto hopper = gemm_rows({"as=all", "strategy.name=serial"});
   EXPECT_TRUE(has(hopper, "flux"));
   EXPECT_FALSE(has(hopper, "typical"));  // A typical implementation does not exist as software.
-  EXPECT_TRUE(has(rows_of({"as=typical", "strategy.name=serial"}), "typical"));
-  const auto blackwell = rows_of({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
+  EXPECT_TRUE(has(gemm_rows({"as=typical", "strategy.name=serial"}), "typical"));
+  const auto blackwell = gemm_rows({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
   EXPECT_FALSE(has(blackwell, "flux"));
   EXPECT_TRUE(has(blackwell, "te"));
   EXPECT_TRUE(all_feasible(hopper));
@@ -113,7 +109,7 @@ TEST(Implementations, AllSelectsImplementationsThatRunOnTheMachine) {
 }
 
 TEST(Implementations, ANamedImplementationThatCannotRunIsARowWithAReason) {
-  const auto rows = rows_of({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
+  const auto rows = gemm_rows({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
   ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux", "te"}));
   EXPECT_EQ(rows[1].reason, "flux does not run on b200-sxm; it is for ampere, hopper");
   EXPECT_EQ(rows[1].implements, "fused_kernel");
@@ -124,27 +120,27 @@ TEST(Implementations, ANamedImplementationThatCannotRunIsARowWithAReason) {
 
 TEST(Implementations, WarnWhereNobodyMeasured) {
   const std::string warning = "nobody measured te on GPUs such as ";
-  EXPECT_NE(row_named(rows_of({"as=te", "hardware=b200-sxm"}), "te").warnings.find(warning), std::string::npos);
-  EXPECT_EQ(row_named(rows_of({"as=te"}), "te").warnings.find(warning), std::string::npos);
+  EXPECT_NE(row_named(gemm_rows({"as=te", "hardware=b200-sxm"}), "te").warnings.find(warning), std::string::npos);
+  EXPECT_EQ(row_named(gemm_rows({"as=te"}), "te").warnings.find(warning), std::string::npos);
 }
 
 TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   try {
-    rows_of({"as=flux", "scope=mlp_ar"});
+    gemm_rows({"as=flux", "scope=mlp_ar"});
     ADD_FAILURE() << "accepted";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "implementation flux does not cover scope mlp_ar; choose another scope, such as gate_up, down or mlp");
   }
   try {
-    rows_of({"as=te", "scope=down_backward"});
+    gemm_rows({"as=te", "scope=down_backward"});
     ADD_FAILURE() << "accepted";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
                  "choose another scope, such as gate_up, down or mlp");
   }
-  for (const ResultRow& row : rows_of({"as=all", "scope=mlp_ar"})) {
+  for (const ResultRow& row : gemm_rows({"as=all", "scope=mlp_ar"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;
   }
 }

@@ -9,7 +9,7 @@
 #include "sim/replay/replay.h"
 #include "tests/sim/simulated.h"
 
-namespace commfuse::test {
+namespace commfuse::test::late_transfer {
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,4 +108,4 @@ TEST_P(LateTransfer, AScatterWithTwoBuffersDelaysTheGemmThatNeedsOne) {
 INSTANTIATE_TEST_SUITE_P(Microseconds, LateTransfer, testing::Values(1, 2, 5, 9, 15, 40));
 
 }  // namespace
-}  // namespace commfuse::test
+}  // namespace commfuse::test::late_transfer

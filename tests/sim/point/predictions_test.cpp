@@ -14,29 +14,17 @@
 #include <string_view>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
 #include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
+#include "tests/sim/grid_of.h"
 
 namespace commfuse {
 namespace {
 
 const std::string golden_path = COMMFUSE_SOURCE_DIR "/tests/sim/golden/predictions.csv";
-
-Grid grid_of(const std::vector<std::string>& sets, const std::vector<std::string>& axes) {
-  Resolver resolver;
-  for (const std::string& set : sets) {
-    resolver.read_set(set);
-  }
-  Grid grid{.settings = resolver.finish()};
-  for (const std::string& axis : axes) {
-    grid.axes.push_back(parse_axis(axis));
-  }
-  return grid;
-}
 
 /// Columns that are compared for a layer: the question, and every number that does not follow from the others.
 constexpr std::array<std::string_view, 22> shown{
@@ -84,16 +72,16 @@ std::string models(const Grid& grid) {
 
 std::string predictions() {
   const std::string small = "model=llama-3.1-8b";
-  std::string text = layers(grid_of(
+  std::string text = layers(test::grid_of(
       {small}, {"scope=mlp,layer,ulysses,qkv_backward,down_backward,mlp_ar,fsdp_gate_up,data_parallel", "seq=2K,16K"}));
-  text += layers(grid_of({small, "strategy.variants=all"}, {"hardware=h100-sxm,mi300x,a100-pcie", "ranks=2,4"}));
-  text += layers(grid_of({small, "hardware=dgx-h100-x2", "ranks=16"}, {"interference=none,static,dynamic"}));
-  text += layers(grid_of({small, "hardware=hgx-h800-x2", "ranks=16", "strategy.name=ring_exchange"},
-                         {"scope=gate_up_backward,down_backward"}));
-  text += layers(grid_of({small, "jitter=default", "samples=64"}, {"launch=stream,graph"}));
-  text += layers(grid_of({"model=llama-3.1-70b", "dtype=fp8", "hardware=b200-sxm"}, {"seq=1000,8K"}));
-  text += layers(grid_of({"model=llama-3.1-70b", "hardware=gb200", "scope=mlp_ar"}, {"ranks=8,16"}));
-  text += models(grid_of({small, "ranks=2", "hardware=h100-sxm"}, {"scope=step,prefill,decode"}));
+  text += layers(test::grid_of({small, "strategy.variants=all"}, {"hardware=h100-sxm,mi300x,a100-pcie", "ranks=2,4"}));
+  text += layers(test::grid_of({small, "hardware=dgx-h100-x2", "ranks=16"}, {"interference=none,static,dynamic"}));
+  text += layers(test::grid_of({small, "hardware=hgx-h800-x2", "ranks=16", "strategy.name=ring_exchange"},
+                               {"scope=gate_up_backward,down_backward"}));
+  text += layers(test::grid_of({small, "jitter=default", "samples=64"}, {"launch=stream,graph"}));
+  text += layers(test::grid_of({"model=llama-3.1-70b", "dtype=fp8", "hardware=b200-sxm"}, {"seq=1000,8K"}));
+  text += layers(test::grid_of({"model=llama-3.1-70b", "hardware=gb200", "scope=mlp_ar"}, {"ranks=8,16"}));
+  text += models(test::grid_of({small, "ranks=2", "hardware=h100-sxm"}, {"scope=step,prefill,decode"}));
   text.erase(std::remove(text.begin(), text.end(), '\r'), text.end());
   return text;
 }

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
-#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/math/functions.h"
 #include "sim/parallel/run_points.h"
-#include "sim/point/grid.h"
 #include "sim/point/predict.h"
 #include "sim/why/why.h"
+#include "tests/sim/grid_of.h"
 
 namespace commfuse {
 namespace {
@@ -174,11 +173,7 @@ TEST(Uncertainty, DynamicInterferenceHasTheErrorAtFixedPrices) {
 
 /// Returns the rows of the given settings.
 std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
-  Resolver resolver;
-  for (const std::string& set : sets) {
-    resolver.read_set(set);
-  }
-  const Settings settings = resolver.finish();
+  const Settings settings = test::settings_of(sets);
   Library library;
   library.load(settings);
   return run_points({settings}, library, {.threads = 1}).front();

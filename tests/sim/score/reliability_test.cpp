@@ -16,19 +16,14 @@
 #include "sim/score/figures.h"
 #include "sim/score/sampled_op.h"
 #include "sim/score/score.h"
+#include "tests/sim/score/gemm_table.h"
 
 namespace commfuse::score {
 namespace {
 
-constexpr std::string_view gemm_header = "hw,dtype,m,n,k,time_us\n";
-
 const Machine& h100() {
   static const Machine machine = load_machine("h100-sxm");
   return machine;
-}
-
-double gemm_us(const Machine& machine, const GemmSize& size) {
-  return to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
 }
 
 /// Returns the residual of a GEMM's limit.

@@ -16,20 +16,19 @@
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
 #include "model/hardware/link_rates.h"
+#include "tests/sim/score/gemm_table.h"
 
 namespace commfuse::score {
 namespace {
 
-constexpr std::string_view gemm_header = "hw,dtype,m,n,k,time_us\n";
-
-double gemm_us(std::int64_t m, std::int64_t n, std::int64_t k) {
+double h100_gemm_us(std::int64_t m, std::int64_t n, std::int64_t k) {
   static const Machine machine = load_machine("h100-sxm");
-  return to_microseconds(estimate_gemm(machine.accelerator, {.m = m, .n = n, .k = k}, machine.accelerator.sms).time);
+  return gemm_us(machine, {.m = m, .n = n, .k = k});
 }
 
 /// Returns a measurement whose prediction is `factor` times as long.
 std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
-  return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, gemm_us(m, n, k) / factor);
+  return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, h100_gemm_us(m, n, k) / factor);
 }
 
 TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
@@ -185,7 +184,7 @@ TEST(Score, TheSlicingPenaltyIsComparedWithNoPenalty) {
   EXPECT_EQ(penalty.parts, 4);
   ASSERT_EQ(penalty.errors.size(), 1U);
   EXPECT_NEAR(penalty.errors[0], 1.0 - 1.0 / 1.1, 1e-6);
-  const double measured = 4.0 * 1.1 * gemm_us(2048, 4096, 4096) / gemm_us(8192, 4096, 4096);
+  const double measured = 4.0 * 1.1 * h100_gemm_us(2048, 4096, 4096) / h100_gemm_us(8192, 4096, 4096);
   EXPECT_NEAR(penalty.of_no_penalty[0], std::abs(1.0 / measured - 1.0), 1e-6);
 }
 
@@ -288,7 +287,7 @@ TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
   ASSERT_EQ(good.errors.size(), 1U);
   EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
   const double best = 700.0 / (1.0 - good.errors[0]);  // The rate of the model's best shape.
-  const double at_shape = 2.0 * 2048 * 2048 * 13312 / gemm_us(2048, 2048, 13312) / 1e6;
+  const double at_shape = 2.0 * 2048 * 2048 * 13312 / h100_gemm_us(2048, 2048, 13312) / 1e6;
   EXPECT_GT(best, 700.0);
   EXPECT_GE(best, 0.9999 * at_shape);
 }

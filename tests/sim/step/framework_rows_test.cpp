@@ -9,29 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
 #include "tests/own_folder.h"
+#include "tests/sim/grid_of.h"
 
 namespace commfuse {
 namespace {
-
-Settings settings_of(const std::vector<std::string>& assignments) {
-  Resolver resolver;
-  for (const std::string& assignment : assignments) {
-    resolver.read_set(assignment);
-  }
-  return resolver.finish();
-}
 
 /// Returns rows of an 8B model on 4 GPUs, with these additional settings.
 std::vector<StepRow> rows_with(std::vector<std::string> more) {
   std::vector<std::string> settings{"model=llama-3.1-8b", "scope=step", "ranks=4", "uncertainty=off"};
   settings.insert(settings.end(), more.begin(), more.end());
   Grid grid;
-  grid.settings = settings_of(settings);
+  grid.settings = test::settings_of(settings);
   const Library library = library_of(grid);
   return StepPoints(library).rows(grid.settings);
 }

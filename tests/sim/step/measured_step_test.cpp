@@ -10,10 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
+#include "tests/sim/grid_of.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
@@ -22,15 +23,14 @@ using namespace std::chrono_literals;
 
 /// Returns the settings of a training step of an 8B model on H100s with torchtitan.
 Settings step_with(const std::vector<std::string>& more) {
-  Resolver resolver;
-  for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
-                              "strategy.name=serial,commfuse", "batch=16"}) {
-    resolver.read_set(setting);
-  }
-  for (const std::string& setting : more) {
-    resolver.read_set(setting);
-  }
-  return resolver.finish();
+  std::vector<std::string> sets{"model=llama-3.1-8b",
+                                "hardware=h100-sxm",
+                                "scope=step",
+                                "framework=torchtitan",
+                                "strategy.name=serial,commfuse",
+                                "batch=16"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return test::settings_of(sets);
 }
 
 const std::vector<std::string> two_by_four{"ranks=2", "parallel.data=4"};
@@ -104,28 +104,23 @@ TEST(MeasuredStep, ReportsHowSurprisingItIs) {
   EXPECT_NE(far.find("first look for a difference"), std::string::npos) << far;
 }
 
-std::string refusal(const std::vector<std::string>& settings) {
+std::string evidence_refusal(const std::vector<std::string>& settings) {
   const Settings resolved = step_with(settings);
   const Library library = library_of(resolved);
-  try {
-    (void)StepPoints(library).evidence_of({resolved, 1s});
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
+  return test::message_of([&] { (void)StepPoints(library).evidence_of({resolved, 1s}); });
 }
 
 TEST(MeasuredStep, NeedsTheFrameworkThatRanIt) {
-  EXPECT_EQ(refusal({"framework=none"}),
+  EXPECT_EQ(evidence_refusal({"framework=none"}),
             "--measured-step: the software that ran the step is unknown; name its --framework, such as megatron-lm, or "
             "one --strategy, such as serial");
-  EXPECT_EQ(refusal({"framework=none", "strategy.name=serial"}), "");
-  EXPECT_EQ(refusal({"framework=none", "scope=prefill"}),
+  EXPECT_EQ(evidence_refusal({"framework=none", "strategy.name=serial"}), "");
+  EXPECT_EQ(evidence_refusal({"framework=none", "scope=prefill"}),
             "--measured-step corrects training steps only; choose scope step");
 }
 
 TEST(MeasuredStep, RefusesRunsThatItCannotCorrectCompletely) {
-  EXPECT_EQ(refusal({"uncertainty=off"}),
+  EXPECT_EQ(evidence_refusal({"uncertainty=off"}),
             "--measured-step requires --uncertainty on, which determines how far the measurement applies to other "
             "settings; add it, or remove --measured-step");
   const StepEvidence evidence = measured_at(1.1);

@@ -21,7 +21,7 @@ Settings example() {
 bool holds(const std::string& text) { return Constraint(text).holds(example()); }
 
 /// Returns a text such as "column: message".
-std::string refusal(const std::string& text) {
+std::string constraint_refusal(const std::string& text) {
   try {
     holds(text);
   } catch (const ConstraintError& error) {
@@ -55,32 +55,36 @@ TEST(Constraint, ProductsBindTighterAndLeftComesFirst) {
 
 TEST(Constraint, DetectsOverflowOf64Bits) {
   EXPECT_TRUE(holds("4G*1G + (4G*1G - 1) > 0"));  // 2^63 - 1
-  EXPECT_EQ(refusal("4G*1G + 4G*1G > 0"), "6: '+' exceeds 64 bits at a point; use smaller numbers");
-  EXPECT_EQ(refusal("8G*1G > 0"), "2: '*' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(constraint_refusal("4G*1G + 4G*1G > 0"), "6: '+' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(constraint_refusal("8G*1G > 0"), "2: '*' exceeds 64 bits at a point; use smaller numbers");
   EXPECT_TRUE(holds("4G*1G > 0"));
   const std::string least = "(-4G*1G - 4G*1G)";  // -2^63
   EXPECT_TRUE(holds(least + " < 0"));
-  EXPECT_EQ(refusal(least + " - 1 < 0"), "17: '-' exceeds 64 bits at a point; use smaller numbers");
-  EXPECT_EQ(refusal(least + "/-1 < 0"), "16: '/' exceeds 64 bits at a point; use smaller numbers");
-  EXPECT_EQ(refusal("0 - " + least + " > 0"), "2: '-' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(constraint_refusal(least + " - 1 < 0"), "17: '-' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(constraint_refusal(least + "/-1 < 0"), "16: '/' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(constraint_refusal("0 - " + least + " > 0"), "2: '-' exceeds 64 bits at a point; use smaller numbers");
 }
 
 TEST(Constraint, MistakesNameTheirColumn) {
   const std::string example_text = "as in \"batch*seq == 128K\"";
-  EXPECT_EQ(refusal(""), "0: it ends where a number or a setting is expected; complete it, " + example_text);
-  EXPECT_EQ(refusal("seq"), "3: it ends without a comparison; add one of ==, !=, <, <=, >, >=, " + example_text);
-  EXPECT_EQ(refusal("seq = 4"), "4: '=' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
-  EXPECT_EQ(refusal("seq == 4 == 4"), "9: '== 4' is not expected here; compare two sums once, " + example_text);
-  EXPECT_EQ(refusal("sqe == 4"), "0: unknown setting 'sqe'; did you mean 'seq'?");
-  EXPECT_EQ(refusal("1 + slices == 4"), "4: unknown setting 'slices'; did you mean 'strategy.slices'?");
-  EXPECT_EQ(refusal("threads == 4"), "0: 'threads' is not a numeric setting; known numbers: " + test::known_numbers());
-  EXPECT_EQ(refusal("strategy.slices == 4"),
+  EXPECT_EQ(constraint_refusal(""), "0: it ends where a number or a setting is expected; complete it, " + example_text);
+  EXPECT_EQ(constraint_refusal("seq"),
+            "3: it ends without a comparison; add one of ==, !=, <, <=, >, >=, " + example_text);
+  EXPECT_EQ(constraint_refusal("seq = 4"),
+            "4: '=' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
+  EXPECT_EQ(constraint_refusal("seq == 4 == 4"),
+            "9: '== 4' is not expected here; compare two sums once, " + example_text);
+  EXPECT_EQ(constraint_refusal("sqe == 4"), "0: unknown setting 'sqe'; did you mean 'seq'?");
+  EXPECT_EQ(constraint_refusal("1 + slices == 4"), "4: unknown setting 'slices'; did you mean 'strategy.slices'?");
+  EXPECT_EQ(constraint_refusal("threads == 4"),
+            "0: 'threads' is not a numeric setting; known numbers: " + test::known_numbers());
+  EXPECT_EQ(constraint_refusal("strategy.slices == 4"),
             "0: 'strategy.slices' has no value at a point; set it, as in strategy.slices: 4");
-  EXPECT_EQ(refusal("seq / 0 == 4"), "4: '/' divides by 0 at a point; change the divisor");
-  EXPECT_EQ(refusal("seq % (ranks - 8) == 4"), "4: '%' divides by 0 at a point; change the divisor");
-  EXPECT_EQ(refusal("4KB == 4"), "0: '4KB' is not a whole number; write one, such as 4K");
-  EXPECT_EQ(refusal("(seq == 4"), "5: ')' is missing; close the parenthesis");
-  EXPECT_EQ(refusal(std::string(100, '(')).substr(0, 24), "64: more than 64 nested ");
+  EXPECT_EQ(constraint_refusal("seq / 0 == 4"), "4: '/' divides by 0 at a point; change the divisor");
+  EXPECT_EQ(constraint_refusal("seq % (ranks - 8) == 4"), "4: '%' divides by 0 at a point; change the divisor");
+  EXPECT_EQ(constraint_refusal("4KB == 4"), "0: '4KB' is not a whole number; write one, such as 4K");
+  EXPECT_EQ(constraint_refusal("(seq == 4"), "5: ')' is missing; close the parenthesis");
+  EXPECT_EQ(constraint_refusal(std::string(100, '(')).substr(0, 24), "64: more than 64 nested ");
 }
 
 TEST(Constraint, NoTextBreaksTheParser) {
@@ -91,7 +95,7 @@ TEST(Constraint, NoTextBreaksTheParser) {
     for (auto length = random() % 24; length > 0; --length) {
       text += letters[random() % letters.size()];
     }
-    const std::string outcome = refusal(text);
+    const std::string outcome = constraint_refusal(text);
     EXPECT_TRUE(outcome == "accepted" || outcome.find("; ") != std::string::npos) << text << " -> " << outcome;
   }
 }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "sim/point/grid.h"
+#include "tests/sim/grid_of.h"
 #include "tests/validate/mpi/threads_world.h"
 
 namespace commfuse {
@@ -25,11 +25,8 @@ class Handout : public testing::Test {
   Handout() : grid_(grid()), library_(library_of(grid_)), list_(grid_, 1000) {}
 
   static Grid grid() {
-    Resolver resolver;
-    for (const char* set : {"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"}) {
-      resolver.read_set(set);
-    }
-    return {.settings = resolver.finish(), .axes = {parse_axis("ranks=2,4"), parse_axis("seq=1K..50K+1K")}};
+    return test::grid_of({"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"},
+                         {"ranks=2,4", "seq=1K..50K+1K"});
   }
 
   [[nodiscard]] std::vector<std::size_t> all_points() const {

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "sim/point/grid.h"
+#include "tests/sim/grid_of.h"
 
 namespace commfuse {
 namespace {
@@ -26,11 +26,8 @@ class PointTeamTest : public testing::Test {
   PointTeamTest() : grid_(grid()), library_(library_of(grid_)), list_(grid_, 1000) {}
 
   static Grid grid() {
-    Resolver resolver;
-    for (const char* set : {"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"}) {
-      resolver.read_set(set);
-    }
-    return {.settings = resolver.finish(), .axes = {parse_axis("ranks=2,4"), parse_axis("seq=1K..50K+1K")}};
+    return test::grid_of({"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"},
+                         {"ranks=2,4", "seq=1K..50K+1K"});
   }
 
   [[nodiscard]] std::vector<std::size_t> points() const {

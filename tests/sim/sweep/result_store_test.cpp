@@ -19,7 +19,6 @@
 #include <tuple>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "reports/rows.h"
 #include "sim/parallel/run_points.h"
@@ -28,6 +27,8 @@
 #include "sim/sweep/store_query.h"
 #include "sim/sweep/store_schema.h"
 #include "tests/own_folder.h"
+#include "tests/sim/grid_of.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
@@ -38,18 +39,10 @@ StoreIdentity identity(std::size_t points = 3) {
   return {.settings = "a sweep", .digest = "d1", .model_version = 1, .points = points};
 }
 
-Grid grid_of(const std::vector<std::string>& sets) {
-  Resolver resolver;
-  for (const std::string& set : sets) {
-    resolver.read_set(set);
-  }
-  return {.settings = resolver.finish()};
-}
-
 /// Returns rows of one point, some with samples, and one that cannot run.
 std::vector<ResultRow> some_rows() {
-  const Grid grid = grid_of({"model=llama-3.1-8b", "jitter=default", "samples=64", "strategy.slices=1024",
-                             "strategy.name=serial,sliced,commfuse"});
+  const Grid grid = test::grid_of({"model=llama-3.1-8b", "jitter=default", "samples=64", "strategy.slices=1024",
+                                   "strategy.name=serial,sliced,commfuse"});
   const Library library = library_of(grid);
   return run_points(points_of(grid), library, {}).front();
 }
@@ -70,25 +63,14 @@ void fill(const std::string& path, const std::vector<std::size_t>& points) {
   store.commit();
 }
 
-/// Returns the message of a call's exception; empty if it throws nothing.
-template <class Error, class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 template <class Error = ConfigError>
 std::string refusal_of_writer(const std::string& path, const StoreIdentity& wanted = identity()) {
-  return refusal<Error>([&] { StoreWriter store(path, wanted); });
+  return test::message_of<Error>([&] { StoreWriter store(path, wanted); });
 }
 
 template <class Error = ConfigError>
 std::string refusal_of_reader(const std::string& path) {
-  return refusal<Error>([&] {
+  return test::message_of<Error>([&] {
     StoreReader store(path);
     while (store.next()) {
     }
@@ -155,16 +137,16 @@ TEST(StoreRow, RefusesInvalidValuesAfterValidOnesToo) {
   reader.read(stored_rows().front(), "results.db");
   const StoreRow invalid = row_with("ranks", std::int64_t{-1});
   for (int time = 0; time < 2; ++time) {
-    EXPECT_NE(
-        refusal<ConfigError>([&] { reader.read(invalid, "results.db"); }).find("ranks is -1, which is out of range"),
-        std::string::npos);
+    EXPECT_NE(test::message_of([&] { reader.read(invalid, "results.db"); }).find("ranks is -1, which is out of range"),
+              std::string::npos);
   }
   EXPECT_EQ(stored(reader.read(stored_rows().front(), "results.db")), stored_rows().front());
 }
 
 TEST(StoreRow, AWholeModelReadsBackWithItsCellsInOrder) {
   for (const char* framework : {"none", "torchtitan"}) {
-    const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", std::string("framework=") + framework});
+    const Grid grid =
+        test::grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", std::string("framework=") + framework});
     const Library library = library_of(grid);
     StepPoints steps(library);
     for (const StepRow& row : steps.rows(grid.settings)) {
@@ -176,7 +158,7 @@ TEST(StoreRow, AWholeModelReadsBackWithItsCellsInOrder) {
 
 TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
   const auto message_for = [](std::string_view column, const Value& value) {
-    return refusal<ConfigError>([&] { layer_row(row_with(column, value), "results.db"); });
+    return test::message_of([&] { layer_row(row_with(column, value), "results.db"); });
   };
   EXPECT_EQ(message_for("ranks", std::string("8")),
             "results.db: a row was not written by a sweep (ranks is not a whole number); run the sweep again");
@@ -219,7 +201,7 @@ TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
 
 TEST(StoreRow, RefusesInvalidCells) {
   const auto message_for = [&](const Value& cells) {
-    return refusal<ConfigError>([&] { model_row({std::string("ok"), {}, cells}, "results.db"); });
+    return test::message_of([&] { model_row({std::string("ok"), {}, cells}, "results.db"); });
   };
   EXPECT_NE(message_for(std::string("{")).find("results.db: a row was not written by a sweep (a cell is not JSON"),
             std::string::npos);
@@ -233,7 +215,7 @@ TEST(StoreRow, RefusesInvalidCells) {
 
 /// Returns the message of `model_row` for the row of a training step with one cell replaced.
 std::string refusal_of_step(std::string_view cell, std::string_view forged) {
-  const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", "jitter=default"});
+  const Grid grid = test::grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", "jitter=default"});
   const Library library = library_of(grid);
   StoreRow row = stored(StepPoints(library).rows(grid.settings).front());
   auto cells = std::get<std::string>(row.back());
@@ -242,7 +224,7 @@ std::string refusal_of_step(std::string_view cell, std::string_view forged) {
   const std::size_t end = cell.empty() ? 1 : cells.find_first_of(",}", begin) + 1;
   EXPECT_NE(begin, std::string::npos) << cell;
   row.back() = cells.replace(begin, end - begin, forged);
-  return refusal<ConfigError>([&] { model_row(row, "results.db"); });
+  return test::message_of([&] { model_row(row, "results.db"); });
 }
 
 TEST(StoreRow, AWholeModelWithoutRequiredColumnsIsRefused) {
@@ -356,7 +338,7 @@ TEST(ResultStore, TextWithControlCharactersIsNotShown) {
     store.add(0, std::vector<StoreRow>{row_with("model", std::string("\x1b[31m"))});
     store.commit();
   }
-  EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
+  EXPECT_EQ(test::message_of([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
             "a.sqlite: '\\x1b[31m' has control characters; run the sweep again");
 }
 
@@ -367,7 +349,7 @@ TEST(ResultStore, TextThatIsNotUtf8IsNotShown) {
     store.add(0, std::vector<StoreRow>{row_with("model", std::string("Jos\xe9"))});
     store.commit();
   }
-  EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
+  EXPECT_EQ(test::message_of([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
             "a.sqlite: 'Jos\xe9' is not UTF-8; run the sweep again");
 }
 
@@ -473,8 +455,8 @@ TEST(ResultStore, DetectsAChangedValueByItsChecksum) {
     }
     const std::string sentence = refusal_of_reader<DamagedDatabase>("a.sqlite");
     EXPECT_NE(sentence.find("a.sqlite is damaged (the row of point "), std::string::npos) << change << sentence;
-    EXPECT_EQ(refusal<DamagedDatabase>([] { StoreQuery("a.sqlite", Verify::rows); }), sentence);
-    EXPECT_EQ(refusal<std::exception>([] { StoreQuery("a.sqlite"); }), "");
+    EXPECT_EQ(test::message_of<DamagedDatabase>([] { StoreQuery("a.sqlite", Verify::rows); }), sentence);
+    EXPECT_EQ(test::message_of<std::exception>([] { StoreQuery("a.sqlite"); }), "");
   }
 }
 
@@ -483,7 +465,7 @@ TEST(ResultStore, ReportsAMissingTextWhenItIsRead) {
   fill("a.sqlite", {0});
   Database("a.sqlite", Database::Access::write).run("DELETE FROM texts WHERE text = 'llama-3.1-8b'");
   const auto refusal_of_column = [](const char* column) {
-    return refusal<DamagedDatabase>(
+    return test::message_of<DamagedDatabase>(
         [&] { StoreQuery("a.sqlite").run(Query{.columns = {column}}, [](std::span<const Value>) {}); });
   };
   EXPECT_NE(refusal_of_column("model").find("a.sqlite is damaged (it lacks text "), std::string::npos)
@@ -687,7 +669,7 @@ TEST(ResultStore, ComparesStoresOfTwoVersionsByTheirCommonColumns) {
   const TakeRow take = [&](const auto&) { ++differences; };
   StoreQuery("a.sqlite").differences(StoreQuery("b.sqlite"), "makespan_us", take);
   EXPECT_EQ(differences, 0U);
-  EXPECT_EQ(refusal<ConfigError>([&] { StoreQuery("a.sqlite").differences(StoreQuery("c.sqlite"), "mfu", take); }),
+  EXPECT_EQ(test::message_of([&] { StoreQuery("a.sqlite").differences(StoreQuery("c.sqlite"), "mfu", take); }),
             "--by: c.sqlite has no column 'mfu'; choose another column");
 }
 
@@ -726,7 +708,7 @@ TEST(ResultStore, ACellNameThatWouldBeSqlIsRefused) {
     store.add(0, {{std::string("ok"), {}, std::string(R"({"model": "m", "a' || hex(zeroblob(9)) || '": 1})")}});
     store.commit();
   }
-  EXPECT_EQ(refusal<ConfigError>([] { const StoreQuery query("a.sqlite"); }),
+  EXPECT_EQ(test::message_of([] { const StoreQuery query("a.sqlite"); }),
             "a.sqlite: a row was not written by a sweep ('a' || hex(zeroblob(9)) || '' names no column); run the sweep "
             "again");
 }
@@ -857,7 +839,7 @@ TEST(ResultStore, ReportsAFullDiskAndKeepsCommittedRows) {
   const OwnFolder folder;
   const std::vector<StoreRow> rows = stored_rows();
   std::size_t committed = 0;
-  const std::string sentence = refusal<DatabaseError>([&] {
+  const std::string sentence = test::message_of<DatabaseError>([&] {
     StoreWriter store("a.sqlite", identity(10'000));
     const SmallDisk disk(200'000);
     for (std::size_t point = 0; point < 10'000; ++point) {

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/record/columns.h"
 #include "reports/step_rows.h"
@@ -21,28 +20,11 @@
 #include "sim/step/predict_steps.h"
 #include "sim/sweep/store_query.h"
 #include "tests/own_folder.h"
+#include "tests/sim/grid_of.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse::test {
 namespace {
-
-Grid grid_of(const std::vector<std::string>& sets) {
-  Resolver resolver;
-  for (const std::string& set : sets) {
-    resolver.read_set(set);
-  }
-  return {.settings = resolver.finish()};
-}
-
-/// Returns the message of the ConfigError that `act` throws; empty if it throws none.
-template <class Act>
-std::string refusal(const Act& act) {
-  try {
-    act();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
-}
 
 struct ReadRows {
   std::vector<ResultRow> layers;
@@ -106,7 +88,7 @@ TEST(RowsOfJson, AFlagMayBeANumberAsInSql) {
 
 TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {
   const auto refusal_with = [](std::string_view more) {
-    return refusal([&] { read(model("commfuse.result/2") + "\n" + model("commfuse.result/2", more)); });
+    return message_of([&] { read(model("commfuse.result/2") + "\n" + model("commfuse.result/2", more)); });
   };
   EXPECT_EQ(refusal_with(R"(,"hfu":"high")"),
             "rows.jsonl:2: hfu is \"high\", which is not a number; write the results again");
@@ -118,7 +100,7 @@ TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal_with(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results again");
   EXPECT_EQ(refusal_with(R"(,"model":"\u001b[2J")"),
             "rows.jsonl:2: model has control characters; write the results again");
-  EXPECT_EQ(refusal([] { read(model("commfuse.step/9")); }),
+  EXPECT_EQ(message_of([] { read(model("commfuse.step/9")); }),
             "rows.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/9'; write one with commfuse-sim "
             "run -o jsonl or sweep");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/config_error.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
@@ -23,22 +24,17 @@ Shard parsed(const std::string& text, const Environment& environment = {}) {
   });
 }
 
-std::string refusal(const std::string& text, const Environment& environment = {}) {
-  try {
-    parsed(text, environment);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
+std::string shard_refusal(const std::string& text, const Environment& environment = {}) {
+  return test::message_of([&] { parsed(text, environment); });
 }
 
 TEST(Shard, IsWrittenAsAPartOfSeveral) {
   EXPECT_EQ(parsed("3/7"), (Shard{3, 7}));
-  EXPECT_EQ(name_of({3, 7}), "3-of-7");
-  EXPECT_EQ(refusal("8/7"), "--shard: part 8 of 7 does not exist; choose 1/N to N/N, N up to 100000");
-  EXPECT_EQ(refusal("0/7"), "--shard: part 0 of 7 does not exist; choose 1/N to N/N, N up to 100000");
-  EXPECT_EQ(refusal("three"), "--shard: 'three' is not a part; write one, as in 3/7, or auto");
-  EXPECT_EQ(refusal("1/x"), "--shard: '1/x' is not a part; write one, as in 3/7, or auto");
+  EXPECT_EQ(name_of(Shard{3, 7}), "3-of-7");
+  EXPECT_EQ(shard_refusal("8/7"), "--shard: part 8 of 7 does not exist; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(shard_refusal("0/7"), "--shard: part 0 of 7 does not exist; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(shard_refusal("three"), "--shard: 'three' is not a part; write one, as in 3/7, or auto");
+  EXPECT_EQ(shard_refusal("1/x"), "--shard: '1/x' is not a part; write one, as in 3/7, or auto");
 }
 
 TEST(Shard, AutoFollowsTheScheduler) {
@@ -50,12 +46,12 @@ TEST(Shard, AutoFollowsTheScheduler) {
   EXPECT_EQ(parsed("auto", {{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), (Shard{4, 4}));
   EXPECT_EQ(parsed("auto/5", {{"JOB_COMPLETION_INDEX", "0"}}), (Shard{1, 5}));
   EXPECT_EQ(parsed("auto/5", {{"PARALLEL_SEQ", "5"}}), (Shard{5, 5}));
-  EXPECT_EQ(refusal("auto", {{"JOB_COMPLETION_INDEX", "0"}}),
+  EXPECT_EQ(shard_refusal("auto", {{"JOB_COMPLETION_INDEX", "0"}}),
             "--shard: auto finds the number of this task but not the number of tasks; write the number of tasks, as in "
             "auto/7");
-  EXPECT_EQ(refusal("auto/5", slurm), "--shard: auto/5 was given, but the scheduler runs 4 tasks; write auto");
+  EXPECT_EQ(shard_refusal("auto/5", slurm), "--shard: auto/5 was given, but the scheduler runs 4 tasks; write auto");
   EXPECT_EQ(
-      refusal("auto"),
+      shard_refusal("auto"),
       "--shard: auto finds no task of a scheduler in the environment (Slurm, PBS, Kubernetes, MPI, GNU parallel); "
       "write the part, as in 3/7");
 }

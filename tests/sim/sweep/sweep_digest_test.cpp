@@ -8,20 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "model/config/resolver.h"
-#include "sim/point/grid.h"
 #include "tests/own_folder.h"
+#include "tests/sim/grid_of.h"
 
 namespace commfuse {
 namespace {
 
-std::string digest_with(const std::vector<std::string>& sets) {
-  Resolver resolver;
-  for (const std::string& set : sets) {
-    resolver.read_set(set);
-  }
-  return digest_of("a sweep", Grid{.settings = resolver.finish()});
-}
+std::string digest_with(const std::vector<std::string>& sets) { return digest_of("a sweep", test::grid_of(sets)); }
 
 std::string digest_by(const std::string& framework) {
   return framework.empty() ? digest_with({"scope=step"}) : digest_with({"scope=step", "framework=" + framework});
