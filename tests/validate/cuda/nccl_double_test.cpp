@@ -75,7 +75,7 @@ class NcclDoubleTest : public testing::Test {
   void disconnect() { network_.reset(); }
 
   void exchange(std::size_t lane) {
-    const std::vector<Message> messages{{.peer = 1, .data = panel}};
+    const std::vector<MessageEnd> messages{{.peer = 1, .data = panel}};
     network().exchange(lane, StreamId{0}, messages, messages);
   }
 
