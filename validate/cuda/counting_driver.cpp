@@ -5,8 +5,6 @@
 
 namespace commfuse::validate {
 
-namespace {}  // namespace
-
 void CountingDriver::take(Duration time) {
   ++launches_;
   const auto nanoseconds = [](Duration at) { return std::chrono::floor<std::chrono::nanoseconds>(at).count(); };
