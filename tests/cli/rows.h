@@ -2,32 +2,16 @@
 // The rows of commfuse-sim run, and the columns of CSV.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
-#include <sstream>
 #include <string>
-
-#include "tests/cli/program.h"
 
 namespace commfuse::test {
 
 /// Returns the rows that `commfuse-sim run` prints; an empty list if it fails, which also fails the test.
-inline nlohmann::json rows_of(const std::string& arguments) {
-  const Outcome outcome = run_program("commfuse-sim run -o json " + arguments);
-  EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
-  return outcome.code == 0 ? nlohmann::json::parse(outcome.out) : nlohmann::json::array();
-}
+nlohmann::json rows_of(const std::string& arguments);
 
 /// Returns the names in the first line of CSV.
-inline std::set<std::string> column_names_of(const std::string& csv) {
-  std::istringstream header(csv.substr(0, csv.find_first_of("\r\n")));
-  std::set<std::string> names;
-  for (std::string name; std::getline(header, name, ',');) {
-    names.insert(name);
-  }
-  return names;
-}
+std::set<std::string> column_names_of(const std::string& csv);
 
 }  // namespace commfuse::test
