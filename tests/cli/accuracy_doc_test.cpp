@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path page = COMMFUSE_SOURCE_DIR "/docs/accuracy.md";
+const fs::path accuracy_page = COMMFUSE_SOURCE_DIR "/docs/accuracy.md";
 const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
 
 constexpr const char* engines = "\n## Static against dynamic\n";
@@ -22,7 +22,7 @@ constexpr const char* verdicts = "\n## Verdicts\n";
 
 /// Returns the part of the page from `from` to `to` (null: the end); empty if the page does not contain `from`.
 std::string section(const char* from, const char* to = nullptr) {
-  const std::string text = contents_of(page);
+  const std::string text = contents_of(accuracy_page);
   const std::size_t begin = text.find(from);
   const std::size_t end = to == nullptr ? std::string::npos : text.find(to);
   return begin == std::string::npos ? std::string{} : text.substr(begin, end == std::string::npos ? end : end - begin);
@@ -33,7 +33,7 @@ std::string section_of_engines() { return section(engines, verdicts); }
 std::string section_of_verdicts() { return section(verdicts); }
 
 TEST(AccuracyDoc, HasTheScoresOfTheShippedTables) {
-  const std::string text = contents_of(page);
+  const std::string text = contents_of(accuracy_page);
   const Outcome scored = run_program("commfuse-sim score -o markdown");
   ASSERT_EQ(scored.code, 0) << scored.err;
   const std::size_t tables = scored.out.find("## Table by table");
@@ -55,9 +55,9 @@ TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
   ASSERT_EQ(scored.code, 0) << scored.err;
   if (renews()) {
     const std::string last = section_of_engines() + section_of_verdicts();
-    std::ofstream(page) << scored.out << last;
+    std::ofstream(accuracy_page) << scored.out << last;
   }
-  EXPECT_EQ(contents_of(page), scored.out + section_of_engines() + section_of_verdicts());
+  EXPECT_EQ(contents_of(accuracy_page), scored.out + section_of_engines() + section_of_verdicts());
 }
 
 // The command exits with 4 unless static and dynamic interference meet their gates. It needs no measurements.
@@ -66,9 +66,9 @@ TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
   ASSERT_EQ(compared.code, 0) << compared.out << compared.err;
   if (renews()) {
     const std::string last = section_of_verdicts();
-    const std::string text = contents_of(page);
+    const std::string text = contents_of(accuracy_page);
     const std::string first = text.substr(0, text.find(engines));
-    std::ofstream(page) << first << compared.out << last;
+    std::ofstream(accuracy_page) << first << compared.out << last;
   }
   EXPECT_EQ(section_of_engines(), compared.out);
   EXPECT_NE(compared.out.find("| h100-sxm | 4, 8 |"), std::string::npos);
@@ -84,8 +84,8 @@ TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
       run_program("commfuse-sim score --verdicts -o markdown --data " + (data / "measured").string());
   ASSERT_EQ(scored.code, 0) << scored.out << scored.err;
   if (renews()) {
-    const std::string text = contents_of(page);
-    std::ofstream(page) << text.substr(0, text.find(verdicts)) << scored.out;
+    const std::string text = contents_of(accuracy_page);
+    std::ofstream(accuracy_page) << text.substr(0, text.find(verdicts)) << scored.out;
   }
   EXPECT_EQ(section_of_verdicts(), scored.out);
 }

@@ -11,18 +11,13 @@
 #include <vector>
 
 #include "tests/cli/program.h"
+#include "tests/cli/rows.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
 
 using nlohmann::json;
-
-json rows_of(const std::string& command) {
-  const Outcome outcome = run_program("commfuse-sim run -o json " + command);
-  EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-  return outcome.code == 0 ? json::parse(outcome.out) : json::array();
-}
 
 double microseconds(const json& row) { return row.at("makespan_us").get<double>(); }
 

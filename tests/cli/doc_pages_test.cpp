@@ -16,6 +16,7 @@
 #include "tests/cli/doc_page.h"
 #include "tests/cli/mpirun.h"
 #include "tests/cli/program.h"
+#include "tests/cli/validate_program.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::test {
@@ -23,8 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source = COMMFUSE_SOURCE_DIR;
-const fs::path commands_golden = source / "tests/cli/golden/doc_commands.txt";
+const fs::path commands_golden = project_folder / "tests/cli/golden/doc_commands.txt";
 
 /// Returns the pages that people read, and the examples of --help.
 std::vector<std::string> pages() {
@@ -33,16 +33,16 @@ std::vector<std::string> pages() {
   return with_examples;
 }
 
-DocPage page_at(const std::string& path) { return read_page(contents_of(source / path)); }
+DocPage page_at(const std::string& path) { return read_page(contents_of(project_folder / path)); }
 
 /// Returns whether a test has this name: a test of a program, or a test that CMake adds.
 bool is_test(const std::string& name) {
   const std::size_t dot = name.find('.');
   const std::string macro = "(" + name.substr(0, dot) + ", " + name.substr(std::min(dot, name.size() - 1) + 1) + ")";
-  if (contents_of(source / "tests/CMakeLists.txt").find("add_test(NAME " + name + "\n") != std::string::npos) {
+  if (contents_of(project_folder / "tests/CMakeLists.txt").find("add_test(NAME " + name + "\n") != std::string::npos) {
     return true;
   }
-  const fs::recursive_directory_iterator files(source / "tests");
+  const fs::recursive_directory_iterator files(project_folder / "tests");
   return std::any_of(begin(files), end(files), [&](const fs::directory_entry& file) {
     return file.path().extension() == ".cpp" && contents_of(file.path()).find(macro) != std::string::npos;
   });
@@ -70,8 +70,6 @@ bool is_installed(const std::string& program) {
   return program == "mpirun" ? has_mpi() : run_program("bash -c 'command -v " + program + "'").code == 0;
 }
 
-bool has_gpu() { return run_program("commfuse-validate doctor").out.find("\ncuda       yes") != std::string::npos; }
-
 /// Runs the command as a user's shell would, with both streams in one.
 Outcome typed(const std::string& command) {
   std::ofstream(".typed.sh") << "exec 2>&1\nexport " << mpirun_environment << "\n" << command << "\n";
@@ -80,7 +78,7 @@ Outcome typed(const std::string& command) {
 
 void write(const DocStep& step) {
   const fs::path path = step.file;
-  const fs::path project_file = source / path;
+  const fs::path project_file = project_folder / path;
   if (path.has_parent_path()) {
     fs::create_directories(path.parent_path());
   }
@@ -94,7 +92,7 @@ void write(const DocStep& step) {
 DocStep followed(DocStep step) {
   if (!step.file.empty()) {
     if (renews() && step.file.starts_with("configs/")) {
-      step.lines = lines_of(contents_of(source / step.file));
+      step.lines = lines_of(contents_of(project_folder / step.file));
     }
     write(step);
     return step;
@@ -123,8 +121,9 @@ DocStep followed(DocStep step) {
 void compare_images(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(".")) {
     const std::string name = entry.path().filename();
-    if (entry.path().extension() == ".svg" && contents_of(source / path).find("images/" + name) != std::string::npos) {
-      const fs::path project_file = source / "docs/images" / name;
+    if (entry.path().extension() == ".svg" &&
+        contents_of(project_folder / path).find("images/" + name) != std::string::npos) {
+      const fs::path project_file = project_folder / "docs/images" / name;
       if (renews()) {
         fs::copy_file(entry.path(), project_file, fs::copy_options::overwrite_existing);
       }
@@ -137,7 +136,7 @@ class DocPages : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DocPages, CanBeFollowedToTheLetter) {
   const OwnFolder folder;
-  fs::copy(source / "configs", "configs", fs::copy_options::recursive);
+  fs::copy(project_folder / "configs", "configs", fs::copy_options::recursive);
   const DocPage page = page_at(GetParam());
   EXPECT_EQ(text_of(page.mistakes), "");
   std::vector<DocStep> steps;
@@ -147,7 +146,7 @@ TEST_P(DocPages, CanBeFollowedToTheLetter) {
   }
   compare_images(GetParam());
   if (renews()) {
-    std::ofstream(source / GetParam(), std::ios::binary) << with_steps(page, steps);
+    std::ofstream(project_folder / GetParam(), std::ios::binary) << with_steps(page, steps);
   }
 }
 

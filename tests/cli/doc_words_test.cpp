@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source = COMMFUSE_SOURCE_DIR;
-
 /// Returns the lines of a page that are outside blocks.
 Lines prose_of(const fs::path& path) {
   Lines prose;
@@ -64,12 +62,13 @@ std::set<std::string> anchors_of(const fs::path& path) {
 TEST(DocWords, EveryLinkLeadsToAFileAndAHeading) {
   int links = 0;
   for (const std::string& page : doc_pages()) {
-    for (const std::string& link : matches(text_of(prose_of(source / page)), std::regex(R"(\]\(([^)]+)\))"))) {
+    for (const std::string& link : matches(text_of(prose_of(project_folder / page)), std::regex(R"(\]\(([^)]+)\))"))) {
       if (link.starts_with("http")) {
         continue;
       }
       const std::size_t hash = link.find('#');
-      const fs::path target = hash == 0 ? source / page : (source / page).parent_path() / link.substr(0, hash);
+      const fs::path target =
+          hash == 0 ? project_folder / page : (project_folder / page).parent_path() / link.substr(0, hash);
       EXPECT_TRUE(fs::exists(target)) << page << ": " << link;
       EXPECT_TRUE(hash == std::string::npos || anchors_of(target).contains(link.substr(hash + 1)))
           << page << ": " << link;
@@ -104,8 +103,8 @@ Known known() {
 
 /// Returns the code in the prose of a page, and the commands of the steps that its test skips.
 Lines unchecked_code(const std::string& page) {
-  Lines code = matches(text_of(prose_of(source / page)), std::regex("`([^`]+)`"));
-  for (const DocStep& step : read_page(contents_of(source / page)).steps) {
+  Lines code = matches(text_of(prose_of(project_folder / page)), std::regex("`([^`]+)`"));
+  for (const DocStep& step : read_page(contents_of(project_folder / page)).steps) {
     if (!step.skip.empty()) {
       code.push_back(step.command);
     }
@@ -142,7 +141,7 @@ TEST(DocWords, CommandsAndFlagsThatNoTestRunsExist) {
 
 TEST(HelpExamples, AreAllTestedByTheirPage) {
   std::set<std::string> tested;
-  for (const DocStep& step : read_page(contents_of(source / "tests/cli/help_examples.md")).steps) {
+  for (const DocStep& step : read_page(contents_of(project_folder / "tests/cli/help_examples.md")).steps) {
     tested.insert(std::regex_replace(step.command, std::regex(R"(\\\n\s*)"), ""));
   }
   int examples = 0;

@@ -39,13 +39,13 @@ TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   EXPECT_EQ(run_program("commfuse-sim run --model ./mine.model.yaml --scope layer --strategy ring_exchange").code, 0);
 }
 
-constexpr const char* small =
+constexpr const char* small_command =
     "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 "
     "--bf16\n";
 
 TEST(Import, ANameStaysInItsFolder) {
   const OwnFolder folder;
-  std::ofstream("train.sh") << small;
+  std::ofstream("train.sh") << small_command;
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name ../../up --out .");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
@@ -57,7 +57,7 @@ TEST(Import, ANameStaysInItsFolder) {
 
 TEST(Import, DoesNotOverwriteAFile) {
   const OwnFolder folder;
-  std::ofstream("train.sh") << small;
+  std::ofstream("train.sh") << small_command;
   std::ofstream("mine.run.yaml") << "mine\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
@@ -67,7 +67,7 @@ TEST(Import, DoesNotOverwriteAFile) {
 
 TEST(Import, ReadsANameThatIsNotAPlainWord) {
   const OwnFolder folder;
-  std::ofstream("train.sh") << small;
+  std::ofstream("train.sh") << small_command;
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name 'a: b # \"c'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const Outcome run = run_program("commfuse-sim run --config './a: b # \"c.run.yaml' --hardware dgx-h100-x2");
@@ -100,7 +100,7 @@ TEST(Import, WritesNothingThatCouldNotBeLoaded) {
 
 TEST(Import, WritesNoStepThatWouldBeRefused) {
   const OwnFolder folder;
-  std::ofstream("train.sh") << small << " --num-layers 3 --pipeline-model-parallel-size 2 --nproc-per-node 2";
+  std::ofstream("train.sh") << small_command << " --num-layers 3 --pipeline-model-parallel-size 2 --nproc-per-node 2";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
@@ -131,7 +131,7 @@ TEST(Import, ATorchtitanFileBecomesARunnableStep) {
 
 TEST(Import, RecognisesTheFormatOfAFile) {
   const OwnFolder folder;
-  std::ofstream("train.sh") << small << " --tensor-model-parallel-size 1 --nproc-per-node 1 --vocab-size 1024";
+  std::ofstream("train.sh") << small_command << " --tensor-model-parallel-size 1 --nproc-per-node 1 --vocab-size 1024";
   const Outcome outcome = run_program("commfuse-sim import train.sh");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "note: train.sh is read as megatron\n");

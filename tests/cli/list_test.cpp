@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t lines_of(const std::string& text) {
+std::size_t line_count(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
@@ -32,7 +32,7 @@ TEST(List, HasALineForEachFileOfTheCatalogue) {
     }
     const Outcome outcome = run_program(fmt::format("commfuse-sim list {} -o csv", what));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(lines_of(outcome.out), files + 1) << outcome.out;
+    EXPECT_EQ(line_count(outcome.out), files + 1) << outcome.out;
   }
 }
 

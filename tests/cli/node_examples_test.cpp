@@ -24,8 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source = COMMFUSE_SOURCE_DIR;
-const fs::path examples = source / "docs/examples/nodes";
+const fs::path examples = project_folder / "docs/examples/nodes";
 
 void make_bad(const PlantedNode& node) { node.set_port("mlx5_0", "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)"); }
 
@@ -200,11 +199,11 @@ TEST(NodeExamples, TheImageContainsOnlyExistingFiles) {
     } else if (instruction == "COPY" && word.starts_with("--from=")) {
       EXPECT_TRUE(stages.contains(word.substr(7))) << line;
     } else if (instruction == "COPY") {
-      EXPECT_TRUE(fs::exists(source / word)) << line;
+      EXPECT_TRUE(fs::exists(project_folder / word)) << line;
     } else if (instruction == "ENTRYPOINT") {
       EXPECT_EQ(line, "ENTRYPOINT [\"commfuse-validate\"]");
     } else if (instruction == "RUN" && word == "./dev") {
-      EXPECT_TRUE(fs::exists(source / "dev"));
+      EXPECT_TRUE(fs::exists(project_folder / "dev"));
       EXPECT_EQ(line, "RUN ./dev setup && ./dev package");
     }
   }

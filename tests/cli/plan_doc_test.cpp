@@ -12,12 +12,12 @@
 namespace commfuse::test {
 namespace {
 
-const std::string page = contents_of(COMMFUSE_SOURCE_DIR "/docs/plan.md");
+const std::string plan_page = contents_of(COMMFUSE_SOURCE_DIR "/docs/plan.md");
 
 TEST(PlanPage, NamesEveryKeyWithItsDocAndDefault) {
   for (const PlanField& field : plan_fields()) {
     const std::string_view preset = field.required ? "required" : field.preset.empty() ? "open" : field.preset;
-    EXPECT_NE(page.find(fmt::format("| `{}` | {} | {} |\n", field.key, field.doc, preset)), std::string::npos)
+    EXPECT_NE(plan_page.find(fmt::format("| `{}` | {} | {} |\n", field.key, field.doc, preset)), std::string::npos)
         << field.key;
   }
 }

@@ -21,6 +21,9 @@ struct Outcome {
   std::string err;
 };
 
+/// The folder of the project.
+inline const std::filesystem::path project_folder = COMMFUSE_SOURCE_DIR;
+
 /// Returns whether golden files are to be renewed: COMMFUSE_RENEW_GOLDEN is set.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 

@@ -12,12 +12,8 @@
 #include "tests/cli/program.h"
 #include "tests/own_folder.h"
 
-namespace commfuse {
+namespace commfuse::test {
 namespace {
-
-using test::contents_of;
-using test::Outcome;
-using test::run_program;
 
 class Report : public testing::Test {
  protected:
@@ -301,4 +297,4 @@ TEST_F(Report, RunDrawsInTheTerminalWithPlot) {
 }
 
 }  // namespace
-}  // namespace commfuse
+}  // namespace commfuse::test

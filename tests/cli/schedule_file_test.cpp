@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/rows.h"
 
 namespace commfuse::test {
 namespace {
@@ -40,12 +41,6 @@ class ScheduleFiles : public testing::Test {
   std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("commfuse-schedule-files-" + std::to_string(getpid()));
 };
-
-json rows_of(const std::string& arguments) {
-  const Outcome outcome = run_program("commfuse-sim run " + arguments + " -o json");
-  EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
-  return outcome.code == 0 ? json::parse(outcome.out) : json::array();
-}
 
 TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
   const json rows = rows_of("--schedule doubling --seq 2K");

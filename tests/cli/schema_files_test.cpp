@@ -64,7 +64,9 @@ const Json& keyword_of(const Json& schema, const char* key) {
   return entry == schema.end() ? nothing : *entry;
 }
 
-Json schema(const std::string& kind = "") { return Json::parse(run_program("commfuse-sim schema " + kind).out); }
+Json schema_of_kind(const std::string& kind = "") {
+  return Json::parse(run_program("commfuse-sim schema " + kind).out);
+}
 
 struct ConfigFile {
   std::string path;
@@ -131,7 +133,7 @@ class SchemaFiles : public testing::Test {
 
   /// Returns the place in a file that breaks a kind's schema, and the broken keyword; empty if the file fits.
   static std::string misfit(const std::string& kind, const std::string& yaml) {
-    return misfits(schema(kind), Json::array({json_of(YAML::Load(yaml))})).at(0).get<std::string>();
+    return misfits(schema_of_kind(kind), Json::array({json_of(YAML::Load(yaml))})).at(0).get<std::string>();
   }
 };
 
@@ -142,7 +144,7 @@ TEST_F(SchemaFiles, EveryShippedFileFits) {
   for (const ConfigFile& file : files) {
     values.push_back(file.value);
   }
-  const Json answers = misfits(schema(), values);
+  const Json answers = misfits(schema_of_kind(), values);
   for (std::size_t i = 0; i < files.size(); ++i) {
     EXPECT_EQ(answers.at(i), "") << files[i].path;
   }
@@ -159,7 +161,7 @@ TEST_F(SchemaFiles, AMisspeltKeyIsRefusedAnywhere) {
     values.push_back(file.value);
   }
   EXPECT_GT(places.size(), 3000U);
-  const Json answers = misfits(schema(), values, places);
+  const Json answers = misfits(schema_of_kind(), values, places);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const ConfigFile& file = files[places[i].at(0).get<std::size_t>()];
     const Json& tokens = places[i].at(1);
@@ -253,7 +255,7 @@ std::vector<const Json*> parts_at(const Json& part, const std::vector<std::strin
 class KeysOfKind {
  public:
   KeysOfKind(const std::string& kind, std::function<void(const std::string&)> load)
-      : schema_(schema(kind)), load_(std::move(load)) {}
+      : schema_(schema_of_kind(kind)), load_(std::move(load)) {}
 
   void compare(const ConfigFile& file) {
     for_each_map(file.value, Json::json_pointer(), [&](const Json::json_pointer& place) {

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-json schema(const std::string& kind = "") {
+json printed_schema(const std::string& kind = "") {
   const Outcome outcome = run_program("commfuse-sim schema " + kind);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return json::parse(outcome.out);
@@ -31,8 +31,8 @@ const json& part_of(const json& properties, std::string_view key) {
 }
 
 TEST(Schema, HasEverySettingWithItsWordsAndLimits) {
-  const json run = schema("run");
-  const json sweep = schema("sweep");
+  const json run = printed_schema("run");
+  const json sweep = printed_schema("sweep");
   const json axis = sweep.at("properties").at("axes").at("items").at("properties");
   for (const Field& field : run_fields()) {
     const json& part = part_of(run.at("properties"), field.key);
@@ -52,10 +52,10 @@ TEST(Schema, HasEverySettingWithItsWordsAndLimits) {
 
 TEST(Schema, CoversEveryKindOfShippedFile) {
   std::set<std::string> known;
-  const json root = schema();
+  const json root = printed_schema();
   for (const auto& [name, kind] : root.at("$defs").items()) {
     known.insert(kind.at("properties").at("schema").at("const").get<std::string>());
-    EXPECT_EQ(schema(name).at("properties"), kind.at("properties")) << name;
+    EXPECT_EQ(printed_schema(name).at("properties"), kind.at("properties")) << name;
   }
   EXPECT_EQ(root.at("allOf").size(), known.size());
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(COMMFUSE_SOURCE_DIR "/configs")) {

@@ -48,10 +48,10 @@ class SweepTest : public ::testing::Test {
 };
 
 using Names = std::vector<std::string>;
-const std::string small = "axes:\n  - ranks: [2, 4]\n  - seq: 1K..2K\n";
+const std::string small_sweep = "axes:\n  - ranks: [2, 4]\n  - seq: 1K..2K\n";
 
 TEST_F(SweepTest, WritesResultsReportAndSettingsAndPrintsTheTableOfRun) {
-  const Outcome outcome = sweep(small);
+  const Outcome outcome = sweep(small_sweep);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(names_in("out"), (Names{"crossovers.csv", "map.csv", "map.json", "report.html", "results.csv",
@@ -165,16 +165,16 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
 }
 
 TEST_F(SweepTest, AFolderOfAnotherSweepIsNotChangedUnlessForced) {
-  ASSERT_EQ(sweep(small).code, 0);
+  ASSERT_EQ(sweep(small_sweep).code, 0);
   const std::string before = written("results.csv");
-  EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is accepted.
-  const Outcome other = sweep(small, "--seq 4K");
+  EXPECT_EQ(sweep(small_sweep).code, 0);  // An equal sweep is accepted.
+  const Outcome other = sweep(small_sweep, "--seq 4K");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("holds the results of another sweep; choose another folder, or add --force to replace them"),
             std::string::npos)
       << other.err;
   EXPECT_EQ(written("results.csv"), before);
-  ASSERT_EQ(sweep(small + "outputs: [csv]\n", "--seq 4K --force").code, 0);
+  ASSERT_EQ(sweep(small_sweep + "outputs: [csv]\n", "--seq 4K --force").code, 0);
   EXPECT_NE(written("results.csv"), before);
   // Nothing of the older sweep remains.
   EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));
@@ -183,21 +183,21 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsNotChangedUnlessForced) {
 TEST_F(SweepTest, AFolderWithOtherFilesIsNotChangedUnlessForced) {
   fs::create_directories(path("out"));
   std::ofstream(path("out/thesis.tex")) << "years of work";
-  const Outcome outcome = sweep(small);
+  const Outcome outcome = sweep(small_sweep);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("holds other files; choose another folder, or add --force to write among them"),
             std::string::npos);
   EXPECT_EQ(names_in("out"), Names{"thesis.tex"});
-  EXPECT_EQ(sweep(small, "--force").code, 0);
+  EXPECT_EQ(sweep(small_sweep, "--force").code, 0);
   EXPECT_EQ(written("thesis.tex"), "years of work");
 }
 
 TEST_F(SweepTest, ForceIsRefusedWhileAnotherProcessHasTheStore) {
-  ASSERT_EQ(sweep(small).code, 0);
+  ASSERT_EQ(sweep(small_sweep).code, 0);
   const std::string settings = written("settings.yaml");
   const std::string store = written("results.sqlite");
   const Database other(path("out/results.sqlite"), Database::Access::take);
-  const Outcome outcome = sweep(small, "--seq 4K --force");
+  const Outcome outcome = sweep(small_sweep, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/results.sqlite") +
                              " is in use by another process; wait until it ends, or choose another folder\n");
@@ -216,7 +216,7 @@ TEST_F(SweepTest, ForceKeepsFilesThatBelongToNoSweep) {
       std::ofstream(notes) << "years of work";
     }
     const std::string before = contents_of(notes);
-    const Outcome outcome = sweep(small, "--force");
+    const Outcome outcome = sweep(small_sweep, "--force");
     EXPECT_EQ(outcome.code, 2) << name;
     EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
     EXPECT_EQ(contents_of(notes), before) << name;
@@ -226,10 +226,10 @@ TEST_F(SweepTest, ForceKeepsFilesThatBelongToNoSweep) {
 }
 
 TEST_F(SweepTest, ForceKeepsAForeignDatabaseNamedLikeAShard) {
-  ASSERT_EQ(sweep(small + "outputs: [csv]\n").code, 0);
+  ASSERT_EQ(sweep(small_sweep + "outputs: [csv]\n").code, 0);
   Database(path("out/shard-notes.sqlite"), Database::Access::write).run("CREATE TABLE notes(text TEXT)");
   const Names names = names_in("out");
-  const Outcome outcome = sweep(small, "--seq 4K --force");
+  const Outcome outcome = sweep(small_sweep, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/shard-notes.sqlite") +
                              " is a database, but not a commfuse result store; choose another file or folder\n");
@@ -237,20 +237,20 @@ TEST_F(SweepTest, ForceKeepsAForeignDatabaseNamedLikeAShard) {
 }
 
 TEST_F(SweepTest, DoesNotChangeTheTargetOfALinkInItsFolder) {
-  ASSERT_EQ(sweep(small).code, 0);
+  ASSERT_EQ(sweep(small_sweep).code, 0);
   std::ofstream(path("victim.sh")) << "echo mine";
   for (const char* name : {"out/results.csv", "out/settings.yaml"}) {
     const std::string before = contents_of(path(name));
     fs::rename(path(name), path("kept"));
     fs::create_symlink(std::string(name) == "out/results.csv" ? path("victim.sh") : path("kept"), path(name));
-    ASSERT_EQ(sweep(small).code, 0) << name;
+    ASSERT_EQ(sweep(small_sweep).code, 0) << name;
     EXPECT_FALSE(fs::is_symlink(path(name))) << name;
     EXPECT_EQ(contents_of(path(name)), before) << name;
   }
   EXPECT_EQ(contents_of(path("victim.sh")), "echo mine");
   fs::rename(path("out/results.sqlite"), path("kept"));
   fs::create_symlink(path("kept"), path("out/results.sqlite"));
-  const Outcome outcome = sweep(small);
+  const Outcome outcome = sweep(small_sweep);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
             path("out/results.sqlite") + " is a symbolic link, but a sweep writes only to its own folder; remove it\n");
@@ -263,7 +263,7 @@ TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {
   for (const char* command : {"ln -s /dev/zero", "mkfifo"}) {
     ASSERT_EQ(run_program(std::string(command) + " " + path("out/settings.yaml")).code, 0);
     for (const char* force : {"", "--force"}) {
-      const Outcome outcome = sweep(small, force);
+      const Outcome outcome = sweep(small_sweep, force);
       EXPECT_EQ(outcome.code, 2);
       EXPECT_EQ(outcome.err, sentence);
     }
@@ -287,12 +287,12 @@ TEST_F(SweepTest, ReportsAStoreThatIsRemovedMeanwhile) {
 TEST_F(SweepTest, AFolderWithOnlyUnfinishedSettingsIsAccepted) {
   fs::create_directories(path("out"));
   std::ofstream(path("out/.settings.yaml.123-0.part")) << "schema: ";
-  const Outcome outcome = sweep(small);
+  const Outcome outcome = sweep(small_sweep);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST_F(SweepTest, UnfinishedResultsOfAKilledProcessAreRemoved) {
-  ASSERT_EQ(sweep(small).code, 0);
+  ASSERT_EQ(sweep(small_sweep).code, 0);
   constexpr int nobody = 4194304;  // It is above the largest process id of Linux.
   const std::string orphan = path("out/.results.csv." + std::to_string(nobody) + "-0.part");
   const std::string living = path("out/.results.csv." + std::to_string(::getpid()) + "-0.part");
@@ -300,7 +300,7 @@ TEST_F(SweepTest, UnfinishedResultsOfAKilledProcessAreRemoved) {
   for (const std::string& name : {orphan, living, stranger}) {
     std::ofstream(name) << "half";
   }
-  const Outcome outcome = sweep(small);
+  const Outcome outcome = sweep(small_sweep);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_FALSE(fs::exists(orphan));
   EXPECT_TRUE(fs::exists(living)) << "its process may still write it";
@@ -309,7 +309,7 @@ TEST_F(SweepTest, UnfinishedResultsOfAKilledProcessAreRemoved) {
 
 TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
   std::ofstream(path("plain")) << "x";
-  const Outcome outcome = run_program("commfuse-sim sweep " + file(small) + " --out " + path("plain") + "/out");
+  const Outcome outcome = run_program("commfuse-sim sweep " + file(small_sweep) + " --out " + path("plain") + "/out");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("cannot be created: " + path("plain") + " is not a folder; choose another"),
             std::string::npos)
@@ -317,7 +317,7 @@ TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
 }
 
 TEST_F(SweepTest, TheWrittenSettingsReproduceTheSweep) {
-  ASSERT_EQ(sweep(small, "--scope qkv --axis batch=1,2").code, 0);
+  ASSERT_EQ(sweep(small_sweep, "--scope qkv --axis batch=1,2").code, 0);
   const Outcome again =
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
   ASSERT_EQ(again.code, 0) << again.err;
@@ -336,13 +336,13 @@ std::string last_line(const std::string& text) {
 }
 
 TEST_F(SweepTest, ProgressGoesToStderrAsRequested) {
-  const Outcome plain = sweep(small, "--progress plain");
+  const Outcome plain = sweep(small_sweep, "--progress plain");
   EXPECT_EQ(last_line(plain.err).find("4 of 4 points (100%), "), 0U) << plain.err;
   fs::remove_all(path("out"));
-  const Outcome as_json = sweep(small, "--progress json");
+  const Outcome as_json = sweep(small_sweep, "--progress json");
   EXPECT_EQ(json::parse(last_line(as_json.err)).at("done"), 4);
-  EXPECT_EQ(sweep(small, "--progress none").err, "");
-  const Outcome wrong = sweep(small, "--progress fancy");
+  EXPECT_EQ(sweep(small_sweep, "--progress none").err, "");
+  const Outcome wrong = sweep(small_sweep, "--progress fancy");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_EQ(wrong.err, "--progress: unknown form 'fancy'; known forms: auto, plain, json, none\n");
 }
@@ -366,14 +366,14 @@ TEST_F(SweepTest, AnInterruptedSweepExitsWith143AndCanBeResumed) {
 }
 
 TEST_F(SweepTest, DoesNotSimulateStoredPointsAgain) {
-  ASSERT_EQ(sweep(small).code, 0);
-  const Outcome again = sweep(small, "--progress json");
+  ASSERT_EQ(sweep(small_sweep).code, 0);
+  const Outcome again = sweep(small_sweep, "--progress json");
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(json::parse(again.err).at("total"), 0);
 }
 
 TEST_F(SweepTest, TheDefaultFolderIsNamedAfterTheFile) {
-  const Outcome outcome = run_program("sh -c 'cd " + path("") + " && commfuse-sim sweep " + file(small) + "'");
+  const Outcome outcome = run_program("sh -c 'cd " + path("") + " && commfuse-sim sweep " + file(small_sweep) + "'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(fs::exists(path("out/a/results.sqlite")));
 }

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// Returns the number of UTF-8 characters.
-std::ptrdiff_t columns_of(const std::string& line) {
+std::ptrdiff_t characters_in(const std::string& line) {
   return std::ranges::count_if(line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; });
 }
 
@@ -30,7 +30,7 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   EXPECT_NE(outcome.out.find("--tensor-model-parallel-size"), std::string::npos);
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(columns_of(line), 80) << line;
+    EXPECT_LE(characters_in(line), 80) << line;
   }
 }
 
@@ -44,7 +44,7 @@ TEST(CommfuseSimTune, PrintsTheExpertRanksOfAMixtureInEightyColumns) {
       << outcome.out;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(columns_of(line), 80) << line;
+    EXPECT_LE(characters_in(line), 80) << line;
   }
   const Outcome dense = run_program("commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 8");
   EXPECT_EQ(dense.out.find(" EP "), std::string::npos) << dense.out;

@@ -16,6 +16,7 @@
 
 #include "model/build_info.h"
 #include "tests/cli/program.h"
+#include "tests/cli/rows.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::test {
@@ -95,15 +96,6 @@ void lost_keys(const json& before, const json& now, const std::string& place, st
   }
 }
 
-std::set<std::string> columns_of(const std::string& csv) {
-  std::istringstream header(csv.substr(0, csv.find_first_of("\r\n")));
-  std::set<std::string> columns;
-  for (std::string column; std::getline(header, column, ',');) {
-    columns.insert(column);
-  }
-  return columns;
-}
-
 /// Returns the schemas of the rows, or of the document.
 std::set<std::string> schemas_of(const json& document) {
   std::set<std::string> schemas;
@@ -130,8 +122,8 @@ class UpgradeRelease : public testing::TestWithParam<std::string> {
       EXPECT_EQ(lost, std::set<std::string>{}) << recorded.command;
       EXPECT_EQ(schemas_of(is), schemas_of(was)) << recorded.command;
     } else if (extension == ".csv") {
-      const std::set<std::string> was = columns_of(before);
-      const std::set<std::string> is = columns_of(now);
+      const std::set<std::string> was = column_names_of(before);
+      const std::set<std::string> is = column_names_of(now);
       EXPECT_TRUE(std::ranges::includes(is, was)) << recorded.command;
     } else if (recorded.file.starts_with("schedules/")) {
       EXPECT_EQ(now, before) << recorded.command;  // Canonical text and digests never change.

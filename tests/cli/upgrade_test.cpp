@@ -17,6 +17,7 @@
 #include "model/program_text/text.h"
 #include "model/record/result.h"
 #include "tests/cli/program.h"
+#include "tests/cli/rows.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::test {
@@ -35,7 +36,8 @@ constexpr int wrong_input = 2;
 constexpr int infeasible_rows = 3;
 constexpr int gate_missed = 4;
 
-std::vector<std::string> lines_of(const std::string& text) {
+/// Returns the lines without the carriage returns of CSV.
+std::vector<std::string> unix_lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
@@ -321,11 +323,11 @@ TEST_F(Upgrade, RowsOfSchedulesHaveTheListedDigest) {
 
 // A later build may generate more schedules; those in this list have equal digests.
 TEST_F(Upgrade, GeneratedSchedulesKeepTheirDigests) {
-  const std::vector<std::string> written = lines_of(contents_of("schedules/generated.csv"));
+  const std::vector<std::string> written = unix_lines_of(contents_of("schedules/generated.csv"));
   ASSERT_EQ(written.size(), 526U);
   run_program("commfuse-sim sweep sweeps/generated.yaml --out generated --progress none");
   const std::vector<std::string> lines =
-      lines_of(output_of("commfuse-sim results generated -o csv --columns " + written.front()));
+      unix_lines_of(output_of("commfuse-sim results generated -o csv --columns " + written.front()));
   const std::set<std::string> generated(lines.begin(), lines.end());
   for (const std::string& line : written) {
     EXPECT_TRUE(generated.contains(line)) << line << " is no longer generated, or its digest has changed";
@@ -340,16 +342,8 @@ TEST_F(Upgrade, APlanFileIsReadAndItsJsonKeepsItsKeys) {
 }
 
 TEST_F(Upgrade, TheCsvOfAPlanKeepsItsColumns) {
-  const auto columns_of = [](const std::string& text) {
-    std::set<std::string> columns;
-    std::istringstream in(lines_of(text).at(0));
-    for (std::string column; std::getline(in, column, ',');) {
-      columns.insert(column);
-    }
-    return columns;
-  };
-  const std::set<std::string> before = columns_of(contents_of("plans/plan.csv"));
-  const std::set<std::string> now = columns_of(output_of("commfuse-sim plan plans/train-8b.yaml -o csv"));
+  const std::set<std::string> before = column_names_of(contents_of("plans/plan.csv"));
+  const std::set<std::string> now = column_names_of(output_of("commfuse-sim plan plans/train-8b.yaml -o csv"));
   EXPECT_TRUE(std::includes(now.begin(), now.end(), before.begin(), before.end()));
 }
 

@@ -7,20 +7,11 @@
 
 #include "model/record/run_record.h"
 #include "tests/cli/program.h"
+#include "tests/cli/validate_program.h"
 #include "tests/own_folder.h"
 
-namespace commfuse {
+namespace commfuse::test {
 namespace {
-
-using test::Outcome;
-using test::run_program;
-
-std::string refusal(const std::string& arguments) {
-  const Outcome outcome = run_program("commfuse-validate " + arguments);
-  EXPECT_EQ(outcome.code, 2) << arguments;
-  EXPECT_EQ(outcome.out, "") << arguments;
-  return outcome.err;
-}
 
 TEST(ValidateBench, FlagsThatMakeNoSenseAreRefused) {
   EXPECT_NE(refusal("bench --ranks 0").find("--ranks: '0' is not a whole number from 1 to 16"), std::string::npos);
@@ -88,4 +79,4 @@ TEST(ValidateRun, TheMachineOfAnExecutorRunsForRealAndStatesItsChoices) {
 }
 
 }  // namespace
-}  // namespace commfuse
+}  // namespace commfuse::test

@@ -11,22 +11,12 @@
 #include "model/build_info.h"
 #include "model/strategies/scope.h"
 #include "tests/cli/program.h"
+#include "tests/cli/validate_program.h"
 #include "tests/known.h"
 #include "validate/reference/check_point.h"
 
-namespace commfuse {
+namespace commfuse::test {
 namespace {
-
-using test::Outcome;
-using test::run_program;
-
-/// Returns the message about a wrong command line, which must exit with 2 and print nothing else.
-std::string refusal(const std::string& arguments) {
-  const Outcome outcome = run_program("commfuse-validate check " + arguments);
-  EXPECT_EQ(outcome.code, 2) << arguments;
-  EXPECT_EQ(outcome.out, "") << arguments;
-  return outcome.err;
-}
 
 TEST(ValidateCheck, ALimitOmitsSchedulesAndCountsThem) {
   const Outcome outcome = run_program("commfuse-validate check --scope mlp --ranks 4 -o csv --limit '1 ns'");
@@ -121,31 +111,32 @@ TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
 }
 
 TEST(ValidateCheck, UnknownWordsAreAnsweredWithTheNearestWord) {
-  EXPECT_EQ(refusal("--strategy comfuse"), "--strategy: unknown value 'comfuse'; did you mean 'commfuse'?\n");
-  const std::string known = "known strategies: " + test::known_strategies() + ", all\n";
-  EXPECT_EQ(refusal("--strategy serial,x"), "--strategy: unknown value 'x'; " + known);
-  EXPECT_EQ(refusal("--strategy ''"), "--strategy: unknown value ''; " + known);
-  EXPECT_EQ(refusal("--strategy all,serial"),
+  EXPECT_EQ(refusal("check --strategy comfuse"), "--strategy: unknown value 'comfuse'; did you mean 'commfuse'?\n");
+  const std::string known = "known strategies: " + known_strategies() + ", all\n";
+  EXPECT_EQ(refusal("check --strategy serial,x"), "--strategy: unknown value 'x'; " + known);
+  EXPECT_EQ(refusal("check --strategy ''"), "--strategy: unknown value ''; " + known);
+  EXPECT_EQ(refusal("check --strategy all,serial"),
             "--strategy: 'all' cannot be combined with other values; write --strategy all\n");
-  EXPECT_EQ(refusal("--scope mpl"), "--scope: unknown value 'mpl'; did you mean 'mlp'?\n");
-  EXPECT_EQ(refusal("--dtype fp8"), "--dtype: unknown value 'fp8'; known dtypes: bf16, fp16, fp32\n");
-  EXPECT_EQ(refusal("-o jsn"), "--output: unknown value 'jsn'; did you mean 'json'?\n");
-  EXPECT_EQ(refusal("--rank 4"), "unknown flag '--rank'; did you mean '--ranks'?\n");
+  EXPECT_EQ(refusal("check --scope mpl"), "--scope: unknown value 'mpl'; did you mean 'mlp'?\n");
+  EXPECT_EQ(refusal("check --dtype fp8"), "--dtype: unknown value 'fp8'; known dtypes: bf16, fp16, fp32\n");
+  EXPECT_EQ(refusal("check -o jsn"), "--output: unknown value 'jsn'; did you mean 'json'?\n");
+  EXPECT_EQ(refusal("check --rank 4"), "unknown flag '--rank'; did you mean '--ranks'?\n");
 }
 
 TEST(ValidateCheck, NumbersOutOfRangeAreRefused) {
   const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 1..8 or 2,4,8\n";
-  EXPECT_EQ(refusal("--ranks 0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64\n");
-  EXPECT_EQ(refusal("--ranks 65"), "--ranks: 65 is out of range; write whole numbers from 1 to 64\n");
-  EXPECT_EQ(refusal("--ranks 8..2"), "--ranks: '8..2' is descending; write 2..8\n");
-  EXPECT_EQ(refusal("--ranks -2"), "--ranks: '-2'" + write);
-  EXPECT_EQ(refusal("--ranks eight"), "--ranks: 'eight'" + write);
-  EXPECT_EQ(refusal("--seed -1"), "--seed: '-1' is not a whole number of at least 0; write one, as in --seed 1\n");
+  EXPECT_EQ(refusal("check --ranks 0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64\n");
+  EXPECT_EQ(refusal("check --ranks 65"), "--ranks: 65 is out of range; write whole numbers from 1 to 64\n");
+  EXPECT_EQ(refusal("check --ranks 8..2"), "--ranks: '8..2' is descending; write 2..8\n");
+  EXPECT_EQ(refusal("check --ranks -2"), "--ranks: '-2'" + write);
+  EXPECT_EQ(refusal("check --ranks eight"), "--ranks: 'eight'" + write);
+  EXPECT_EQ(refusal("check --seed -1"),
+            "--seed: '-1' is not a whole number of at least 0; write one, as in --seed 1\n");
 }
 
 TEST(ValidateCheck, MistakesOfTheCommandLineParserExitWith2) {
-  EXPECT_EQ(refusal("--ranks"), "--ranks: 1 required TEXT missing; see commfuse-validate check --help\n");
-  EXPECT_FALSE(refusal("stray").empty());
+  EXPECT_EQ(refusal("check --ranks"), "--ranks: 1 required TEXT missing; see commfuse-validate check --help\n");
+  EXPECT_FALSE(refusal("check stray").empty());
   EXPECT_EQ(run_program("commfuse-validate").code, 2);
 }
 
@@ -181,8 +172,9 @@ TEST(ValidateCheck, ThreadsGiveTheInterpretersBits) {
 }
 
 TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
-  EXPECT_EQ(refusal("--executor cpus"), "--executor: unknown value 'cpus'; did you mean 'cpu'?\n");
-  EXPECT_EQ(refusal("--chaos 0"), "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
+  EXPECT_EQ(refusal("check --executor cpus"), "--executor: unknown value 'cpus'; did you mean 'cpu'?\n");
+  EXPECT_EQ(refusal("check --chaos 0"),
+            "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
 }
 
 TEST(ValidateVersion, ListsTheLibrariesThatTheBuildFound) {
@@ -195,4 +187,4 @@ TEST(ValidateVersion, ListsTheLibrariesThatTheBuildFound) {
 }
 
 }  // namespace
-}  // namespace commfuse
+}  // namespace commfuse::test

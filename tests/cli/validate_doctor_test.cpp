@@ -16,7 +16,7 @@
 namespace commfuse::test {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 /// Skips checks that take time or depend on this machine.
 const std::string doctor = "commfuse-validate doctor --skip timer,cuda,nccl,mpi,configs ";
@@ -26,9 +26,9 @@ Outcome doctor_of(const PlantedNode& node, const std::string& flags = "") {
 }
 
 /// Returns the check with this name on the first node of the document.
-Json check_of(const std::string& document, const std::string& name) {
-  const Json json = Json::parse(document);
-  for (const Json& check : json.at("nodes").at(0).at("checks")) {
+json check_of(const std::string& document, const std::string& name) {
+  const json parsed = json::parse(document);
+  for (const json& check : parsed.at("nodes").at(0).at("checks")) {
     if (check.at("name") == name) {
       return check;
     }
@@ -41,18 +41,18 @@ TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
   node.plant_healthy_node();
   const Outcome outcome = doctor_of(node, "-o json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
-  EXPECT_EQ(json.at("schema"), "commfuse.doctor/1");
-  EXPECT_EQ(json.at("nodes").at(0).at("host"), "node-1");
-  EXPECT_EQ(json.at("nodes").at(0).at("processes"), Json::array({0}));
-  EXPECT_TRUE(json.at("across").empty());
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document.at("schema"), "commfuse.doctor/1");
+  EXPECT_EQ(document.at("nodes").at(0).at("host"), "node-1");
+  EXPECT_EQ(document.at("nodes").at(0).at("processes"), json::array({0}));
+  EXPECT_TRUE(document.at("across").empty());
   for (const char* const name : {"machine", "build", "reference", "cpu", "driver", "peers", "fabric", "ecc", "xid",
                                  "clocks", "pcie", "numa", "rdma", "roce", "congestion", "gdr", "acs", "iommu"}) {
     EXPECT_FALSE(check_of(outcome.out, name).is_null()) << name;
   }
   EXPECT_EQ(check_of(outcome.out, "pcie").at("status"), "ok");
   EXPECT_TRUE(check_of(outcome.out, "timer").is_null());
-  for (const Json& check : json.at("nodes").at(0).at("checks")) {
+  for (const json& check : document.at("nodes").at(0).at("checks")) {
     EXPECT_EQ(check.at("remedy").get<std::string>().empty(), check.at("status") == "ok") << check;
   }
 }
@@ -63,7 +63,7 @@ TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsComparedWithTheTable) {
   node.make_roce("mlx5_0", "eth2", "0a00:0001");
   const std::string arguments = doctor + "-o json --root '" + node.root().string() + "'";
   EXPECT_EQ(check_of(run_program("NCCL_IB_GID_INDEX=3 " + arguments).out, "roce").at("status"), "ok");
-  const Json check = check_of(run_program("NCCL_IB_GID_INDEX=4 " + arguments).out, "roce");
+  const json check = check_of(run_program("NCCL_IB_GID_INDEX=4 " + arguments).out, "roce");
   EXPECT_EQ(check.at("status"), "bad");
   EXPECT_EQ(check.at("subject"), "mlx5_0/1");
   EXPECT_EQ(check.at("wrong"), "NCCL_IB_GID_INDEX is 4, which this port lacks");
@@ -120,12 +120,12 @@ TEST(DoctorCommand, ProcessesThatALauncherStartedAreCompared) {
                                       "; code=$?; wait; exit $code'");
   EXPECT_EQ(outcome.code, 4) << outcome.err;
   EXPECT_EQ(contents_of("second.out"), "");  // Only one process prints.
-  const Json json = Json::parse(outcome.out);
-  EXPECT_EQ(json.at("nodes").size(), 2U);
-  EXPECT_EQ(json.at("nodes").at(1).at("host"), "node-2");
-  const Json& across = json.at("across");
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document.at("nodes").size(), 2U);
+  EXPECT_EQ(document.at("nodes").at(1).at("host"), "node-2");
+  const json& across = document.at("across");
   const auto driver =
-      std::find_if(across.begin(), across.end(), [](const Json& check) { return check.at("subject") == "driver"; });
+      std::find_if(across.begin(), across.end(), [](const json& check) { return check.at("subject") == "driver"; });
   ASSERT_NE(driver, across.end()) << across;
   EXPECT_EQ(driver->at("found"), "process 1 on node-2 has 535.129.03; 1 of 2 have 550.54.15");
   EXPECT_EQ(driver->at("status"), "bad");
@@ -139,9 +139,9 @@ TEST(UnderMpirunDoctor, ComparesItsProcesses) {
   node.plant_healthy_node();
   const Outcome outcome = run_program(mpirun(2) + doctor + "-o json --root " + node.root().string());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
-  EXPECT_EQ(json.at("nodes").at(0).at("processes"), Json::array({0, 1}));
-  EXPECT_EQ(json.at("across").at(0).at("found"), "2 processes on 1 host have the same versions and devices");
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document.at("nodes").at(0).at("processes"), json::array({0, 1}));
+  EXPECT_EQ(document.at("across").at(0).at("found"), "2 processes on 1 host have the same versions and devices");
 }
 
 TEST(DoctorCommand, MistakesAreNamed) {

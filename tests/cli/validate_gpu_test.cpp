@@ -10,14 +10,13 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/validate_program.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
 
 /// Returns whether this machine has a GPU. Such machines skip these tests, because the commands run there.
-bool has_gpu() { return run_program("commfuse-validate doctor").out.find("cuda       yes") != std::string::npos; }
-
 TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
   if (has_gpu()) {
     GTEST_SKIP() << "this machine has a GPU";

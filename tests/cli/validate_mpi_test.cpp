@@ -11,17 +11,13 @@
 #include "tests/cli/mpirun.h"
 #include "tests/own_folder.h"
 
-namespace commfuse {
+namespace commfuse::test {
 namespace {
-
-using test::mpirun;
-using test::Outcome;
-using test::run_program;
 
 class UnderMpirun : public testing::Test {
  protected:
   void SetUp() override {
-    if (!test::has_mpi()) {
+    if (!has_mpi()) {
       GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
     }
   }
@@ -92,7 +88,7 @@ TEST_F(UnderMpirun, MistakesAreReportedOnce) {
 }
 
 TEST_F(UnderMpirun, ProcessesOfAnotherMpiAreReportedOnce) {
-  const Outcome outcome = run_program("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 " + test::mpirun_environment +
+  const Outcome outcome = run_program("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 " + mpirun_environment +
                                       "commfuse-validate check --scope mlp");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
@@ -170,7 +166,7 @@ TEST_F(UnderMpirun, RunRefusesNonsensicalFlags) {
 
 TEST_F(UnderMpirun, AKilledProcessLeavesNoRecord) {
   const OwnFolder folder;
-  const Outcome outcome = test::run_and_disturb(
+  const Outcome outcome = run_and_disturb(
       2, "commfuse-validate run --model gpt-2-xl --seq 64 --scope gate_up --iterations 1000 --out r.json", 1, SIGKILL);
   EXPECT_NE(outcome.code, 0);
   EXPECT_EQ(outcome.out, "");
@@ -179,7 +175,7 @@ TEST_F(UnderMpirun, AKilledProcessLeavesNoRecord) {
 }
 
 TEST_F(UnderMpirun, AKilledProcessEndsAllWithOneMessage) {
-  const Outcome outcome = test::run_and_disturb(3, "commfuse-validate check --long", 1, SIGKILL);
+  const Outcome outcome = run_and_disturb(3, "commfuse-validate check --long", 1, SIGKILL);
   EXPECT_NE(outcome.code, 0);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(count(outcome.err, "process rank 1 "), 1U) << outcome.err;
@@ -187,7 +183,7 @@ TEST_F(UnderMpirun, AKilledProcessEndsAllWithOneMessage) {
 }
 
 TEST_F(UnderMpirun, AProcessThatHangsEndsAllAfterTheirPatience) {
-  const Outcome outcome = test::run_and_disturb(3, "commfuse-validate check --long --patience 5s", 2, SIGSTOP);
+  const Outcome outcome = run_and_disturb(3, "commfuse-validate check --long --patience 5s", 2, SIGSTOP);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
   // mpirun's own message about the end may come before or after ours.
@@ -204,4 +200,4 @@ TEST(ValidateCheck, ProcessesNeedALauncher) {
 }
 
 }  // namespace
-}  // namespace commfuse
+}  // namespace commfuse::test

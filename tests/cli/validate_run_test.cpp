@@ -10,23 +10,14 @@
 
 #include "model/record/run_record.h"
 #include "tests/cli/program.h"
+#include "tests/cli/validate_program.h"
 #include "tests/own_folder.h"
 
-namespace commfuse {
+namespace commfuse::test {
 namespace {
-
-using test::Outcome;
-using test::run_program;
 
 constexpr auto quick =
     " --ranks 2 --seq 1K --scope gate_up --strategy serial,commfuse --iterations 3 --warm-up 1 --dilation 1";
-
-std::string refusal(const std::string& arguments) {
-  const Outcome outcome = run_program("commfuse-validate " + arguments);
-  EXPECT_EQ(outcome.code, 2) << arguments;
-  EXPECT_EQ(outcome.out, "") << arguments;
-  return outcome.err;
-}
 
 TEST(ValidateRun, WritesARecordThatCompareReads) {
   const OwnFolder folder;
@@ -60,12 +51,12 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_EQ(by_op.code, 0) << by_op.err;
   EXPECT_NE(by_op.out.find(" x gemm  "), std::string::npos) << by_op.out;
   EXPECT_NE(by_op.out.find("  furthest: op "), std::string::npos) << by_op.out;
-  const std::string trace = test::contents_of("both.json");
+  const std::string trace = contents_of("both.json");
   EXPECT_LT(trace.find("serial predicted"), trace.find("serial measured"));
   EXPECT_LT(trace.find("commfuse measured"), trace.size());
   const Outcome page = run_program("commfuse-validate compare r.json --page page.html");
   EXPECT_EQ(page.code, 0) << page.err;
-  const std::string html = test::contents_of("page.html");
+  const std::string html = contents_of("page.html");
   EXPECT_NE(html.find(", predicted and in one traced iteration"), std::string::npos);
   EXPECT_NE(html.find(shows), std::string::npos);
   EXPECT_NE(html.find("commfuse-validate compare r.json --hardware "), std::string::npos);
@@ -185,4 +176,4 @@ TEST(ValidateRun, HelpShowsExamples) {
 }
 
 }  // namespace
-}  // namespace commfuse
+}  // namespace commfuse::test

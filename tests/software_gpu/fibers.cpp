@@ -34,12 +34,11 @@ namespace software_gpu {
 namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{256} << 10U;
-constexpr std::size_t page_bytes = 4096;
 constexpr unsigned warp = 32;
 
 enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, asleep, returned };
 
-class Block;
+class ThreadBlock;
 
 /// A stack that runs threads of a block one after another.
 class Fiber {
@@ -84,7 +83,7 @@ class Fiber {
   State state = State::returned;
   unsigned thread = 0;     // number of the thread in its block
   std::int64_t wakes = 0;  // end of its sleep
-  Block* block = nullptr;
+  ThreadBlock* block = nullptr;
 
  private:
   static void begin();
@@ -226,9 +225,9 @@ std::int64_t now_ns() {
 }
 
 /// A block whose threads have begun.
-class Block {
+class ThreadBlock {
  public:
-  Block(const char* name, const KernelShape& shape, uint3 index, Shuffle& shuffle, FiberPool& pool)
+  ThreadBlock(const char* name, const KernelShape& shape, uint3 index, Shuffle& shuffle, FiberPool& pool)
       : name_(name),
         shape_(shape),
         index_(index),
@@ -405,19 +404,19 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
   Shuffle shuffle(seed);
   std::vector<uint3> not_begun = indices_of(shape.grid);
   shuffle(not_begun);
-  std::vector<std::unique_ptr<Block>> begun;
+  std::vector<std::unique_ptr<ThreadBlock>> begun;
   for (;;) {
     std::int64_t wakes = INT64_MAX;
     const std::size_t ended =
-        std::erase_if(begun, [&](const std::unique_ptr<Block>& block) { return block->run(body); });
+        std::erase_if(begun, [&](const std::unique_ptr<ThreadBlock>& block) { return block->run(body); });
     if (ended > 0) {
       beat();
     }
-    for (const std::unique_ptr<Block>& block : begun) {
+    for (const std::unique_ptr<ThreadBlock>& block : begun) {
       wakes = std::min(wakes, block->wakes());
     }
     if (!not_begun.empty()) {
-      begun.push_back(std::make_unique<Block>(name, shape, not_begun.back(), shuffle, pool));
+      begun.push_back(std::make_unique<ThreadBlock>(name, shape, not_begun.back(), shuffle, pool));
       not_begun.pop_back();
     } else if (begun.empty()) {
       waits_for_host = false;

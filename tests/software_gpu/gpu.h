@@ -15,6 +15,7 @@
 
 namespace software_gpu {
 
+constexpr std::size_t page_bytes = 4096;  // a page of the host
 constexpr int max_multiprocessors = 132;
 constexpr int multiprocessors_in_group = 8;  // the unit of green contexts
 
@@ -78,6 +79,8 @@ cudaError_t enqueue(cudaStream_t stream, Work work);
 bool is_captured(cudaStream_t stream);
 /// Returns the stream's device; -1: not a stream.
 int device_of(cudaStream_t stream);
+/// True if the number is that of a visible device.
+bool is_device(int device);
 int current_device();
 std::string uuid_of(int device);
 /// Returns the UUID of a GPU by its number in the machine, regardless of which GPUs are visible.

@@ -23,7 +23,6 @@ namespace software_gpu {
 
 namespace {
 
-constexpr std::uintptr_t page = 4096;
 constexpr std::uintptr_t alignment = 256;
 // Bytes filled with NaN at either end of a block; pages in the middle of large blocks stay unused.
 constexpr std::size_t max_poison = std::size_t{4} << 20U;
@@ -32,7 +31,7 @@ constexpr int host_memory = -1;
 std::uintptr_t rounded_up(std::uintptr_t value, std::uintptr_t to) { return (value + to - 1) / to * to; }
 std::uintptr_t number_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
-struct Block {
+struct MemoryBlock {
   std::size_t bytes = 0;
   int device = host_memory;
   bool freed = false;
@@ -52,14 +51,14 @@ class Memory {
     if (device != host_memory && used_[device] + aligned_bytes > settings().memory) {
       return nullptr;
     }
-    const std::uintptr_t mapped = rounded_up(aligned_bytes, page) + page;
+    const std::uintptr_t mapped = rounded_up(aligned_bytes, page_bytes) + page_bytes;
     void* at = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
       return nullptr;
     }
     auto* begin = static_cast<std::byte*>(at);
-    std::byte* const end = begin + mapped - page;
-    ::mprotect(end, page, PROT_NONE);
+    std::byte* const end = begin + mapped - page_bytes;
+    ::mprotect(end, page_bytes, PROT_NONE);
     begin = end - aligned_bytes;
     std::memset(begin, 0xff, std::min(aligned_bytes, max_poison));
     std::memset(end - std::min(aligned_bytes, max_poison), 0xff, std::min(aligned_bytes, max_poison));
@@ -100,9 +99,9 @@ class Memory {
     if (block == blocks_.end() || block->second.freed || block->second.opened || block->second.device != device) {
       return std::nullopt;
     }
-    const std::uintptr_t first = block->first / page * page;
+    const std::uintptr_t first = block->first / page_bytes * page_bytes;
     const std::uintptr_t end =
-        rounded_up(block->first + rounded_up(std::max<std::size_t>(block->second.bytes, 1), alignment), page);
+        rounded_up(block->first + rounded_up(std::max<std::size_t>(block->second.bytes, 1), alignment), page_bytes);
     return Pages{.first = reinterpret_cast<std::byte*>(first),  // NOLINT(*-no-int-to-ptr): host pages
                  .bytes = end - first,
                  .offset = block->first - first,
@@ -143,7 +142,7 @@ class Memory {
     --after;
     const std::uintptr_t offset = number_of(at) - after->first;
     const std::size_t bytes = after->second.bytes;
-    if (offset > rounded_up(std::max<std::size_t>(bytes, 1), alignment) + page) {
+    if (offset > rounded_up(std::max<std::size_t>(bytes, 1), alignment) + page_bytes) {
       return false;
     }
     const char* const where = after->second.device == host_memory ? "of pinned memory" : "of device memory";
@@ -159,27 +158,27 @@ class Memory {
 
   [[nodiscard]] bool contains(const void* at, std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
-    const Block* block = find(at);
+    const MemoryBlock* block = find(at);
     return block != nullptr && !block->is_gone() && block->device == device &&
            number_of(at) + bytes <= start_ + block->bytes;
   }
   /// True for memory of any device, freed or not.
   [[nodiscard]] bool is_of_a_device(const void* at) {
     const std::lock_guard lock(mutex_);
-    const Block* block = find(at);
+    const MemoryBlock* block = find(at);
     return block != nullptr && block->device != host_memory;
   }
 
  private:
   /// The addresses stay reserved, so that a later use is detected.
   static void take_pages(std::uintptr_t block, std::uintptr_t aligned_bytes) {
-    const std::uintptr_t first = block / page * page;
+    const std::uintptr_t first = block / page_bytes * page_bytes;
     auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr): host pages
-    ::mmap(pages, rounded_up(block + aligned_bytes, page) - first, PROT_NONE,
+    ::mmap(pages, rounded_up(block + aligned_bytes, page_bytes) - first, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   }
 
-  const Block* find(const void* at) {
+  const MemoryBlock* find(const void* at) {
     auto after = blocks_.upper_bound(number_of(at));
     if (after == blocks_.begin()) {
       return nullptr;
@@ -190,7 +189,7 @@ class Memory {
   }
 
   std::mutex mutex_;
-  std::map<std::uintptr_t, Block> blocks_;
+  std::map<std::uintptr_t, MemoryBlock> blocks_;
   std::map<int, std::uintptr_t> used_;
   std::uintptr_t start_ = 0;  // start of the last block that find() returned
 };

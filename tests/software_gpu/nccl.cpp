@@ -363,8 +363,8 @@ ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
   if (!software_gpu::is_device_memory(at, bytes, comm->device)) {
     return refuse(comm, ncclInvalidArgument, "registered memory is not memory of the device");
   }
-  constexpr std::uintptr_t page = 4096;
-  if (window && (reinterpret_cast<std::uintptr_t>(at) % page != 0 || bytes % page != 0)) {
+  if (window &&
+      (reinterpret_cast<std::uintptr_t>(at) % software_gpu::page_bytes != 0 || bytes % software_gpu::page_bytes != 0)) {
     return refuse(comm, ncclInvalidArgument, "a window is not aligned to 4096 bytes");
   }
   comm->registered.push_back({static_cast<std::byte*>(at), bytes, ++comm->registrations, window});

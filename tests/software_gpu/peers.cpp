@@ -25,12 +25,6 @@ std::set<std::pair<int, int>>& enabled_peers() {
   return pairs;
 }
 
-int visible_devices() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
-}
-bool is_device(int device) { return device >= 0 && device < visible_devices(); }
-
 /// Returns the number of GPUs below one switch: only these may access each other. 0: all.
 int neighbours() {
   static const int count = [] {

@@ -30,7 +30,7 @@ namespace software_gpu {
 
 namespace {
 
-constexpr const char* name = "software GPU (a program on a processor; times are not a GPU's)";
+constexpr const char* device_name = "software GPU (a program on a processor; times are not a GPU's)";
 constexpr int clock_khz = 1'000'000;
 constexpr int max_shared_bytes = 227 * 1024;
 constexpr std::size_t default_shared_bytes = 48 * 1024;
@@ -62,8 +62,6 @@ const std::vector<int>& visible_devices() {
   }();
   return visible;
 }
-
-bool is_device(int device) { return device >= 0 && device < static_cast<int>(visible_devices().size()); }
 
 std::mutex& attributes_mutex() {
   static auto& mutex = *new std::mutex;
@@ -101,6 +99,8 @@ cudaError_t refusal(const void* kernel, const KernelShape& shape, cudaStream_t s
 }
 
 }  // namespace
+
+bool is_device(int device) { return device >= 0 && device < static_cast<int>(visible_devices().size()); }
 
 int current_device() { return current; }
 
@@ -167,7 +167,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
     return reported(cudaErrorInvalidDevice);
   }
   *about = {};
-  std::strncpy(about->name, name, sizeof about->name - 1);
+  std::strncpy(about->name, device_name, sizeof about->name - 1);
   std::memcpy(about->uuid.bytes, uuid_of(device).data(), sizeof about->uuid.bytes);
   about->totalGlobalMem = settings().memory;
   about->major = 9;

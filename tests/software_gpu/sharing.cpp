@@ -22,7 +22,6 @@ namespace software_gpu {
 
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::uint64_t magic = 0x736f667477617265;
 
 /// Contents of a handle.
@@ -37,7 +36,7 @@ struct Name {
   }
 };
 static_assert(sizeof(Name) <= sizeof(cudaIpcMemHandle_t));
-static_assert(sizeof(Ledger) <= page);
+static_assert(sizeof(Ledger) <= page_bytes);
 
 std::mutex& sharing_mutex() {
   static auto& mutex = *new std::mutex;
@@ -69,17 +68,17 @@ bool is_alive(pid_t process) {
 
 /// Moves the pages of a block into a file; their addresses stay the same.
 bool move_into_file(Pages& pages, int file) {
-  if (::ftruncate(file, static_cast<off_t>(pages.bytes + page)) != 0) {
+  if (::ftruncate(file, static_cast<off_t>(pages.bytes + page_bytes)) != 0) {
     return false;
   }
-  static const std::array<std::byte, page> nothing{};
-  for (std::size_t at = 0; at < pages.bytes; at += page) {  // unwritten pages stay unused
-    if (std::memcmp(pages.first + at, nothing.data(), page) != 0 &&
-        ::pwrite(file, pages.first + at, page, static_cast<off_t>(at)) != static_cast<ssize_t>(page)) {
+  static const std::array<std::byte, page_bytes> nothing{};
+  for (std::size_t at = 0; at < pages.bytes; at += page_bytes) {  // unwritten pages stay unused
+    if (std::memcmp(pages.first + at, nothing.data(), page_bytes) != 0 &&
+        ::pwrite(file, pages.first + at, page_bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(page_bytes)) {
       return false;
     }
   }
-  void* ledger = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(pages.bytes));
+  void* ledger = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(pages.bytes));
   if (ledger == MAP_FAILED) {
     return false;
   }
@@ -95,9 +94,10 @@ void* map_shared(const Name& name, Ledger** ledger) {
     return nullptr;
   }
   const std::size_t bytes = name.pages.bytes;
-  void* reserved_range = ::mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* reserved_range =
+      ::mmap(nullptr, bytes + page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   void* at = ::mmap(reserved_range, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
-  void* ledger_page = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes));
+  void* ledger_page = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes));
   ::close(file);
   if (reserved_range == MAP_FAILED || at == MAP_FAILED || ledger_page == MAP_FAILED) {
     return nullptr;

@@ -26,9 +26,9 @@ std::string test_name(std::string_view route, const CopyTest& test) {
 }
 
 /// The programs of one engine, one size, and one or both directions.
-class Maker {
+class CopyProgramMaker {
  public:
-  Maker(const CopyPlan& plan, const Copier& copier, Bytes bytes, bool by_kernels, bool both_ways)
+  CopyProgramMaker(const CopyPlan& plan, const Copier& copier, Bytes bytes, bool by_kernels, bool both_ways)
       : plan_(plan), copier_(copier), bytes_(bytes), by_kernels_(by_kernels), both_ways_(both_ways) {}
 
   void add_all(std::vector<CopyProgram>& programs) const {
@@ -108,7 +108,7 @@ std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copie
     for (const bool both_ways : {false, true}) {
       for (const bool by_kernels : {false, true}) {
         if ((by_kernels ? plan.by_kernels : plan.by_engines) && (!both_ways || plan.both_ways)) {
-          Maker(plan, copier, bytes, by_kernels, both_ways).add_all(programs);
+          CopyProgramMaker(plan, copier, bytes, by_kernels, both_ways).add_all(programs);
         }
       }
     }

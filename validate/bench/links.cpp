@@ -16,9 +16,6 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Consecutive transfers of one pair in one run of its program.
-constexpr int transfers = 4;
-
 std::string size_in_words(Bytes bytes) {
   return bytes.count % (1 << 20) == 0 ? fmt::format("{} MiB", bytes.count >> 20U)
                                       : fmt::format("{:g} KiB", static_cast<double>(bytes.count) / 1024.0);
@@ -286,7 +283,7 @@ std::vector<MicroProgram> link_programs(const LinkPlan& plan) {
     for (Rank from = 0; from < plan.ranks; ++from) {
       for (Rank to = 0; to < plan.ranks; ++to) {
         if (from != to) {
-          programs.push_back(transfers_alone(plan.ranks, from, to, plan.dtype, bytes, transfers));
+          programs.push_back(transfers_alone(plan.ranks, from, to, plan.dtype, bytes, transfers_per_run));
         }
       }
     }

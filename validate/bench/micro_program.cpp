@@ -14,12 +14,10 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::int64_t row_elements = 256;
-
 /// Builds a program together with the sizes of its dimensions.
-class Maker {
+class MicroProgramMaker {
  public:
-  explicit Maker(std::int32_t ranks) : builder_("micro-benchmark", Mesh{{{"rank", ranks}}}) {}
+  explicit MicroProgramMaker(std::int32_t ranks) : builder_("micro-benchmark", Mesh{{{"rank", ranks}}}) {}
 
   Extent extent(const char* name, std::int64_t elements, std::int32_t blocks = 1) {
     const DimensionId id = builder_.dimension(name, blocks);
@@ -145,7 +143,7 @@ std::vector<Duration> pairs_both_ways(const MicroProgram& micro, const Timeline&
 }  // namespace
 
 MicroProgram product_alone(std::int32_t ranks, const GemmSize& size) {
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   maker.add_product(size);
   return std::move(maker).made(gemm_benchmark(size));
 }
@@ -155,7 +153,7 @@ MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, By
   const std::int64_t width = function == Function::swiglu ? 2 : 1;
   const std::int64_t row_bytes = (inputs * width + 1) * row_elements * bytes_of(dtype);
   check(traffic.count >= row_bytes, "the traffic suffices for one row");
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   const Extent rows = maker.extent("rows", traffic.count / row_bytes);
   const Extent columns = maker.extent("columns", 2 * row_elements, 2);  // in pairs
   const Extent half{columns.dimension, 1};
@@ -171,14 +169,14 @@ MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, By
 }
 
 MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   maker.add_exchanges(wire, bytes, 1);
   return std::move(maker).made({.op = "exchange", .dtype = std::string(name_of(wire)), .bytes = bytes.count});
 }
 
 MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total, Placing placing) {
   check(placing == Placing::out_of_place || can_be_in_place(kind), "a collective can be in place");
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   const Extent rows = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
   const Extent columns = maker.extent("columns", row_elements);
   const Extent own_rows{rows.dimension, 1};
@@ -205,7 +203,7 @@ MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wir
 
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count) {
   check(from != to && from >= 0 && to >= 0 && from < ranks && to < ranks, "a transfer is between two ranks");
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   const Extent rows = maker.extent("rows", bytes.count / bytes_of(wire) / row_elements);
   const Extent columns = maker.extent("columns", row_elements);
   const Operand source = maker.filled("from", rows, columns, wire);
@@ -225,7 +223,7 @@ MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire,
 MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count) {
   check(first != second && first >= 0 && second >= 0 && first < ranks && second < ranks,
         "a transfer joins two different ranks of the program");
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   const Extent rows = maker.extent("rows", bytes.count / bytes_of(wire) / row_elements);
   const Extent columns = maker.extent("columns", row_elements);
   const Operand source = maker.filled("from", rows, columns, wire);
@@ -256,7 +254,7 @@ MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size
 
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes) {
   constexpr int ops = 32;
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   const Extent rows = maker.extent("rows", 1);
   const Extent columns = maker.extent("columns", row_elements);
   const Operand from = maker.filled("from", rows, columns, DType::fp32);
@@ -271,7 +269,7 @@ MicroProgram gaps(std::int32_t ranks, bool on_two_lanes) {
 }
 
 MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched) {
-  Maker maker(ranks);
+  MicroProgramMaker maker(ranks);
   maker.add_product(size);
   maker.add_exchanges(size.dtype, bytes, exchanges);
   MicroBenchmark what = gemm_benchmark(size);

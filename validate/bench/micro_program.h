@@ -15,6 +15,12 @@
 
 namespace commfuse::validate {
 
+/// Elements of one row of a kernel, exchange, collective or transfer.
+inline constexpr std::int64_t row_elements = 256;
+
+/// Consecutive transfers of a pair of ranks in one run of its program.
+inline constexpr int transfers_per_run = 4;
+
 struct MicroProgram {
   std::shared_ptr<const Program> program;
   Sizes sizes;

@@ -16,9 +16,6 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Consecutive transfers of a pair in one run of its program.
-constexpr int transfers = 4;
-constexpr std::int64_t row_elements = 256;
 constexpr std::int64_t max_columns = 9;
 constexpr std::array collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
                                  CollectiveKind::all_to_all};
@@ -111,7 +108,7 @@ std::vector<MicroProgram> rate_programs(const RatePlan& plan) {
   for (const Bytes bytes : plan.both_ways ? plan.sizes : std::vector<Bytes>{}) {
     for (Rank first = 0; first < plan.ranks; ++first) {
       for (Rank second = first + 1; second < plan.ranks; ++second) {
-        programs.push_back(transfers_both_ways(plan.ranks, first, second, plan.dtype, bytes, transfers));
+        programs.push_back(transfers_both_ways(plan.ranks, first, second, plan.dtype, bytes, transfers_per_run));
       }
     }
   }

@@ -22,8 +22,6 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int threads = 8;
-constexpr std::array<std::string_view, 9> names{"machine", "build", "timer", "reference", "cpu",
-                                                "mpi",     "cuda",  "nccl",  "configs"};
 
 /// A sleeping thread that wakes up later than this makes emulated runs need more dilation.
 constexpr Duration max_oversleep = std::chrono::microseconds(500);
@@ -127,7 +125,11 @@ Capability configs() {
 
 }  // namespace
 
-std::span<const std::string_view> capability_names() { return names; }
+std::span<const std::string_view> capability_names() {
+  static constexpr std::array<std::string_view, 9> names{"machine", "build", "timer", "reference", "cpu",
+                                                         "mpi",     "cuda",  "nccl",  "configs"};
+  return names;
+}
 
 std::vector<Capability> capabilities(std::span<const std::string> skipped) {
   const auto wanted = [&](std::string_view name) {
@@ -138,7 +140,7 @@ std::vector<Capability> capabilities(std::span<const std::string> skipped) {
     plugin = load_cuda_plugin();
   }
   std::vector<Capability> findings;
-  for (const std::string_view name : names) {
+  for (const std::string_view name : capability_names()) {
     if (!wanted(name)) {
       continue;
     }

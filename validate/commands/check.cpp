@@ -22,6 +22,7 @@
 #include "model/text/suggest.h"
 #include "sim/parallel/parallel.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/executor_names.h"
 #include "validate/commands/gpu.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/mpi/launch.h"
@@ -54,7 +55,6 @@ struct CheckRequest {
 
 constexpr int seeds_of_chaos = 20;
 constexpr int many_seeds_of_chaos = 200;
-constexpr std::array<std::string_view, 6> executors{"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 
 using Render = std::string (*)(std::span<const CheckResult>);
 constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_table},
@@ -395,7 +395,7 @@ int run_here(CheckRequest request, Launch& launch) {
   if (request.executor.empty()) {
     request.executor = launch.under_mpi() ? "mpi" : "reference";
   }
-  index_of_word("--executor", request.executor, executors, "executors");
+  index_of_word("--executor", request.executor, checked_executors, "executors");
   renderer_of(request.format);
   const std::chrono::nanoseconds patience = patience_of(request);
   if (crew_links_of(request.executor)) {

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::int64_t max_size = std::int64_t{1} << 30U;
+constexpr std::int64_t max_collective_bytes = std::int64_t{1} << 30U;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ RatePlan rate_plan_of(const RateArguments& arguments, std::int32_t ranks, const 
   }
   for (const std::string_view word : split_list(arguments.collectives)) {
     const std::optional<Bytes> size = parse_size(word);
-    if (!size || size->count < 1 || size->count > max_size) {
+    if (!size || size->count < 1 || size->count > max_collective_bytes) {
       throw ConfigError(fmt::format("--collectives: {} is not a size up to 1 GiB; write sizes, as in '8 KiB,64 MiB'",
                                     in_quotes(word)));
     }

@@ -49,9 +49,9 @@ struct LinksRequest {
   std::string false_alarms = "1%";
 };
 
-/// Bytes of one row; a transfer is made of rows.
-constexpr std::int64_t row = 512;
-constexpr std::int64_t max_size = std::int64_t{256} << 20U;
+/// A transfer is made of rows.
+constexpr std::int64_t row_bytes = 512;
+constexpr std::int64_t max_transfer_bytes = std::int64_t{256} << 20U;
 
 double tolerance_of(const LinksRequest& request) {
   const std::optional<double> percent = parse_number(request.tolerance);
@@ -81,9 +81,9 @@ std::vector<Bytes> sizes_of(const LinksRequest& request) {
   std::vector<Bytes> sizes;
   for (const std::string_view word : split_list(request.sizes)) {
     const std::optional<Bytes> size = parse_size(word);
-    if (!size || size->count < row || size->count > max_size || size->count % row != 0) {
+    if (!size || size->count < row_bytes || size->count > max_transfer_bytes || size->count % row_bytes != 0) {
       throw ConfigError(fmt::format("--bytes: {} is not a multiple of {} bytes up to 256 MiB; write one, as in '4 MiB'",
-                                    in_quotes(word), row));
+                                    in_quotes(word), row_bytes));
     }
     if (std::ranges::find(sizes, *size) == sizes.end()) {
       sizes.push_back(*size);

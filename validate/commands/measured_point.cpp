@@ -17,6 +17,7 @@
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
+#include "validate/commands/executor_names.h"
 #include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/measure/op_samples.h"
@@ -27,7 +28,6 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last long enough to make the delay of waking up negligible.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
@@ -157,7 +157,7 @@ Settings resolved(const MeasureArguments& arguments, const Words& defaults) {
 }
 
 /// Overwrites one line with the progress, on a terminal only.
-void show_progress(int done, int rounds) {
+void show_rounds(int done, int rounds) {
   if (::isatty(STDERR_FILENO) != 0) {
     fmt::print(stderr, "\rround {} of {}{}", done, rounds, done == rounds ? "\n" : "");
   }
@@ -312,7 +312,7 @@ RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& argumen
         on_processes_here || mode.executor == "cuda-virtual" || point.point().machine.executor == mode.executor;
     mode.compute = is_real_by_default ? "real" : "emulated";
   }
-  sim::require_word("--executor", mode.executor, executors, "executor");
+  sim::require_word("--executor", mode.executor, timed_executors, "executor");
   sim::require_word("--compute", mode.compute, computes, "kind of compute");
   if ((mode.executor == "mpi" || crew_links_of(mode.executor)) != on_processes_here) {
     throw ConfigError(fmt::format(
@@ -426,7 +426,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
   }
   const bool speaks = crew == nullptr || crew->leads();
   ground.read_devices("before", record.environment);
-  measure(variants, options, speaks ? show_progress : nullptr);
+  measure(variants, options, speaks ? show_rounds : nullptr);
   ground.read_devices("after", record.environment);
   record.environment.gpu = ground.gpu_in_words();
   record.environment.attention = ground.attention_by();

@@ -18,6 +18,7 @@
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "sim/commands/setting_flags.h"
+#include "validate/commands/executor_names.h"
 #include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/measure/protocol.h"
@@ -29,7 +30,6 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::int64_t usual_threads = 2;
 constexpr std::int64_t max_threads = 16;
 
@@ -147,7 +147,7 @@ std::vector<BenchPart> parts_of(const std::string& list) {
 
 MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest) {
   if (!arguments.executor.empty()) {
-    sim::require_word("--executor", arguments.executor, executors, "executor");
+    sim::require_word("--executor", arguments.executor, timed_executors, "executor");
   }
   MicroWhere where{.pace = pace_of(arguments.pace)};
   const std::optional<CrewLinks> links = crew_links_of(arguments.executor);

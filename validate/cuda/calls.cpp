@@ -6,25 +6,19 @@
 #include <numeric>
 #include <utility>
 
+#include "validate/reference/collective.h"
+
 namespace commfuse::validate {
 
 namespace {
-
-constexpr std::int64_t scratch_alignment = 256;
 
 template <class Kind>
 const Kind& shape_of(const Program& program, const At& at) {
   return std::get<Kind>(program.shapes[at.command->shape]);
 }
 
-bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
-bool cuts(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all; }
-
-/// Returns a move inside a rank's memory, without a link.
-MoveCall local_move(std::vector<MoveCall::Part> parts) {
-  const DType dtype = parts.front().from.dtype;
-  return {.parts = std::move(parts), .wire = dtype, .link = {.kind = LinkKind::copy, .ctas = 0}};
-}
+/// Returns true if a wire of dtype `wire` changes no value that is stored in dtype `stored`.
+bool passes_unchanged(DType stored, DType wire) { return stored == wire || wire == DType::fp32; }
 
 /// Omits rows that are already in place, unless the wire's dtype rounds them. Other ranks may read such rows while they
 /// are rounded in place, because rounding a value once or twice gives the same result.
@@ -45,11 +39,13 @@ Panel packed_like(const Stack& stack, Scratch& scratch) {
 
 }  // namespace
 
-bool passes_unchanged(DType stored, DType wire) { return stored == wire || wire == DType::fp32; }
+MoveCall local_move(const Stack& from, const Stack& to, DType wire) {
+  return {.parts = parts_between(from, to, wire), .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
+}
 
 Panel Scratch::like(std::int64_t rows, std::int64_t columns, DType dtype) {
   const Panel panel{base_ + static_cast<Address>(used_), rows, columns, columns, dtype};
-  used_ += (panel.bytes().count + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+  used_ += rounded_up_to_alignment(panel.bytes().count);
   highest_ = std::max(highest_, used_);
   return panel;
 }
@@ -65,7 +61,7 @@ Panel Calls::as_one_panel(const Stack& stack, Scratch& scratch, std::vector<Call
     return stack.front();
   }
   const Panel packed = packed_like(stack, scratch);
-  calls.emplace_back(local_move(parts_between(stack, {packed}, packed.dtype)));
+  calls.emplace_back(local_move(stack, {packed}, packed.dtype));
   return packed;
 }
 

@@ -84,8 +84,9 @@ class Calls {
   CallOptions options_;
 };
 
-/// Returns true if a wire of dtype `wire` changes no value that is stored in dtype `stored`.
-bool passes_unchanged(DType stored, DType wire);
+/// Returns a move inside a rank's memory, without a link, which also converts the dtype. It has no parts if every row
+/// is in its place and the wire changes no value.
+MoveCall local_move(const Stack& from, const Stack& to, DType wire);
 
 /// Hands a call to the driver.
 void issue(Driver& driver, StreamId stream, const Call& call);

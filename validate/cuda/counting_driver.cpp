@@ -5,12 +5,6 @@
 
 namespace commfuse::validate {
 
-namespace {
-
-constexpr std::int64_t alignment = 256;
-
-}  // namespace
-
 void CountingDriver::take(Duration time) {
   ++launches_;
   const auto nanoseconds = [](Duration at) { return std::chrono::floor<std::chrono::nanoseconds>(at).count(); };
@@ -30,7 +24,7 @@ DeviceFacts CountingDriver::facts() const {
 Address CountingDriver::allocate(Bytes bytes) {
   clock_ += costs_.allocation;
   const Address at = next_;
-  next_ += static_cast<Address>((bytes.count + alignment) / alignment * alignment);
+  next_ += static_cast<Address>(rounded_up_to_alignment(bytes.count + 1));
   return at;
 }
 

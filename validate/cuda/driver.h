@@ -21,6 +21,12 @@
 
 namespace commfuse::validate {
 
+/// The alignment of cudaMalloc, which the widest loads require.
+inline constexpr std::int64_t memory_alignment = 256;
+constexpr std::int64_t rounded_up_to_alignment(std::int64_t bytes) {
+  return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+}
+
 /// An in-order queue of the device.
 enum class StreamId : std::int32_t {};
 /// A point in a stream that other streams can wait for; it may be recorded repeatedly.
@@ -253,7 +259,7 @@ class Driver {
 };
 
 /// One end of a message.
-struct Message {
+struct MessageEnd {
   int peer = 0;  ///< Rank among all ranks.
   Panel data;    ///< contiguous
 };
@@ -296,8 +302,8 @@ class Network {
   // Operations in the order of a stream. Operations on one communicator follow each other, even on different streams.
 
   /// Issues all messages as one group. Requires a communicator of all ranks.
-  virtual void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
-                        std::span<const Message> receives) = 0;
+  virtual void exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
+                        std::span<const MessageEnd> receives) = 0;
   /// Requires contiguous `in` and `out`; all_to_all has equal parts, one for each member.
   virtual void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                           const Panel& out) = 0;
@@ -310,7 +316,7 @@ class Network {
   [[nodiscard]] virtual bool has_puts() const { return false; }
   /// Writes the data into the peer's memory and then raises the peer's signal. `to` is the address in this rank's block
   /// that corresponds to the target in the peer's block. The peer does nothing. Drivers of tests may lack it.
-  virtual void put(std::size_t /*communicator*/, StreamId /*stream*/, const Message& /*data*/, Address /*to*/) {
+  virtual void put(std::size_t /*communicator*/, StreamId /*stream*/, const MessageEnd& /*data*/, Address /*to*/) {
     refuse_puts();
   }
   /// Raises the signal without writing data.

@@ -14,11 +14,9 @@ namespace commfuse::validate {
 
 namespace {
 
-using Kind = IssueStep::Kind;
-
-class Planner {
+class IssuePlanner {
  public:
-  Planner(const Program& program, std::span<const std::vector<Command>> commands, const PlanOptions& options)
+  IssuePlanner(const Program& program, std::span<const std::vector<Command>> commands, const PlanOptions& options)
       : program_(program), commands_(commands), options_(options), random_(options.order) {
     for (const std::vector<Command>& list : commands) {
       Rows rows{.place = std::vector<std::int32_t>(program.ops.size(), -1), .states = {}};
@@ -150,7 +148,7 @@ class Planner {
     switch (command(at).kind) {
       case OpKind::exchange: moved = exchange(at) || moved; break;
       case OpKind::collective: moved = meet(at) || moved; break;
-      default: add({.kind = Kind::compute, .at = at}, at); end(at);
+      default: add({.kind = IssueStep::Kind::compute, .at = at}, at); end(at);
     }
     lane.next += state(at).ended ? 1 : 0;
     return moved || state(at).ended;
@@ -225,7 +223,7 @@ class Planner {
   /// Moves data on the stream of `mover`.
   void deliver(Spot mover, Spot from, Spot to) {
     disturb(mover);
-    add({.kind = Kind::transfer, .at = from, .to = to}, mover);
+    add({.kind = IssueStep::Kind::transfer, .at = from, .to = to}, mover);
     if (to.rank >= 0) {
       state(to).delivered_on = static_cast<std::int32_t>(stream_of(mover));
       if (stream_of(mover) != stream_of(to)) {
@@ -257,7 +255,7 @@ class Planner {
       for (const Spot member : members) {
         await_other(leader, member, state(member).posted_event);
       }
-      add({.kind = Kind::meet, .at = leader}, leader);
+      add({.kind = IssueStep::Kind::meet, .at = leader}, leader);
       state(leader).sent = true;
       state(leader).delivered_event = members.size() > 1 ? record(leader) : -1;
     }
@@ -290,7 +288,8 @@ class Planner {
       for (const auto& [stream, recorded] : ends) {
         for (const auto& [other, event] : ends) {
           if (other != stream) {
-            plan_.steps.push_back({.kind = Kind::wait, .stream = stream, .event = event, .at = {}, .to = {}});
+            plan_.steps.push_back(
+                {.kind = IssueStep::Kind::wait, .stream = stream, .event = event, .at = {}, .to = {}});
           }
         }
       }
@@ -302,10 +301,12 @@ class Planner {
     plan_.steps.push_back(step);
   }
   std::int32_t record(Spot on) {
-    add({.kind = Kind::record, .event = plan_.events, .at = {}, .to = {}}, on);
+    add({.kind = IssueStep::Kind::record, .event = plan_.events, .at = {}, .to = {}}, on);
     return plan_.events++;
   }
-  void await(Spot on, std::int32_t event) { add({.kind = Kind::wait, .event = event, .at = {}, .to = {}}, on); }
+  void await(Spot on, std::int32_t event) {
+    add({.kind = IssueStep::Kind::wait, .event = event, .at = {}, .to = {}}, on);
+  }
   void await_other(Spot on, Spot other, std::int32_t event) {
     if (stream_of(on) != stream_of(other)) {
       await(on, event);
@@ -313,7 +314,7 @@ class Planner {
   }
   void disturb(Spot on) {
     if (options_.order != 0 && random_.next() % 4 == 0) {
-      add({.kind = Kind::disturb, .at = {}, .to = {}}, on);
+      add({.kind = IssueStep::Kind::disturb, .at = {}, .to = {}}, on);
     }
   }
 
@@ -343,7 +344,7 @@ class Planner {
 
 IssuePlan issue_plan(const Program& program, std::span<const std::vector<Command>> commands,
                      const PlanOptions& options) {
-  return Planner(program, commands, options).plan();
+  return IssuePlanner(program, commands, options).plan();
 }
 
 }  // namespace commfuse::validate

@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <utility>
 
 #include "model/check.h"
+#include "validate/reference/collective.h"
 
 namespace commfuse::validate {
 
 namespace {
-
-using Kind = NcclStep::Kind;
 
 Lowered fit_for_nccl(Lowered lowered) {
   const std::vector<std::string> findings = nccl_findings(lowered);
@@ -23,15 +21,6 @@ Lowered fit_for_nccl(Lowered lowered) {
         fmt::format("{} cannot run with NCCL: {}; run it on cuda-virtual", lowered.program->name, findings.front()));
   }
   return lowered;
-}
-
-/// Returns a move inside the rank's memory, which also converts the dtype.
-Call local(const Stack& from, const Stack& to, DType wire) {
-  MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
-  for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
-    call.parts.push_back({piece[0], piece[1]});
-  }
-  return call;
 }
 
 /// Bytes between the number that a barrier reads and the one it writes.
@@ -135,27 +124,27 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
   Work work{.communicates = true};
   scratch.reset();
   if (command.target >= 0) {
-    Message send{.peer = command.target, .data = {}};
+    MessageEnd send{.peer = command.target, .data = {}};
     if (command.inputs.empty()) {
       send.data = scratch.like(1, 1, DType::fp32);
     } else {
       const Stack from = joined(memory().layout().stack(0, command.inputs[0]));
       send.data = staged(from, wire, scratch);
       if (!needs_no_staging(from, wire)) {
-        work.before.push_back(local(from, {send.data}, wire));
+        work.before.push_back(local_move(from, {send.data}, wire));
       }
     }
     work.sends.push_back(send);
   }
   if (command.source >= 0) {
-    Message receive{.peer = command.source, .data = {}};
+    MessageEnd receive{.peer = command.source, .data = {}};
     if (command.outputs.empty()) {
       receive.data = scratch.like(1, 1, DType::fp32);
     } else {
       const Stack to = joined(memory().layout().stack(0, command.outputs[0]));
       receive.data = staged(to, wire, scratch);
       if (!needs_no_staging(to, wire)) {
-        work.after.push_back(local({receive.data}, to, wire));
+        work.after.push_back(local_move({receive.data}, to, wire));
       }
     }
     work.receives.push_back(receive);
@@ -165,8 +154,7 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
 
 NcclExecutor::Work NcclExecutor::collective(const Command& command, Functions functions, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
-  const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
-  if (adds && functions == Functions::none) {
+  if (adds(shape.kind) && functions == Functions::none) {
     return {};
   }
   scratch.reset();
@@ -174,10 +162,10 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, Functions fu
   const Stack to = joined(memory().layout().stack(0, command.outputs[0]));
   Work work{.in = staged(from, shape.wire, scratch), .out = staged(to, shape.wire, scratch), .communicates = true};
   if (!needs_no_staging(from, shape.wire)) {
-    work.before.push_back(local(from, {work.in}, shape.wire));
+    work.before.push_back(local_move(from, {work.in}, shape.wire));
   }
   if (!needs_no_staging(to, shape.wire)) {
-    work.after.push_back(local({work.out}, to, shape.wire));
+    work.after.push_back(local_move({work.out}, to, shape.wire));
   }
   return work;
 }
@@ -185,8 +173,8 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, Functions fu
 NcclExecutor::Work NcclExecutor::work_of(const NcclStep& step, const Command& command, const Calls& calls,
                                          Scratch& scratch) const {
   switch (step.kind) {
-    case Kind::exchange: return exchange(command, scratch);
-    case Kind::collective: return collective(command, calls.options().functions, scratch);
+    case NcclStep::Kind::exchange: return exchange(command, scratch);
+    case NcclStep::Kind::collective: return collective(command, calls.options().functions, scratch);
     default: return {.before = calls.compute({0, &command}, scratch)};
   }
 }
@@ -232,7 +220,7 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
     const auto command = static_cast<std::size_t>(step.command);
     const auto lane = static_cast<std::size_t>(step.lane);
     work_.back() = work_of(step, commands_[command], calls, scratch[lane]);
-    if (step.kind == Kind::exchange && !signals_.empty()) {
+    if (step.kind == NcclStep::Kind::exchange && !signals_.empty()) {
       work_.back().signals = signals_[command];
       if (!commands_[command].inputs.empty() && commands_[command].target >= 0) {
         work_.back().put_to = landing(commands_[command], bases[lane]);
@@ -265,11 +253,11 @@ void NcclExecutor::issue_step(std::size_t step_index) {
   const NcclStep& step = plan_.steps[step_index];
   const Work& work = work_[step_index];
   const StreamId on = stream(step.lane);
-  if (step.kind == Kind::record) {
+  if (step.kind == NcclStep::Kind::record) {
     driver().record(device().event(static_cast<std::size_t>(step.event)), on);
     return;
   }
-  if (step.kind == Kind::wait) {
+  if (step.kind == NcclStep::Kind::wait) {
     driver().wait(on, device().event(static_cast<std::size_t>(step.event)));
     return;
   }
@@ -280,9 +268,9 @@ void NcclExecutor::issue_step(std::size_t step_index) {
   if (work.communicates) {
     const std::size_t communicator = made_[step.communicator];
     Network& network = communicators_.network();
-    if (step.kind == Kind::exchange && !signals_.empty()) {
+    if (step.kind == NcclStep::Kind::exchange && !signals_.empty()) {
       issue_puts(communicator, on, commands_[static_cast<std::size_t>(step.command)], work);
-    } else if (step.kind == Kind::exchange) {
+    } else if (step.kind == NcclStep::Kind::exchange) {
       network.exchange(communicator, on, work.sends, work.receives);
     } else {
       const auto& shape =

@@ -54,7 +54,7 @@ class NcclExecutor final : public GpuExecutor {
   /// Work of a step on its stream, in order: packing, the message or compute, unpacking.
   struct Work {
     std::vector<Call> before;
-    std::vector<Message> sends, receives;
+    std::vector<MessageEnd> sends, receives;
     Panel in, out;  // operands of a collective
     bool communicates = false;
     PutSignals signals;

@@ -9,12 +9,11 @@
 
 #include "model/check.h"
 #include "validate/cuda/lane_planner.h"
+#include "validate/reference/collective.h"
 
 namespace commfuse::validate {
 
 namespace {
-
-using Kind = NcclStep::Kind;
 
 /// Returns the communicators that a program needs. They follow from the program's ops and not from a rank's commands,
 /// because all ranks make the same communicators.
@@ -32,9 +31,9 @@ std::vector<NcclMembers> communicators_of(const Program& program) {
   return {members.begin(), members.end()};
 }
 
-class Planner : private LanePlanner<NcclPlan> {
+class NcclPlanner : private LanePlanner<NcclPlan> {
  public:
-  Planner(const Program& program, std::span<const Command> commands) : LanePlanner(commands), program_(program) {
+  NcclPlanner(const Program& program, std::span<const Command> commands) : LanePlanner(commands), program_(program) {
     plan_.communicators = communicators_of(program);
   }
 
@@ -47,10 +46,10 @@ class Planner : private LanePlanner<NcclPlan> {
     const Command& command = commands_[i];
     NcclStep step{.lane = command.lane, .command = static_cast<std::int32_t>(i)};
     if (command.kind == OpKind::exchange) {
-      step.kind = Kind::exchange;
+      step.kind = NcclStep::Kind::exchange;
       step.communicator = index_of({.lane = command.lane});
     } else if (command.kind == OpKind::collective) {
-      step.kind = Kind::collective;
+      step.kind = NcclStep::Kind::collective;
       const auto& shape = std::get<CollectiveShape>(program_.shapes[command.shape]);
       step.communicator = index_of({.lane = command.lane, .axis = program_.mesh.axes.size() == 1 ? -1 : shape.axis});
     }
@@ -242,7 +241,7 @@ std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const Has
 }
 
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands) {
-  return Planner(program, commands).plan();
+  return NcclPlanner(program, commands).plan();
 }
 
 int color_of(const Program& program, const NcclMembers& members, Rank rank) {
@@ -264,9 +263,7 @@ std::vector<std::string> nccl_findings(const Lowered& lowered) {
   std::vector<std::string> sentences;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[i].shape]);
-    const bool adds = collective != nullptr && (collective->kind == CollectiveKind::reduce_scatter ||
-                                                collective->kind == CollectiveKind::all_reduce);
-    if (adds && collective->wire == DType::fp8) {
+    if (collective != nullptr && adds(collective->kind) && collective->wire == DType::fp8) {
       sentences.push_back(fmt::format("{} sums in fp8, which NCCL cannot do",
                                       op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
     }

@@ -13,7 +13,6 @@ namespace commfuse::validate {
 namespace {
 
 // Declarations of nvml.h, which not every toolkit has.
-using Device = ManagementLibrary::Device;
 constexpr int clock_of_multiprocessors = 1;
 constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
@@ -31,12 +30,14 @@ class Library {
     }
   }
 
-  [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
-    return started_ ? library_.query<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
+  [[nodiscard]] std::optional<ManagementLibrary::Device> device(const std::string& uuid) const {
+    return started_ ? library_.query<ManagementLibrary::Device>("nvmlDeviceGetHandleByUUID", uuid.c_str())
+                    : std::nullopt;
   }
   /// Returns the value that a function writes. The function takes the device and further arguments.
   template <class Value, class... Arguments>
-  [[nodiscard]] std::optional<Value> query(const char* name, Device device, Arguments... arguments) const {
+  [[nodiscard]] std::optional<Value> query(const char* name, ManagementLibrary::Device device,
+                                           Arguments... arguments) const {
     return library_.query<Value>(name, device, arguments...);
   }
 
@@ -49,7 +50,7 @@ std::optional<int> as_int(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
-std::optional<int> links_of(const Library& library, Device device) {
+std::optional<int> links_of(const Library& library, ManagementLibrary::Device device) {
   std::optional<int> links;
   for (unsigned link = 0; link < max_links; ++link) {
     if (const std::optional<unsigned> up = library.query<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
@@ -77,7 +78,7 @@ constexpr std::array reasons{Reason{0x1, "idling"},
 
 std::optional<DeviceState> device_state(const std::string& uuid) {
   const Library library;
-  const std::optional<Device> device = library.device(uuid);
+  const std::optional<ManagementLibrary::Device> device = library.device(uuid);
   if (!device) {
     return std::nullopt;
   }

@@ -10,9 +10,6 @@ namespace commfuse::validate {
 
 namespace {
 
-/// The alignment of cudaMalloc, which the widest loads require.
-constexpr std::int64_t alignment = 256;
-
 Address row_address(const Panel& panel, std::int64_t row) {
   return panel.at + static_cast<Address>(row * panel.stride * bytes_of(panel.dtype));
 }
@@ -108,7 +105,7 @@ Layout::Layout(const Program& program, const Sizes& sizes, Address base)
   for (const Buffer& buffer : program.buffers) {
     first_.push_back(stride_);
     const std::int64_t bytes = sizes.elements(buffer.rows) * sizes.elements(buffer.columns) * bytes_of(buffer.dtype);
-    stride_ += (bytes + alignment - 1) / alignment * alignment;
+    stride_ += rounded_up_to_alignment(bytes);
   }
 }
 

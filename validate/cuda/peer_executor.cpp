@@ -9,34 +9,18 @@
 #include <utility>
 
 #include "model/check.h"
+#include "validate/reference/collective.h"
 #include "validate/reference/interpreter.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-using Kind = PeerStep::Kind;
-
-constexpr std::int64_t alignment = 256;
-
-bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
-
-/// Returns a move inside the rank's memory, which also converts the dtype; nothing if every row is in its place and the
-/// wire changes no value. A narrower wire also rounds rows that are already in place, as in an all-gather in place.
-std::optional<Call> local(const Stack& from, const Stack& to, DType wire) {
-  MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
-  for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
-    if (!(piece[0] == piece[1]) || !passes_unchanged(piece[0].dtype, wire)) {
-      call.parts.push_back({piece[0], piece[1]});
-    }
-  }
-  return call.parts.empty() ? std::nullopt : std::optional<Call>(std::move(call));
-}
-
+/// A narrower wire also rounds rows that are already in place, as in an all-gather in place.
 template <class Parts>
-void put(Parts& parts, std::optional<Call> call) {
-  if (call) {
-    parts.emplace_back(*std::move(call));
+void put_move(const Stack& from, const Stack& to, DType wire, Parts& parts) {
+  if (MoveCall call = local_move(from, to, wire); !call.parts.empty()) {
+    parts.emplace_back(Call(std::move(call)));
   }
 }
 
@@ -100,7 +84,7 @@ PeerRoom::PeerRoom(const Program& program, const Sizes& sizes)
 Address PeerRoom::take(Extent rows, Extent columns, DType dtype, const Sizes& sizes) {
   const auto at = static_cast<Address>(bytes_);
   const std::int64_t bytes = sizes.elements(rows) * sizes.elements(columns) * bytes_of(dtype);
-  bytes_ += (bytes + alignment - 1) / alignment * alignment;
+  bytes_ += rounded_up_to_alignment(bytes);
   return at;
 }
 
@@ -165,22 +149,13 @@ Panel PeerExecutor::in_room(Rank rank, Address at, std::int64_t rows, std::int64
   return {lease_->window().data(rank) + at, rows, columns, columns, dtype};
 }
 
-namespace {
-
-DType wire_of(const Program& program, const Command& command) {
-  const Shape& shape = program.shapes[command.shape];
-  return command.kind == OpKind::exchange ? std::get<ExchangeShape>(shape).wire : std::get<CollectiveShape>(shape).wire;
-}
-
-}  // namespace
-
 Stack PeerExecutor::contribution(Rank rank, const Command& command) const {
   const Stack operand = input(rank, command);
   if (!packs(program(), op_of(command))) {
     return operand;
   }
-  return {
-      in_room(rank, room_->packed(command.op), rows_of(operand), operand.front().columns, wire_of(program(), command))};
+  return {in_room(rank, room_->packed(command.op), rows_of(operand), operand.front().columns,
+                  wire_of(program(), op_of(command)))};
 }
 
 Stack PeerExecutor::landing(Rank rank, const Command& command) const {
@@ -189,7 +164,7 @@ Stack PeerExecutor::landing(Rank rank, const Command& command) const {
     return operand;
   }
   return {in_room(rank, room_->arrived(command.op), rows_of(operand), operand.front().columns,
-                  wire_of(program(), command))};
+                  wire_of(program(), op_of(command)))};
 }
 
 namespace {
@@ -212,31 +187,31 @@ void PeerExecutor::take(const Stack& from, const Stack& to, DType wire, Scratch&
   }
   const Stack landed{scratch.like(rows_of(from), from.front().columns, wire)};
   put_copies<Copy>(from, landed, parts);
-  put(parts, local(landed, to, wire));
+  put_move(landed, to, wire, parts);
 }
 
 PeerExecutor::Parts PeerExecutor::parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const {
   const Command& command = commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)];
   Parts parts;
   switch (step.kind) {
-    case Kind::compute:
+    case PeerStep::Kind::compute:
       for (Call& call : calls.compute({0, &command}, scratch)) {
         parts.emplace_back(std::move(call));
       }
       break;
-    case Kind::pack:
-      put(parts, local(input(rank_, command), contribution(rank_, command), wire_of(program(), command)));
+    case PeerStep::Kind::pack:
+      put_move(input(rank_, command), contribution(rank_, command), wire_of(program(), op_of(command)), parts);
       break;
-    case Kind::send:
+    case PeerStep::Kind::send:
       put_copies<Copy>(contribution(rank_, command), landing(step.peer, command_of(step.peer, command.target_op)),
                        parts);
       break;
-    case Kind::fetch:
+    case PeerStep::Kind::fetch:
       put_copies<Copy>(contribution(step.peer, command_of(step.peer, command.source_op)), landing(rank_, command),
                        parts);
       break;
-    case Kind::unpack:
-      put(parts, local(landing(rank_, command), output(rank_, command), wire_of(program(), command)));
+    case PeerStep::Kind::unpack:
+      put_move(landing(rank_, command), output(rank_, command), wire_of(program(), op_of(command)), parts);
       break;
     default: break;
   }
@@ -267,7 +242,7 @@ PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& s
       return shape.kind == CollectiveKind::all_to_all ? part_of(whole, own_index, members) : whole;
     };
     if (from == own_index) {
-      put(meeting.take, local(part(input(rank_, command)), part_of(to, from, members), shape.wire));
+      put_move(part(input(rank_, command)), part_of(to, from, members), shape.wire, meeting.take);
     } else {
       take(part(contribution(peer, theirs)), part_of(to, from, members), shape.wire, scratch, meeting.take);
     }
@@ -315,7 +290,7 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
                                                  .wire = shape.wire}));
     }
     if (scatters) {
-      put(meeting.place, local(sum, to, to.front().dtype));
+      put_move(sum, to, to.front().dtype, meeting.place);
     }
   }
   for (std::size_t step = 0; step < members && !scatters; ++step) {
@@ -349,13 +324,13 @@ void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> 
     }
     Scratch& lane_scratch = scratch[static_cast<std::size_t>(step.lane)];
     switch (step.kind) {
-      case Kind::take:
+      case PeerStep::Kind::take:
         meeting = this->meeting(commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)],
                                 options, lane_scratch);
         work_.push_back(std::move(meeting.take));
         break;
-      case Kind::add: work_.push_back(std::move(meeting.add)); break;
-      case Kind::place: work_.push_back(std::move(meeting.place)); break;
+      case PeerStep::Kind::add: work_.push_back(std::move(meeting.add)); break;
+      case PeerStep::Kind::place: work_.push_back(std::move(meeting.place)); break;
       default: work_.push_back(parts_of(step, calls, lane_scratch));
     }
   }
@@ -393,10 +368,10 @@ void PeerExecutor::issue_step(std::size_t step_index, FlagValue iteration) {
   Peers& peers = lease_->windows().peers();
   const PeerWindow& window = lease_->window();
   switch (step.kind) {
-    case Kind::record: driver().record(device().event(static_cast<std::size_t>(step.event)), on); return;
-    case Kind::wait: driver().wait(on, device().event(static_cast<std::size_t>(step.event))); return;
-    case Kind::signal: peers.signal(on, window.flag(step.peer, step.flag), iteration); return;
-    case Kind::await: peers.await(on, window.flag(rank_, step.flag), iteration); return;
+    case PeerStep::Kind::record: driver().record(device().event(static_cast<std::size_t>(step.event)), on); return;
+    case PeerStep::Kind::wait: driver().wait(on, device().event(static_cast<std::size_t>(step.event))); return;
+    case PeerStep::Kind::signal: peers.signal(on, window.flag(step.peer, step.flag), iteration); return;
+    case PeerStep::Kind::await: peers.await(on, window.flag(rank_, step.flag), iteration); return;
     default: break;
   }
   driver().label(first_step_label + step_index);
@@ -426,8 +401,8 @@ std::vector<StreamId> PeerExecutor::streams() {
 std::size_t PeerExecutor::deepest_queue() const {
   std::vector<std::size_t> commands(program().lanes.size(), 0);
   for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-    const bool is_work = plan_.steps[i].kind != Kind::record && plan_.steps[i].kind != Kind::wait &&
-                         plan_.steps[i].kind != Kind::signal && plan_.steps[i].kind != Kind::await;
+    const bool is_work = plan_.steps[i].kind != PeerStep::Kind::record && plan_.steps[i].kind != PeerStep::Kind::wait &&
+                         plan_.steps[i].kind != PeerStep::Kind::signal && plan_.steps[i].kind != PeerStep::Kind::await;
     commands[static_cast<std::size_t>(plan_.steps[i].lane)] += is_work ? work_[i].size() : 1;
   }
   return *std::ranges::max_element(commands);
@@ -480,7 +455,7 @@ std::vector<std::vector<OpHere>> PeerExecutor::ops_by_step() const {
     }
     const Command& command = commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)];
     ops[i].emplace_back(rank_, command.op);
-    if (step.kind == Kind::send) {
+    if (step.kind == PeerStep::Kind::send) {
       ops[i].emplace_back(step.peer, command.target_op);
     }
   }

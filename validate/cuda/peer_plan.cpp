@@ -7,28 +7,22 @@
 
 #include "model/program/recorder.h"
 #include "validate/cuda/lane_planner.h"
+#include "validate/reference/collective.h"
 
 namespace commfuse::validate {
 
 namespace {
-
-using Kind = PeerStep::Kind;
 
 /// Returns the dtype of an operand's buffer; an operand has only one.
 DType dtype_of(const Program& program, Slice operand) {
   return program.buffers[position(program.regions_of(operand).front().buffer)].dtype;
 }
 
-DType wire_of(const Program& program, const Op& op) {
-  const Shape& shape = program.shapes[op.shape];
-  return op.kind == OpKind::exchange ? std::get<ExchangeShape>(shape).wire : std::get<CollectiveShape>(shape).wire;
-}
-
 bool communicates(const Op& op) { return op.kind == OpKind::exchange || op.kind == OpKind::collective; }
 
-class Planner : private LanePlanner<PeerPlan> {
+class PeerPlanner : private LanePlanner<PeerPlan> {
  public:
-  Planner(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands)
+  PeerPlanner(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands)
       : LanePlanner(commands), program_(program), flags_(flags), rank_(rank) {}
 
   PeerPlan plan() {
@@ -42,11 +36,11 @@ class Planner : private LanePlanner<PeerPlan> {
     switch (command.kind) {
       case OpKind::exchange: exchange(command); break;
       case OpKind::collective: collective(command); break;
-      default: put(Kind::compute);
+      default: put(PeerStep::Kind::compute);
     }
   }
 
-  void put(Kind kind, Rank peer = -1, std::int64_t flag = -1) {
+  void put(PeerStep::Kind kind, Rank peer = -1, std::int64_t flag = -1) {
     PeerStep step = step_;
     step.kind = kind;
     step.peer = peer;
@@ -59,19 +53,19 @@ class Planner : private LanePlanner<PeerPlan> {
     const Op& op = program_.ops[position(command.op)];
     const Protocol protocol = std::get<ExchangeShape>(program_.shapes[command.shape]).protocol;
     if (command.source >= 0 && protocol == Protocol::rendezvous) {
-      put(Kind::signal, command.source, flags_.ready(command.source_op));
+      put(PeerStep::Kind::signal, command.source, flags_.ready(command.source_op));
     }
     if (command.target >= 0) {
       send(command, op, protocol);
     }
     if (command.source >= 0) {
-      put(Kind::await, command.source, flags_.arrived(command.op));
+      put(PeerStep::Kind::await, command.source, flags_.arrived(command.op));
       if (!command.outputs.empty()) {
         if (protocol == Protocol::pull) {
-          put(Kind::fetch, command.source);
+          put(PeerStep::Kind::fetch, command.source);
         }
         if (unpacks(program_, op)) {
-          put(Kind::unpack);
+          put(PeerStep::Kind::unpack);
         }
       }
     }
@@ -80,16 +74,16 @@ class Planner : private LanePlanner<PeerPlan> {
   void send(const Command& command, const Op& op, Protocol protocol) {
     if (protocol != Protocol::pull) {
       if (!command.inputs.empty() && packs(program_, op)) {
-        put(Kind::pack);
+        put(PeerStep::Kind::pack);
       }
       if (protocol == Protocol::rendezvous) {
-        put(Kind::await, command.target, flags_.ready(command.op));
+        put(PeerStep::Kind::await, command.target, flags_.ready(command.op));
       }
       if (!command.inputs.empty()) {
-        put(Kind::send, command.target);
+        put(PeerStep::Kind::send, command.target);
       }
     }
-    put(Kind::signal, command.target, flags_.arrived(command.target_op));
+    put(PeerStep::Kind::signal, command.target, flags_.arrived(command.target_op));
   }
 
   /// Every member reads the inputs of all other members, and none ends before all have done so. Sums of an all-reduce
@@ -99,26 +93,25 @@ class Planner : private LanePlanner<PeerPlan> {
     const std::size_t members = command.group.size();
     const auto own_index = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
     if (packs(program_, program_.ops[position(command.op)])) {
-      put(Kind::pack);
+      put(PeerStep::Kind::pack);
     }
     const auto meet = [&](auto flag) {
-      for (const Kind half : {Kind::signal, Kind::await}) {
+      for (const PeerStep::Kind half : {PeerStep::Kind::signal, PeerStep::Kind::await}) {
         for (std::size_t other = 0; other < members; ++other) {
           if (other != own_index) {
-            put(half, command.group[other], flag(half == Kind::signal ? own_index : other));
+            put(half, command.group[other], flag(half == PeerStep::Kind::signal ? own_index : other));
           }
         }
       }
     };
     meet([&](std::size_t member) { return flags_.open(command.op, member); });
-    put(Kind::take);
-    const bool adds = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
-    if (adds) {
-      put(Kind::add);
+    put(PeerStep::Kind::take);
+    if (adds(kind)) {
+      put(PeerStep::Kind::add);
     }
     meet([&](std::size_t member) { return flags_.done(command.op, member, members); });
-    if (adds) {
-      put(Kind::place);
+    if (adds(kind)) {
+      put(PeerStep::Kind::place);
     }
   }
 
@@ -142,6 +135,11 @@ PeerFlags::PeerFlags(const Program& program) : count_(program.mesh.ranks()) {
   }
 }
 
+DType wire_of(const Program& program, const Op& op) {
+  const Shape& shape = program.shapes[op.shape];
+  return op.kind == OpKind::exchange ? std::get<ExchangeShape>(shape).wire : std::get<CollectiveShape>(shape).wire;
+}
+
 bool packs(const Program& program, const Op& op) {
   return communicates(op) && op.inputs.count > 0 &&
          dtype_of(program, program.inputs_of(op).front()) != wire_of(program, op);
@@ -153,7 +151,7 @@ bool unpacks(const Program& program, const Op& op) {
 }
 
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands) {
-  return Planner(program, flags, rank, commands).plan();
+  return PeerPlanner(program, flags, rank, commands).plan();
 }
 
 std::vector<std::string> peer_findings(const Program& program) {

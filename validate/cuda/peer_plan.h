@@ -70,6 +70,8 @@ class PeerFlags {
   std::int64_t count_ = 0;
 };
 
+/// Returns the dtype in which an op that communicates sends its data.
+DType wire_of(const Program& program, const Op& op);
 /// Returns true if the input of an op that communicates has another dtype than its wire.
 bool packs(const Program& program, const Op& op);
 /// Returns true if the output of an op that communicates has another dtype than its wire.

@@ -474,8 +474,8 @@ class SelfMessage {
         to_(device, bytes / 2048, 1024, DType::bf16) {}
 
   void issue() {
-    const std::array sends{Message{0, from_.at(0)}};
-    const std::array receives{Message{0, to_.at(0)}};
+    const std::array sends{MessageEnd{0, from_.at(0)}};
+    const std::array receives{MessageEnd{0, to_.at(0)}};
     device_.driver().label(label);
     network_.exchange(communicator_, device_.stream(0, false), sends, receives);
   }

@@ -12,8 +12,6 @@ namespace commfuse::validate {
 
 namespace {
 
-using Kind = IssueStep::Kind;
-
 std::vector<Rank> ranks_of(const Program& program, const VirtualOptions& options) {
   if (options.middle) {
     return {*options.middle};
@@ -23,7 +21,9 @@ std::vector<Rank> ranks_of(const Program& program, const VirtualOptions& options
   return ranks;
 }
 
-bool is_work(Kind kind) { return kind == Kind::compute || kind == Kind::transfer || kind == Kind::meet; }
+bool is_work(IssueStep::Kind kind) {
+  return kind == IssueStep::Kind::compute || kind == IssueStep::Kind::transfer || kind == IssueStep::Kind::meet;
+}
 
 }  // namespace
 
@@ -74,9 +74,9 @@ int VirtualExecutor::multiprocessors() const {
 
 std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const {
   switch (step.kind) {
-    case Kind::compute: return calls.compute(at(step.at), scratch);
-    case Kind::transfer: return calls.transfer(at(step.at), at(step.to), scratch);
-    case Kind::meet: break;
+    case IssueStep::Kind::compute: return calls.compute(at(step.at), scratch);
+    case IssueStep::Kind::transfer: return calls.transfer(at(step.at), at(step.to), scratch);
+    case IssueStep::Kind::meet: break;
     default: return {};
   }
   const std::vector<At> members = members_of(step);
@@ -163,14 +163,14 @@ void VirtualExecutor::issue_step(std::size_t step_index) {
   const IssueStep& step = ready_->plan.steps[step_index];
   const StreamId on = stream(step.stream);
   switch (step.kind) {
-    case Kind::record:
-    case Kind::wait:
+    case IssueStep::Kind::record:
+    case IssueStep::Kind::wait:
       if (!options_.one_stream) {
         const EventId event = device().event(static_cast<std::size_t>(step.event));
-        step.kind == Kind::record ? driver().record(event, on) : driver().wait(on, event);
+        step.kind == IssueStep::Kind::record ? driver().record(event, on) : driver().wait(on, event);
       }
       return;
-    case Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + step_index % 16)); return;
+    case IssueStep::Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + step_index % 16)); return;
     default: break;
   }
   driver().label(first_step_label + step_index);
@@ -205,7 +205,7 @@ std::vector<std::vector<OpHere>> VirtualExecutor::ops_by_step() const {
       continue;
     }
     std::vector<At> places{at(step.at), at(step.to)};
-    if (step.kind == Kind::meet) {
+    if (step.kind == IssueStep::Kind::meet) {
       places = options_.middle ? std::vector{at(step.at)} : members_of(step);
     }
     for (const At& place : places) {

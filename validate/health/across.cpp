@@ -15,8 +15,6 @@ namespace commfuse::validate {
 
 namespace {
 
-using Json = nlohmann::json;
-
 std::string named(const std::string& value) { return value.empty() ? "none" : value; }
 
 std::string tally(const std::map<std::string, int>& counts) {
@@ -60,7 +58,7 @@ HealthCheck difference(std::span<const NodeReport> reports, const CommonFact& fa
           .remedy = "configure the named nodes like the others, or exclude them from the job (--exclude)"};
 }
 
-Json json_of(const HealthCheck& check) {
+nlohmann::json packed_check(const HealthCheck& check) {
   return {{"name", check.name},   {"subject", check.subject}, {"status", static_cast<int>(check.status)},
           {"found", check.found}, {"wrong", check.wrong},     {"remedy", check.remedy}};
 }
@@ -76,7 +74,7 @@ std::string gid_indices_in_words(const NodeFacts& node) {
   return fmt::format("{}", fmt::join(indices, ", "));
 }
 
-HealthStatus status_in(const Json& number) {
+HealthStatus status_in(const nlohmann::json& number) {
   const int status = number.get<int>();
   if (status < 0 || status > static_cast<int>(HealthStatus::bad)) {
     throw std::runtime_error("a process sent an unknown status; run the same program everywhere");
@@ -136,23 +134,23 @@ std::vector<HealthCheck> differences(std::span<const NodeReport> reports) {
 }
 
 std::string packed_report(const NodeReport& report) {
-  Json checks = Json::array();
+  nlohmann::json checks = nlohmann::json::array();
   for (const HealthCheck& check : report.checks) {
-    checks.push_back(json_of(check));
+    checks.push_back(packed_check(check));
   }
-  Json facts = Json::array();
+  nlohmann::json facts = nlohmann::json::array();
   for (const CommonFact& fact : report.facts) {
     facts.push_back({fact.name, fact.value, static_cast<int>(fact.unlike)});
   }
-  const Json json{{"host", report.host}, {"checks", checks}, {"facts", facts}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const nlohmann::json json{{"host", report.host}, {"checks", checks}, {"facts", facts}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 NodeReport unpacked_report(const std::string& text) {
   try {
-    const Json json = parse_json<Json>(text, "report");
+    const nlohmann::json json = parse_json<nlohmann::json>(text, "report");
     NodeReport report{.host = json.at("host").get<std::string>()};
-    for (const Json& check : json.at("checks")) {
+    for (const nlohmann::json& check : json.at("checks")) {
       report.checks.push_back({.name = check.at("name").get<std::string>(),
                                .subject = check.at("subject").get<std::string>(),
                                .status = status_in(check.at("status")),
@@ -160,11 +158,11 @@ NodeReport unpacked_report(const std::string& text) {
                                .wrong = check.at("wrong").get<std::string>(),
                                .remedy = check.at("remedy").get<std::string>()});
     }
-    for (const Json& fact : json.at("facts")) {
+    for (const nlohmann::json& fact : json.at("facts")) {
       report.facts.push_back({fact.at(0).get<std::string>(), fact.at(1).get<std::string>(), status_in(fact.at(2))});
     }
     return report;
-  } catch (const Json::exception&) {
+  } catch (const nlohmann::json::exception&) {
     throw std::runtime_error("a process sent a report that cannot be read; run the same program everywhere");
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,11 @@ class CheckList {
   std::string ok_;
   std::vector<HealthCheck> checks_;
 };
+
+/// Returns a text such as "1 port" or "2 ports".
+std::string counted(std::size_t count, std::string_view noun);
+/// Returns a text such as "mlx5_0/1".
+std::string name_of_port(const RdmaPort& port);
 
 void look_at_driver(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
 void look_at_peers(const NodeFacts& node, const ManagementFacts& management, CheckList& list);

@@ -16,10 +16,6 @@ namespace commfuse::validate {
 
 namespace {
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 bool is_nvidia(const PciPath& path) { return path.device().is_nvidia; }
 bool is_amd(const PciPath& path) { return path.device().is_amd; }
 

@@ -14,13 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-std::string name_of_port(const RdmaPort& port) { return fmt::format("{}/{}", port.device, port.number); }
-
 std::string interface_in_words(const RdmaPort& port) { return port.interface.empty() ? "INTERFACE" : port.interface; }
-
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 /// Returns the active RoCE ports. A port that is down is reported by the check rdma.
 std::vector<const RdmaPort*> roce_ports(const NodeFacts& node) {

@@ -14,10 +14,6 @@ namespace commfuse::validate {
 
 namespace {
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::vector<PciPath> gpus_and_nics(const NodeFacts& node) {
   std::vector<PciPath> paths = node.gpus;
   paths.insert(paths.end(), node.nics.begin(), node.nics.end());
@@ -117,8 +113,6 @@ std::string links_in_words(const std::vector<PciPath>& paths) {
 }
 
 bool is_active(const RdmaPort& port) { return port.state.find("ACTIVE") != std::string::npos; }
-
-std::string name_of_port(const RdmaPort& port) { return fmt::format("{}/{}", port.device, port.number); }
 
 /// Returns "DOWN" for "1: DOWN".
 std::string state_in_words(const std::string& state) {

@@ -17,9 +17,6 @@ Matrix<float> row_block(const Matrix<float>& matrix, std::size_t i, std::size_t 
   return rows_of(matrix, static_cast<std::int64_t>(i) * rows, rows);
 }
 
-bool cuts(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all; }
-bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
-
 }  // namespace
 
 std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matrix<float>> inputs) {

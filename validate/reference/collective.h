@@ -10,6 +10,15 @@
 
 namespace commfuse::validate {
 
+/// Returns true if the results are sums of the inputs.
+constexpr bool adds(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+}
+/// Returns true if each member gets a different part of the rows of every input.
+constexpr bool cuts(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
+}
+
 /// Inputs and results by coordinate; sums are taken in order of coordinate, in fp32. With N members:
 ///   all_gather      every result is all inputs, stacked
 ///   reduce_scatter  result i is the i-th of N row blocks of the sum of all inputs

@@ -134,8 +134,7 @@ void run_transfer(const Program& program, Memory& memory, const Place& from, con
 std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
                                       const RunOptions& options) {
   const auto& shape = shape_of<CollectiveShape>(program, member);
-  const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
-  if (options.functions == Functions::none && adds) {
+  if (options.functions == Functions::none && adds(shape.kind)) {
     return std::nullopt;
   }
   const std::vector<Rectangle>& input = member.command->inputs[0];

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "validate/reference/collective.h"
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
 #include "validate/reference/references.h"
@@ -198,9 +199,7 @@ bool cuts_no_sum(const Program& program) {
     bool operator()(const AttentionShape& attention) const { return is_whole(attention.keys); }
     bool operator()(const ElementwiseShape& elementwise) const { return elementwise.function != Function::add; }
     bool operator()(const ExchangeShape&) const { return true; }
-    bool operator()(const CollectiveShape& collective) const {
-      return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
-    }
+    bool operator()(const CollectiveShape& collective) const { return !adds(collective.kind); }
   };
   // Rows gathered from several places may be in a different order than in the unfused sum.
   const auto in_order = [&](const Op& op) {
@@ -228,8 +227,7 @@ bool cuts_no_sum(const Program& program) {
 bool has_collective_sums(const Program& program) {
   return std::ranges::any_of(program.shapes, [&](const Shape& shape) {
     const auto* collective = std::get_if<CollectiveShape>(&shape);
-    return collective != nullptr &&
-           (collective->kind == CollectiveKind::reduce_scatter || collective->kind == CollectiveKind::all_reduce) &&
+    return collective != nullptr && adds(collective->kind) &&
            program.mesh.axes[static_cast<std::size_t>(collective->axis)].extent > 2;
   });
 }

@@ -24,7 +24,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t max_bytes = std::size_t{256} << 20U;
+constexpr std::size_t max_step_times_bytes = std::size_t{256} << 20U;
 
 enum class JobFile : std::uint8_t { none, steps, trace, record };
 
@@ -58,9 +58,9 @@ JobFile kind_of(const std::string& file) {
 }
 
 Job job_of_steps(const std::string& file, std::vector<std::string>& passed_over) {
-  const std::string text = read_file(file, max_bytes);
-  if (text.size() > max_bytes) {
-    throw ConfigError(fmt::format("{}: is larger than {} MiB; give fewer steps", file, max_bytes >> 20U));
+  const std::string text = read_file(file, max_step_times_bytes);
+  if (text.size() > max_step_times_bytes) {
+    throw ConfigError(fmt::format("{}: is larger than {} MiB; give fewer steps", file, max_step_times_bytes >> 20U));
   }
   const JobSteps result = read_step_times(text, file);
   Job job{.name = with_escapes(file)};

@@ -24,7 +24,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t max_bytes = std::size_t{64} << 20U;
+constexpr std::size_t max_log_bytes = std::size_t{64} << 20U;
 /// Limit for a node: five collectives of 2, 4 and 8 ranks over all sizes, run a hundred times, have fewer.
 constexpr std::size_t max_rows = 50'000;
 
@@ -109,8 +109,8 @@ ReadFile with_notes(std::string file, ToolResults results, const std::vector<std
 }
 
 ReadFile read_any(const std::string& file) {
-  std::string text = read_file(file, max_bytes);
-  if (text.size() > max_bytes) {
+  std::string text = read_file(file, max_log_bytes);
+  if (text.size() > max_log_bytes) {
     throw ConfigError(fmt::format("{}: is larger than 64 MiB; remove everything but output of nccl-tests", file));
   }
   if (is_run_record(text)) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/span.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/cuda/virtual_executor.h"
 
@@ -17,9 +18,8 @@ namespace commfuse::validate {
 namespace {
 
 using namespace std::chrono_literals;
+using test::span;
 using Durations = std::vector<Duration>;
-
-OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
 
 TEST(MicroProgram, ASampleIsTheTimeOfTheSlowestRank) {
   const MicroProgram micro = product_alone(2, {.m = 4, .n = 4, .k = 4});

@@ -4,17 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/validate/span.h"
 #include "validate/bench/micro_program.h"
 
 namespace commfuse::validate {
 namespace {
 
 using namespace std::chrono_literals;
+using test::span;
 
 constexpr OpId gemm{0};
 constexpr OpId exchange{1};
-
-OpSpan span(Rank rank, OpId op, Duration start, Duration end) { return {rank, op, Instant(start), Instant(end)}; }
 
 const Timeline predicted{span(0, gemm, 0us, 10us), span(0, exchange, 0us, 4us), span(1, gemm, 0us, 10us),
                          span(1, exchange, 0us, 4us)};

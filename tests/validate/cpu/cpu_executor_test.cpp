@@ -33,6 +33,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::matrix;
+using test::operation_named;
 using test::points_of;
 using test::shared;
 using test::Shift;
@@ -41,18 +42,13 @@ std::unique_ptr<Executor> cpu(Lowered lowered, Sizes sizes) {
   return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
 }
 
-/// Returns the operation with this name.
-const CheckedOperation& operation_named(std::string_view name) {
-  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
-}
-
 Program program_named(std::string_view operation, std::string_view strategy, std::int32_t ranks) {
   return program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1});
 }
 
 /// Returns whether only `commfuse-validate check --executor cpu --long` checks the point: schedules with more slices,
 /// and the variants of chains of sites.
-bool is_left_to_the_long_check(const CheckPoint& point) {
+bool is_left_to_the_long_cpu_check(const CheckPoint& point) {
   const StrategyOptions& options = point.options;
   if ((point.strategy->name == "sliced" && options.slices > 2) || options.sub_slices > 2) {
     return true;
@@ -72,7 +68,7 @@ TEST_P(ThreadsOnEveryRankCount, EveryScheduleGivesTheInterpretersBitsUnderChaos)
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     for (const CheckedOperation& operation : checked_operations()) {
       for (const CheckPoint& point : points_of(operation, GetParam(), dtype)) {
-        if (is_left_to_the_long_check(point)) {
+        if (is_left_to_the_long_cpu_check(point)) {
           continue;
         }
         const auto program = shared(program_of(point));
@@ -130,7 +126,7 @@ constexpr bool races_are_allowed = false;
 constexpr bool races_are_allowed = true;
 #endif
 
-bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+bool is_caught_on_threads(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   CpuExecutor executor(lower(shared(program)), sizes, {});
   return test::goes_wrong(executor, seed);
 }
@@ -142,8 +138,8 @@ TEST(CpuExecutor, CatchesPlantedMistakesOfEveryKind) {
   std::array<test::Caught, 5> kinds;
   for (const char* operation : {"ag_gemm", "gemm_rs"}) {
     for (const char* strategy : {"commfuse", "sliced"}) {
-      test::plant_in(program_of({&operation_named(operation), find_strategy(strategy), {.slices = 2}, 4, 1}), is_caught,
-                     40, kinds);
+      test::plant_in(program_of({&operation_named(operation), find_strategy(strategy), {.slices = 2}, 4, 1}),
+                     is_caught_on_threads, 40, kinds);
     }
   }
   test::expect_caught(kinds, 3);

@@ -27,9 +27,9 @@ std::size_t offset(const Extents& at, const Extents& strides) {
 }
 
 /// Executes the operations of a graph one after another.
-class Interpreter {
+class GraphInterpreter {
  public:
-  Interpreter(const AttentionPiece& piece, Store& store) : graph_(attention_graph(piece.shape)), store_(store) {
+  GraphInterpreter(const AttentionPiece& piece, Store& store) : graph_(attention_graph(piece.shape)), store_(store) {
     places_ = {piece.queries / 2, piece.keys / 2, piece.values / 2, piece.out / 2};
     for (const GraphTensor& tensor : graph_.tensors) {
       values_.emplace_back(tensor.place == GraphTensor::Place::inside ? size_of(tensor) : 1, tensor.value);
@@ -161,7 +161,7 @@ TEST(AttentionGraph, StepByStepComputesTheAttentionOfTheReference) {
       Store store(qkv.values().begin(), qkv.values().end());
       store.resize(store.size() + expected.values().size(), NAN);
       for (const AttentionPiece& piece : pieces_of(call_of(tested), joined)) {
-        Interpreter(piece, store).run();
+        GraphInterpreter(piece, store).run();
       }
       for (std::size_t i = 0; i < expected.values().size(); ++i) {
         EXPECT_NEAR(store[qkv.values().size() + i], expected.values()[i], 1e-6)

@@ -29,7 +29,7 @@ std::string described(int capability, int multiprocessors, int shared_memory) {
 }
 
 std::string a100() { return described(80, 108, 166912); }
-std::string h100() { return described(90, 132, 232448); }
+std::string h100_description() { return described(90, 132, 232448); }
 
 /// Returns the last `queries` of `keys`, in a matrix with q, k and v side by side.
 AttentionPieceShape slice(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t batch = 1) {
@@ -87,19 +87,19 @@ class RealCudnn : public testing::Test {
 };
 
 TEST_F(RealCudnn, HasAnEngineForCausalSlicesOnAmpereAndHopper) {
-  expect_engines(slice(1024, 8192, true), h100());
-  expect_engines(slice(8192, 8192, true), h100());
+  expect_engines(slice(1024, 8192, true), h100_description());
+  expect_engines(slice(8192, 8192, true), h100_description());
   expect_engines(slice(1024, 8192, true), a100());
 }
 
 TEST_F(RealCudnn, HasAnEngineForFullAttentionSequencesAndOddLengths) {
-  expect_engines(slice(1024, 8192, false), h100());
-  expect_engines(slice(1000, 3000, true, 2), h100());
-  expect_engines(slice(1, 4096, true), h100());
+  expect_engines(slice(1024, 8192, false), h100_description());
+  expect_engines(slice(1000, 3000, true, 2), h100_description());
+  expect_engines(slice(1, 4096, true), h100_description());
 }
 
 TEST_F(RealCudnn, HasNoEngineForAnotherFormOfTheSameGraph) {
-  EXPECT_EXIT(count_engines(without_statistics(attention_graph(slice(1024, 1024, true))), h100()),
+  EXPECT_EXIT(count_engines(without_statistics(attention_graph(slice(1024, 1024, true))), h100_description()),
               testing::ExitedWithCode(0), "");
 }
 

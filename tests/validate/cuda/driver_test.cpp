@@ -212,8 +212,8 @@ TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {
   const auto network = module().connect(driver(), module().make_key(), 0, 1, {});
   const Panel from = put(some_values(8, 8, DType::fp32, 10), DType::fp32);
   const Panel to = new_panel(8, 8, DType::fp32);
-  const std::array sends{Message{0, from}};
-  const std::array receives{Message{0, to}};
+  const std::array sends{MessageEnd{0, from}};
+  const std::array receives{MessageEnd{0, to}};
   const std::size_t lane = network->split(0);
   network->exchange(lane, stream(), sends, receives);  // the first exchange connects
   ASSERT_TRUE(driver().finish(patience));
@@ -253,8 +253,8 @@ TEST_F(CudaDevice, OneRankSendsToItselfThroughNccl) {
   const Matrix<float> values = some_values(32, 32, DType::bf16, 9);
   const Panel from = put(values, DType::bf16);
   const Panel to = new_panel(32, 32, DType::bf16);
-  const std::array sends{Message{0, from}};
-  const std::array receives{Message{0, to}};
+  const std::array sends{MessageEnd{0, from}};
+  const std::array receives{MessageEnd{0, to}};
   const std::size_t messages = network->split(0);
   const std::size_t collectives = network->split(0);
   network->exchange(messages, stream(), sends, receives);

@@ -16,14 +16,6 @@ namespace commfuse::validate::test {
 
 namespace {
 
-void require(bool ok, const std::string& sentence) {
-  if (!ok) {
-    throw std::runtime_error(sentence);
-  }
-}
-
-std::byte* bytes_at(Address at) { return reinterpret_cast<std::byte*>(at); }  // NOLINT(*-int-to-ptr): it was one
-
 std::span<std::byte> row_of(const Panel& panel, std::int64_t row) {
   return {bytes_at(panel.at) + row * panel.stride * bytes_of(panel.dtype),
           static_cast<std::size_t>(panel.columns * bytes_of(panel.dtype))};
@@ -103,7 +95,7 @@ void move_parts(const MoveCall& call) {
 /// bits.
 Matrix<float> summed_by_hops(CollectiveKind kind, DType wire, const std::vector<Matrix<float>>& inputs,
                              std::size_t to) {
-  if (kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::all_reduce) {
+  if (!adds(kind)) {
     return collective(kind, inputs)[to];
   }
   const std::size_t members = inputs.size();
@@ -210,13 +202,13 @@ void FakeCluster::match_first_ops(std::size_t rank) {
 /// another is the k-th that the other rank receives.
 void FakeCluster::send(std::size_t rank, FakeOp& mine) {
   for (std::size_t i = 0; i < mine.sends.size(); ++i) {
-    const Message& message = mine.sends[i];
+    const MessageEnd& message = mine.sends[i];
     for (FakeOp* theirs : heads(static_cast<std::size_t>(message.peer))) {
       if (mine.sent[i] != 0 || theirs->kind != FakeOp::Kind::exchange || theirs->communicator != mine.communicator) {
         continue;
       }
       for (std::size_t k = 0; k < theirs->receives.size(); ++k) {
-        const Message& receive = theirs->receives[k];
+        const MessageEnd& receive = theirs->receives[k];
         if (receive.peer == static_cast<int>(rank) && theirs->received[k] == 0) {
           require(message.data.bytes() == receive.data.bytes(), "a message is as long as its receiver expects");
           std::memmove(bytes_at(receive.data.at), bytes_at(message.data.at),
@@ -651,17 +643,17 @@ void FakeNetwork::issue_labelled(StreamId stream, FakeOp op) {
   }
 }
 
-void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
-                           std::span<const Message> receives) {
+void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
+                           std::span<const MessageEnd> receives) {
   require(communicator >= first_ && communicator < next_, "a communicator is made before it is used");
-  for (const std::span<const Message> side : {sends, receives}) {
-    require(std::ranges::all_of(side, [](const Message& message) { return message.data.contiguous(); }),
+  for (const std::span<const MessageEnd> side : {sends, receives}) {
+    require(std::ranges::all_of(side, [](const MessageEnd& message) { return message.data.contiguous(); }),
             "a message is contiguous");
   }
-  for (const Message& message : sends) {
+  for (const MessageEnd& message : sends) {
     cluster_.device(rank_).use(fmt::format("sends of communicator {} to {}", communicator, message.peer));
   }
-  for (const Message& message : receives) {
+  for (const MessageEnd& message : receives) {
     cluster_.device(rank_).use(fmt::format("receives of communicator {} from {}", communicator, message.peer));
   }
   FakeOp op{.kind = FakeOp::Kind::exchange, .communicator = communicator};
@@ -683,7 +675,7 @@ void FakeNetwork::collective(std::size_t communicator, StreamId stream, Collecti
   issue_labelled(stream, std::move(op));
 }
 
-void FakeNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
+void FakeNetwork::put(std::size_t communicator, StreamId stream, const MessageEnd& data, Address to) {
   require(data.data.contiguous(), "the data of a put is contiguous");
   FakeDriver& mine = cluster_.device(rank_);
   const FakeDriver::Place place = mine.place_of(to);

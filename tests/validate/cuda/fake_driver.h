@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,16 @@
 #include "validate/values/random.h"
 
 namespace commfuse::validate::test {
+
+/// Throws std::runtime_error with the sentence unless `holds`.
+inline void require(bool holds, const std::string& sentence) {
+  if (!holds) {
+    throw std::runtime_error(sentence);
+  }
+}
+
+/// Returns the memory of a fake device, which is memory of the host.
+inline std::byte* bytes_at(Address at) { return reinterpret_cast<std::byte*>(at); }  // NOLINT(*-int-to-ptr): it was one
 
 class FakeDriver;
 
@@ -104,7 +116,7 @@ struct FakeOp {
   std::size_t event = 0;
   int version = 0;
   std::size_t communicator = 0;  // communicator of messages and collectives
-  std::vector<Message> sends{}, receives{};
+  std::vector<MessageEnd> sends{}, receives{};
   std::vector<char> sent{}, received{};
   CollectiveKind collective = CollectiveKind::all_gather;
   Panel in{}, out{};
@@ -250,13 +262,13 @@ class FakeNetwork final : public Network {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
   [[nodiscard]] std::size_t split(int color) override;
-  void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
-                std::span<const Message> receives) override;
+  void exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
+                std::span<const MessageEnd> receives) override;
   void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                   const Panel& out) override;
   [[nodiscard]] bool has_windows() const override { return options_.puts; }
   [[nodiscard]] bool has_puts() const override { return options_.puts; }
-  void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
+  void put(std::size_t communicator, StreamId stream, const MessageEnd& data, Address to) override;
   void signal(std::size_t communicator, StreamId stream, int peer) override;
   void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
   /// Makes the network wait for no signal from now on; the results show which waits are needed.

@@ -11,14 +11,6 @@ namespace commfuse::validate::test {
 
 namespace {
 
-void require(bool ok, const std::string& sentence) {
-  if (!ok) {
-    throw std::runtime_error(sentence);
-  }
-}
-
-std::byte* bytes_at(Address at) { return reinterpret_cast<std::byte*>(at); }  // NOLINT(*-int-to-ptr): it was one
-
 FlagValue flag_at(Address at) {
   FlagValue value = 0;
   std::memcpy(&value, bytes_at(at), sizeof value);

@@ -25,7 +25,7 @@ class CudaKernels : public test::OnDevice {};
 
 constexpr std::array stored_dtypes{DType::bf16, DType::fp16, DType::fp32};
 
-struct Extents {
+struct GemmExtents {
   std::int64_t rows, columns, depth;
 };
 
@@ -42,7 +42,8 @@ Matrix<float> expected_product(const Matrix<float>& a, const Matrix<float>& b, c
 
 TEST_F(CudaKernels, ExactGemmsHaveTheInterpretersBits) {
   std::uint64_t seed = 0;
-  for (const Extents& extents : {Extents{1, 1, 1}, Extents{3, 5, 7}, Extents{64, 64, 16}, Extents{65, 67, 33}}) {
+  for (const GemmExtents& extents :
+       {GemmExtents{1, 1, 1}, GemmExtents{3, 5, 7}, GemmExtents{64, 64, 16}, GemmExtents{65, 67, 33}}) {
     for (unsigned variant = 0; variant < 8; ++variant) {
       const DType in = stored_dtypes[seed % 3];
       const DType to = stored_dtypes[seed / 3 % 3];

@@ -17,12 +17,14 @@
 #include <vector>
 
 #include "tests/software_gpu/nccl_double.h"
+#include "tests/validate/thrown_by.h"
 #include "validate/cuda/module/nccl_network.h"
 
 namespace commfuse::validate {
 namespace {
 
 using test::NcclDouble;
+using test::thrown_by;
 
 SharedLibrary library_at(const char* path) {
   return SharedLibrary({.product = "NCCL", .sonames = {path}, .remedy = "build the double"});
@@ -75,7 +77,7 @@ class NcclDoubleTest : public testing::Test {
   void disconnect() { network_.reset(); }
 
   void exchange(std::size_t lane) {
-    const std::vector<Message> messages{{.peer = 1, .data = panel}};
+    const std::vector<MessageEnd> messages{{.peer = 1, .data = panel}};
     network().exchange(lane, StreamId{0}, messages, messages);
   }
 
@@ -88,15 +90,6 @@ class NcclDoubleTest : public testing::Test {
   DeviceDouble device_;
   std::unique_ptr<Network> network_;
 };
-
-std::string failure_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no failure";
-}
 
 TEST_F(NcclDoubleTest, ParentDoesNotBlockAndLanesDo) {
   connect();
@@ -139,14 +132,14 @@ TEST_F(NcclDoubleTest, AHangingGroupIsAbortedByAnotherThread) {
   const std::size_t working = network().split(0);
   facts().hangs_in_group = true;
   EXPECT_EQ(
-      failure_of([&] { exchange(stuck); }),
+      thrown_by([&] { exchange(stuck); }),
       "an exchange by NCCL did not return within 0.1 s, so its communicator was aborted; check that all ranks are "
       "running");
   ASSERT_EQ(facts().aborts.size(), 1U);
   EXPECT_NE(facts().aborts[0], std::this_thread::get_id());
 
   facts().hangs_in_group = false;
-  EXPECT_EQ(failure_of([&] { exchange(stuck); }), "no such communicator of the network, or it was aborted");
+  EXPECT_EQ(thrown_by([&] { exchange(stuck); }), "no such communicator of the network, or it was aborted");
   EXPECT_EQ(network().failure(), std::nullopt);
   exchange(working);
   network().abort();
@@ -168,7 +161,7 @@ TEST_F(NcclDoubleTest, CallsThatFinishInTimeAreNotAborted) {
 
 TEST_F(NcclDoubleTest, AMissingRankEndsTheWaitForIt) {
   facts().hangs_in_init = true;
-  EXPECT_EQ(failure_of([&] { connect({.patience = std::chrono::milliseconds(50)}); }),
+  EXPECT_EQ(thrown_by([&] { connect({.patience = std::chrono::milliseconds(50)}); }),
             "ncclCommInitRankConfig did not end within 0.05 s; check that all ranks are running");
   EXPECT_EQ(facts().aborts.size(), 1U);
 }
@@ -208,7 +201,7 @@ TEST_F(NcclDoubleTest, AHangingRegistrationIsAborted) {
   connect({.registered = true, .patience = std::chrono::milliseconds(50)});
   static_cast<void>(network().split(0));
   facts().hangs_in_register = true;
-  const std::string failure = failure_of([&] { static_cast<void>(device().memory().allocate(1)); });
+  const std::string failure = thrown_by([&] { static_cast<void>(device().memory().allocate(1)); });
   EXPECT_EQ(failure.find("ncclCommRegister did not return within 0.05 s"), 0U) << failure;
   facts().hangs_in_register = false;
   const std::shared_ptr<MemorySource> memory = device().source();
@@ -233,7 +226,7 @@ TEST_F(NcclDoubleTest, BuffersBecomeWindowsOnRequest) {
 
 TEST_F(NcclDoubleTest, PutsAreRefusedWhereTheLibraryLacksThem) {
   EXPECT_EQ(nccl().put_signal, nullptr);
-  EXPECT_EQ(failure_of([&] { connect({.puts = true}); }),
+  EXPECT_EQ(thrown_by([&] { connect({.puts = true}); }),
             "NCCL 2.28.9 has no ncclPutSignal; install 2.29.2 or later, or exchange by messages");
 }
 
@@ -262,7 +255,7 @@ TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndWriteIntoWindows) {
   EXPECT_EQ(facts().launches[0].operations, std::vector<std::string>{"signal 1"});
   EXPECT_EQ(facts().launches[1].operations, std::vector<std::string>{"wait for 2 of 1"});
   EXPECT_EQ(facts().launches[2].operations, std::vector<std::string>{"put 32 bytes to 1 at 256"});
-  EXPECT_EQ(failure_of([&] { network().put(lane, StreamId{0}, {.peer = 1, .data = data}, address(at) + 4090); }),
+  EXPECT_EQ(thrown_by([&] { network().put(lane, StreamId{0}, {.peer = 1, .data = data}, address(at) + 4090); }),
             "the target of a put into another rank's memory is in no window of its communicator");
   const std::shared_ptr<MemorySource> memory = device().source();
   disconnect();
@@ -291,9 +284,9 @@ TEST(NcclAbsence, IsNamedByEveryUserOfNccl) {
   const NcclLibrary none(SharedLibrary({.product = "NCCL", .sonames = {"libno_nccl.so.2"}, .remedy = "install NCCL"},
                                        {.root = testing::TempDir()}));
   EXPECT_EQ(none.version(), 0);
-  EXPECT_EQ(failure_of([&] { static_cast<void>(make_nccl_key(none)); }), none.absence());
+  EXPECT_EQ(thrown_by([&] { static_cast<void>(make_nccl_key(none)); }), none.absence());
   DeviceDouble device;
-  EXPECT_EQ(failure_of([&] { static_cast<void>(connect_nccl(none, device, {}, {}, {})); }), none.absence());
+  EXPECT_EQ(thrown_by([&] { static_cast<void>(connect_nccl(none, device, {}, {}, {})); }), none.absence());
   EXPECT_EQ(none.absence().find("NCCL was not found: the loader cannot find libno_nccl.so.2, and it is neither in "),
             0U)
       << none.absence();

@@ -22,6 +22,7 @@ namespace {
 
 using test::FakeCluster;
 using test::FakeNetwork;
+using test::operation_named;
 using test::points_of;
 using test::shared;
 
@@ -118,7 +119,7 @@ TEST(NcclExecutor, RingsOfEveryProtocolGiveTheInterpretersBits) {
 
 TEST(NcclExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
   for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
-    const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+    const auto& operation = operation_named(name);
     for (CheckPoint point : points_of(operation, 3, DType::bf16)) {
       point.wire = DType::fp8;
       const auto program = shared(program_of(point));
@@ -131,7 +132,7 @@ TEST(NcclExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
 }
 
 TEST(NcclPlan, SumsInFp8AreRefused) {
-  const auto& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
+  const auto& gemm_rs = operation_named("gemm_rs");
   Program program = program_of({&gemm_rs, &serial_strategy, {}, 2, 1});
   EXPECT_EQ(nccl_findings(lower(shared(program))), std::vector<std::string>{});
   for (Shape& shape : program.shapes) {
@@ -155,7 +156,7 @@ TEST(NcclPlan, PushesWaitForAReceiverWithoutRoom) {
 }
 
 TEST(NcclExecutor, PutsWithoutWaitsGiveOtherBits) {
-  const CheckedOperation& mlp = *std::ranges::find(checked_operations(), "mlp_swiglu", &CheckedOperation::name);
+  const CheckedOperation& mlp = operation_named("mlp_swiglu");
   const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, {.orders = 4}, LaunchMode::stream, Way::puts).ok());
   EXPECT_TRUE(verified(program, {.orders = 4}, LaunchMode::gated, Way::puts).ok());
@@ -163,7 +164,7 @@ TEST(NcclExecutor, PutsWithoutWaitsGiveOtherBits) {
 }
 
 TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
-  const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
+  const CheckedOperation& gemm_rs = operation_named("gemm_rs");
   const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 4, 1}));
   ASSERT_TRUE(has_collective_sums(*program));
   // The double rounds to bf16 at every hop, as NCCL does; compared with the interpreter's bits it looks wrong.
@@ -178,7 +179,7 @@ TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
 }
 
 TEST(NcclExecutor, SumsOfTwoRanksRequireEqualBits) {
-  const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
+  const CheckedOperation& gemm_rs = operation_named("gemm_rs");
   const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 2, 1}));
   const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream);
   ASSERT_TRUE(verdict.same_order.has_value());
@@ -186,7 +187,7 @@ TEST(NcclExecutor, SumsOfTwoRanksRequireEqualBits) {
 }
 
 TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
-  const CheckedOperation& mlp = *std::ranges::find(checked_operations(), "mlp_swiglu", &CheckedOperation::name);
+  const CheckedOperation& mlp = operation_named("mlp_swiglu");
   const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::gated).ok());
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
@@ -194,7 +195,7 @@ TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
 
 /// Two ranks; rank 0 sends to 1 and receives something back, by one op on one rank and two ops on the other.
 TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
-  const CheckedOperation& ag = *std::ranges::find(checked_operations(), "ag_gemm", &CheckedOperation::name);
+  const CheckedOperation& ag = operation_named("ag_gemm");
   const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 2, 1}));
   const Lowered lowered = lower(program);
   const std::vector<Command> commands = commands_of(lowered, 0);

@@ -16,6 +16,7 @@
 #include "tests/validate/cuda/ring_program.h"
 #include "tests/validate/gather_in_place.h"
 #include "tests/validate/reference/matrices.h"
+#include "tests/validate/thrown_by.h"
 #include "validate/bench/bench.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/data.h"
@@ -28,9 +29,11 @@ namespace {
 using test::FakeCluster;
 using test::FakeMachine;
 using test::FakePeers;
+using test::operation_named;
 using test::points_of;
 using test::ring;
 using test::shared;
+using test::thrown_by;
 
 /// Selects the waits to omit, by the number of their flag.
 using OmittedWaits = std::function<bool(std::int64_t flag)>;
@@ -83,10 +86,6 @@ Verdict verified(const std::shared_ptr<const Program>& program, LaunchMode mode,
   return combined;
 }
 
-const CheckedOperation& operation(std::string_view name) {
-  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
-}
-
 class PeersOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
 INSTANTIATE_TEST_SUITE_P(OneToFour, PeersOnEveryRankCount, testing::Range(1, 5));
 
@@ -107,7 +106,7 @@ TEST_P(PeersOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
 TEST(PeerExecutor, EightRanksScatterGatherAndSumToTheInterpretersBits) {
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
     for (const Strategy* strategy : {&serial_strategy, &commfuse_strategy, &async_tp_strategy}) {
-      const auto program = shared(program_of({&operation(name), strategy, {}, 8, 1}));
+      const auto program = shared(program_of({&operation_named(name), strategy, {}, 8, 1}));
       EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
     }
   }
@@ -116,7 +115,7 @@ TEST(PeerExecutor, EightRanksScatterGatherAndSumToTheInterpretersBits) {
 TEST(PeerExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
   int run = 0;
   for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
-    for (CheckPoint point : points_of(operation(name), 3, DType::bf16)) {
+    for (CheckPoint point : points_of(operation_named(name), 3, DType::bf16)) {
       point.wire = DType::fp8;
       const auto program = shared(program_of(point));
       if (peer_findings(*program).empty()) {  // nothing converts pulled data
@@ -129,7 +128,7 @@ TEST(PeerExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
 }
 
 TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
-  const auto program = shared(program_of({&operation("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
+  const auto program = shared(program_of({&operation_named("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
 }
 
@@ -205,7 +204,7 @@ TEST_P(MissingWaits, ForArrivalsAreDetected) {
 }
 
 TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
-  const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
+  const auto program = shared(program_of({&operation_named("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok()) << seed;
   }
@@ -213,7 +212,7 @@ TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
 
 // Most receivers are ready before any rank can send to them; rings that add reuse their buffers repeatedly.
 TEST(PeerExecutor, DetectsAMissingWaitForTheReceiver) {
-  const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
+  const auto program = shared(program_of({&operation_named("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
   EXPECT_TRUE(is_detected(program, flags_of(*program, OpKind::exchange, readiness))) << program->name;
 }
@@ -255,7 +254,7 @@ OmittedWaits flags_of_members(const Program& program, const Pick& pick) {
 }
 
 TEST(PeerExecutor, DetectsMissingWaitsOfCollectives) {
-  const auto scattered = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
+  const auto scattered = shared(program_of({&operation_named("gemm_rs"), &serial_strategy, {}, 3, 1}));
   EXPECT_TRUE(verified(scattered, LaunchMode::stream).ok());
   EXPECT_TRUE(
       is_detected(scattered, flags_of_members(*scattered, [](const PeerFlags& flags, OpId op, std::size_t member) {
@@ -285,25 +284,15 @@ TEST(PeerExecutor, SeveralIterationsKeepTheirBitsInEveryOrder) {
     }
   }
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
-    const auto program = shared(program_of({&operation(name), &serial_strategy, {}, 4, 1}));
+    const auto program = shared(program_of({&operation_named(name), &serial_strategy, {}, 4, 1}));
     EXPECT_TRUE(ends_as_interpreted(program, 3, 5)) << program->name;
   }
-}
-
-template <class Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "none";
 }
 
 TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
   const std::string abandoned =
       "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; restart all ranks";
-  const auto program = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
+  const auto program = shared(program_of({&operation_named("gemm_rs"), &serial_strategy, {}, 3, 1}));
   const Sizes sizes = checked_sizes(*program)[0];
   std::atomic<int> stuck = 0;
   const auto work = [&](int rank, Device& device, PeerWindows& windows) {
@@ -314,8 +303,8 @@ TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
     }
     EXPECT_THROW(executor.run({}), Stuck);
     // The flags of this window let every wait pass from now on: a run would read data that no rank has sent.
-    EXPECT_EQ(refusal_of([&] { executor.run({}); }), abandoned);
-    EXPECT_EQ(refusal_of([&] { const PeerLease again(windows, {.flags = 1, .data = {1}}); }), abandoned);
+    EXPECT_EQ(thrown_by([&] { executor.run({}); }), abandoned);
+    EXPECT_EQ(thrown_by([&] { const PeerLease again(windows, {.flags = 1, .data = {1}}); }), abandoned);
     ++stuck;
   };
   EXPECT_THROW(on_ranks(3, 1, {}, work), std::logic_error);
@@ -353,7 +342,7 @@ TEST(PeerWindows, AreReusedAndGrowOnceAllRanksHaveClosedThem) {
   });
 }
 
-std::string in_words(const PeerPlan& plan) {
+std::string plan_in_words(const PeerPlan& plan) {
   constexpr std::array<const char*, 12> words{"record", "wait",  "compute", "signal", "await", "pack",
                                               "send",   "fetch", "unpack",  "take",   "add",   "place"};
   std::string text;
@@ -367,9 +356,9 @@ std::string in_words(const PeerPlan& plan) {
 }
 
 TEST(PeerPlan, CollectivesMeetTwice) {
-  const auto program = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
+  const auto program = shared(program_of({&operation_named("gemm_rs"), &serial_strategy, {}, 3, 1}));
   const std::vector<Command> commands = commands_of(lower(program), 1);
-  EXPECT_EQ(in_words(peer_plan(*program, PeerFlags(*program), 1, commands)),
+  EXPECT_EQ(plan_in_words(peer_plan(*program, PeerFlags(*program), 1, commands)),
             "signal 0; signal 2; await 0; await 2; take; add; signal 0; signal 2; await 0; await 2; place; ");
 }
 

@@ -25,6 +25,7 @@ namespace commfuse::validate {
 namespace {
 
 using test::FakeCluster;
+using test::operation_named;
 using test::points_of;
 using test::shared;
 
@@ -53,12 +54,8 @@ TEST_P(VirtualRanks, EveryScheduleGivesTheInterpretersBitsInAnyDeviceOrder) {
   }
 }
 
-const CheckedOperation& operation_named(std::string_view name) {
-  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
-}
-
-std::shared_ptr<const Program> program_named(std::string_view operation, std::string_view strategy,
-                                             std::int32_t ranks) {
+std::shared_ptr<const Program> shared_program(std::string_view operation, std::string_view strategy,
+                                              std::int32_t ranks) {
   return shared(program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1}));
 }
 
@@ -68,7 +65,7 @@ TEST(VirtualRanksOfEight, GiveTheInterpretersBits) {
       if (std::ranges::find(checked_operations(), operation, &CheckedOperation::name) == checked_operations().end()) {
         continue;
       }
-      const auto program = program_named(operation, strategy, 8);
+      const auto program = shared_program(operation, strategy, 8);
       FakeCluster cluster(1, 3);
       Device device(cluster.device(0));
       EXPECT_TRUE(verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = on(device)}).ok())
@@ -107,7 +104,7 @@ TEST(VirtualExecutor, RoundsItsOwnRowsOfAGatherInPlace) {
   }
 }
 
-bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+bool is_caught_on_virtual_ranks(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   FakeCluster cluster(1, seed);
   Device device(cluster.device(0));
   VirtualExecutor executor(lower(shared(program)), sizes, device, {});
@@ -117,13 +114,14 @@ bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
 TEST(VirtualExecutor, CatchesPlantedMistakesOfEveryKind) {
   std::array<test::Caught, 5> kinds;
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
-    test::plant_in(program_of({&operation_named(name), &commfuse_strategy, {.slices = 2}, 3, 1}), is_caught, 20, kinds);
+    test::plant_in(program_of({&operation_named(name), &commfuse_strategy, {.slices = 2}, 3, 1}),
+                   is_caught_on_virtual_ranks, 20, kinds);
   }
   test::expect_caught(kinds, 1);
 }
 
 TEST(VirtualExecutor, GivesTheSameBitsBehindAGateByGraphAndOnOneStream) {
-  const auto program = program_named("mlp_swiglu", "commfuse", 4);
+  const auto program = shared_program("mlp_swiglu", "commfuse", 4);
   for (const VirtualOptions options :
        {VirtualOptions{.mode = LaunchMode::gated}, VirtualOptions{.mode = LaunchMode::graph},
         VirtualOptions{.one_stream = true}, VirtualOptions{.mode = LaunchMode::graph, .one_stream = true}}) {
@@ -134,7 +132,7 @@ TEST(VirtualExecutor, GivesTheSameBitsBehindAGateByGraphAndOnOneStream) {
 }
 
 TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
-  const auto program = program_named("mlp_swiglu", "commfuse", 2);
+  const auto program = shared_program("mlp_swiglu", "commfuse", 2);
   FakeCluster cluster(1, 5);
   Device device(cluster.device(0));
   EXPECT_TRUE(
@@ -151,7 +149,7 @@ TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
 }
 
 TEST(VirtualExecutor, ReportsATooLargePartition) {
-  const auto program = program_named("ag_gemm", "serial", 2);
+  const auto program = shared_program("ag_gemm", "serial", 2);
   FakeCluster cluster;  // with 132 multiprocessors
   Device device(cluster.device(0));
   VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device, {.partition = 133, .random_data = true});
@@ -159,7 +157,7 @@ TEST(VirtualExecutor, ReportsATooLargePartition) {
 }
 
 TEST(VirtualExecutor, IsComparedWithAnOracleOfItsOwnKind) {
-  const auto program = program_named("gemm_rs", "commfuse", 4);
+  const auto program = shared_program("gemm_rs", "commfuse", 4);
   FakeCluster cluster(1, 5);
   Device device(cluster.device(0));
   const Verdict verdict = verify(program, checked_sizes(*program)[0],
@@ -169,7 +167,7 @@ TEST(VirtualExecutor, IsComparedWithAnOracleOfItsOwnKind) {
 }
 
 TEST(VirtualExecutor, RefusesAGateWithMoreWorkThanAStreamHolds) {
-  const auto program = program_named("ag_gemm", "commfuse", 4);
+  const auto program = shared_program("ag_gemm", "commfuse", 4);
   FakeCluster cluster;
   Device device(cluster.device(0));
   VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device,
@@ -184,7 +182,7 @@ TEST(VirtualExecutor, RefusesAGateWithMoreWorkThanAStreamHolds) {
 }
 
 TEST(VirtualExecutor, TracesEveryOpOfEveryRank) {
-  const auto program = program_named("gemm_rs", "commfuse", 3);
+  const auto program = shared_program("gemm_rs", "commfuse", 3);
   FakeCluster cluster;
   Device device(cluster.device(0));
   VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device,
@@ -214,7 +212,7 @@ std::multiset<std::string> issued_by_middle(const std::shared_ptr<const Program>
 }
 
 TEST(VirtualExecutor, AMiddleRankDoesItsOwnShareAndMovesTheDataItReceives) {
-  const auto issued = issued_by_middle(program_named("ag_gemm", "commfuse", 4), 1);
+  const auto issued = issued_by_middle(shared_program("ag_gemm", "commfuse", 4), 1);
   EXPECT_EQ(issued.count("product"), 4U);
   EXPECT_EQ(issued.count("move"), 3U);
 }

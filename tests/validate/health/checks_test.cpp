@@ -11,7 +11,7 @@
 namespace commfuse::validate {
 namespace {
 
-using test::PlantedNode;
+using commfuse::test::PlantedNode;
 
 const std::string gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000:20:00.0/0000:30:00.0";
 const std::string nic_1 = "sys/devices/pci0000:01/0000:01:01.0/0000:11:00.0/0000:21:01.0/0000:41:00.0";

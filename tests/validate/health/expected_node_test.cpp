@@ -6,14 +6,14 @@
 namespace commfuse::validate {
 namespace {
 
-const ExpectedNode h100{.machine = "dgx-h100-x2",
-                        .gpu = "H100",
-                        .gpus = 2,
-                        .has_nvlink = true,
-                        .pcie_speed = 32.0,
-                        .pcie_width = 16,
-                        .nics = 2,
-                        .nic_gigabits = 400.0};
+const ExpectedNode h100_node{.machine = "dgx-h100-x2",
+                             .gpu = "H100",
+                             .gpus = 2,
+                             .has_nvlink = true,
+                             .pcie_speed = 32.0,
+                             .pcie_width = 16,
+                             .nics = 2,
+                             .nic_gigabits = 400.0};
 
 struct Facts {
   NodeFacts node;
@@ -38,7 +38,9 @@ Facts healthy_node() {
   return facts;
 }
 
-std::vector<HealthCheck> checks_on(const Facts& facts) { return expected_checks(h100, facts.node, facts.management); }
+std::vector<HealthCheck> checks_on(const Facts& facts) {
+  return expected_checks(h100_node, facts.node, facts.management);
+}
 
 TEST(ExpectedNode, AHealthyNodeIsOk) {
   const std::vector<HealthCheck> checks = checks_on(healthy_node());

@@ -13,7 +13,7 @@
 namespace commfuse::validate {
 namespace {
 
-using test::PlantedNode;
+using commfuse::test::PlantedNode;
 
 const std::string port_0 = "sys/class/infiniband/mlx5_0/ports/1";
 

@@ -7,14 +7,14 @@
 #include <chrono>
 #include <vector>
 
+#include "tests/validate/span.h"
 #include "validate/bench/micro_program.h"
 
 namespace commfuse::validate {
 namespace {
 
 using namespace std::chrono_literals;
-
-OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
+using test::span;
 
 std::vector<MicroBenchmark> samples(const MicroProgram& micro, const Timeline& spans) {
   std::vector<MicroBenchmark> benchmarks;

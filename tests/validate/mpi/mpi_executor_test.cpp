@@ -32,6 +32,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::matrix;
 using test::on_processes;
+using test::operation_named;
 using test::points_of;
 using test::shared;
 using test::Shift;
@@ -318,7 +319,7 @@ TEST(Crew, AFloodOfNotesDoesNotStopARun) {
 }
 
 /// True if processes that run the program on integers, under this seed of chaos, end with wrong contents.
-bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+bool is_caught_on_processes(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   bool all_right = true;
   on_processes(program.mesh.ranks(), [&](World& world) {
     Crew crew(world, 500ms);
@@ -348,8 +349,9 @@ bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
 TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {
   std::array<test::Caught, 5> kinds;
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
-    const CheckedOperation& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
-    test::plant_in(program_of({&operation, &commfuse_strategy, {.slices = 2}, 3, 1}), is_caught, 20, kinds);
+    const CheckedOperation& operation = operation_named(name);
+    test::plant_in(program_of({&operation, &commfuse_strategy, {.slices = 2}, 3, 1}), is_caught_on_processes, 20,
+                   kinds);
   }
   test::expect_caught(kinds, 1);
 }

@@ -141,19 +141,19 @@ TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
   EXPECT_EQ(refusal(with(text, "size, causal: true}\n  - gemm", "size, causal: false}\n  - gemm")),
             "own.yaml: tensor a is attention, but 'unfused' does not list it; add it there");
   EXPECT_EQ(
-      refusal(test::replaced_everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
+      refusal(commfuse::test::replaced_everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
       "own.yaml: one dimension has two sizes in its attention; use separate dimensions for q, k and v, the output, "
       "the head and the batch");
-  EXPECT_EQ(refusal(test::replaced_everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
+  EXPECT_EQ(refusal(commfuse::test::replaced_everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
             "own.yaml: it has 65 ranks, but the reference ");
-  EXPECT_EQ(refusal(test::replaced_everywhere(test::replaced_everywhere(text, "wide: 3", "wide: 3000000"), "wide*3",
-                                              "wide*3000000")),
+  EXPECT_EQ(refusal(commfuse::test::replaced_everywhere(
+                commfuse::test::replaced_everywhere(text, "wide: 3", "wide: 3000000"), "wide*3", "wide*3000000")),
             "own.yaml: its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
 }
 
 TEST(CheckFile, SumsThatNeverStayExactAreRefused) {
-  std::string text = test::replaced_everywhere(
-      test::replaced_everywhere(std::string{own_schedule}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
+  std::string text = commfuse::test::replaced_everywhere(
+      commfuse::test::replaced_everywhere(std::string{own_schedule}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
   text = with(text, "  g: {gelu: y}\n",
               "  u: {rows: packed*2, columns: wide*300}\n  z: {product: [q, u]}\n"
               "  s: {product: [z, v]}\n  g: {gelu: y}\n");
@@ -176,13 +176,13 @@ const std::vector<std::vector<std::string>> words{
 };
 
 TEST(CheckFile, AnyHandWrittenScheduleIsRightOrRefused) {
-  test::Dice dice;
+  commfuse::test::Dice dice;
   int right = 0;
   int refused = 0;
   for (int round = 0; round < 2000; ++round) {
     std::string text{own_schedule};
     for (std::size_t damages = dice.below(4) + 1; damages > 0; --damages) {
-      test::damage(text, words, dice);
+      commfuse::test::damage(text, words, dice);
     }
     try {
       const CheckResult result = check_point(point_of(file_of(text), 1));

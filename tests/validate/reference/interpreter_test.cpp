@@ -17,8 +17,8 @@ using test::matrix;
 using test::shared;
 
 /// One tensor x of `ranks` rows of one element, a row on each rank, in a buffer `in` on every rank.
-struct Rows {
-  explicit Rows(std::int32_t ranks, DType dtype = DType::fp32, std::int32_t out_rows = 1)
+struct RankRows {
+  explicit RankRows(std::int32_t ranks, DType dtype = DType::fp32, std::int32_t out_rows = 1)
       : builder("by hand", Mesh{{{"tp", ranks}}}) {
     const Extent rows_extent{builder.dimension("rows", ranks), ranks};
     const Extent one_column{builder.dimension("columns", 1), 1};
@@ -48,7 +48,7 @@ struct Rows {
 };
 
 TEST(Interpreter, AnExchangeByOneMovesEveryRowToTheNextRank) {
-  Rows rows(3);
+  RankRows rows(3);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
                          .receive = {rows.builder.whole(rows.out)},
@@ -57,7 +57,7 @@ TEST(Interpreter, AnExchangeByOneMovesEveryRowToTheNextRank) {
 }
 
 TEST(Interpreter, ARankThatExchangesWithItselfReceivesItsOwnRows) {
-  Rows rows(1);
+  RankRows rows(1);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
                          .receive = {rows.builder.whole(rows.out)},
@@ -67,7 +67,7 @@ TEST(Interpreter, ARankThatExchangesWithItselfReceivesItsOwnRows) {
 
 TEST(Interpreter, ASendAndAReceiveMayBeDifferentOpsOnDifferentRanks) {
   // Only rank 0 sends and only rank 1 receives; the buffer of rank 2 stays unwritten.
-  Rows rows(3);
+  RankRows rows(3);
   ProgramBuilder& builder = rows.builder;
   builder.exchange({.shift = 1, .send = {builder.whole(rows.in)}, .wire = DType::fp32});
   builder.exchange({.shift = 1, .receive = {builder.whole(rows.out)}, .wire = DType::fp32});
@@ -87,7 +87,7 @@ TEST(Interpreter, ASendAndAReceiveMayBeDifferentOpsOnDifferentRanks) {
 TEST(Interpreter, PushesAndPullsMoveTheSameDataAsARendezvous) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
     for (std::uint64_t order = 0; order < 5; ++order) {
-      Rows rows(3);
+      RankRows rows(3);
       rows.builder.exchange({.shift = 1,
                              .send = {rows.builder.whole(rows.in)},
                              .receive = {rows.builder.whole(rows.out)},
@@ -102,7 +102,7 @@ TEST(Interpreter, PushesAndPullsMoveTheSameDataAsARendezvous) {
 
 TEST(Interpreter, OneSidedSendsMayAllComeBeforeTheirReceives) {
   for (const Protocol protocol : {Protocol::push, Protocol::pull}) {
-    Rows rows(2);
+    RankRows rows(2);
     rows.builder.exchange(
         {.shift = 1, .send = {rows.builder.whole(rows.in)}, .wire = DType::fp32, .protocol = protocol});
     rows.builder.exchange(
@@ -115,7 +115,7 @@ TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
   // Two pushes go into one buffer, which the receiver copies after each push. Without the credit the second push may
   // arrive before the first copy.
   const auto spoiled = [](bool credit, std::uint64_t order) {
-    Rows rows(2, DType::fp32, 2);
+    RankRows rows(2, DType::fp32, 2);
     ProgramBuilder& builder = rows.builder;
     const BufferId inbox =
         builder.buffer("room", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
@@ -149,7 +149,7 @@ TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
 }
 
 TEST(Interpreter, SendsThatAllComeBeforeTheirReceivesOnOneLaneAreStuck) {
-  Rows rows(2);
+  RankRows rows(2);
   rows.builder.exchange({.shift = 1, .send = {rows.builder.whole(rows.in)}, .wire = DType::fp32});
   rows.builder.exchange({.shift = 1, .receive = {rows.builder.whole(rows.out)}, .wire = DType::fp32});
   try {
@@ -161,7 +161,7 @@ TEST(Interpreter, SendsThatAllComeBeforeTheirReceivesOnOneLaneAreStuck) {
 }
 
 TEST(Interpreter, ManyStuckRanksAreCounted) {
-  Rows rows(9);
+  RankRows rows(9);
   rows.builder.exchange({.shift = 1, .send = {rows.builder.whole(rows.in)}, .wire = DType::fp32});
   rows.builder.exchange({.shift = 1, .receive = {rows.builder.whole(rows.out)}, .wire = DType::fp32});
   const Matrix<float> values(9, 1, 1.0F);
@@ -174,7 +174,7 @@ TEST(Interpreter, ManyStuckRanksAreCounted) {
 }
 
 TEST(Interpreter, TheWireRoundsItsData) {
-  Rows rows(2);
+  RankRows rows(2);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
                          .receive = {rows.builder.whole(rows.out)},
@@ -185,7 +185,7 @@ TEST(Interpreter, TheWireRoundsItsData) {
 TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
   // In bf16, 256 + 1 would be 256, and adding 1 again would also give 256. In fp32 the sum is 258, which bf16 can
   // store.
-  Rows rows(3, DType::bf16);
+  RankRows rows(3, DType::bf16);
   ProgramBuilder& builder = rows.builder;
   const BufferId inbox =
       builder.buffer("inbox", BufferRole::scratch, {DimensionId{0}, 3}, {DimensionId{1}, 1}, DType::bf16);
@@ -202,7 +202,7 @@ TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
 }
 
 TEST(Interpreter, AZeroFillsItsRegionAndNothingElse) {
-  Rows rows(1, DType::fp32, 2);
+  RankRows rows(1, DType::fp32, 2);
   rows.builder.elementwise({.function = Function::zero, .out = {rows.builder.rows_of(rows.out, 1)}});
   const std::vector<Matrix<float>> results = rows.run(matrix({{5}}));
   EXPECT_TRUE(std::isnan(results[0].at(0, 0)));  // no op wrote it
@@ -210,7 +210,7 @@ TEST(Interpreter, AZeroFillsItsRegionAndNothingElse) {
 }
 
 TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
-  Rows rows(1, DType::fp32, 3);
+  RankRows rows(1, DType::fp32, 3);
   ProgramBuilder& builder = rows.builder;
   // The rows dimension of one rank has one block; a buffer may still have three.
   builder.elementwise({.function = Function::copy,
@@ -223,7 +223,7 @@ TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
 }
 
 TEST(Interpreter, UnwrittenDataSpoilsTheResult) {
-  Rows rows(2);
+  RankRows rows(2);
   ProgramBuilder& builder = rows.builder;
   const BufferId unwritten =
       builder.buffer("never", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
@@ -275,7 +275,7 @@ TEST(Interpreter, AGemmTransposesAFactorOnRequest) {
 TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
   // The copy on lane aux must wait for the exchange. Without the wait it may run first and copy poison.
   const auto spoiled = [](bool waits, std::uint64_t order) {
-    Rows rows(2);
+    RankRows rows(2);
     ProgramBuilder& builder = rows.builder;
     const BufferId inbox =
         builder.buffer("inbox", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);

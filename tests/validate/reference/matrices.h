@@ -2,8 +2,10 @@
 // Small matrices and programs in short notation for tests.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <string_view>
 
 #include "model/program/program.h"
 #include "model/strategies/scope.h"
@@ -25,6 +27,11 @@ inline Matrix<float> matrix(std::initializer_list<std::initializer_list<float>> 
 
 inline std::shared_ptr<const Program> shared(Program program) {
   return std::make_shared<const Program>(std::move(program));
+}
+
+/// Returns the operation of checked_operations() with this name.
+inline const CheckedOperation& operation_named(std::string_view name) {
+  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
 
 /// Returns every strategy on one operation of checked_operations(), in the schedules that are tried on `ranks` ranks.

@@ -20,6 +20,7 @@ namespace commfuse::validate {
 namespace {
 
 using test::all_points_of;
+using test::operation_named;
 using test::points_of;
 using test::shared;
 
@@ -94,11 +95,6 @@ TEST_P(SomeRankCount, EqualBitsAreRequiredOfAllGatherAndGemmOnly) {
   for (const CheckPoint& point : all_points_of(checked_operations()[1], GetParam())) {
     EXPECT_EQ(cuts_no_sum(program_of(point)), GetParam() == 1) << program_of(point).name;  // one rank multiplies once
   }
-}
-
-/// Returns the operation with this name.
-const CheckedOperation& operation_named(std::string_view name) {
-  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
 
 TEST_P(EveryRankCount, AllGatherAndGemmIsBitwiseTheUnfusedGemmOnRandomData) {

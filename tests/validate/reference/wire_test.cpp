@@ -23,6 +23,7 @@
 namespace commfuse::validate {
 namespace {
 
+using test::operation_named;
 using test::points_of;
 using test::shared;
 
@@ -34,7 +35,7 @@ constexpr std::array few_operations{"ag_gemm", "gemm_rs", "mlp_swiglu", "attenti
 TEST_P(WireOfEightBits, EveryScheduleStaysInItsBounds) {
   int narrowed_programs = 0;
   for (const char* name : few_operations) {
-    const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+    const auto& operation = operation_named(name);
     for (CheckPoint point : points_of(operation, GetParam(), DType::bf16)) {
       const Program wide = program_of(point);
       point.wire = DType::fp8;
@@ -57,7 +58,7 @@ TEST_P(WireOfEightBits, ThreadsGiveTheInterpretersBits) {
                          },
                      .orders = 2};
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
-    const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+    const auto& operation = operation_named(name);
     for (CheckPoint point : points_of(operation, GetParam(), DType::bf16)) {
       point.wire = DType::fp8;
       const CheckResult result = check_point(point, how);
@@ -90,7 +91,7 @@ TEST(Wire, RoundsOnlyDataOfOtherRanks) {
 }
 
 TEST(Wire, TagsFitIntoEightBits) {
-  const auto& ag = *std::ranges::find(checked_operations(), "ag_gemm", &CheckedOperation::name);
+  const auto& ag = operation_named("ag_gemm");
   const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 3, 1, {}, DType::fp8}));
   const Sizes sizes = checked_sizes(*program)[0];
   for (const Matrix<float>& tensor : input_data(*program, sizes, DataKind::tags, 1)) {

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/validate/thrown_by.h"
 #include "validate/mpi/crew.h"
 #include "validate/tcp/tcp_world.h"
 
@@ -24,6 +25,7 @@ namespace commfuse::validate {
 namespace {
 
 using namespace std::chrono_literals;
+using test::thrown_by;
 
 /// The header that processes send before a message.
 struct Head {
@@ -92,16 +94,6 @@ struct WorldOfStrangers {
   std::vector<std::unique_ptr<Stranger>> strangers;
   std::unique_ptr<TcpWorld> world;
 };
-
-/// Returns the message of the exception that `work` throws.
-std::string thrown_by(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// Receives until an exception is thrown. Returns its message.
 std::string refusal_of(World& world) {

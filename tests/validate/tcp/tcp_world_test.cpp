@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Calls `work` on `count` processes, which are threads; returns the message of the exception that each of them threw.
-std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
+std::vector<std::string> on_tcp_processes(int count, const std::function<void(World&)>& work) {
   const TcpDoor door(0);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));
   std::vector<std::jthread> threads;
@@ -55,7 +55,7 @@ Payload payload_of(const std::string& text) {
 
 TEST(TcpWorld, EveryProcessReportsToTheLeader) {
   std::vector<std::string> received;
-  const auto thrown = on_processes(4, [&](World& world) {
+  const auto thrown = on_tcp_processes(4, [&](World& world) {
     Crew crew(world, 1min);
     const auto reports = crew.gather(4, payload_of("process " + std::to_string(world.process())));
     for (const Payload& report : reports) {
@@ -69,7 +69,7 @@ TEST(TcpWorld, EveryProcessReportsToTheLeader) {
 TEST(TcpWorld, ProcessesExchangeMessagesThroughTheLeader) {
   std::string received;
   const std::string long_text(1 << 20, 'x');
-  const auto thrown = on_processes(3, [&](World& world) {
+  const auto thrown = on_tcp_processes(3, [&](World& world) {
     if (world.process() == 1) {
       world.send(2, payload_of(long_text));
     }

@@ -26,8 +26,6 @@ namespace {
 constexpr int max_repetitions = 100;
 constexpr std::size_t streams_per_gpu = 2;
 
-Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
-
 /// Makes a GPU current; the destructor restores the previous one.
 class Current {
  public:

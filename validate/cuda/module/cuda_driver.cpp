@@ -17,8 +17,6 @@ namespace commfuse::validate {
 
 namespace {
 
-Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
-
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   require(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");

@@ -8,7 +8,7 @@ namespace commfuse::validate {
 
 namespace {
 
-cudnnDataType_t type_of(GraphType type) {
+cudnnDataType_t cudnn_type_of(GraphType type) {
   switch (type) {
     case GraphType::bf16: return CUDNN_DATA_BFLOAT16;
     case GraphType::fp16: return CUDNN_DATA_HALF;
@@ -85,7 +85,7 @@ void CudnnGraph::add_tensor(const GraphTensor& tensor) {
   const std::int64_t alignment = is_value ? 4 : 16;
   tensors_.emplace_back(library_, CUDNN_BACKEND_TENSOR_DESCRIPTOR)
       .set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, static_cast<std::int64_t>(tensors_.size()))
-      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type_of(tensor.type))
+      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type_of(tensor.type))
       .set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, std::span<const std::int64_t>(tensor.extents))
       .set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, std::span<const std::int64_t>(tensor.strides))
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment)
@@ -123,7 +123,7 @@ void CudnnGraph::add_pointwise(const GraphOperation& operation, GraphType type) 
   constexpr std::int64_t row_axis = 2;
   inner_.emplace_back(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR)
       .set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode_of(operation.function))
-      .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, type_of(type));
+      .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, cudnn_type_of(type));
   if (operation.function == GraphFunction::row || operation.function == GraphFunction::column) {
     inner_.back().set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64,
                       operation.function == GraphFunction::row ? row_axis : row_axis + 1);

@@ -18,16 +18,8 @@
 
 namespace commfuse::validate {
 
-namespace {
-
-/// A number that a kernel takes as an argument.
-union Value {
-  float real;
-  std::int32_t whole;
-};
-
 /// The kernel for one shape, or the reason why there is none.
-class Plan {
+class FusedAttention::Plan {
  public:
   Plan(const CudnnLibrary& library, cudnnHandle_t handle, const AttentionPieceShape& shape)
       : graph_(attention_graph(shape)) {
@@ -66,6 +58,12 @@ class Plan {
   }
 
  private:
+  /// A number that a kernel takes as an argument.
+  union Value {
+    float real;
+    std::int32_t whole;
+  };
+
   /// The first four tensors are operands, whose addresses come with every call; the others are numbers.
   void lay_out_arguments() {
     values_.resize(graph_.tensors.size());
@@ -106,8 +104,6 @@ class Plan {
   std::vector<std::int64_t> ids_;
   std::vector<void*> places_;
 };
-
-}  // namespace
 
 struct FusedAttention::Plans {
   CudnnLibrary library;

@@ -34,6 +34,7 @@ class FusedAttention {
            const std::function<void*(std::size_t)>& room);
 
  private:
+  class Plan;
   struct Plans;
   std::unique_ptr<Plans> plans_;
 };

@@ -25,7 +25,7 @@ namespace {
 /// Time limit for ending a communicator; the processes of other ranks may already have ended.
 constexpr Duration longest_farewell = std::chrono::seconds(10);
 
-ncclDataType_t type_of(DType dtype) {
+ncclDataType_t nccl_type_of(DType dtype) {
   switch (dtype) {
     case DType::bf16: return ncclBfloat16;
     case DType::fp16: return ncclFloat16;
@@ -142,15 +142,15 @@ class NcclNetwork final : public Network {
   [[nodiscard]] int rank() const override { return member_.rank; }
   [[nodiscard]] int ranks() const override { return member_.ranks; }
   [[nodiscard]] std::size_t split(int color) override;
-  void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
-                std::span<const Message> receives) override;
+  void exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
+                std::span<const MessageEnd> receives) override;
   void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                   const Panel& out) override;
   [[nodiscard]] bool has_windows() const override {
     return memory_ != nullptr && registers_windows(options_, versions_);
   }
   [[nodiscard]] bool has_puts() const override { return options_.puts; }
-  void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
+  void put(std::size_t communicator, StreamId stream, const MessageEnd& data, Address to) override;
   void signal(std::size_t communicator, StreamId stream, int peer) override;
   void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
   [[nodiscard]] std::optional<std::string> failure() override;
@@ -291,19 +291,19 @@ void NcclNetwork::group(std::size_t communicator, const char* what, const Issue&
   });
 }
 
-void NcclNetwork::exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
-                           std::span<const Message> receives) {
+void NcclNetwork::exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
+                           std::span<const MessageEnd> receives) {
   cudaStream_t on = device_.stream_of(stream);
   ncclComm_t lane = comm(communicator);
   group(communicator, "an exchange by NCCL", [&] {
     ncclResult_t status = ncclSuccess;
     for (std::size_t i = 0; i < sends.size() && !failed(status); ++i) {
-      const Message& message = sends[i];
+      const MessageEnd& message = sends[i];
       status = nccl_.send(source(message.data), static_cast<std::size_t>(message.data.bytes().count), ncclUint8,
                           message.peer, lane, on);
     }
     for (std::size_t i = 0; i < receives.size() && !failed(status); ++i) {
-      const Message& message = receives[i];
+      const MessageEnd& message = receives[i];
       status = nccl_.recv(target(message.data), static_cast<std::size_t>(message.data.bytes().count), ncclUint8,
                           message.peer, lane, on);
     }
@@ -317,7 +317,7 @@ void NcclNetwork::collective(std::size_t communicator, StreamId stream, Collecti
           "a collective has contiguous operands of one dtype");
   cudaStream_t on = device_.stream_of(stream);
   ncclComm_t lane = comm(communicator);
-  const ncclDataType_t type = type_of(in.dtype);
+  const ncclDataType_t type = nccl_type_of(in.dtype);
   switch (kind) {
     case CollectiveKind::all_gather:
       calls_->run(lane, "ncclAllGather",
@@ -368,7 +368,7 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
 
 // Versions before 2.31 support one signal and one context per communicator: the first of each.
 
-void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
+void NcclNetwork::put(std::size_t communicator, StreamId stream, const MessageEnd& data, Address to) {
   require(data.data.contiguous(), "a put needs contiguous data");
   cudaStream_t on = device_.stream_of(stream);
   ncclComm_t lane = comm(communicator);
@@ -394,7 +394,7 @@ void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, const
 
 #else
 
-void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
+void NcclNetwork::put(std::size_t communicator, StreamId stream, const MessageEnd& data, Address to) {
   Network::put(communicator, stream, data, to);
 }
 void NcclNetwork::signal(std::size_t communicator, StreamId stream, int peer) {

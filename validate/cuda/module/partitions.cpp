@@ -6,6 +6,8 @@
 
 #include <stdexcept>
 
+#include "validate/cuda/module/driver_function.h"
+
 namespace commfuse::validate {
 
 // A green context has no streams before 12.5.
@@ -16,27 +18,25 @@ namespace {
 constexpr unsigned version_of_streams = 12050;
 
 template <class Function>
-Function entry(const char* name) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  require(cudaGetDriverEntryPointByVersion(name, &address, version_of_streams, cudaEnableDefault, &result), name);
-  if (result != cudaDriverEntryPointSuccess || address == nullptr) {
+Function context_function(const char* name) {
+  const auto function = driver_function<Function>(name, version_of_streams);
+  if (function == nullptr) {
     throw std::runtime_error("the driver has no green contexts with streams; install a driver for CUDA 12.5 or later");
   }
-  return reinterpret_cast<Function>(address);  // NOLINT(*-reinterpret-cast): the purpose of the call
+  return function;
 }
 
 void require_driver(CUresult status, const char* call) {
   if (status != CUDA_SUCCESS) {
     const char* text = nullptr;
-    entry<PFN_cuGetErrorString_v6000>("cuGetErrorString")(status, &text);
+    context_function<PFN_cuGetErrorString_v6000>("cuGetErrorString")(status, &text);
     throw std::runtime_error(fmt::format("{} failed: {}", call, text == nullptr ? "unknown" : text));
   }
 }
 
 CUdevice device_of(int ordinal) {
   CUdevice device = 0;
-  require_driver(entry<PFN_cuDeviceGet_v2000>("cuDeviceGet")(&device, ordinal), "cuDeviceGet");
+  require_driver(context_function<PFN_cuDeviceGet_v2000>("cuDeviceGet")(&device, ordinal), "cuDeviceGet");
   return device;
 }
 
@@ -44,8 +44,8 @@ CUdevice device_of(int ordinal) {
 
 CUdevResource GreenContexts::whole() const {
   CUdevResource whole{};
-  require_driver(entry<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource")(device_of(device_), &whole,
-                                                                                    CU_DEV_RESOURCE_TYPE_SM),
+  require_driver(context_function<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource")(
+                     device_of(device_), &whole, CU_DEV_RESOURCE_TYPE_SM),
                  "cuDeviceGetDevResource");
   return whole;
 }
@@ -55,7 +55,7 @@ std::optional<std::pair<CUdevResource, CUdevResource>> GreenContexts::split(cons
   CUdevResource taken{};
   CUdevResource rest{};
   unsigned groups = 1;
-  const CUresult status = entry<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount")(
+  const CUresult status = context_function<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount")(
       &taken, &groups, &from, &rest, 0, static_cast<unsigned>(multiprocessors));
   if (status == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION || (status == CUDA_SUCCESS && groups == 0)) {
     return std::nullopt;
@@ -66,26 +66,27 @@ std::optional<std::pair<CUdevResource, CUdevResource>> GreenContexts::split(cons
 
 CUgreenCtx GreenContexts::create(CUdevResource resource) const {
   CUdevResourceDesc description = nullptr;
-  require_driver(entry<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc")(&description, &resource, 1),
-                 "cuDevResourceGenerateDesc");
+  require_driver(
+      context_function<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc")(&description, &resource, 1),
+      "cuDevResourceGenerateDesc");
   CUgreenCtx context = nullptr;
-  require_driver(entry<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate")(&context, description, device_of(device_),
-                                                                        CU_GREEN_CTX_DEFAULT_STREAM),
+  require_driver(context_function<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate")(
+                     &context, description, device_of(device_), CU_GREEN_CTX_DEFAULT_STREAM),
                  "cuGreenCtxCreate");
   return context;
 }
 
 void GreenContexts::destroy(CUgreenCtx context) const noexcept {
   try {
-    static_cast<void>(entry<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy")(context));
+    static_cast<void>(context_function<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy")(context));
   } catch (const std::exception&) {  // the driver has shut down, with all its contexts
   }
 }
 
 OwnedStream Partitions::new_stream(std::size_t id, int priority) const {
   CUstream stream = nullptr;
-  require_driver(entry<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(&stream, pool_.context(id),
-                                                                                    CU_STREAM_NON_BLOCKING, priority),
+  require_driver(context_function<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(
+                     &stream, pool_.context(id), CU_STREAM_NON_BLOCKING, priority),
                  "cuGreenCtxStreamCreate");
   return OwnedStream(stream);
 }

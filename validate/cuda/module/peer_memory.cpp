@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "validate/cuda/module/driver_function.h"
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/views.h"
 
@@ -20,27 +21,21 @@ namespace {
 constexpr unsigned version_of_operations = 11070;
 
 template <class Function>
-Function entry(const char* name) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-  require(cudaGetDriverEntryPointByVersion(name, &address, version_of_operations, cudaEnableDefault, &result), name);
-#else
-  require(cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &result), name);
-#endif
-  if (result != cudaDriverEntryPointSuccess || address == nullptr) {
+Function stream_operation(const char* name) {
+  const auto function = driver_function<Function>(name, version_of_operations);
+  if (function == nullptr) {
     throw std::runtime_error(fmt::format("the driver has no {}, which CUDA 11.7 added; install a newer driver", name));
   }
-  return reinterpret_cast<Function>(address);  // NOLINT(*-reinterpret-cast): the purpose of the call
+  return function;
 }
 
 class CudaPeers final : public Peers {
  public:
   explicit CudaPeers(NcclDevice& device)
       : device_(device),
-        error_string_(entry<PFN_cuGetErrorString_v6000>("cuGetErrorString")),
-        write_(entry<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32")),
-        wait_(entry<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32")) {
+        error_string_(stream_operation<PFN_cuGetErrorString_v6000>("cuGetErrorString")),
+        write_(stream_operation<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32")),
+        wait_(stream_operation<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32")) {
     device_.make_current();
     int ordinal = 0;
     int can_flush = 0;
@@ -58,7 +53,7 @@ class CudaPeers final : public Peers {
       static_cast<void>(cudaFree(at));
       require(status, "cudaIpcGetMemHandle");
     }
-    Shared shared{.at = reinterpret_cast<Address>(at)};  // NOLINT(*-reinterpret-cast)
+    Shared shared{.at = address_of(at)};
     static_assert(sizeof handle == std::tuple_size_v<MemoryKey>);
     std::memcpy(shared.key.data(), &handle, sizeof handle);
     return shared;
@@ -72,7 +67,7 @@ class CudaPeers final : public Peers {
     void* at = nullptr;
     require(cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess),
             "cudaIpcOpenMemHandle, which needs GPUs that can access each other (nvidia-smi topo -p2p r),");
-    return reinterpret_cast<Address>(at);  // NOLINT(*-reinterpret-cast)
+    return address_of(at);
   }
 
   void close(Address at) override { require(cudaIpcCloseMemHandle(pointer_to(at)), "cudaIpcCloseMemHandle"); }

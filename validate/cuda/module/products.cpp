@@ -8,12 +8,13 @@
 #include <span>
 
 #include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/views.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-cudaDataType_t type_of(DType dtype) {
+cudaDataType_t cuda_type_of(DType dtype) {
   switch (dtype) {
     case DType::bf16: return CUDA_R_16BF;
     case DType::fp16: return CUDA_R_16F;
@@ -57,7 +58,7 @@ class Calls {
   /// Describes a row-major matrix to cuBLASLt as a column-major matrix with exchanged extents.
   void describe(cublasLtMatrixLayout_t layout, DType dtype, std::array<std::int64_t, 2> rows_and_columns,
                 std::int64_t stride, std::int64_t count, std::int64_t step) const {
-    library_.require(library_.matrix_layout_init_internal(layout, sizeof *layout, type_of(dtype),
+    library_.require(library_.matrix_layout_init_internal(layout, sizeof *layout, cuda_type_of(dtype),
                                                           static_cast<std::uint64_t>(rows_and_columns[1]),
                                                           static_cast<std::uint64_t>(rows_and_columns[0]), stride),
                      "cublasLtMatrixLayoutInit");
@@ -82,8 +83,6 @@ class Calls {
 
 /// Returns a stride of at least one row, which cuBLASLt requires even for a single row.
 std::int64_t stride_of(const Panel& panel) { return std::max(panel.stride, panel.columns); }
-
-void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
 
 }  // namespace
 

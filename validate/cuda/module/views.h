@@ -18,6 +18,9 @@ struct View {
 /// Converts an address for the runtime's functions.
 inline void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
 
+/// Converts a pointer from the runtime.
+inline Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
+
 inline View view_of(const Panel& panel) { return {panel.at, panel.stride, panel.dtype}; }
 
 /// True if every row begins at a multiple of 16 bytes.
