@@ -21,9 +21,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double huber = 1.345;           // as in robust_fit.h
-constexpr double normal_spread = 1.4826;  // standard deviation / median of |residual|, for normal errors
-constexpr double pull_to_1 = 1.0;         // in rows
+constexpr double huber = 1.345;    // as in robust_fit.h
+constexpr double pull_to_1 = 1.0;  // in rows
 constexpr int rounds = 10;
 
 double at_corners(const std::array<KernelChoice::Corner, 8>& corners, const VectorXd& logs) {

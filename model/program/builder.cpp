@@ -124,7 +124,7 @@ TensorId ProgramBuilder::function_tensor(std::string name, Function function, Te
 }
 
 TensorId ProgramBuilder::attention_tensor(std::string name, TensorId of, Extent columns, bool causal) {
-  check(tensor(of).columns.blocks == columns.blocks, "attention keeps the blocks of its columns");
+  check(tensor(of).columns.blocks == columns.blocks, "attention has as many column blocks as its input");
   program_.tensors.push_back({.name = std::move(name),
                               .rows = tensor(of).rows,
                               .columns = columns,

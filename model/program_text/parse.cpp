@@ -252,8 +252,9 @@ class DeclarationReader {
     if (columns.blocks != builder_.tensor(operand).columns.blocks) {
       throw Wrong{
           written.place,
-          fmt::format("attention keeps the blocks of its columns, but '{}' has {}; use the same number of blocks",
-                      builder_.tensor(operand).name, in_words(builder_.tensor(operand).columns, dimensions()))};
+          fmt::format(
+              "attention has as many column blocks as its input, but input '{}' has {}; give both the same number",
+              builder_.tensor(operand).name, in_words(builder_.tensor(operand).columns, dimensions()))};
     }
     return builder_.attention_tensor(name, operand, columns, boolean_of(fields.at("causal", "true")));
   }

@@ -338,9 +338,11 @@ class OpReader {
   [[nodiscard]] std::int32_t kernel_rows(const Node& node, Extent rows) const {
     const Extent kernel = text_of(node, [&](std::string_view text) { return parse_extent(text, dimension_names_); });
     if (kernel.dimension != rows.dimension || kernel.blocks % rows.blocks != 0) {
-      throw Wrong{node.place,
-                  fmt::format("the kernel has {}, but its part has {}; make the kernel a multiple of its part",
-                              in_words(kernel, dimensions_), in_words(rows, dimensions_))};
+      throw Wrong{
+          node.place,
+          fmt::format(
+              "the whole kernel has rows {}, but this part of it has rows {}; make the whole a multiple of the part",
+              in_words(kernel, dimensions_), in_words(rows, dimensions_))};
     }
     return kernel.blocks;
   }

@@ -259,7 +259,7 @@ FoundMachine KnownMachines::with_all_reduce(const Machine& node, AllReduceKernel
   }
   std::optional<Machine> machine = with_all_reduce_kernel(node, kernel);
   if (!machine) {
-    return {nullptr, fmt::format("{} has no times of the all-reduce of {}", node.name, name_of(kernel))};
+    return {nullptr, fmt::format("{} has no fitted times of the all-reduce kernels of {}", node.name, name_of(kernel))};
   }
   return {&with_kernel_.emplace(std::tuple(node.name, kernel), *std::move(machine)).first->second, {}};
 }

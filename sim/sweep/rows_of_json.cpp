@@ -66,7 +66,7 @@ class RowTaker {
   explicit RowTaker(const JsonRows& take) : take_(take) {}
 
   void take(const Json& row, const Place& place) {
-    const char* remedy = "write one with commfuse-sim run -o jsonl or sweep";
+    const char* remedy = "create one by commfuse-sim run -o jsonl, or by a sweep";
     try {
       const bool is_model = is_of_model(row);
       remedy = "write the results again";

@@ -222,8 +222,8 @@ TEST_F(OneRow, RowsOfALaterFormAreRefusedWithTheirPlace) {
     const Outcome outcome = run_program("commfuse-sim " + command + " later.jsonl");
     EXPECT_EQ(outcome.code, 2) << command;
     EXPECT_EQ(outcome.err,
-              "later.jsonl:4: this is not a row of commfuse.result/2 but 'commfuse.result/3'; write one with "
-              "commfuse-sim run -o jsonl or sweep\n");
+              "later.jsonl:4: this is not a row of commfuse.result/2 but 'commfuse.result/3'; create one by "
+              "commfuse-sim run -o jsonl, or by a sweep\n");
   }
 }
 

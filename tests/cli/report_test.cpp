@@ -103,12 +103,11 @@ TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
             "bad.jsonl:1: the row has no model; write the results again\n");
   EXPECT_EQ(
       refusal("{\"schema\": \"commfuse.step/2\"}\n"),
-      "bad.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/2'; write one with commfuse-sim run -o "
-      "jsonl or sweep\n");
-  EXPECT_EQ(
-      refusal("{\"schema\": 1}\n"),
-      "bad.jsonl:1: this is not a row of commfuse.result/2 but something else; write one with commfuse-sim run -o "
-      "jsonl or sweep\n");
+      "bad.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/2'; create one by commfuse-sim run -o "
+      "jsonl, or by a sweep\n");
+  EXPECT_EQ(refusal("{\"schema\": 1}\n"),
+            "bad.jsonl:1: this is not a row of commfuse.result/2 but something else; create one by commfuse-sim run -o "
+            "jsonl, or by a sweep\n");
   EXPECT_EQ(refusal(row_with("seq", "8K")),
             "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results again\n");
   EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results again\n");

@@ -144,7 +144,7 @@ std::string in_words(const AttentionUse& use) {
   if (use.cudnn.empty()) {
     return use.cublaslt ? "cuBLASLt" + why : "";
   }
-  return use.cublaslt ? fmt::format("cuDNN {} and some by cuBLASLt{}", use.cudnn, why) : "cuDNN " + use.cudnn;
+  return use.cublaslt ? fmt::format("cuDNN {} and, in part, cuBLASLt{}", use.cudnn, why) : "cuDNN " + use.cudnn;
 }
 
 }  // namespace commfuse::validate

@@ -125,7 +125,8 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
       {"z: {residual: [y, y]}", "z: {residual: [y, qkv]}",
        "ring.yaml:8:21: 'y' and 'qkv' have different extents; a residual adds equal ones"},
       {"y: {attention: qkv, columns: heads*1", "y: {attention: qkv, columns: tokens*2",
-       "ring.yaml:7:32: attention keeps the blocks of its columns, but 'qkv' has qkv*1; use the same number of blocks"},
+       "ring.yaml:7:32: attention has as many column blocks as its input, but input 'qkv' has qkv*1; give both the "
+       "same number"},
   };
   for (const Mistake& mistake : mistakes) {
     EXPECT_EQ(text_refusal(replaced(std::string{attending}, mistake.right, mistake.wrong)), mistake.message)
@@ -357,7 +358,8 @@ TEST(ScheduleTextMistakes, AreFoundInGemms) {
        "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
        "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
       {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
-       "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; make the kernel a multiple of its part"},
+       "ring.yaml:24:33: the whole kernel has rows hidden*4, but this part of it has rows tokens*1; make the whole a "
+       "multiple of the part"},
       {"op: gemm,", "op: gemm, transpose_a: true,",
        "ring.yaml:24:55: the rows of b are hidden*1, but the rows of a are tokens*1; make them equal"},
       {"op: gemm,", "op: gemm, transpose_b: true,",

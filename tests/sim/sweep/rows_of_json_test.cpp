@@ -101,8 +101,8 @@ TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal_with(R"(,"model":"\u001b[2J")"),
             "rows.jsonl:2: model has control characters; write the results again");
   EXPECT_EQ(message_of([] { read(model("commfuse.step/9")); }),
-            "rows.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/9'; write one with commfuse-sim "
-            "run -o jsonl or sweep");
+            "rows.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/9'; create one by commfuse-sim "
+            "run -o jsonl, or by a sweep");
 }
 
 TEST(RowsOfJson, AreQueriedAsStoresAre) {

@@ -236,7 +236,7 @@ TEST(AttentionUse, StatesTheKernelAndTheReason) {
   EXPECT_EQ(in_words(AttentionUse{.cublaslt = true, .without_cudnn = refused({91900, 0})}),
             "cuBLASLt, because libcudnn.so.9 is not installed");
   EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0", .cublaslt = true, .without_cudnn = "fp32"}),
-            "cuDNN 9.19.0 and some by cuBLASLt, because fp32");
+            "cuDNN 9.19.0 and, in part, cuBLASLt, because fp32");
 }
 
 }  // namespace

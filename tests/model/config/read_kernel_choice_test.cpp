@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/read_kernel_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/cost/gemm.h"
+#include "model/fit/kernel_choice_fit.h"
+#include "tests/own_folder.h"
+#include "tests/refusal.h"
+
+namespace commfuse {
+namespace {
+
+using test::OwnFolder;
+using test::refusal_of;
+
+/// Writes machine.yaml, which extends the H20 with these lines under bf16, into the working folder.
+void write_machine(const std::string& lines) {
+  std::ofstream("machine.yaml") << "schema: commfuse.hardware/1\nname: mine\nextends: h20-sxm\naccelerator:\n"
+                                   "  matrix_units:\n    bf16:\n"
+                                << lines;
+}
+
+const MatrixUnit& bf16_of(const Machine& machine) { return machine.accelerator.matrix_unit(DType::bf16); }
+
+TEST(ReadKernelChoice, ReadsWhatTheFitWrites) {
+  const OwnFolder folder;
+  KernelChoice choice;
+  choice.provenance = "fitted: mine.csv";
+  for (std::size_t i = 0; i < KernelChoice::size; ++i) {
+    choice.factors[i] = static_cast<double>(900 + i % 200) / 1000.0;
+  }
+  write_machine(kernel_choice_yaml(choice, 6));
+  const Machine machine = load_machine("machine.yaml");
+  ASSERT_NE(bf16_of(machine).kernel_choice, nullptr);
+  EXPECT_EQ(bf16_of(machine).kernel_choice->factors, choice.factors);
+  EXPECT_EQ(bf16_of(machine).kernel_choice->provenance, choice.provenance);
+}
+
+TEST(ReadKernelChoice, NamesTheTableOfAnotherFile) {
+  const OwnFolder folder;
+  write_machine("      kernel_choice: {as: h100-sxm/bf16}\n");
+  const Machine machine = load_machine("machine.yaml");
+  ASSERT_NE(bf16_of(machine).kernel_choice, nullptr);
+  EXPECT_EQ(bf16_of(machine).kernel_choice->factors, bf16_of(load_machine("h100-sxm")).kernel_choice->factors);
+}
+
+TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
+  const OwnFolder folder;
+  const Accelerator plain = load_machine("h20-sxm").accelerator;
+  KernelChoice choice;
+  choice.provenance = "prior: half as long again";
+  choice.factors.fill(1.5);
+  Accelerator slower = plain;
+  slower.matrix_units[index_of(DType::bf16)]->kernel_choice = std::make_shared<const KernelChoice>(choice);
+  const GemmSize size{.m = 4096, .n = 4096, .k = 4096};
+  const double ratio =
+      to_seconds(estimate_gemm(slower, size, slower.sms).time) / to_seconds(estimate_gemm(plain, size, plain.sms).time);
+  EXPECT_NEAR(ratio, 1.5, 1e-6);
+  choice.factors.fill(0.1);
+  slower.matrix_units[index_of(DType::bf16)]->kernel_choice = std::make_shared<const KernelChoice>(choice);
+  EXPECT_EQ(estimate_gemm(slower, {.m = 1, .n = 64, .k = 64}, slower.sms).time, plain.kernel_floor.value);
+}
+
+TEST(ReadKernelChoice, RefusesWhatIsNoTable) {
+  const OwnFolder folder;
+  const auto refusal_with = [](const std::string& line) {
+    write_machine("      kernel_choice: " + line + "\n");
+    return refusal_of([] { load_machine("machine.yaml"); });
+  };
+  EXPECT_EQ(refusal_with("{as: h100-sxm}"),
+            "machine.yaml:7:27: 'h100-sxm' names no table; write a hardware file and a dtype, as in h100-sxm/bf16");
+  EXPECT_EQ(refusal_with("{as: h20-sxm/bf16}").find("machine.yaml:7:27: "), 0U);
+  EXPECT_NE(
+      refusal_with("{as: h20-sxm/bf16}").find("has no table kernel_choice under 'bf16'; name a file that has one"),
+      std::string::npos);
+  EXPECT_NE(refusal_with("{as: h99/bf16}").find("h99"), std::string::npos);
+  KernelChoice choice;
+  choice.provenance = "guessed: mine";
+  std::string table = kernel_choice_yaml(choice, 6);
+  write_machine(table);
+  EXPECT_NE(refusal_of([] { load_machine("machine.yaml"); }).find("unknown provenance 'guessed: mine'"),
+            std::string::npos);
+  table.replace(table.find("guessed"), 7, "fitted");
+  table.replace(table.find("[1000, "), 7, "[");
+  write_machine(table);
+  EXPECT_NE(refusal_of([] {
+              load_machine("machine.yaml");
+            }).find("'1/128' has 8 items; write 9, in thousandths of the formula's time, for k of 2^5 to 2^16"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace commfuse

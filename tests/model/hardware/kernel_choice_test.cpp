@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/kernel_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace commfuse {
+namespace {
+
+constexpr std::size_t rows_of_m = KernelChoice::tiles_knots.size() * KernelChoice::k_knots.size();
+
+TEST(KernelChoice, Log2IsExactAtPowersOfTwoAndStraightBetween) {
+  EXPECT_EQ(KernelChoice::log2_in_steps(1.0), 0.0);
+  EXPECT_EQ(KernelChoice::log2_in_steps(0.125), -3.0);
+  EXPECT_EQ(KernelChoice::log2_in_steps(65536.0), 16.0);
+  EXPECT_EQ(KernelChoice::log2_in_steps(96.0), 6.5);  // half way from 64 to 128
+  EXPECT_EQ(KernelChoice::log2_in_steps(1.25), 0.25);
+}
+
+TEST(KernelChoice, AKnotHasItsOwnFactor) {
+  KernelChoice choice;
+  choice.factors[rows_of_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;  // m = 64, one tile per SM, k = 1024
+  EXPECT_EQ(choice.factor(1.0, 1024, 64), 1.5);
+  EXPECT_EQ(choice.factor(2.0, 1024, 64), 1.0);
+  EXPECT_EQ(choice.factor(1.0, 2048, 64), 1.0);
+  EXPECT_EQ(choice.factor(1.0, 1024, 16), 1.0);
+}
+
+TEST(KernelChoice, InterpolatesInTheLogarithmOfEachSize) {
+  KernelChoice choice;
+  choice.factors[rows_of_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;
+  EXPECT_EQ(choice.factor(1.0, 1536, 64), 1.25);    // half way from 1,024 to 2,048
+  EXPECT_EQ(choice.factor(1.0, 1024, 32), 1.25);    // half way from 16 to 64
+  EXPECT_EQ(choice.factor(1.5, 1536, 32), 1.0625);  // half way on all three
+}
+
+TEST(KernelChoice, SizesBeyondTheGridCountAsItsEdge) {
+  KernelChoice choice;
+  choice.factors.front() = 0.5;
+  choice.factors.back() = 2.0;
+  EXPECT_EQ(choice.factor(1.0 / 1024, 1, 1), 0.5);
+  EXPECT_EQ(choice.factor(1000.0, 1'000'000, 1'000'000), 2.0);
+}
+
+TEST(KernelChoice, WeightsAreSharesOfOne) {
+  for (const double tiles : {0.001, 0.01, 0.3, 0.75, 1.0, 7.3, 100.0}) {
+    for (const std::int64_t k : {1, 48, 1000, 5120, 100'000}) {
+      for (const std::int64_t m : {1, 17, 63, 300, 5000}) {
+        double sum = 0.0;
+        for (const KernelChoice::Corner& corner : KernelChoice::corners(tiles, k, m)) {
+          EXPECT_LT(corner.knot, KernelChoice::size);
+          EXPECT_GE(corner.weight, 0.0);
+          sum += corner.weight;
+        }
+        EXPECT_NEAR(sum, 1.0, 1e-15) << tiles << " " << k << " " << m;
+      }
+    }
+  }
+}
+
+TEST(KernelChoice, KeysNameTheSizes) {
+  EXPECT_EQ(m_key(9), "m_512");
+  EXPECT_EQ(tiles_key(-7), "1/128");
+  EXPECT_EQ(tiles_key(0), "1");
+  EXPECT_EQ(tiles_key(5), "32");
+}
+
+}  // namespace
+}  // namespace commfuse
