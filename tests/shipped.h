@@ -2,6 +2,7 @@
 // Machines and models that this project ships.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "model/config/catalogue.h"
@@ -15,6 +16,16 @@ inline Machine shipped_machine(const std::string& file) { return load_machine(co
 
 inline Machine h100_machine() { return shipped_machine("hardware/h100-sxm.yaml"); }
 inline Accelerator h100_accelerator() { return h100_machine().accelerator; }
+
+/// Takes away the tables of what libraries choose, so that GEMMs follow the formula.
+inline Accelerator by_formula_alone(Accelerator accelerator) {
+  for (std::optional<MatrixUnit>& unit : accelerator.matrix_units) {
+    if (unit) {
+      unit->kernel_choice = nullptr;
+    }
+  }
+  return accelerator;
+}
 
 inline Transformer shipped_llama_70b() { return load_model(configs_folder + "/models/llama-3.1-70b.yaml"); }
 

@@ -187,9 +187,7 @@ std::shared_ptr<const KernelChoice> choice_beside(const Accelerator& tried, cons
   left.reserve(rows.size());
   for (const MeasuredGemm& row : rows) {
     const std::int64_t tiles = tiles_of_128(row.size);
-    left.push_back({.tiles_per_sm = static_cast<double>(tiles) / tried.sms,
-                    .k = row.size.k,
-                    .m = row.size.m,
+    left.push_back({.shape = {.tiles_per_sm = static_cast<double>(tiles) / tried.sms, .k = row.size.k, .m = row.size.m},
                     .log_ratio = -math::log(ratio_of(tried, row))});
   }
   KernelChoice choice = fit_kernel_choice(left);

@@ -21,7 +21,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double huber = 1.345;    // as in robust_fit.h
+constexpr double huber = 1.345;    // that of robust_fit.h
 constexpr double pull_to_1 = 1.0;  // in rows
 constexpr int rounds = 10;
 
@@ -57,7 +57,7 @@ KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows) {
   std::vector<std::array<KernelChoice::Corner, 8>> corners;
   corners.reserve(rows.size());
   for (const ChoiceRow& row : rows) {
-    corners.push_back(KernelChoice::corners(row.tiles_per_sm, row.k, row.m));
+    corners.push_back(KernelChoice::corners(row.shape));
   }
   std::vector<double> weights(rows.size(), 1.0);
   VectorXd logs = VectorXd::Zero(static_cast<Index>(KernelChoice::size));

@@ -2,7 +2,7 @@
 // Fits the table of model/hardware/kernel_choice.h to what the formula of a GEMM leaves.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -12,9 +12,7 @@ namespace commfuse {
 
 /// A measured GEMM beside the formula.
 struct ChoiceRow {
-  double tiles_per_sm = 0.0;
-  std::int64_t k = 1;
-  std::int64_t m = 1;
+  KernelChoice::Shape shape;
   double log_ratio = 0.0;  ///< log(measured / formula)
 };
 

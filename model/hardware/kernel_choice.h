@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel a library picks for a GEMM, as far as a coarse table of measured times knows.
+// The kernel that a library picks for a GEMM, as far as a coarse table of measured times knows.
 #pragma once
 
 #include <array>
@@ -23,6 +23,13 @@ struct KernelChoice {
   std::array<double, size> factors = filled_with_1();
   std::string provenance;  ///< "fitted: gemm_h100_bf16_aic.csv"
 
+  /// What the table looks at. Requires tiles_per_sm > 0, k >= 1, m >= 1.
+  struct Shape {
+    double tiles_per_sm = 1.0;  ///< tiles of 128 x 128 over the SMs of the whole chip
+    std::int64_t k = 1;
+    std::int64_t m = 1;
+  };
+
   /// Index of a knot and its weight in the interpolation.
   struct Corner {
     std::size_t knot = 0;
@@ -30,11 +37,11 @@ struct KernelChoice {
   };
 
   /// Returns the knots around a GEMM; their weights sum to 1. The weights are linear in `log2_in_steps` of each size;
-  /// sizes beyond the grid count as its edge. Requires tiles_per_sm > 0, k >= 1, m >= 1.
-  static std::array<Corner, 8> corners(double tiles_per_sm, std::int64_t k, std::int64_t m) {
-    const Position tiles = position_on<tiles_knots>(tiles_per_sm);
-    const Position depth = position_on<k_knots>(static_cast<double>(k));
-    const Position rows = position_on<m_knots>(static_cast<double>(m));
+  /// sizes beyond the grid count as its edge.
+  static std::array<Corner, 8> corners(const Shape& shape) {
+    const Position tiles = position_on<tiles_knots>(shape.tiles_per_sm);
+    const Position depth = position_on<k_knots>(static_cast<double>(shape.k));
+    const Position rows = position_on<m_knots>(static_cast<double>(shape.m));
     std::array<Corner, 8> around;
     for (std::size_t i = 0; i < around.size(); ++i) {
       const std::size_t upper_m = i >> 2;
@@ -48,9 +55,9 @@ struct KernelChoice {
   }
 
   /// Returns the time relative to the formula.
-  [[nodiscard]] double factor(double tiles_per_sm, std::int64_t k, std::int64_t m) const {
+  [[nodiscard]] double factor(const Shape& shape) const {
     double sum = 0.0;
-    for (const Corner& corner : corners(tiles_per_sm, k, m)) {
+    for (const Corner& corner : corners(shape)) {
       sum += corner.weight * factors[corner.knot];
     }
     return sum;
@@ -68,7 +75,7 @@ struct KernelChoice {
  private:
   struct Position {
     std::size_t cell = 0;  ///< index of the knot below
-    double share = 0.0;    ///< of the way to the knot above
+    double share = 0.0;    ///< share of the way to the knot above
     [[nodiscard]] double weight_of(std::size_t upper) const { return upper == 1 ? share : 1.0 - share; }
   };
 

@@ -17,7 +17,6 @@
 namespace commfuse {
 namespace {
 
-using test::OwnFolder;
 using test::refusal_of;
 
 /// Writes machine.yaml, which extends the H20 with these lines under bf16, into the working folder.

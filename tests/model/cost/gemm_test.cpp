@@ -17,6 +17,7 @@
 namespace commfuse {
 namespace {
 
+using test::by_formula_alone;
 using test::h100_accelerator;
 
 using namespace std::chrono_literals;
@@ -131,7 +132,7 @@ TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
 }
 
 TEST(EstimateGemm, CuttingAGemmDoesNotCoolTheChip) {
-  const Accelerator accelerator = h100_accelerator();
+  const Accelerator accelerator = by_formula_alone(h100_accelerator());
   for (const std::int64_t rows : {8192, 32768, 262144}) {
     const GemmSize whole{.m = rows, .n = 8192, .k = 8192};
     GemmSize part{.m = rows / 8, .n = 8192, .k = 8192};
@@ -320,7 +321,7 @@ TEST(EstimateGemm, ActivationsThatL2StillHoldsAreCheaper) {
 }
 
 TEST(EstimateGemm, MoreWorkAndFewerSmsNeverTakeLessTime) {
-  const Accelerator accelerator = h100_accelerator();
+  const Accelerator accelerator = by_formula_alone(h100_accelerator());
   std::uint64_t state = 7;
   const auto draw = [&state](std::int64_t largest) {
     state = state * 6364136223846793005u + 1442695040888963407u;

@@ -16,15 +16,13 @@ namespace {
 /// times as long.
 std::vector<ChoiceRow> rows_of(const KernelChoice& truth, std::size_t outlier_every) {
   std::vector<ChoiceRow> rows;
-  for (double tiles = 1.0 / 128; tiles <= 32.0; tiles *= 1.3) {
-    for (double k = 32.0; k <= 65536.0; k *= 1.5) {
+  for (double tiles = 1.0 / 128; tiles <= 32.0; tiles *= 1.2) {
+    for (double k = 32.0; k <= 65536.0; k *= 1.3) {
       for (const std::int64_t m : {1, 16, 24, 32, 64, 128, 200, 512, 4096}) {
         const auto depth = static_cast<std::int64_t>(k);
         const double outlier = rows.size() % outlier_every == 0 ? 4.0 : 1.0;
-        rows.push_back({.tiles_per_sm = tiles,
-                        .k = depth,
-                        .m = m,
-                        .log_ratio = std::log(outlier * truth.factor(tiles, depth, m))});
+        const KernelChoice::Shape shape{tiles, depth, m};
+        rows.push_back({.shape = shape, .log_ratio = std::log(outlier * truth.factor(shape))});
       }
     }
   }
@@ -38,17 +36,19 @@ TEST(FitKernelChoice, FindsTheTableThatMadeTheRows) {
     truth.factors[i] = 0.9 + 0.2 * words[0] / 4294967296.0;
   }
   const KernelChoice fitted = fit_kernel_choice(rows_of(truth, 17));
-  // The pull towards 1 counts as one row, beside six or more near a knot.
+  double sum = 0.0;
   for (std::size_t i = 0; i < KernelChoice::size; ++i) {
-    EXPECT_NEAR(fitted.factors[i], truth.factors[i], 0.03) << i;
+    sum += std::abs(fitted.factors[i] - truth.factors[i]);
+    EXPECT_NEAR(fitted.factors[i], truth.factors[i], 0.05) << i;  // The pull towards 1 is strongest on the edges.
   }
+  EXPECT_LT(sum / KernelChoice::size, 0.01);
 }
 
 TEST(FitKernelChoice, KnotsFarFromAllRowsKeepTheFormula) {
-  const std::vector<ChoiceRow> rows(100, {.tiles_per_sm = 1.0, .k = 1024, .m = 64, .log_ratio = 0.2});
+  const std::vector<ChoiceRow> rows(100, {.shape = {1.0, 1024, 64}, .log_ratio = 0.2});
   const KernelChoice fitted = fit_kernel_choice(rows);
-  EXPECT_NEAR(fitted.factor(1.0, 1024, 64), std::exp(0.2), 0.005);
-  EXPECT_EQ(fitted.factor(4.0, 8192, 512), 1.0);
+  EXPECT_NEAR(fitted.factor({1.0, 1024, 64}), std::exp(0.2), 0.005);
+  EXPECT_EQ(fitted.factor({4.0, 8192, 512}), 1.0);
   EXPECT_EQ(fit_kernel_choice({}).factors, KernelChoice{}.factors);
 }
 

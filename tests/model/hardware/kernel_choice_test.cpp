@@ -23,26 +23,26 @@ TEST(KernelChoice, Log2IsExactAtPowersOfTwoAndStraightBetween) {
 TEST(KernelChoice, AKnotHasItsOwnFactor) {
   KernelChoice choice;
   choice.factors[rows_of_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;  // m = 64, one tile per SM, k = 1024
-  EXPECT_EQ(choice.factor(1.0, 1024, 64), 1.5);
-  EXPECT_EQ(choice.factor(2.0, 1024, 64), 1.0);
-  EXPECT_EQ(choice.factor(1.0, 2048, 64), 1.0);
-  EXPECT_EQ(choice.factor(1.0, 1024, 16), 1.0);
+  EXPECT_EQ(choice.factor({1.0, 1024, 64}), 1.5);
+  EXPECT_EQ(choice.factor({2.0, 1024, 64}), 1.0);
+  EXPECT_EQ(choice.factor({1.0, 2048, 64}), 1.0);
+  EXPECT_EQ(choice.factor({1.0, 1024, 16}), 1.0);
 }
 
 TEST(KernelChoice, InterpolatesInTheLogarithmOfEachSize) {
   KernelChoice choice;
   choice.factors[rows_of_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;
-  EXPECT_EQ(choice.factor(1.0, 1536, 64), 1.25);    // half way from 1,024 to 2,048
-  EXPECT_EQ(choice.factor(1.0, 1024, 32), 1.25);    // half way from 16 to 64
-  EXPECT_EQ(choice.factor(1.5, 1536, 32), 1.0625);  // half way on all three
+  EXPECT_EQ(choice.factor({1.0, 1536, 64}), 1.25);    // half way from 1,024 to 2,048
+  EXPECT_EQ(choice.factor({1.0, 1024, 32}), 1.25);    // half way from 16 to 64
+  EXPECT_EQ(choice.factor({1.5, 1536, 32}), 1.0625);  // half way on all three
 }
 
 TEST(KernelChoice, SizesBeyondTheGridCountAsItsEdge) {
   KernelChoice choice;
   choice.factors.front() = 0.5;
   choice.factors.back() = 2.0;
-  EXPECT_EQ(choice.factor(1.0 / 1024, 1, 1), 0.5);
-  EXPECT_EQ(choice.factor(1000.0, 1'000'000, 1'000'000), 2.0);
+  EXPECT_EQ(choice.factor({1.0 / 1024, 1, 1}), 0.5);
+  EXPECT_EQ(choice.factor({1000.0, 1'000'000, 1'000'000}), 2.0);
 }
 
 TEST(KernelChoice, WeightsAreSharesOfOne) {
@@ -50,7 +50,7 @@ TEST(KernelChoice, WeightsAreSharesOfOne) {
     for (const std::int64_t k : {1, 48, 1000, 5120, 100'000}) {
       for (const std::int64_t m : {1, 17, 63, 300, 5000}) {
         double sum = 0.0;
-        for (const KernelChoice::Corner& corner : KernelChoice::corners(tiles, k, m)) {
+        for (const KernelChoice::Corner& corner : KernelChoice::corners({tiles, k, m})) {
           EXPECT_LT(corner.knot, KernelChoice::size);
           EXPECT_GE(corner.weight, 0.0);
           sum += corner.weight;
