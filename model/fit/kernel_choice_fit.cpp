@@ -21,7 +21,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double huber = 1.345;    // that of robust_fit.h
+constexpr double huber = 1.345;    // default of robust_fit.h
 constexpr double pull_to_1 = 1.0;  // in rows
 constexpr int rounds = 10;
 

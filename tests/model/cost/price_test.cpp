@@ -21,7 +21,6 @@ using test::shipped_machine;
 /// kernel.
 Machine gapless_machine(const char* file) {
   Machine gapless = shipped_machine(file);
-  gapless.accelerator = by_formula_alone(gapless.accelerator);
   gapless.accelerator.stream_gap.value = Duration::zero();
   return gapless;
 }
@@ -64,7 +63,8 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
 }
 
 TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
-  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  h100.accelerator = by_formula_alone(h100.accelerator);
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
   GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
   part.run = 8.0 * flops_of(part);  // The part is priced for a chip as hot as the whole GEMM leaves it.
@@ -87,7 +87,8 @@ TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
 }
 
 TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
-  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  h100.accelerator = by_formula_alone(h100.accelerator);
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
     for (const std::int32_t ranks : {1, 2, 4, 8}) {
       const Priced priced(scope, ranks, "fused_kernel", h100);

@@ -70,19 +70,19 @@ std::string kernel(int id, int op, int duration, int start = 0, proto::NodeType 
   return message(launched);
 }
 
-Profile read(const std::string& bytes) {
+Profile chakra_profile(const std::string& bytes) {
   std::ofstream("a.0.et", std::ios::binary) << bytes;
   return read_chakra("a.0.et");
 }
 
 std::string error_of(const std::string& bytes) {
-  return test::message_of([&] { read(bytes); });
+  return test::message_of([&] { chakra_profile(bytes); });
 }
 
 TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {
   const OwnFolder folder;
-  const Profile profile = read(metadata() + mm(3) + kernel(4, 3, 150) + mm(5) + kernel(6, 5, 20) +
-                               message(node(7, "aten::relu", proto::COMP_NODE, true)) + kernel(8, 7, 30));
+  const Profile profile = chakra_profile(metadata() + mm(3) + kernel(4, 3, 150) + mm(5) + kernel(6, 5, 20) +
+                                         message(node(7, "aten::relu", proto::COMP_NODE, true)) + kernel(8, 7, 30));
   EXPECT_TRUE(is_chakra_trace("a.0.et"));
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].size.m, 4096);
@@ -100,17 +100,18 @@ TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {
 TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
   const OwnFolder folder;
   const std::string communication = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
-  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + communication).products.size(), 1U);
-  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 900) + communication)
+  EXPECT_EQ(chakra_profile(metadata() + mm(3) + kernel(4, 3, 150, 100) + communication).products.size(), 1U);
+  EXPECT_EQ(chakra_profile(metadata() + mm(3) + kernel(4, 3, 150, 900) + communication)
                 .skipped.count("GEMMs concurrent with communication, which slows them"),
             1U);
-  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150) + kernel(9, 2, 450, 0, proto::COMM_COLL_NODE)).skipped,
-            (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "
-                      "of PyTorch's profiler (75% of the kernel time)",
-                      1},
-                     {"kernels that communication may have slowed, because the trace has no start times (25% of the "
-                      "kernel time)",
-                      1}}));
+  EXPECT_EQ(
+      chakra_profile(metadata() + mm(3) + kernel(4, 3, 150) + kernel(9, 2, 450, 0, proto::COMM_COLL_NODE)).skipped,
+      (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "
+                "of PyTorch's profiler (75% of the kernel time)",
+                1},
+               {"kernels that communication may have slowed, because the trace has no start times (25% of the "
+                "kernel time)",
+                1}}));
 }
 
 TEST(Chakra, ComputationsWithoutShapesAreNamed) {
@@ -121,7 +122,7 @@ TEST(Chakra, ComputationsWithoutShapesAreNamed) {
   unnumbered.set_duration_micros(1000);
   proto::GlobalMetadata global;
   global.set_version("0.0.4");
-  EXPECT_EQ(read(message(global) + message(unnumbered)).skipped,
+  EXPECT_EQ(chakra_profile(message(global) + message(unnumbered)).skipped,
             (Skipped{{"computations without an operator's shapes: only those of a PyTorch run have them (100% of the "
                       "kernel time)",
                       1}}));

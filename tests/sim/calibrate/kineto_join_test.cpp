@@ -27,7 +27,7 @@ void write_trace(const std::string& path, const Events& events, const std::strin
                                      fmt::join(events, ",\n"));
 }
 
-Profile read(const Events& events, const std::string& head = "") {
+Profile kineto_profile(const Events& events, const std::string& head = "") {
   write_trace("trace.json", events, head);
   return read_kineto("trace.json");
 }
@@ -60,8 +60,8 @@ std::string mm(int id, double begin, int m) {
 TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
   const OwnFolder folder;
   // The kernel's external id, 7, is its correlation, and also the id of another GEMM.
-  const Profile profile = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
-                                kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
+  const Profile profile = kineto_profile({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
+                                          kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].size.m, 128);
   EXPECT_EQ(profile.products[0].time, microseconds(30));
@@ -71,7 +71,7 @@ TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
 TEST(KinetoJoin, WithoutLaunchesACorrelationNamesNoOperator) {
   const OwnFolder folder;
   const Profile profile =
-      read({mm(7, 100.0, 64), kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
+      kineto_profile({mm(7, 100.0, 64), kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
   EXPECT_TRUE(profile.products.empty());
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"kernels that no operator of the trace launched (100% of the kernel time)", 1},
@@ -80,7 +80,7 @@ TEST(KinetoJoin, WithoutLaunchesACorrelationNamesNoOperator) {
 
 TEST(KinetoJoin, AFlowFromTheLaunchIsEnough) {
   const OwnFolder folder;
-  const Profile profile = read(
+  const Profile profile = kineto_profile(
       {mm(1, 100.0, 64), R"({"ph": "s", "id": 7, "pid": 9, "tid": 12, "ts": 104.0, "cat": "ac2g", "name": "ac2g"})",
        kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 7)"),
        R"({"ph": "f", "id": 7, "pid": 0, "tid": 7, "ts": 400.0, "cat": "ac2g", "name": "ac2g", "bp": "e"})"});
@@ -91,15 +91,16 @@ TEST(KinetoJoin, AFlowFromTheLaunchIsEnough) {
 TEST(KinetoJoin, KernelsOfHipAreAssignedLikewise) {
   const OwnFolder folder;
   for (const char* name : {"hipLaunchKernel", "hipExtModuleLaunchKernel"}) {
-    const Profile profile = read({mm(1, 100.0, 64), launch(name, 5, 101.0),
-                                  kernel("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64", 400.0, 30.0, R"("correlation": 5)")});
+    const Profile profile =
+        kineto_profile({mm(1, 100.0, 64), launch(name, 5, 101.0),
+                        kernel("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64", 400.0, 30.0, R"("correlation": 5)")});
     EXPECT_EQ(profile.products.size(), 1U) << name;
   }
 }
 
 TEST(KinetoJoin, ACopyInsideAGemmIsNotTheGemm) {
   const OwnFolder folder;
-  const Profile profile = read(
+  const Profile profile = kineto_profile(
       {mm(1, 100.0, 64), op("aten::copy_", 101.0, 3.0, R"("External id": 2, "Input Dims": [[64, 512], [64, 512]])"),
        launch("cudaLaunchKernel", 3, 102.0), launch("cuLaunchKernelEx", 4, 106.0),
        kernel("elementwise", 400.0, 10.0, R"("External id": 2, "correlation": 3)"),
@@ -113,9 +114,9 @@ TEST(KinetoJoin, ACopyInsideAGemmIsNotTheGemm) {
 TEST(KinetoJoin, SkipsKernelsConcurrentWithOthersOfTheirDevice) {
   const OwnFolder folder;
   const auto profile_with = [](const std::string& other) {
-    return read({mm(1, 100.0, 64), launch("cudaLaunchKernel", 3, 102.0), launch("cudaLaunchKernel", 4, 103.0),
-                 kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
-                 kernel("splitKreduce", 425.0, 10.0, R"("correlation": 4)"), other});
+    return kineto_profile({mm(1, 100.0, 64), launch("cudaLaunchKernel", 3, 102.0), launch("cudaLaunchKernel", 4, 103.0),
+                           kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
+                           kernel("splitKreduce", 425.0, 10.0, R"("correlation": 4)"), other});
   };
   const std::string slowed = "GEMMs concurrent with another kernel on their device, which slows them";
   for (const char* name : {"kuserbuffers_pushrecv", "deep_ep::intranode::dispatch", "vllm::cross_device_reduce_2stage",
@@ -144,9 +145,9 @@ TEST(KinetoJoin, SkipsKernelsConcurrentWithOthersOfTheirDevice) {
 TEST(KinetoJoin, TwoGemmsOfTwoStreamsSlowEachOther) {
   const OwnFolder folder;
   const Profile profile =
-      read({mm(1, 100.0, 64), mm(2, 200.0, 128), launch("cudaLaunchKernel", 3, 102.0),
-            launch("cudaLaunchKernel", 4, 203.0), kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
-            kernel("nvjet_tst", 410.0, 60.0, R"("correlation": 4)")});
+      kineto_profile({mm(1, 100.0, 64), mm(2, 200.0, 128), launch("cudaLaunchKernel", 3, 102.0),
+                      launch("cudaLaunchKernel", 4, 203.0), kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
+                      kernel("nvjet_tst", 410.0, 60.0, R"("correlation": 4)")});
   EXPECT_TRUE(profile.products.empty());
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"GEMMs concurrent with another kernel on their device, which slows them", 2}}));
@@ -154,15 +155,15 @@ TEST(KinetoJoin, TwoGemmsOfTwoStreamsSlowEachOther) {
 
 TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
   const OwnFolder folder;
-  const Profile profile =
-      read({R"({"ph": "X", "cat": "Operator", "name": "aten::addmm", "pid": "9", "tid": "12", "ts": "1665000000000100",
+  const Profile profile = kineto_profile(
+      {R"({"ph": "X", "cat": "Operator", "name": "aten::addmm", "pid": "9", "tid": "12", "ts": "1665000000000100",
            "dur": "40", "args": {"External id": "3", "Input dims": [[256], [64, 512], [512, 256]],
            "Input type": ["c10::Half", "c10::Half", "c10::Half"]}})",
-            R"({"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 12, "ts": 1665000000000110,
+       R"({"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 12, "ts": 1665000000000110,
            "dur": 5, "args": {"cbid": 211, "correlation": 44, "external id": 3}})",
-            R"({"ph": "X", "cat": "Kernel", "name": "ampere_fp16_s16816gemm", "pid": 0, "tid": "stream 7",
+       R"({"ph": "X", "cat": "Kernel", "name": "ampere_fp16_s16816gemm", "pid": 0, "tid": "stream 7",
            "ts": 1665000000000200, "dur": 30.001, "args": {"stream": 7, "correlation": 44, "external id": 3}})",
-            R"({"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 1665000000000300,
+       R"({"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 1665000000000300,
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].size.dtype, DType::fp16);
@@ -174,9 +175,9 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
 
 TEST(KinetoJoin, KernelsOfAGraphAreNotAssignedToOperatorsAroundIt) {
   const OwnFolder folder;
-  const Profile profile = read({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
-                                kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
-                                kernel("norm", 430.0, 10.0, R"("correlation": 5)")});
+  const Profile profile = kineto_profile({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
+                                          kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
+                                          kernel("norm", 430.0, 10.0, R"("correlation": 5)")});
   EXPECT_TRUE(profile.products.empty());
   EXPECT_EQ(profile.skipped.at("kernels of CUDA graphs, which no operator launches (100% of the kernel time)"), 2U);
 }
@@ -184,13 +185,13 @@ TEST(KinetoJoin, KernelsOfAGraphAreNotAssignedToOperatorsAroundIt) {
 TEST(KinetoJoin, ACollectiveMayBeDescribedByTheOperatorThatLaunchedIt) {
   const OwnFolder folder;
   const Profile profile =
-      read({op("record_param_comms", 100.0, 40.0,
-               R"("External id": 1, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1000,
+      kineto_profile({op("record_param_comms", 100.0, 40.0,
+                         R"("External id": 1, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1000,
              "Out msg nelems": 1000, "Group size": 2, "Process Group Ranks": "[0, 1]")"),
-            op("nccl:all_reduce", 105.0, 30.0, R"("External id": 2, "Input Dims": [[1000]])"),
-            launch("cuLaunchKernelExC", 9, 110.0),
-            kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWork)", 400.0, 30.0,
-                   R"("External id": 2, "correlation": 9)")});
+                      op("nccl:all_reduce", 105.0, 30.0, R"("External id": 2, "Input Dims": [[1000]])"),
+                      launch("cuLaunchKernelExC", 9, 110.0),
+                      kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWork)", 400.0, 30.0,
+                             R"("External id": 2, "correlation": 9)")});
   ASSERT_EQ(profile.collectives.size(), 1U);
   EXPECT_EQ(profile.collectives[0].op, "all_reduce");
   EXPECT_EQ(profile.collectives[0].bytes, 4000);
@@ -216,7 +217,7 @@ std::string truncated_list(int first, int stride) {
 
 TEST(KinetoJoin, ContinuesATruncatedListOfRanks) {
   const OwnFolder folder;
-  const Profile regular = read({all_gather(32, truncated_list(1, 8))});
+  const Profile regular = kineto_profile({all_gather(32, truncated_list(1, 8))});
   ASSERT_EQ(regular.collectives.size(), 1U);
   ASSERT_EQ(regular.collectives[0].members.size(), 32U);
   EXPECT_EQ(regular.collectives[0].members.back(), 1 + 31 * 8);
@@ -226,16 +227,16 @@ TEST(KinetoJoin, ContinuesATruncatedListOfRanks) {
     whole += fmt::format(", {}", i < 16 ? i : 100 + i);
   }
   const Profile listed =
-      read({all_gather(32, truncated_list(0, 1))},
-           fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": 0, "world_size": 256, "pg_count": 1,
+      kineto_profile({all_gather(32, truncated_list(0, 1))},
+                     fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": 0, "world_size": 256, "pg_count": 1,
                           "pg_config": [{{"pg_name": "3", "pg_size": 32, "ranks": [{}]}}]}}, )",
-                       whole));
+                                 whole));
   EXPECT_EQ(listed.collectives[0].members.back(), 131);
   EXPECT_EQ(listed.collectives[0].world, 256);
   // This list is not evenly spaced and differs from the list of the job.
   std::string irregular = truncated_list(0, 1);
   irregular.replace(irregular.find("29"), 2, "77");
-  EXPECT_TRUE(read({all_gather(32, irregular)}).collectives[0].members.empty());
+  EXPECT_TRUE(kineto_profile({all_gather(32, irregular)}).collectives[0].members.empty());
 }
 
 TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
@@ -266,10 +267,10 @@ TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
 TEST(KinetoJoin, SkipsACollectiveWhoseSizesContradictItsRanks) {
   const OwnFolder folder;
   const auto profile_of = [](const char* name, std::int64_t in, std::int64_t out) {
-    return read({kernel("ncclDevKernel", 0.0, 50.0,
-                        fmt::format(R"("Collective name": "{}", "dtype": "BFloat16", "In msg nelems": {},
+    return kineto_profile({kernel("ncclDevKernel", 0.0, 50.0,
+                                  fmt::format(R"("Collective name": "{}", "dtype": "BFloat16", "In msg nelems": {},
                            "Out msg nelems": {}, "Group size": 4, "Process Group Ranks": "[0, 1, 2, 3]")",
-                                    name, in, out))});
+                                              name, in, out))});
   };
   using Skipped = std::map<std::string, std::size_t>;
   EXPECT_EQ(profile_of("_allgather_base", 1024, 4096).collectives.size(), 1U);
@@ -296,7 +297,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsAnError) {
   };
   const auto error_of = [](const Events& events) -> std::string {
     try {
-      read(events);
+      kineto_profile(events);
     } catch (const ConfigError& error) {
       return error.what();
     }
@@ -324,12 +325,13 @@ TEST(KinetoJoin, AFileOfTwoRanksIsAnError) {
 TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
   const OwnFolder folder;
   const auto profile_of = [](const std::string& value) {
-    return read({op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
-                    fmt::format(R"("External id": 1, "Input Dims": [[2, 16, 4096, 192], [2, 16, 4096, 192], {}],
+    return kineto_profile(
+        {op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
+            fmt::format(R"("External id": 1, "Input Dims": [[2, 16, 4096, 192], [2, 16, 4096, 192], {}],
                       "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
                       "Concrete Inputs": ["", "", "", "", "", "0.", "True"])",
-                                value)),
-                 kernel("cudnn_generated_fort_native_sdpa", 100.0, 400.0, R"("External id": 1)")});
+                        value)),
+         kernel("cudnn_generated_fort_native_sdpa", 100.0, 400.0, R"("External id": 1)")});
   };
   EXPECT_EQ(profile_of("[2, 16, 4096, 192]").attention.size(), 1U);
   using Skipped = std::map<std::string, std::size_t>;
@@ -352,15 +354,15 @@ TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
                      "Out msg nelems": 4096, "Group size": 4, "In split size": ")" +
                       splits + R"(", "Out split size": "[]", "Process Group Ranks": "[0, 1, 2, 3]")");
   };
-  EXPECT_EQ(read({all_to_all("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
-  EXPECT_EQ(read({all_to_all("[1024, 1024, 1023, 1025]")}).skipped,
+  EXPECT_EQ(kineto_profile({all_to_all("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
+  EXPECT_EQ(kineto_profile({all_to_all("[1024, 1024, 1023, 1025]")}).skipped,
             (std::map<std::string, std::size_t>{{"all-to-alls whose splits are uneven, or too many to be listed", 1}}));
 }
 
 TEST(KinetoJoin, AttentionAndMemoryBoundKernelsAreRows) {
   const OwnFolder folder;
   const std::string types = R"("Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"])";
-  const Profile profile = read(
+  const Profile profile = kineto_profile(
       {op("aten::_flash_attention_forward", 0.0, 10.0,
           R"("Input Dims": [[2, 4096, 32, 128], [2, 4096, 8, 128], [2, 4096, 8, 128], [], [], [], [], [], []], )" +
               types + R"(, "Concrete Inputs": ["", "", "", "", "", "4096", "4096", "0.", "True"], "External id": 1)"),
@@ -398,14 +400,14 @@ TEST(KinetoJoin, AttentionAndMemoryBoundKernelsAreRows) {
 
 TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchedGemmsAreSkipped) {
   const OwnFolder folder;
-  const Profile profile = read({op("aten::_scaled_mm", 0.0, 10.0,
-                                   R"("Input Dims": [[64, 512], [512, 256], []], "External id": 1,
+  const Profile profile = kineto_profile({op("aten::_scaled_mm", 0.0, 10.0,
+                                             R"("Input Dims": [[64, 512], [512, 256], []], "External id": 1,
                   "Input type": ["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float"])"),
-                                op("aten::bmm", 20.0, 10.0,
-                                   R"("Input Dims": [[4, 64, 512], [4, 512, 256]], "External id": 2,
+                                          op("aten::bmm", 20.0, 10.0,
+                                             R"("Input Dims": [[4, 64, 512], [4, 512, 256]], "External id": 2,
                   "Input type": ["c10::BFloat16", "c10::BFloat16"])"),
-                                kernel("nvjet_qqtst", 100.0, 40.0, R"("External id": 1)"),
-                                kernel("nvjet_tst", 200.0, 30.0, R"("External id": 2)")});
+                                          kernel("nvjet_qqtst", 100.0, 40.0, R"("External id": 1)"),
+                                          kernel("nvjet_tst", 200.0, 30.0, R"("External id": 2)")});
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].size.dtype, DType::fp8);
   EXPECT_EQ(profile.products[0].size.out, DType::bf16);
