@@ -214,7 +214,7 @@ std::string score_json(std::span<const TableScore> scores) {
 }
 
 std::string score_rows_csv(std::span<const TableScore> scores) {
-  std::string text = "table,score_line,machine,part,measured_us,predicted_us,error\n";
+  std::string text = "table,line,machine,part,measured_us,predicted_us,error\n";
   for (const TableScore& score : scores) {
     for (const ScoredTime& time : score.times) {
       text += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.4f}\n", csv_text(score.table), time.line,

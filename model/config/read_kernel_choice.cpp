@@ -104,7 +104,14 @@ std::shared_ptr<const KernelChoice> read_kernel_choice(YamlMap unit) {
   if (!map) {
     return nullptr;
   }
-  return map->has("as") ? read_named(*map) : read_table(*map);
+  if (!map->has("as")) {
+    return read_table(*map);
+  }
+  map->optional_value("provenance");  // known, from a file that this one extends
+  for (const int log2_of_m : KernelChoice::m_knots) {
+    map->optional_value(m_key(log2_of_m));
+  }
+  return read_named(*map);
 }
 
 }  // namespace commfuse

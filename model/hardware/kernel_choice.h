@@ -56,11 +56,19 @@ struct KernelChoice {
 
   /// Returns the time relative to the formula.
   [[nodiscard]] double factor(const Shape& shape) const {
-    double sum = 0.0;
-    for (const Corner& corner : corners(shape)) {
-      sum += corner.weight * factors[corner.knot];
-    }
-    return sum;
+    const Position tiles = position_on<tiles_knots>(shape.tiles_per_sm);
+    const Position depth = position_on<k_knots>(static_cast<double>(shape.k));
+    const Position rows = position_on<m_knots>(static_cast<double>(shape.m));
+    constexpr std::size_t next_tiles = k_knots.size();
+    constexpr std::size_t next_m = tiles_knots.size() * next_tiles;
+    const double* const corner = &factors[rows.cell * next_m + tiles.cell * next_tiles + depth.cell];
+    const auto along_k = [&](const double* row) { return row[0] + depth.share * (row[1] - row[0]); };
+    const auto at_m = [&](const double* plane) {
+      const double lower = along_k(plane);
+      return lower + tiles.share * (along_k(plane + next_tiles) - lower);
+    };
+    const double lower = at_m(corner);
+    return lower + rows.share * (at_m(corner + next_m) - lower);
   }
 
   /// Returns log2 at powers of two and the straight line between: exact and the same on all platforms. Requires a
@@ -79,15 +87,28 @@ struct KernelChoice {
     [[nodiscard]] double weight_of(std::size_t upper) const { return upper == 1 ? share : 1.0 - share; }
   };
 
+  /// Returns the cell of each octave from the first knot to the last.
+  template <const auto& Knots>
+  static constexpr auto cells_of_octaves() {
+    std::array<std::uint8_t, Knots.back() - Knots.front() + 1> cells{};
+    for (std::size_t octave = 0, cell = 0; octave < cells.size(); ++octave) {
+      while (cell + 2 < Knots.size() && Knots.front() + static_cast<int>(octave) >= Knots[cell + 1]) {
+        ++cell;
+      }
+      cells[octave] = static_cast<std::uint8_t>(cell);
+    }
+    return cells;
+  }
+
   template <const auto& Knots>
   static Position position_on(double value) {
-    const double at = log2_in_steps(value);
-    std::size_t cell = 0;
-    while (cell + 2 < Knots.size() && at >= Knots[cell + 1]) {
-      ++cell;
-    }
-    const double share = (at - Knots[cell]) / (Knots[cell + 1] - Knots[cell]);
-    return {.cell = cell, .share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share};
+    static constexpr auto cells = cells_of_octaves<Knots>();
+    static constexpr double first = Knots.front();
+    static constexpr double last = Knots.back();
+    const double logarithm = log2_in_steps(value);
+    const double at = logarithm < first ? first : logarithm > last ? last : logarithm;
+    const std::size_t cell = cells[static_cast<std::size_t>(at - first)];
+    return {.cell = cell, .share = (at - Knots[cell]) / (Knots[cell + 1] - Knots[cell])};
   }
 
   static constexpr std::array<double, size> filled_with_1() {

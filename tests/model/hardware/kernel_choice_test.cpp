@@ -46,15 +46,22 @@ TEST(KernelChoice, SizesBeyondTheGridCountAsItsEdge) {
 }
 
 TEST(KernelChoice, WeightsAreSharesOfOne) {
+  KernelChoice choice;
+  for (std::size_t i = 0; i < KernelChoice::size; ++i) {
+    choice.factors[i] = 0.8 + 0.001 * static_cast<double>(i);
+  }
   for (const double tiles : {0.001, 0.01, 0.3, 0.75, 1.0, 7.3, 100.0}) {
     for (const std::int64_t k : {1, 48, 1000, 5120, 100'000}) {
       for (const std::int64_t m : {1, 17, 63, 300, 5000}) {
         double sum = 0.0;
+        double factor = 0.0;
         for (const KernelChoice::Corner& corner : KernelChoice::corners({tiles, k, m})) {
           EXPECT_LT(corner.knot, KernelChoice::size);
           EXPECT_GE(corner.weight, 0.0);
           sum += corner.weight;
+          factor += corner.weight * choice.factors[corner.knot];
         }
+        EXPECT_NEAR(choice.factor({tiles, k, m}), factor, 1e-14) << tiles << " " << k << " " << m;
         EXPECT_NEAR(sum, 1.0, 1e-15) << tiles << " " << k << " " << m;
       }
     }
