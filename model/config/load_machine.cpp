@@ -302,16 +302,35 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_
   return fs::path(file.path()).parent_path() / choice;
 }
 
-/// Returns the text of a field; empty when it is absent or not a text.
-std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
+/// Returns the field of a map; nullopt when the value is no map or has no such field.
+std::optional<YamlValue> field_of(const std::optional<YamlValue>& map, std::string_view key) {
   if (map && map->kind() == YamlKind::map) {
     for (const YamlValue::Field& field : map->fields()) {
-      if (field.key == key && field.value.kind() == YamlKind::scalar) {
-        return field.value.text();
+      if (field.key == key) {
+        return field.value;
       }
     }
   }
-  return {};
+  return std::nullopt;
+}
+
+/// Returns the text of a field; empty when it is absent or not a text.
+std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
+  const std::optional<YamlValue> value = field_of(map, key);
+  return value && value->kind() == YamlKind::scalar ? value->text() : std::string();
+}
+
+/// Returns the paths of this file's own tables of kernel choice. Each replaces that of the base as a whole: a table
+/// replaces `as`, and `as` a table.
+std::vector<std::string> own_kernel_choices(YamlMap root) {
+  const std::optional<YamlValue> units = field_of(root.optional_value("accelerator"), "matrix_units");
+  std::vector<std::string> paths;
+  for (const DType dtype : all_dtypes) {
+    if (field_of(field_of(units, name_of(dtype)), "kernel_choice")) {
+      paths.push_back(fmt::format("accelerator.matrix_units.{}.kernel_choice", name_of(dtype)));
+    }
+  }
+  return paths;
 }
 
 /// Returns the fields that a file does not inherit from its base. Wires are described by a file or by a kind. A file
@@ -373,7 +392,10 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
     root.mistake("extends", fmt::format("{} reads its wires from a file, which is not inherited; give a topology here",
                                         in_quotes(root.text("extends"))));
   }
-  file.extend(base, root.optional_value("extends")->place(), own_fields(wires, base_wires));
+  const std::vector<std::string> kernel_choices = own_kernel_choices(root);
+  std::vector<std::string_view> own_keys = own_fields(wires, base_wires);
+  own_keys.insert(own_keys.end(), kernel_choices.begin(), kernel_choices.end());
+  file.extend(base, root.optional_value("extends")->place(), own_keys);
 }
 
 Planned read_hardware(YamlFile& file) {

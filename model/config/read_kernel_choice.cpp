@@ -8,11 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
-#include "model/hardware/parameter.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -38,12 +38,7 @@ void read_row(YamlMap map, const std::string& key, std::span<double, KernelChoic
 
 std::shared_ptr<const KernelChoice> read_table(YamlMap map) {
   KernelChoice choice;
-  choice.provenance = map.text("provenance", "'fitted: table.csv'");
-  if (!choice.provenance.empty() && !provenance_named(choice.provenance.substr(0, choice.provenance.find(':')))) {
-    map.mistake("provenance", fmt::format("unknown provenance {}; write prior, published, fitted or measured, then "
-                                          "': ' and the source",
-                                          in_quotes(choice.provenance)));
-  }
+  std::tie(choice.provenance, choice.source) = map.provenance();
   const std::span<double> factors(choice.factors);
   std::size_t first = 0;
   for (const int log2_of_m : KernelChoice::m_knots) {
@@ -107,9 +102,12 @@ std::shared_ptr<const KernelChoice> read_kernel_choice(YamlMap unit) {
   if (!map->has("as")) {
     return read_table(*map);
   }
-  map->optional_value("provenance");  // known, from a file that this one extends
+  bool has_table = map->optional_value("provenance").has_value();
   for (const int log2_of_m : KernelChoice::m_knots) {
-    map->optional_value(m_key(log2_of_m));
+    has_table = map->optional_value(m_key(log2_of_m)).has_value() || has_table;
+  }
+  if (has_table) {
+    map->mistake("as", "'as' names the table of another file, but this map has one too; remove either");
   }
   return read_named(*map);
 }

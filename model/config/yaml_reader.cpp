@@ -385,6 +385,26 @@ std::optional<std::pair<Provenance, std::string>> parse_provenance(std::string_v
 
 }  // namespace
 
+std::pair<Provenance, std::string> YamlMap::provenance() {
+  const YamlNode* text = require_scalar("provenance", "'prior: why'");
+  if (text == nullptr) {
+    return {};
+  }
+  if (has_control_character(text->text, "\t\n")) {
+    mistake("provenance", "'provenance' must be plain text; remove control characters");
+  } else if (!is_utf8(text->text)) {
+    mistake("provenance", "'provenance' is not UTF-8; save the file as UTF-8");
+  } else if (auto parsed = parse_provenance(text->text)) {
+    return *std::move(parsed);
+  } else {
+    mistake("provenance",
+            fmt::format("unknown provenance {}; write prior, published, fitted or measured, then ': ' and "
+                        "the source",
+                        in_quotes(text->text)));
+  }
+  return {};
+}
+
 template <class T, class Read>
 Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, Read read) {
   Parameter<T> result;
@@ -405,22 +425,7 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   } else {
     fields.find("error");  // marks the key as known; it may be omitted
   }
-  const YamlNode* provenance = fields.require_scalar("provenance", "'prior: why'");
-  if (provenance == nullptr) {
-    return result;
-  }
-  if (has_control_character(provenance->text, "\t\n")) {
-    fields.mistake("provenance", "'provenance' must be plain text; remove control characters");
-  } else if (!is_utf8(provenance->text)) {
-    fields.mistake("provenance", "'provenance' is not UTF-8; save the file as UTF-8");
-  } else if (const auto parsed = parse_provenance(provenance->text)) {
-    std::tie(result.provenance, result.source) = *parsed;
-  } else {
-    fields.mistake("provenance",
-                   fmt::format("unknown provenance {}; write prior, published, fitted or measured, then ': ' and "
-                               "the source",
-                               in_quotes(provenance->text)));
-  }
+  std::tie(result.provenance, result.source) = fields.provenance();
   return result;
 }
 

@@ -129,6 +129,8 @@ class YamlMap {
   Parameter<double> number_parameter(std::string_view key, Range<double> range);
   Parameter<std::string> text_parameter(std::string_view key);
   Parameter<int> count_parameter(std::string_view key, Range<std::int64_t> range);
+  /// Reads the required field `provenance`, as in "fitted: table.csv": the kind and the source.
+  std::pair<Provenance, std::string> provenance();
 
   /// Throws ConfigError immediately unless the field `schema` is `expected`, because the reader could not interpret any
   /// other field.

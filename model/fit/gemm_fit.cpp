@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/gemm_fit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -191,7 +189,8 @@ std::shared_ptr<const KernelChoice> choice_beside(const Accelerator& tried, cons
                     .log_ratio = -math::log(ratio_of(tried, row))});
   }
   KernelChoice choice = fit_kernel_choice(left);
-  choice.provenance = fmt::format("fitted: {}", source);
+  choice.provenance = Provenance::fitted;
+  choice.source = source;
   return std::make_shared<const KernelChoice>(std::move(choice));
 }
 

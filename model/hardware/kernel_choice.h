@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "model/hardware/parameter.h"
+
 namespace commfuse {
 
 /// Times of a library's GEMMs relative to the formula of model/cost/gemm.h. The formula takes the fastest tile; cuBLAS
@@ -21,7 +23,8 @@ struct KernelChoice {
 
   /// Time relative to the formula at each knot, above 0; the knot of m changes slowest and that of k fastest.
   std::array<double, size> factors = filled_with_1();
-  std::string provenance;  ///< "fitted: gemm_h100_bf16_aic.csv"
+  Provenance provenance = Provenance::prior;
+  std::string source;  ///< table of the fit: "gemm_h100_bf16_aic.csv"
 
   /// What the table looks at. Requires tiles_per_sm > 0, k >= 1, m >= 1.
   struct Shape {

@@ -19,19 +19,21 @@ namespace {
 
 using test::refusal_of;
 
-/// Writes machine.yaml, which extends the H20 with these lines under bf16, into the working folder.
-void write_machine(const std::string& lines) {
-  std::ofstream("machine.yaml") << "schema: commfuse.hardware/1\nname: mine\nextends: h20-sxm\naccelerator:\n"
-                                   "  matrix_units:\n    bf16:\n"
-                                << lines;
+/// Writes machine.yaml, which extends `base` with these lines under `dtype`, into the working folder.
+void write_extension(const std::string& base, const std::string& dtype, const std::string& lines) {
+  std::ofstream("machine.yaml") << "schema: commfuse.hardware/1\nname: mine\nextends: " + base +
+                                       "\naccelerator:\n  matrix_units:\n    " + dtype + ":\n" + lines;
 }
+
+void write_machine(const std::string& lines) { write_extension("h20-sxm", "bf16", lines); }
 
 const MatrixUnit& bf16_of(const Machine& machine) { return machine.accelerator.matrix_unit(DType::bf16); }
 
 TEST(ReadKernelChoice, ReadsWhatTheFitWrites) {
   const OwnFolder folder;
   KernelChoice choice;
-  choice.provenance = "fitted: mine.csv";
+  choice.provenance = Provenance::fitted;
+  choice.source = "mine.csv";
   for (std::size_t i = 0; i < KernelChoice::size; ++i) {
     choice.factors[i] = static_cast<double>(900 + i % 200) / 1000.0;
   }
@@ -39,7 +41,8 @@ TEST(ReadKernelChoice, ReadsWhatTheFitWrites) {
   const Machine machine = load_machine("machine.yaml");
   ASSERT_NE(bf16_of(machine).kernel_choice, nullptr);
   EXPECT_EQ(bf16_of(machine).kernel_choice->factors, choice.factors);
-  EXPECT_EQ(bf16_of(machine).kernel_choice->provenance, choice.provenance);
+  EXPECT_EQ(bf16_of(machine).kernel_choice->provenance, Provenance::fitted);
+  EXPECT_EQ(bf16_of(machine).kernel_choice->source, "mine.csv");
 }
 
 TEST(ReadKernelChoice, NamesTheTableOfAnotherFile) {
@@ -54,7 +57,6 @@ TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
   const OwnFolder folder;
   const Accelerator plain = load_machine("h20-sxm").accelerator;
   KernelChoice choice;
-  choice.provenance = "prior: half as long again";
   choice.factors.fill(1.5);
   Accelerator slower = plain;
   slower.matrix_units[index_of(DType::bf16)]->kernel_choice = std::make_shared<const KernelChoice>(choice);
@@ -65,6 +67,25 @@ TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
   choice.factors.fill(0.1);
   slower.matrix_units[index_of(DType::bf16)]->kernel_choice = std::make_shared<const KernelChoice>(choice);
   EXPECT_EQ(estimate_gemm(slower, {.m = 1, .n = 64, .k = 64}, slower.sms).time, plain.kernel_floor.value);
+}
+
+TEST(ReadKernelChoice, ReplacesThatOfTheExtendedFileAsAWhole) {
+  const OwnFolder folder;
+  KernelChoice choice;
+  choice.source = "mine";
+  choice.factors.fill(1.25);
+  write_extension("h100-sxm", "fp16", kernel_choice_yaml(choice, 6));  // h100-sxm has `as` here
+  EXPECT_EQ(load_machine("machine.yaml").accelerator.matrix_unit(DType::fp16).kernel_choice->factors, choice.factors);
+  write_extension("h100-sxm", "bf16", "      kernel_choice: {as: a100-sxm-80/bf16}\n");  // and a table here
+  EXPECT_EQ(bf16_of(load_machine("machine.yaml")).kernel_choice->factors,
+            bf16_of(load_machine("a100-sxm-80")).kernel_choice->factors);
+}
+
+TEST(ReadKernelChoice, RefusesATableBesideTheNameOfAnother) {
+  const OwnFolder folder;
+  write_extension("h20-sxm", "bf16", "      kernel_choice: {as: h100-sxm/bf16, provenance: 'prior: why'}\n");
+  EXPECT_EQ(refusal_of([] { load_machine("machine.yaml"); }),
+            "machine.yaml:7:27: 'as' names the table of another file, but this map has one too; remove either");
 }
 
 TEST(ReadKernelChoice, RefusesWhatIsNoTable) {
@@ -81,8 +102,9 @@ TEST(ReadKernelChoice, RefusesWhatIsNoTable) {
       std::string::npos);
   EXPECT_NE(refusal_with("{as: h99/bf16}").find("h99"), std::string::npos);
   KernelChoice choice;
-  choice.provenance = "guessed: mine";
+  choice.source = "mine";
   std::string table = kernel_choice_yaml(choice, 6);
+  table.replace(table.find("prior"), 5, "guessed");
   write_machine(table);
   EXPECT_NE(refusal_of([] { load_machine("machine.yaml"); }).find("unknown provenance 'guessed: mine'"),
             std::string::npos);

@@ -54,7 +54,8 @@ TEST(FitKernelChoice, KnotsFarFromAllRowsKeepTheFormula) {
 
 TEST(FitKernelChoice, TheMapHasARowForEachNumberOfTiles) {
   KernelChoice choice;
-  choice.provenance = "fitted: mine.csv";
+  choice.provenance = Provenance::fitted;
+  choice.source = "mine.csv";
   choice.factors[1] = 1.234;
   const std::string yaml = kernel_choice_yaml(choice, 2);
   EXPECT_NE(yaml.find("\n  kernel_choice:\n    provenance: \"fitted: mine.csv\"\n    m_16:\n"

@@ -13,15 +13,15 @@ namespace commfuse {
 namespace {
 
 // Llama-3.1-70B: hidden 8192, ffn 28672, 64 heads, 8 kv heads of 128.
-const Transformer made_up_llama{.name = "llama",
-                                .layers = 80,
-                                .hidden = 8192,
-                                .ffn = 28672,
-                                .heads = 64,
-                                .kv_heads = 8,
-                                .head_dim = 128,
-                                .vocab = 128256,
-                                .gated_mlp = true};
+const Transformer llama_70b{.name = "llama",
+                            .layers = 80,
+                            .hidden = 8192,
+                            .ffn = 28672,
+                            .heads = 64,
+                            .kv_heads = 8,
+                            .head_dim = 128,
+                            .vocab = 128256,
+                            .gated_mlp = true};
 
 Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "serial") {
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {});
@@ -30,7 +30,7 @@ Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "seri
 /// Returns the unfused GEMMs of a scope on one rank, m x n x k in elements.
 std::vector<std::array<std::int64_t, 3>> gemms(Scope scope, std::int32_t ranks, std::int64_t tokens) {
   const Program program = program_of(scope, ranks);
-  const Sizes sizes = bind_sizes(program, quantities_of(made_up_llama, {.seq = tokens}));
+  const Sizes sizes = bind_sizes(program, quantities_of(llama_70b, {.seq = tokens}));
   std::vector<std::array<std::int64_t, 3>> result;
   for (const Shape& shape : program.unfused) {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
@@ -54,14 +54,14 @@ double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 *
 
 TEST(Scope, FlopsCountGemmsOnAllRanksAndCausalAttention) {
   // 2 x 4096 x 8192 x 57344 + 2 x 4096 x 28672 x 8192 = 3.848e12 + 1.924e12.
-  EXPECT_EQ(flops_of(Scope::mlp, made_up_llama, {.seq = 4096}).count,
+  EXPECT_EQ(flops_of(Scope::mlp, llama_70b, {.seq = 4096}).count,
             2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
   for (const Scope scope : all_scopes) {
     double on_all_ranks = attention_flops(scope);
     for (const auto& [m, n, k] : gemms(scope, 4, 4096)) {
       on_all_ranks += 4.0 * 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     }
-    EXPECT_EQ(flops_of(scope, made_up_llama, {.seq = 4096}).count, on_all_ranks) << name_of(scope);
+    EXPECT_EQ(flops_of(scope, llama_70b, {.seq = 4096}).count, on_all_ranks) << name_of(scope);
   }
 }
 
@@ -72,7 +72,7 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
         continue;
       }
       const Program program = program_of(scope, 4, std::string{strategy.name}.c_str());
-      const Sizes sizes = bind_sizes(program, quantities_of(made_up_llama, {.seq = 4096}));
+      const Sizes sizes = bind_sizes(program, quantities_of(llama_70b, {.seq = 4096}));
       double flops = attention_flops(scope) / 4;
       for (const Op& op : program.ops) {
         if (const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape])) {
@@ -80,16 +80,15 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
                    static_cast<double>(sizes.elements(gemm->k));
         }
       }
-      EXPECT_EQ(4 * flops, flops_of(scope, made_up_llama, {.seq = 4096}).count)
-          << strategy.name << " " << name_of(scope);
+      EXPECT_EQ(4 * flops, flops_of(scope, llama_70b, {.seq = 4096}).count) << strategy.name << " " << name_of(scope);
     }
   }
 }
 
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
   // Four sequences of 1024 have the GEMMs of one sequence of 4096, and a quarter of its attention.
-  const Flops one_sequence = flops_of(Scope::attention, made_up_llama, {.seq = 4096});
-  const Flops four_sequences = flops_of(Scope::attention, made_up_llama, {.batch = 4, .seq = 1024});
+  const Flops one_sequence = flops_of(Scope::attention, llama_70b, {.seq = 4096});
+  const Flops four_sequences = flops_of(Scope::attention, llama_70b, {.batch = 4, .seq = 1024});
   EXPECT_EQ(one_sequence.count - four_sequences.count, 0.75 * attention_flops(Scope::attention));
 }
 
@@ -108,7 +107,7 @@ TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
 }
 
 std::string split_refusal(Scope scope, int ranks) {
-  return test::refusal_of([&] { require_divisible(scope, made_up_llama, {.seq = 840}, ranks); });
+  return test::refusal_of([&] { require_divisible(scope, llama_70b, {.seq = 840}, ranks); });
 }
 
 TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
@@ -129,7 +128,7 @@ TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardPassesOnly) {
     EXPECT_EQ(split_refusal(scope, 24).substr(0, 8), "64 heads");
   }
   const auto columns = [](int ranks) {
-    const std::vector<Quantity> quantities = quantities_of(made_up_llama, {.seq = 4096}, ranks);
+    const std::vector<Quantity> quantities = quantities_of(llama_70b, {.seq = 4096}, ranks);
     return std::find_if(quantities.begin(), quantities.end(),
                         [](const Quantity& quantity) { return quantity.dimension == "qkv"; })
         ->elements;
@@ -142,7 +141,7 @@ TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardPassesOnly) {
 }
 
 TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {
-  const auto flops = [](Scope scope) { return flops_of(scope, made_up_llama, {.seq = 4096}).count; };
+  const auto flops = [](Scope scope) { return flops_of(scope, llama_70b, {.seq = 4096}).count; };
   EXPECT_EQ(flops(Scope::qkv_backward), 2 * flops(Scope::qkv));
   EXPECT_EQ(flops(Scope::out_proj_backward), 2 * flops(Scope::out_proj));
   EXPECT_EQ(flops(Scope::gate_up_backward), 2 * flops(Scope::gate_up));
@@ -156,7 +155,7 @@ TEST(Scope, TokensThatDoNotDivideIntoBlocksAreUserErrors) {
   options.slices = 8;
   const Program program = generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, sliced_strategy, options);
   try {
-    bind_sizes(program, quantities_of(made_up_llama, {.seq = 1000}));
+    bind_sizes(program, quantities_of(llama_70b, {.seq = 1000}));
     FAIL() << "1000 tokens were cut into 64 blocks";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(

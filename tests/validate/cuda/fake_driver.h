@@ -35,7 +35,9 @@ inline void require(bool holds, const std::string& sentence) {
 }
 
 /// Returns the memory of a fake device, which is memory of the host.
-inline std::byte* bytes_at(Address at) { return reinterpret_cast<std::byte*>(at); }  // NOLINT(*-int-to-ptr): it was one
+inline std::byte* bytes_at(Address at) {
+  return reinterpret_cast<std::byte*>(at);
+}  // NOLINT(*-int-to-ptr): Address holds it
 
 class FakeDriver;
 
