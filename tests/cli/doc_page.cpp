@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 #include <string_view>
 
@@ -33,6 +34,15 @@ namespace {
 
 constexpr std::string_view mark_begins = "<!-- test: ";
 constexpr std::string_view mark_ends = " -->";
+
+/// Returns the exit codes of `4` or `0 or 4`; none if it is anything else.
+std::vector<int> exit_codes(const std::string& words) {
+  std::smatch codes;
+  if (!std::regex_match(words, codes, std::regex("([0-9]{1,3})(?: or ([0-9]{1,3}))?"))) {
+    return {};
+  }
+  return codes[2].matched ? std::vector{std::stoi(codes[1]), std::stoi(codes[2])} : std::vector{std::stoi(codes[1])};
+}
 
 /// Returns whether a line of a block that is neither `console` nor a file is a command.
 bool is_command(std::string_view line) {
@@ -70,7 +80,7 @@ class Reader {
 
  private:
   [[nodiscard]] bool marks_begun() const {
-    return !marks_.file.empty() || !marks_.skip.empty() || !marks_.needs.empty() || marks_.exit != 0 ||
+    return !marks_.file.empty() || !marks_.skip.empty() || !marks_.needs.empty() || marks_.exits != DocStep{}.exits ||
            marks_.measured || marks_.gpu;
   }
 
@@ -90,8 +100,8 @@ class Reader {
       marks_.skip = value;
     } else if (key == "needs") {
       marks_.needs = value;
-    } else if (key == "exit" && !value.empty() && std::ranges::all_of(value, ::isdigit)) {
-      marks_.exit = std::stoi(value);
+    } else if (key == "exit" && !exit_codes(value).empty()) {
+      marks_.exits = exit_codes(value);
     } else if (key == "measured") {
       marks_.measured = true;
     } else if (key == "gpu") {

@@ -18,11 +18,11 @@ std::string text_of(const Lines& lines);
 struct DocStep {
   std::string command;  ///< Empty for a file.
   std::string file;
-  Lines lines;            ///< Output of the command as shown, or the text of the file.
-  std::size_t begin = 0;  ///< Index of the first of these lines in the page, from 0.
-  int exit = 0;
-  std::string skip;   ///< Why it cannot run here; empty if it runs.
-  std::string needs;  ///< A program without which the command is skipped.
+  Lines lines;                   ///< Output of the command as shown, or the text of the file.
+  std::size_t begin = 0;         ///< Index of the first of these lines in the page, from 0.
+  std::vector<int> exits = {0};  ///< The exit codes that are as they should be.
+  std::string skip;              ///< Why it cannot run here; empty if it runs.
+  std::string needs;             ///< A program without which the command is skipped.
   bool measured = false;
   bool gpu = false;  ///< True if it exits with 69 without a GPU.
 };

@@ -17,9 +17,20 @@ TEST(DocPage, HasFilesToWriteAndCommandsWithTheirOutput) {
   EXPECT_EQ(page.steps[0].lines, Lines{"x: 1"});
   EXPECT_EQ(page.steps[1].command, "one \\\n    two");
   EXPECT_EQ(page.steps[1].lines, (Lines{"printed", ""}));
-  EXPECT_EQ(page.steps[1].exit, 4);
+  EXPECT_EQ(page.steps[1].exits, std::vector<int>{4});
   EXPECT_EQ(page.steps[2].command, "three");
-  EXPECT_EQ(page.steps[2].exit, 4);
+  EXPECT_EQ(page.steps[2].exits, std::vector<int>{4});
+}
+
+TEST(DocPage, ACommandWhoseAnswerIsMeasuredMayHaveSeveralExitCodes) {
+  const DocPage page = read_page("<!-- test: exit 0 or 4 -->\n```console\n$ a\n```\n```console\n$ b\n```\n");
+  ASSERT_EQ(page.steps.size(), 2U);
+  EXPECT_EQ(page.steps[0].exits, (std::vector<int>{0, 4}));
+  EXPECT_EQ(page.steps[1].exits, std::vector<int>{0});
+  for (const std::string wrong : {"", "0 or", "0 or x", "0 4", "-1", "4 or "}) {
+    EXPECT_EQ(read_page("<!-- test: exit " + wrong + " -->\n").mistakes,
+              Lines{"line 1: unknown mark 'exit " + wrong + "'"});
+  }
 }
 
 TEST(DocPage, ACommandOutsideAConsoleBlockIsAMistake) {

@@ -105,7 +105,8 @@ DocStep followed(DocStep step) {
     return step;
   }
   const Outcome outcome = typed(step.command);
-  EXPECT_EQ(outcome.code, step.gpu && !has_gpu() ? 69 : step.exit) << "$ " << step.command << "\n" << outcome.out;
+  const std::vector<int> expected = step.gpu && !has_gpu() ? std::vector{69} : step.exits;
+  EXPECT_NE(std::ranges::find(expected, outcome.code), expected.end()) << "$ " << step.command << "\n" << outcome.out;
   const Lines real = lines_of(outcome.out);
   if (step.lines.empty()) {
     return step;
