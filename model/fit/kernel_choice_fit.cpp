@@ -17,7 +17,6 @@ namespace commfuse {
 
 namespace {
 
-using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
@@ -28,7 +27,7 @@ constexpr int rounds = 10;
 double at_corners(const std::array<KernelChoice::Corner, 8>& corners, const VectorXd& logs) {
   double sum = 0.0;
   for (const KernelChoice::Corner& corner : corners) {
-    sum += corner.weight * logs[static_cast<Index>(corner.knot)];
+    sum += corner.weight * logs[static_cast<Eigen::Index>(corner.knot)];
   }
   return sum;
 }
@@ -36,15 +35,15 @@ double at_corners(const std::array<KernelChoice::Corner, 8>& corners, const Vect
 /// Solves the least squares with these weights.
 VectorXd solve(std::span<const ChoiceRow> rows, const std::vector<std::array<KernelChoice::Corner, 8>>& corners,
                const std::vector<double>& weights) {
-  constexpr auto size = static_cast<Index>(KernelChoice::size);
+  constexpr auto size = static_cast<Eigen::Index>(KernelChoice::size);
   MatrixXd normal = pull_to_1 * MatrixXd::Identity(size, size);
   VectorXd right = VectorXd::Zero(size);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const KernelChoice::Corner& a : corners[i]) {
       const double weight = weights[i] * a.weight;
-      right[static_cast<Index>(a.knot)] += weight * rows[i].log_ratio;
+      right[static_cast<Eigen::Index>(a.knot)] += weight * rows[i].log_ratio;
       for (const KernelChoice::Corner& b : corners[i]) {
-        normal(static_cast<Index>(a.knot), static_cast<Index>(b.knot)) += weight * b.weight;
+        normal(static_cast<Eigen::Index>(a.knot), static_cast<Eigen::Index>(b.knot)) += weight * b.weight;
       }
     }
   }
@@ -60,7 +59,7 @@ KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows) {
     corners.push_back(KernelChoice::corners(row.shape));
   }
   std::vector<double> weights(rows.size(), 1.0);
-  VectorXd logs = VectorXd::Zero(static_cast<Index>(KernelChoice::size));
+  VectorXd logs = VectorXd::Zero(static_cast<Eigen::Index>(KernelChoice::size));
   for (int round = 0; round < rounds && !rows.empty(); ++round) {
     logs = solve(rows, corners, weights);
     std::vector<double> sizes(rows.size());
@@ -73,7 +72,7 @@ KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows) {
   }
   KernelChoice choice;
   for (std::size_t i = 0; i < KernelChoice::size; ++i) {
-    choice.factors[i] = std::round(1000.0 * math::exp(logs[static_cast<Index>(i)])) / 1000.0;
+    choice.factors[i] = std::round(1000.0 * math::exp(logs[static_cast<Eigen::Index>(i)])) / 1000.0;
   }
   return choice;
 }
