@@ -16,7 +16,7 @@ namespace {
 constexpr double bar_ns = 100.0;
 constexpr std::size_t sizes = 16;
 
-std::array<Bytes, sizes> doubling() {
+std::array<Bytes, sizes> doubled_sizes() {
   std::array<Bytes, sizes> bytes;
   for (std::size_t i = 0; i < sizes; ++i) {
     bytes[i] = Bytes{std::int64_t{1} << (14 + i)};
@@ -28,21 +28,21 @@ std::array<Bytes, sizes> doubling() {
 void price_one_collective(benchmark::State& state) {
   const Machine machine = load_machine("h100-sxm");
   const CollectiveParameters& link = collective_over(machine, 0, 8);
-  const std::array<Bytes, sizes> bytes = doubling();
-  std::size_t at = 0;
+  const std::array<Bytes, sizes> bytes = doubled_sizes();
+  std::size_t next = 0;
   std::int64_t priced = 0;
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) {
-    at = (at + 1) % sizes;
+    next = (next + 1) % sizes;
     switch (state.range(0)) {
-      case 0: benchmark::DoNotOptimize(all_gather_time(link, 8, bytes[at])); break;
-      case 1: benchmark::DoNotOptimize(all_reduce_time(link, 8, bytes[at])); break;
-      default: benchmark::DoNotOptimize(all_to_all_time(link, 8, bytes[at])); break;
+      case 0: benchmark::DoNotOptimize(all_gather_time(link, 8, bytes[next])); break;
+      case 1: benchmark::DoNotOptimize(all_reduce_time(link, 8, bytes[next])); break;
+      default: benchmark::DoNotOptimize(all_to_all_time(link, 8, bytes[next])); break;
     }
     ++priced;
   }
-  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-  state.SetLabel(at_most(took.count() / static_cast<double>(priced), bar_ns, "ns"));
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  state.SetLabel(at_most(elapsed.count() / static_cast<double>(priced), bar_ns, "ns"));
 }
 BENCHMARK(price_one_collective)->DenseRange(0, 2)->Unit(benchmark::kNanosecond);
 

@@ -25,20 +25,20 @@ SCHEDULES = {
 }
 
 
-def points_a_second(schedule, lengths):
+def points_per_second(schedule, lengths):
     axis = {"link_bandwidth": [f"x{1 + i / 100}" for i in range(20)], "seq": f"4K..{4 * lengths}K+4K"}
     begun = time.process_time()
     result = commfuse.run(**GRID, **schedule, axis=axis)
     times = result["makespan_us"]
-    worked = time.process_time() - begun
+    processor_seconds = time.process_time() - begun
     assert len(times) >= 20 * lengths and times.min() > 0
-    return len(times), len(times) / worked
+    return len(times), len(times) / processor_seconds
 
 
 def main():
     commfuse.run(seq="4K", strategy="serial")
     for name, schedule in SCHEDULES.items():
-        points, rate = points_a_second(schedule, 2500)
+        points, rate = points_per_second(schedule, 2500)
         verdict = "met" if rate >= BAR else "missed"
         print(f"{name:<17} {points:>7,} points  {rate:>9,.0f} points/s/core  {verdict}: {BAR:,}")
 

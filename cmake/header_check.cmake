@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target `header_check` proves that every header includes everything that it needs and guards itself. A header with
-# `#pragma once` that its own source includes first is checked by that source; every other header is compiled alone,
-# twice in one file.
+# The target `header_check` proves that every header includes everything that it needs and can be included twice. A
+# header with `#pragma once` that its own source includes first is checked by that source; every other header is
+# compiled alone, twice in one file.
 file(GLOB_RECURSE headers RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/model/*.h" "${PROJECT_SOURCE_DIR}/sim/*.h"
   "${PROJECT_SOURCE_DIR}/validate/*.h" "${PROJECT_SOURCE_DIR}/reports/*.h")
@@ -10,9 +10,9 @@ list(FILTER headers EXCLUDE REGEX "^validate/cuda/")
 # commfuse_shown_by_its_source(<result> <header>) reads the files when CMake configures, as every build by ./dev does.
 function(commfuse_shown_by_its_source result header)
   set(${result} FALSE PARENT_SCOPE)
-  string(REGEX REPLACE "\\.h$" ".cpp" own "${PROJECT_SOURCE_DIR}/${header}")
-  if(EXISTS "${own}")
-    file(STRINGS "${own}" first LIMIT_COUNT 1 REGEX "^#")
+  string(REGEX REPLACE "\\.h$" ".cpp" source "${PROJECT_SOURCE_DIR}/${header}")
+  if(EXISTS "${source}")
+    file(STRINGS "${source}" first LIMIT_COUNT 1 REGEX "^#")
     file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" guard LIMIT_COUNT 1 REGEX "^#")
     if(first STREQUAL "#include \"${header}\"" AND guard STREQUAL "#pragma once")
       set(${result} TRUE PARENT_SCOPE)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake -D SOURCE=reports/assets -D WORK=... -D NPM=... -D NODE=... -D MUST=ON|OFF -P report_assets.cmake` writes
-# WORK/charts.js.gz, the charts with their library, and WORK/charts.txt, the reason if there are no charts and that file
-# is empty. If npm fails, the build fails only with MUST; otherwise reports have static figures, and the next build
-# tries again because WORK/charts.got is missing. npm runs once per lockfile; later builds use WORK/node_modules.
+# WORK/charts.js.gz, the charts with their library, and WORK/charts.txt. If there are no charts, charts.js.gz is empty
+# and charts.txt states the reason. If npm fails, the build fails only with MUST; otherwise reports have static figures,
+# and the next build tries again because WORK/charts.got is missing. npm runs once per lockfile; later builds use
+# WORK/node_modules.
 
 # Writes a file, but leaves an unchanged file untouched, so that nothing is rebuilt.
 function(commfuse_put file text)

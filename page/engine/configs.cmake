@@ -16,5 +16,5 @@ foreach(file IN LISTS files)
   string(APPEND entries "    {\"${file}\", {reinterpret_cast<const char*>(file_${number}), ${size}}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE "${OUTPUT}" "${text}\nconst ConfigText all[] = {\n${entries}};\n\n}  // namespace\n\n"
-  "std::span<const ConfigText> configs() { return all; }\n\n}  // namespace commfuse::page\n")
+file(WRITE "${OUTPUT}" "${text}\nconst ConfigText config_texts[] = {\n${entries}};\n\n}  // namespace\n\n"
+  "std::span<const ConfigText> configs() { return config_texts; }\n\n}  // namespace commfuse::page\n")

@@ -9,31 +9,31 @@ const $ = (id) => document.getElementById(id);
 
 /// Returns an element, as in element("button", {type: "button", onclick: f}, "Save"). Children are elements or texts.
 function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) {
-      made.addEventListener(key.slice(2), value);
+      node.addEventListener(key.slice(2), value);
     } else if (value !== null && value !== undefined && value !== false) {
-      made.setAttribute(key, value === true ? "" : value);
+      node.setAttribute(key, value === true ? "" : value);
     }
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
 }
 
 function drawing(name, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) {
-    made.setAttribute(key, value);
+    node.setAttribute(key, value);
   }
-  made.append(...children);
-  return made;
+  node.append(...children);
+  return node;
 }
 
 function put(id, text) {
-  const place = $(id);
-  if (place.textContent !== text) {
-    place.textContent = text;
+  const node = $(id);
+  if (node.textContent !== text) {
+    node.textContent = text;
   }
 }
 
@@ -76,8 +76,8 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
-/// Writes "product 4K x 7K x 8K" as "GEMM 4096 x 7168 x 8192", with exact sizes, like those that are not a multiple of
-/// 1K.
+/// Writes "product 4K x 7K x 8K" as "GEMM 4096 x 7168 x 8192", so that all sizes are exact, not only those that are not
+/// multiples of 1K.
 const shapeText = (shape) => (shape.startsWith("product ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
 
 /// Returns a text such as "a, b and c".
@@ -135,7 +135,7 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/// Returns a function that requests `call`; `call` runs once no request has come for this long.
+/// Returns a function that schedules `call`, which runs once this long has passed without another request.
 function afterRest(milliseconds, call) {
   let timer = 0;
   return () => {
@@ -146,18 +146,18 @@ function afterRest(milliseconds, call) {
 
 const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/// A table that may be wider than its container: its edge fades, and a line says that there is more. Names stay
-/// visible.
+/// Returns a region that scrolls a table wider than itself: its edge fades, a line says that there is more, and names
+/// stay visible.
 function scrollRegion(name, ...children) {
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, ...children);
   const more = element("p", { class: "more-columns", "aria-hidden": "true", hidden: true }, "More columns to the right: swipe or scroll \u2192");
-  const look = () => {
+  const update = () => {
     const hiddenWidth = region.scrollWidth - region.clientWidth;
     more.hidden = hiddenWidth <= 2;
     region.classList.toggle("more", hiddenWidth - region.scrollLeft > 2);
     region.classList.toggle("scrolled", region.scrollLeft > 0);
   };
-  region.addEventListener("scroll", look, { passive: true });
-  new ResizeObserver(look).observe(region);
+  region.addEventListener("scroll", update, { passive: true });
+  new ResizeObserver(update).observe(region);
   return element("div", { class: "scroll-box" }, more, region);
 }

@@ -164,10 +164,10 @@ class Hints {
     this.owner = owner;
     this.tip.textContent = owner.dataset.hint;
     this.tip.hidden = false;
-    const at = owner.getBoundingClientRect();
+    const box = owner.getBoundingClientRect();
     const { offsetWidth: wide, offsetHeight: high } = this.tip;
-    this.tip.style.left = `${Math.max(6, Math.min(at.left, innerWidth - wide - 6))}px`;
-    this.tip.style.top = `${at.top > high + 12 ? at.top - high - 6 : at.bottom + 6}px`;
+    this.tip.style.left = `${Math.max(6, Math.min(box.left, innerWidth - wide - 6))}px`;
+    this.tip.style.top = `${box.top > high + 12 ? box.top - high - 6 : box.bottom + 6}px`;
   }
   hide() {
     this.owner = null;

@@ -48,8 +48,8 @@ function exposedOf(timeline) {
 /// Returns head, bubble and tail without local work, in microseconds.
 function exposedParts(timeline) {
   const parts = { head: 0, bubble: 0, tail: 0 };
-  for (const [from, to, place] of exposedOf(timeline)) {
-    parts[place] += (to - from) / 1e6;
+  for (const [from, to, part] of exposedOf(timeline)) {
+    parts[part] += (to - from) / 1e6;
   }
   return parts;
 }
@@ -397,14 +397,14 @@ class Timelines {
   }
 
   drawExposed(pen, lane) {
-    for (const [from, to, place] of lane.exposed) {
+    for (const [from, to, part] of lane.exposed) {
       const x = this.xOf(from);
       const wide = Math.min(this.xOf(to), this.left + this.width + 4) - x;
       if (wide < 0.7) {
         continue;
       }
       this.hatch(pen, x, lane.y + 1, wide, ROW - 3, this.colours.exposed);
-      const text = `${place} ${this.unit.digits((to - from) / 1e6)}`;
+      const text = `${part} ${this.unit.digits((to - from) / 1e6)}`;
       pen.font = FONT(12, 600);
       if (pen.measureText(text).width + 10 < wide) {
         pen.textAlign = "center";
@@ -542,14 +542,14 @@ class Timelines {
     event.preventDefault();
   }
   step(key, lanes) {
-    const place = lanes.findIndex((entry) => entry.lane === this.picked?.lane);
-    let { panel, lane } = lanes[Math.max(place, 0)];
+    const index = lanes.findIndex((entry) => entry.lane === this.picked?.lane);
+    let { panel, lane } = lanes[Math.max(index, 0)];
     let op = this.picked?.op ?? 0;
-    if (place >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
+    if (index >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
       const time = lane.ops[op][1];
-      ({ panel, lane } = lanes[Math.min(Math.max(place + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
+      ({ panel, lane } = lanes[Math.min(Math.max(index + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
       op = firstAfter(lane.ops, time);
-    } else if (place >= 0) {
+    } else if (index >= 0) {
       op += key === "ArrowLeft" ? -1 : 1;
     }
     op = Math.min(Math.max(op, 0), lane.ops.length - 1);

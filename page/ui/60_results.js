@@ -36,7 +36,8 @@ const WITHOUT_OVERLAP = ["serial", "all_reduce"];
 const baselineOf = (rows) =>
   rows.filter((row) => WITHOUT_OVERLAP.includes(row.strategy) && ran(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Returns whether overlap pays, compared with the fastest schedule without it: "pays", "loses", "unclear" or "alone".
+/// Returns whether overlap pays, compared with the fastest schedule without it: "pays", "loses" or "unclear"; "alone"
+/// if there is nothing to compare.
 function payOf(rows) {
   const recommendation = recommendationOf(rows);
   if (recommendation) {
@@ -86,8 +87,8 @@ function headlineOf(rows) {
   return rows.filter(ran).length === 1 ? `Only ${best.strategy} runs here, in ${time}.` : `With ideal kernels ${best.strategy} is the fastest, in ${time}.`;
 }
 
-/// The engine's verdict compares schedules, which win or tie. After a headline about overlap, it answers another
-/// question.
+/// Returns the sentence below the headline. The engine's verdict says which schedule wins, so after a headline about
+/// overlap it answers another question.
 function secondOf(verdict, rows) {
   const recommendation = recommendationOf(rows);
   if (recommendation) {

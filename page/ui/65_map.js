@@ -27,7 +27,7 @@ class WinnersMap {
   }
 
   /// Returns tokens across and ranks down, with the chosen point among them. The line below the verdict needs three
-  /// steps on every screen.
+  /// steps in each direction on every screen.
   axes(across = narrow() ? 2 : 3) {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
@@ -36,8 +36,8 @@ class WinnersMap {
     );
     const maxRanks = Math.max(gpusOf(facts.hardware.get(setting("hardware"))), ranks);
     const rankCounts = [...new Set([...doubles(2, 1024).map(Number), ranks])].filter((value) => value <= maxRanks).sort((a, b) => a - b);
-    const place = rankCounts.indexOf(ranks);
-    const from = Math.max(Math.min(place - 2, rankCounts.length - 5), 0);
+    const chosen = rankCounts.indexOf(ranks);
+    const from = Math.max(Math.min(chosen - 2, rankCounts.length - 5), 0);
     return { seqs, ranks: rankCounts.slice(from, from + 5) };
   }
 
@@ -130,7 +130,8 @@ class WinnersMap {
     return true;
   }
 
-  /// The point on the screen is a cell that needs no request. `settings` are the settings of its request.
+  /// Stores the result of the point on the screen, so that its cell needs no request. `settings` are those of the
+  /// point's own request.
   learn(rows, settings) {
     this.memory.set(JSON.stringify(settings), cellOf(rows, settings));
   }

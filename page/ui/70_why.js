@@ -148,7 +148,7 @@ function opTable(first, second, a, b, unit) {
   const weight = (line) => Math.max(...line.sides.map((side) => side?.us ?? 0));
   const body = kinds.flatMap((kind) => {
     const kindLines = [...lines.values()].filter((line) => line.kind === kind).sort((x, y) => weight(y) - weight(x));
-    const sum = (side) => kindLines.reduce((all, line) => all + (line.sides[side]?.us ?? 0), 0);
+    const sum = (side) => kindLines.reduce((total, line) => total + (line.sides[side]?.us ?? 0), 0);
     return kindLines.length === 0
       ? []
       : [

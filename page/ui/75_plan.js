@@ -152,7 +152,7 @@ class Plan {
         ...run,
         kind: kind.name,
         isAnswer: plan.answer === k && kind.answer === i,
-        isFront: plan.pareto.some((place) => place.kind === k && place.run === i),
+        isFront: plan.pareto.some((member) => member.kind === k && member.run === i),
       })),
     );
     const best = runs.find((run) => run.isAnswer);
@@ -327,7 +327,7 @@ function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
 
 /// Both axes are logarithmic. Dotted lines span nine of ten draws; dashed lines are deadline and budget.
 function planChart(runs, plan, currency) {
-  const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink its words.
+  const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink the text of a wide chart.
   const { deadline_days: deadline, budget } = plan.asked;
   const range = (of, limit) => {
     const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])];
@@ -446,7 +446,7 @@ function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((title) => element("th", { scope: "col" }, title)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
-  // The neighbouring halves and doubles suffice.
+  // The table shows only factors of two.
   const isBetween = ({ change }) => /^(links|network) x(0\.75|1\.5|3)$/.test(change);
   const isSame = (whatIf) =>
     Number.parseFloat(percent(Math.abs(whatIf.days_share))) === 0 && cost !== undefined && money(whatIf.cost.value, currency) === money(cost, currency);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first minute: six states of the page, each with something to look at. Numbers come from the answer on the screen.
+// The introduction, called "the first minute": six steps, each of which shows a state of the page and explains it with
+// numbers from the answer on the screen.
 
 const GUIDE_POINT = { model: "llama-3.1-70b", hardware: "h100-sxm", scope: "down", ranks: "8", batch: "1", seq: "8192" };
 const rowOf = (rows, name) => rows.find((row) => row.strategy === name && !isImplementation(row) && ran(row));

@@ -330,18 +330,18 @@ function drawChips(rows, timelines) {
   const order = shownOrder(rows).filter((i) => timelines.some(({ row }) => row === i));
   const ids = order.map((i) => idOf(rows[i]));
   const shown = shownIds(rows);
-  const place = $("chips");
+  const chips = $("chips");
   const drawn = `${withImplementations(rows)} ${ids.join()}`;
-  if (place.dataset.names !== drawn) {
-    place.dataset.names = drawn;
-    place.replaceChildren(
+  if (chips.dataset.names !== drawn) {
+    chips.dataset.names = drawn;
+    chips.replaceChildren(
       ...groupsOf(rows).flatMap(([name, numbers]) => [
         name && element("span", { class: "chip-group" }, name),
         ...order.filter((i) => numbers.includes(i)).map((i) => chipOf(rows[i], rows)),
       ]),
     );
   }
-  for (const chip of place.querySelectorAll("button")) {
+  for (const chip of chips.querySelectorAll("button")) {
     chip.setAttribute("aria-pressed", String(!shown || shown.includes(chip.dataset.name)));
   }
 }

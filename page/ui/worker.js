@@ -6,14 +6,14 @@
 "use strict";
 
 let engine = null;
-let bring = null; // called when the engine has arrived
-const brought = new Promise((resolve) => (bring = resolve));
-const complaints = []; // the last lines that the engine printed as errors
+let announceArrival = null; // called when the engine has arrived
+const arrival = new Promise((resolve) => (announceArrival = resolve));
+const errorLines = []; // the last lines that the engine printed as errors
 
-function complain(line) {
-  complaints.push(String(line));
-  if (complaints.length > 5) {
-    complaints.shift();
+function keepErrorLine(line) {
+  errorLines.push(String(line));
+  if (errorLines.length > 5) {
+    errorLines.shift();
   }
 }
 
@@ -50,7 +50,7 @@ function started(module) {
       WebAssembly.instantiate(module, imports).then((instance) => take(instance, module), reject);
       return {};
     };
-    CommfuseEngine({ instantiateWasm, print: () => {}, printErr: complain }).then(resolve, reject);
+    CommfuseEngine({ instantiateWasm, print: () => {}, printErr: keepErrorLine }).then(resolve, reject);
   });
 }
 
@@ -67,7 +67,7 @@ async function begin({ packed, module }) {
   try {
     const code = module ?? (await compiled(packed));
     engine = await started(code);
-    bring();
+    announceArrival();
     share(code);
   } catch (error) {
     self.postMessage({ ended: true, error: `it did not start: ${error.message ?? error}` });
@@ -77,23 +77,23 @@ async function begin({ packed, module }) {
 /// Calls the engine through the members HEAPU8, _malloc, _free and _commfuse_ask of its module.
 function askEngine(question) {
   const bytes = new TextEncoder().encode(JSON.stringify(question));
-  const place = engine._malloc(bytes.length + 1);
-  engine.HEAPU8.set(bytes, place);
-  engine.HEAPU8[place + bytes.length] = 0;
-  const from = engine._commfuse_ask(place) >>> 0;
-  engine._free(place);
+  const address = engine._malloc(bytes.length + 1);
+  engine.HEAPU8.set(bytes, address);
+  engine.HEAPU8[address + bytes.length] = 0;
+  const from = engine._commfuse_ask(address) >>> 0;
+  engine._free(address);
   const to = engine.HEAPU8.indexOf(0, from);
   return JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, to)));
 }
 
 async function answer(question) {
-  await brought;
+  await arrival;
   const { id } = question;
   try {
     const reply = askEngine(question);
     self.postMessage(typeof reply.error === "string" ? { id, error: reply.error } : { id, answer: reply.answer ?? reply });
   } catch (error) {
-    self.postMessage({ id, ended: true, error: complaints.join(" ") || (error.message ?? "an exception without a message") });
+    self.postMessage({ id, ended: true, error: errorLines.join(" ") || (error.message ?? "an exception without a message") });
   }
 }
 

@@ -117,8 +117,8 @@ py::dict record_of(const Table& table, std::size_t row) {
   }
   py::dict record;
   const std::vector<Cell> cells = table.record(row);
-  for (std::size_t place = 0; place < cells.size(); ++place) {
-    record[py::str(table.heads()[place].name)] = object_of(cells[place]);
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    record[py::str(table.heads()[column].name)] = object_of(cells[column]);
   }
   return record;
 }

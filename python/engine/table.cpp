@@ -137,24 +137,24 @@ const Column& Table::column(const std::string& name) {
     }();
     throw ConfigError(fmt::format("unknown column {}; {}", in_quotes(name), remedy_for(name, known, "columns")));
   }
-  const auto place = static_cast<std::size_t>(head - heads_.begin());
+  const auto index = static_cast<std::size_t>(head - heads_.begin());
   const std::lock_guard lock(mutex_);
-  if (!columns_.contains(place)) {
-    read({place});
+  if (!columns_.contains(index)) {
+    read({index});
   }
-  return columns_.at(place);
+  return columns_.at(index);
 }
 
 void Table::read_all() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::size_t> places;
-  for (std::size_t place = 0; place < heads_.size(); ++place) {
-    if (!columns_.contains(place)) {
-      places.push_back(place);
+  std::vector<std::size_t> indices;
+  for (std::size_t index = 0; index < heads_.size(); ++index) {
+    if (!columns_.contains(index)) {
+      indices.push_back(index);
     }
   }
-  if (!places.empty()) {
-    read(places);
+  if (!indices.empty()) {
+    read(indices);
   }
 }
 
@@ -174,15 +174,15 @@ std::vector<Cell> Table::record(std::size_t row) const {
   return cells;
 }
 
-void Table::read(const std::vector<std::size_t>& places) {
+void Table::read(const std::vector<std::size_t>& indices) {
   std::vector<Filler> fillers;
-  fillers.reserve(places.size());
-  for (const std::size_t place : places) {
-    fillers.emplace_back(columns_.emplace(place, Column{.type = heads_[place].type}).first->second, size());
+  fillers.reserve(indices.size());
+  for (const std::size_t index : indices) {
+    fillers.emplace_back(columns_.emplace(index, Column{.type = heads_[index].type}).first->second, size());
   }
   for_each_row([&](const ValueAt& value) {
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      fillers[i].add(value(places[i]));
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      fillers[i].add(value(indices[i]));
     }
   });
 }
@@ -190,8 +190,8 @@ void Table::read(const std::vector<std::size_t>& places) {
 void Table::for_each_row(const std::function<void(const ValueAt& value)>& take) const {
   if (layers_ == nullptr) {
     for (const StepRow& row : models_) {
-      take([&](std::size_t place) {
-        const StepRow::Value* value = row.find(heads_[place].name);
+      take([&](std::size_t index) {
+        const StepRow::Value* value = row.find(heads_[index].name);
         return value == nullptr ? Cell{} : cell_of(*value);
       });
     }
@@ -199,7 +199,7 @@ void Table::for_each_row(const std::function<void(const ValueAt& value)>& take) 
   }
   const std::span<const ResultColumn> columns = result_columns();
   ResultRow row;
-  const ValueAt value = [&](std::size_t place) { return cell_of(columns[place].value(row)); };
+  const ValueAt value = [&](std::size_t index) { return cell_of(columns[index].value(row)); };
   for (std::size_t i = 0; i < layers_->size(); ++i) {
     layers_->read(i, row);
     take(value);

@@ -56,16 +56,16 @@ class Table {
   [[nodiscard]] std::vector<Cell> record(std::size_t row) const;
 
  private:
-  void read(const std::vector<std::size_t>& places);
-  /// Calls `take` for each row, with a function that returns the row's value in the column with index `place`.
-  using ValueAt = std::function<Cell(std::size_t place)>;
+  void read(const std::vector<std::size_t>& indices);
+  /// Calls `take` for each row, with a function that returns the row's value in the column with this index.
+  using ValueAt = std::function<Cell(std::size_t index)>;
   void for_each_row(const std::function<void(const ValueAt& value)>& take) const;
 
   std::shared_ptr<const RowTable> layers_;
   std::vector<StepRow> models_;
   std::vector<ColumnHead> heads_;
   std::mutex mutex_;
-  std::map<std::size_t, Column> columns_;  ///< By place in heads_.
+  std::map<std::size_t, Column> columns_;  ///< By index in heads_.
 };
 
 }  // namespace commfuse::python
