@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of this build; `commfuse-sim version` prints them. The source is generated: cmake/build_info.cpp.in.
+// Properties of this build; `commfuse-sim version` prints them. The source is generated from cmake/build_info.cpp.in.
 #pragma once
 
 #include <string_view>

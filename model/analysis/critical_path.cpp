@@ -122,9 +122,9 @@ PathFinder::Cause PathFinder::cause_of(const RunTimes& times, Place place) const
   return {.running = place, .posted = place};
 }
 
-/// Returns the half that ended later, because send and receive of one exchange may have different partners. A one-sided
-/// exchange also lasts until it is posted; a push waits only for its sender, and the sender of a pull waits for no
-/// other end.
+/// Returns the cause of the half (send or receive) that ended later; the two halves of an exchange may have different
+/// partners. A one-sided exchange ends no earlier than it is posted. A push waits only for its sender, and the sender
+/// of a pull waits for no receiver.
 PathFinder::Cause PathFinder::cause_of_exchange(const RunTimes& times, Place place,
                                                 const ExchangeShape& exchange) const {
   Cause latest{.running = place, .posted = place};

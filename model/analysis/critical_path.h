@@ -15,7 +15,7 @@
 
 namespace commfuse {
 
-/// Kinds of work on the path: the kinds of Purpose, and the time until the host lane had issued an op.
+/// Kinds of time on the path: the kinds of Purpose, and the time in which the host lane issued ops.
 enum class PathKind : std::uint8_t { essential, local, communication, issue };
 inline constexpr std::size_t path_kinds = 4;
 
@@ -30,8 +30,8 @@ constexpr std::string_view name_of(PathKind kind) {
 }
 
 /// One step of the path. For an exchange, it names the sender's op, whose price sets the time; for a collective, the op
-/// of the slowest member. A step of kind issue names the op that was issued at `to`, after the host had been busy since
-/// the release.
+/// of the slowest member. A step of kind issue names the op that was issued at `to`; the host was busy with issuing
+/// from t0, the start of all ranks, until then.
 struct PathStep {
   Rank rank = 0;
   OpId op{};
@@ -41,7 +41,7 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// Steps in order of time, from the release to the makespan, without gaps and without ops that took no time.
+/// Steps in order of time, from t0 to the makespan, without gaps and without ops that took no time.
 using CriticalPath = std::vector<PathStep>;
 
 /// Time on a path, by kind and by rank. Each of the two sums equals the makespan.
@@ -58,12 +58,12 @@ struct RunTimes {
   std::function<Duration(Rank, OpId)> price;
 };
 
-/// Finds critical paths of one program, run after run. The finder walks back from the last end. An op began when it was
+/// Finds the critical path of each run of one program. The finder walks back from the last end. An op began when it was
 /// posted: at the latest end among its waits and the previous op on its lane, or when it was issued. A half of an
-/// exchange began when its later end was posted (a push when its sender was posted), and a collective when its last
-/// member was posted. Any other delay of an op (shared rates, faults) counts as time of that op. Ties are resolved in
-/// this order: an op before the host, waits in their order before the lane, the rank's own end of an exchange before
-/// the partner's end, the send half before the receive half, the lower rank before the higher.
+/// exchange began when the later of its two sides was posted (a push when its sender was posted), and a collective when
+/// its last member was posted. Any other delay of an op (shared rates, faults) counts as time of that op. Ties are
+/// resolved in this order: an op before the host, waits in their order before the lane, the rank's own side of an
+/// exchange before the partner's side, the send half before the receive half, the lower rank before the higher.
 class PathFinder {
  public:
   /// `lowered` must outlive the finder. `issue` is Costs::issue.
@@ -78,7 +78,7 @@ class PathFinder {
     Rank rank = 0;
     OpId op{};
   };
-  /// Time at which an op was posted, and the op whose end allowed it; -1: the host allowed it.
+  /// Time at which an op was posted, and the op for whose end it waited longest; -1 if it waited longest for the host.
   struct Posted {
     Instant at;
     OpId by{-1};

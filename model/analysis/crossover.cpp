@@ -24,10 +24,10 @@ Contender contender_of(const MapEntry& entry) { return {to_seconds(entry.time), 
 
 void add_value(std::vector<MapValue>& values, const MapValue& value) {
   check(value.value > 0.0, "values of a map are above 0");
-  const auto place = std::lower_bound(values.begin(), values.end(), value.value,
-                                      [](const MapValue& known, double wanted) { return known.value < wanted; });
-  if (place == values.end() || place->value != value.value) {
-    values.insert(place, value);
+  const auto position = std::lower_bound(values.begin(), values.end(), value.value,
+                                         [](const MapValue& known, double wanted) { return known.value < wanted; });
+  if (position == values.end() || position->value != value.value) {
+    values.insert(position, value);
   }
 }
 
@@ -150,9 +150,9 @@ class Builder {
     });
     if (!third_is_faster) {
       const std::vector<MapValue>& values = map_.values(crossing.axis);
-      const std::size_t place = crossing.place[index_of(crossing.axis)];
+      const std::size_t index = crossing.place[index_of(crossing.axis)];
       crossing.at =
-          math::exp((1.0 - share) * math::log(values[place].value) + share * math::log(values[place + 1].value));
+          math::exp((1.0 - share) * math::log(values[index].value) + share * math::log(values[index + 1].value));
     }
   }
 

@@ -74,17 +74,17 @@ struct Crossing {
 struct CrossoverMap {
   std::string setting;
   std::array<std::vector<MapValue>, all_map_axes.size()> axes;  ///< Ascending.
-  std::vector<MapCell> cells;           ///< Cells with a result, in the order of seq (fastest), link bandwidth, ...
+  std::vector<MapCell> cells;           ///< Cells with a result; seq varies fastest, then link bandwidth, ...
   std::vector<Crossing> crossings;      ///< Sorted by axis, then in the order of the cells.
   std::vector<std::string> strategies;  ///< Families that win in some cell, sorted by name.
 
   [[nodiscard]] const std::vector<MapValue>& values(MapAxis axis) const { return axes[static_cast<std::size_t>(axis)]; }
-  /// Returns the cell, or nullptr when it has no result.
+  /// Returns nullptr when there is no result at this place.
   [[nodiscard]] const MapCell* at(const MapPlace& place) const;
 };
 
-/// Tests whether the entries of one setting make a map: several families along an axis. The result may be known before
-/// all entries are added.
+/// Tests whether the entries of one setting make a map: several families, and several values on some axis. The result
+/// may be known before all entries are added.
 class MapTest {
  public:
   /// Adds an entry and returns true once the entries make a map.

@@ -10,7 +10,7 @@
 namespace commfuse {
 
 std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve) {
-  constexpr double straight = 1e-3;  // share of the curve's range
+  constexpr double least_bend = 1e-3;  // share of the curve's range; a curve that bends less is straight
   if (curve.size() < 3) {
     return std::nullopt;
   }
@@ -22,7 +22,7 @@ std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve) {
     return std::nullopt;
   }
   std::optional<std::size_t> knee;
-  double farthest = straight;
+  double farthest = least_bend;
   for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
     const double distance = std::abs((curve[i].y - first.y) / height - (curve[i].x - first.x) / width);
     if (distance > farthest) {

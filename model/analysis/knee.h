@@ -14,9 +14,9 @@ struct CurvePoint {
   double y = 0.0;
 };
 
-/// Returns the point farthest from the chord between the first and the last point, with both axes scaled to the curve's
-/// own range; the first point on ties. Returns nullopt when there are fewer than three points or the curve is straight
-/// or flat. Requires ascending x.
+/// Returns the index of the point farthest from the chord between the first and the last point, with both axes scaled
+/// to the curve's own range; the first point on ties. Returns nullopt when there are fewer than three points or the
+/// curve is straight or flat. Requires ascending x.
 std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve);
 
 /// Returns the least x at which y reaches `share` of its last value, interpolated linearly between points; nullopt when

@@ -18,8 +18,8 @@ struct TimeRange {
   friend bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
-/// A time estimated from a sample, and the range that contains the true value with 95% confidence. Without a range, the
-/// sample is too small.
+/// A time estimated from a sample, and the range that contains the true value with 95% confidence. `range` is empty
+/// when the sample is too small.
 struct Estimate {
   Duration value{};
   std::optional<TimeRange> range;

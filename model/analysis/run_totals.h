@@ -3,10 +3,10 @@
 // example.
 //
 //   failures            L = GPUs x failures per GPU and hour / 3600 per second   M = 1 / L, the mean time between them
-//   checkpoints         every T of work, each takes d; T by Daly (2006), who improves Young's (1974) sqrt(2 d M):
+//   checkpoints         one per T of work, each takes d; T by Daly (2006), who refines Young's (1974) sqrt(2 d M):
 //                       T = sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + (d / 2 M) / 9) - d   where d < 2 M, else M
 //   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time;
-//                       R is the time from a failure to work again; 1 without failures
+//                       R is the time from a failure until training resumes; g = 1 without failures
 //   days                tokens / (tokens per second x g) / 86400
 //   cost                GPUs x hours x price + energy x its price
 //   energy              GPUs x power of one GPU x PUE x hours
@@ -23,8 +23,8 @@ struct RunTerms {
   double price = 0.0;         ///< Price of one GPU for one hour.
   double per_gpu_hour = 0.0;  ///< Failures per GPU and hour that stop the run.
   Seconds checkpoint{};       ///< Time that training pauses for one checkpoint.
-  Seconds restart{};
-  Watts power{};  ///< Power of one GPU with its share of the node; 0 when unknown.
+  Seconds restart{};          ///< Time from a failure until training resumes.
+  Watts power{};              ///< Power of one GPU with its share of the node; 0 when unknown.
   double pue = 1.0;
   double energy_price = 0.0;  ///< Price of one kilowatt-hour.
 };

@@ -13,7 +13,7 @@ using Points = std::vector<const ScalingPoint*>;
 
 std::int64_t tokens_of(const ScalingPoint& point) { return point.batch * point.seq; }
 
-/// Returns nullopt when all points have the same ranks.
+/// Returns nullopt when all points have the same number of ranks.
 std::optional<Scaling> scaling_of(ScalingKind kind, const Points& points) {
   const auto [fewest_ranks, max_ranks] = std::minmax_element(
       points.begin(), points.end(), [](const auto* a, const auto* b) { return a->ranks < b->ranks; });

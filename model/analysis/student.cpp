@@ -18,8 +18,9 @@ constexpr std::array<double, 30> quantiles_975 = {
     2.0796138447276804, 2.0738730679040262, 2.0686576104190487, 2.0638985616280258, 2.0595385527532977,
     2.0555294386428732, 2.0518305164802856, 2.0484071417952452, 2.0452296421327043, 2.0422724563012383};
 
-/// Coefficients of 1/n, 1/n^2 ... for n degrees of freedom, above the normal quantile (Cornish and Fisher 1960;
-/// Abramowitz and Stegun 26.7.5 has the polynomials in the normal quantile from which they are computed).
+/// The quantile for n degrees of freedom is the normal quantile plus a series in 1/n with these coefficients (Cornish
+/// and Fisher 1960; Abramowitz and Stegun 26.7.5 has the polynomials in the normal quantile from which they are
+/// computed).
 constexpr double normal_975 = 1.9599639845400542;
 constexpr std::array<double, 5> corrections = {2.3722712302985628, 2.8224986157396118, 2.5558496795077233,
                                                1.5895340533938235, 0.7328982119816057};

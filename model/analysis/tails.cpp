@@ -76,7 +76,7 @@ std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::s
   const auto earlier = [&](std::size_t a, std::size_t b) {
     return makespans[a] != makespans[b] ? makespans[a] < makespans[b] : a < b;
   };
-  const auto at = [&](std::size_t place) { return order.begin() + static_cast<std::ptrdiff_t>(place); };
+  const auto at = [&](std::size_t index) { return order.begin() + static_cast<std::ptrdiff_t>(index); };
   std::nth_element(order.begin(), at(first), order.end(), earlier);
   std::sort(at(first), order.end(), earlier);
   const std::size_t available = last - first + 1;

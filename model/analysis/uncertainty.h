@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uncertainty of predicted times, and the probability that one of two is shorter.
+// Uncertainty of predicted times, and the probability that one of two times is shorter. A doubt is one independent
+// source of error, such as a parameter of the machine.
 //
 //   error(T)^2         = sum over doubts of effect^2             effect = ln(T one standard error up / T)
 //   error(T_a / T_b)^2 = sum over doubts of (effect_a - effect_b)^2

@@ -18,7 +18,7 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
   if (fastest.time == other.time) {
     return 0.5;
   }
-  // A probability above one half belongs to a comparison with results slower than `fastest`.
+  // A probability above one half compares `other` with a result that is slower than `fastest`.
   if (other.win_probability && *other.win_probability <= 0.5) {
     return 1.0 - *other.win_probability;
   }
@@ -41,14 +41,14 @@ Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rul
   verdict.front.push_back(verdict.order.front());
   bool all_known = contenders.size() > 1;
   double least = 1.0;
-  for (std::size_t place = 1; place < verdict.order.size(); ++place) {
-    const Contender& other = contenders[verdict.order[place]];
+  for (std::size_t i = 1; i < verdict.order.size(); ++i) {
+    const Contender& other = contenders[verdict.order[i]];
     const std::optional<double> probability = probability_faster(fastest, other);
     all_known = all_known && probability;
     least = std::min(least, probability.value_or(1.0));
     const bool is_near = other.time <= fastest.time * (1.0 + rule.difference);
     if (is_near || (probability && *probability < rule.probability)) {
-      verdict.front.push_back(verdict.order[place]);
+      verdict.front.push_back(verdict.order[i]);
     }
   }
   if (all_known) {

@@ -17,32 +17,32 @@ namespace commfuse {
 
 namespace {
 
-constexpr double max_times = 1000.0;
+constexpr double max_factor = 1000.0;
 
-bool is_in_range(double times) { return times >= 1.0 / max_times && times <= max_times; }
+bool is_in_range(double factor) { return factor >= 1.0 / max_factor && factor <= max_factor; }
 
 /// Returns the chosen bandwidth as a multiple of the link's own. Throws ConfigError that names the setting.
-double times_of(const Settings& settings, std::string_view key, const Link& link) {
+double factor_of(const Settings& settings, std::string_view key, const Link& link) {
   const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(settings.text(key));
   check(choice.has_value(), "a setting is checked where it is written");
   if (choice->times) {
     return *choice->times;
   }
-  const double times = choice->rate->value / link.nominal_rate.value.value;
-  if (!is_in_range(times)) {
+  const double factor = choice->rate->value / link.nominal_rate.value.value;
+  if (!is_in_range(factor)) {
     throw ConfigError(
         fmt::format("{} is {}, and {} has {}: links may be at most {} times as fast or as slow; choose a closer rate",
-                    key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), max_times));
+                    key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), max_factor));
   }
-  return times;
+  return factor;
 }
 
 }  // namespace
 
 std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text) {
   if (text.starts_with('x')) {
-    const std::optional<double> times = parse_number(text.substr(1));
-    return times && is_in_range(*times) ? std::optional(BandwidthChoice{.times = times, .rate = {}}) : std::nullopt;
+    const std::optional<double> factor = parse_number(text.substr(1));
+    return factor && is_in_range(*factor) ? std::optional(BandwidthChoice{.times = factor, .rate = {}}) : std::nullopt;
   }
   const std::optional<BytesPerSecond> rate = parse_bandwidth(text);
   return rate && rate->value > 0.0 ? std::optional(BandwidthChoice{.times = {}, .rate = rate}) : std::nullopt;
@@ -52,8 +52,8 @@ std::string format_bandwidth_choice(const BandwidthChoice& choice) {
   return choice.times ? fmt::format("x{}", *choice.times) : format_bandwidth(*choice.rate);
 }
 
-std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double times) {
-  check(times > 1.0 && first.times.has_value() == last.times.has_value(),
+std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double factor) {
+  check(factor > 1.0 && first.times.has_value() == last.times.has_value(),
         "both ends of a range are of one kind, and its factor is above 1");
   constexpr double rounding = 1.0 + 1e-9;
   const double end = last.times ? *last.times : last.rate->value;
@@ -62,7 +62,7 @@ std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const
   while (value <= end * rounding) {
     values.push_back(first.times ? BandwidthChoice{.times = value, .rate = {}}
                                  : BandwidthChoice{.times = {}, .rate = BytesPerSecond{value}});
-    value *= times;
+    value *= factor;
   }
   return values;
 }
@@ -87,9 +87,9 @@ void choose_all_reduce(Machine& machine, const Settings& settings) {
 Machine with_chosen_links(Machine machine, const Settings& settings) {
   choose_all_reduce(machine, settings);
   LinkRates rates;
-  rates.node = times_of(settings, "link_bandwidth", machine.link);
+  rates.node = factor_of(settings, "link_bandwidth", machine.link);
   if (machine.network) {
-    rates.network = times_of(settings, "network_bandwidth", *machine.network);
+    rates.network = factor_of(settings, "network_bandwidth", *machine.network);
   } else if (const Setting& wanted = settings.at(*find_field("network_bandwidth"));
              wanted.text != find_field("network_bandwidth")->preset) {
     throw ConfigError(fmt::format(

@@ -23,12 +23,12 @@ std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text);
 /// Returns a text such as "x0.5" or "450 GB/s".
 std::string format_bandwidth_choice(const BandwidthChoice& choice);
 
-/// Returns the values of the range `first..last`, each `times` the one before; `last` is included when the steps meet
-/// it. Requires two factors or two rates, and times > 1.
-std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double times);
+/// Returns the values of the range `first..last`, each `factor` times the previous one; `last` is included when the
+/// steps meet it. Requires two factors or two rates, and factor > 1.
+std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double factor);
 
 /// Returns the machine with the links that the settings choose. Throws ConfigError when they choose a network for a
-/// machine without one, and for links a thousand times faster or slower than the machine's own.
+/// machine without one, and for links more than a thousand times as fast or as slow as the machine's own.
 Machine with_chosen_links(Machine machine, const Settings& settings);
 
 /// Loads the machine that the settings name, with the links that they choose. Throws ConfigError like load_machine and

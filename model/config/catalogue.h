@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds models, machines, schedules and jitter by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config
-// folder, and a path means that file. A machine is one node (hardware/) or several (clusters/).
+// Finds configuration files (models, machines, schedules and so on) by name: `llama-3.1-70b` means
+// models/llama-3.1-70b.yaml in the config folder, and a path means that file. A machine is one node (hardware/) or
+// several (clusters/).
 #pragma once
 
 #include <filesystem>
@@ -28,9 +29,9 @@ std::vector<std::string> known_names(Catalogue catalogue);
 /// or an empty text. Throws ConfigError when there is no config folder.
 std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list);
 
-/// Returns the file that a user's choice means: a path when it contains '/' or ends in .yaml, .yml or (a model) .json,
-/// else the file of that name. Throws ConfigError for an unknown name, with the nearest name and all known names. Does
-/// not check that a path exists.
+/// Returns the file that a user's choice means. A choice that contains '/' or ends in .yaml, .yml or, for models and
+/// schedules, .json is a path; any other choice is a name in the catalogue. Throws ConfigError for an unknown name,
+/// with the nearest name and all known names. Does not check that a path exists.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
 /// Returns the user's file of this name if it exists, else the file of the catalogue if the catalogue has the name

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of a run as typed values (RunChoices), and their descriptions. A new setting is a member of a struct
-// here and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their settings next
-// to them.
+// The settings of a run as typed values (RunChoices), and their descriptions. To add a setting, add a member to a
+// struct here, and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their
+// settings next to them.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluato
 /// best: one row per strategy; all: one row per schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 
-/// Scopes of whole models, which sim/step composes of several programs; all_scopes has the others.
+/// Scopes of whole models, which sim/step composes from several programs; all_scopes lists the scopes of a layer.
 inline constexpr std::array whole_model_scopes{Choice<Use>{"step", Use::step}, Choice<Use>{"prefill", Use::prefill},
                                                Choice<Use>{"decode", Use::decode}};
 
@@ -116,7 +116,7 @@ std::vector<std::string_view> strategy_names();
 void put_scope(std::string_view text, RunChoices& run);
 void put_strategies(std::string_view text, RunChoices& run);
 
-/// Settings that determine what is simulated, in the order of every listing.
+/// Settings that determine what is simulated, in the order that all listings use.
 inline constexpr std::array of_subject{
     SettingEntry<RunChoices>{.key = "model",
                              .flag = "model",

@@ -38,7 +38,7 @@ std::size_t lines_of(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// Returns the lines of `text` below "Examples:".
+/// Returns the examples below "Examples:", each with its continuation lines.
 std::vector<std::string> examples_in(const std::string& footer) {
   std::vector<std::string> examples;
   bool continues = false;  // true when a backslash ends the previous line
@@ -89,8 +89,8 @@ std::string beginning_of(const std::string& description, std::size_t width) {
   return description;
 }
 
-/// Help whose descriptions wrap at the width of the terminal. The help of a large command fits a screen and names the
-/// flag that prints the rest.
+/// Help whose descriptions wrap at the width of the terminal. If the help of a command exceeds a screen, --help prints
+/// the short help, which names the flag that prints everything.
 class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override { return fitted(option->get_description()); }

@@ -85,7 +85,7 @@ constexpr auto option_puts =
 
 Field option_field(Option option) {
   const DescribedOption& entry = entry_of(option);
-  const auto place = static_cast<std::size_t>(option);
+  const auto index = static_cast<std::size_t>(option);
   Field field{.key = entry.key,
               .flag = entry.flag,
               .group = run_settings::which,
@@ -98,27 +98,27 @@ Field option_field(Option option) {
     field.most = run_settings::kibi;
     field.unit = entry.nouns;
   } else {
-    field.choices = option_choices[place];
+    field.choices = option_choices[index];
     field.noun = entry.noun;
     field.nouns = entry.nouns;
   }
-  field.put = option_puts[place];
+  field.put = option_puts[index];
   return field;
 }
 
-/// Sets the member of price_settings[place]. A training step reads its kind of attention from the plan.
-template <std::size_t place>
+/// Sets the member of price_settings[index]. A training step reads its kind of attention from the plan.
+template <std::size_t index>
 void put_price(std::string_view text, RunChoices& run) {
-  price_settings[place].value.put(text, run.price);
-  if constexpr (place == price_place(&PricedAs::attention_kernel)) {
+  price_settings[index].value.put(text, run.price);
+  if constexpr (index == price_place(&PricedAs::attention_kernel)) {
     run.plan.fused_attention = run.price.attention == AttentionKernel::fused;
   }
 }
 
-/// Returns the setting of price_settings[place].
-template <std::size_t place>
+/// Returns the setting of price_settings[index].
+template <std::size_t index>
 constexpr Field price_field() {
-  constexpr const PriceSetting& entry = price_settings[place];
+  constexpr const PriceSetting& entry = price_settings[index];
   return Field{.key = entry.key,
                .flag = entry.flag,
                .group = run_settings::how,
@@ -126,7 +126,7 @@ constexpr Field price_field() {
                .preset = entry.preset,
                .example = entry.example,
                .uses = entry.uses}
-      .fills({FieldType::choice, entry.value.choices, put_price<place>});
+      .fills({FieldType::choice, entry.value.choices, put_price<index>});
 }
 
 /// Returns the settings of a struct in RunChoices as settings of a run.
@@ -134,9 +134,9 @@ template <const auto& table, auto member>
 constexpr auto of_run() {
   return joined<table.size()>(
       std::array<Field, 0>{},
-      []<std::size_t place>() {
-        return table[place].template of<RunChoices>(
-            [](std::string_view text, RunChoices& run) { table[place].put(text, run.*member); });
+      []<std::size_t index>() {
+        return table[index].template of<RunChoices>(
+            [](std::string_view text, RunChoices& run) { table[index].put(text, run.*member); });
       },
       std::array<Field, 0>{});
 }
@@ -145,7 +145,7 @@ constexpr auto fields_before =
     concatenated(run_settings::of_subject, of_run<run_settings::of_plan, &RunChoices::plan>(), run_settings::of_models,
                  run_settings::of_schedules);
 constexpr auto fields_after = joined<price_settings.size()>(
-    std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); },
+    std::array<Field, 0>{}, []<std::size_t index>() { return price_field<index>(); },
     concatenated(run_settings::of_draws, of_run<run_settings::of_verdicts, &RunChoices::verdict>(),
                  run_settings::of_evaluation));
 // Under sanitizers, g++ 12 does not accept the address of a function as a constant expression.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of run settings. YAML, COMMFUSE_* variables, --set, flags, --axis, their messages, `config show` and
 // `config explain` all come from it, and so do the typed values that the simulator takes. It joins the descriptions
-// next to the members: a new setting is a member and its entry in the header of its struct.
+// that stand next to the members. To add a setting, add a member and its entry in the header of the struct.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RunChoices;
 /// A setting that fills a member of RunChoices (choices.h), or of a struct in it.
 using Field = SettingEntry<RunChoices>;
 
-/// Returns all fields in the order of every listing.
+/// Returns all fields in the order that all listings use.
 std::span<const Field> run_fields();
 
 /// Returns the field, or nullptr when no field has that key.

@@ -28,16 +28,16 @@ struct Framework {
   /// Time of the host lane for one kernel or collective, from the framework's own code to the launch.
   Parameter<Duration> issue{std::chrono::microseconds(12), 0.3, Provenance::prior,
                             "PyTorch's eager operations take 11 to 18 us, Megatron's fused ones less"};
-  /// True if the host keeps issuing while the device is behind. False: both begin every pass of a layer together.
+  /// True if the host keeps issuing while the device is behind. False: host and device begin every pass of a layer
+  /// together.
   bool host_runs_ahead = true;
   /// True if backward collectives of a column-parallel GEMM overlap its two GEMMs.
   bool overlaps_backward = true;
-  /// Strategy whose fastest schedule runs the GEMMs of tensor ranks that meet a collective, forward and backward. If
-  /// null, collective and GEMM run one after the other in forward passes, and overlaps_backward decides in backward
-  /// passes.
+  /// Strategy whose fastest schedule runs each tensor-parallel GEMM with its collective, forward and backward. If null,
+  /// collective and GEMM run one after the other in forward passes, and overlaps_backward decides in backward passes.
   const Strategy* tensor_overlap = nullptr;
-  /// Kernels for such GEMMs in forward passes; used if tensor_overlap is null and they are faster than a collective and
-  /// a GEMM one after the other. May be null.
+  /// Kernels for these GEMMs in forward passes; used if tensor_overlap is null and they are faster than a collective
+  /// and a GEMM one after the other. May be null.
   std::shared_ptr<const Implementation> implementation;
   /// If the rows of a GEMM do not begin at multiples of 16 bytes, the GEMM takes (16 / alignment)^misaligned_power
   /// times as long, because narrower loads feed the matrix units (NVIDIA, "Matrix Multiplication Background User's
@@ -65,7 +65,7 @@ struct Framework {
 /// ConfigError with every mistake in the file.
 Framework load_framework(std::string_view name_or_path);
 
-/// Returns the strategies that the framework uses for the GEMMs of tensor ranks in a step; an empty list means the
+/// Returns the strategies that the framework uses for the tensor-parallel GEMMs of a step; an empty list means the
 /// schedule of Megatron-LM without tp-comm-overlap.
 std::vector<const Strategy*> strategies_by_default(const Framework& framework);
 

@@ -28,7 +28,7 @@ constexpr std::size_t largest_file = std::size_t{16} << 20U;
 }
 
 /// Replaces NaN and the infinities, which Python writes but JSON does not allow, with 0 or null, outside of strings.
-/// Blanks keep the length, so that places in messages stay correct.
+/// Blanks keep the length, so that positions in messages stay correct.
 void replace_python_numbers(std::string& text) {
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {

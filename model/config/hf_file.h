@@ -26,8 +26,8 @@ class HfFile {
     const nlohmann::json* value = nullptr;
   };
 
-  /// Reads JSON as Python writes it; Infinity and NaN carry no information and read as null. Throws ConfigError when
-  /// the file has no JSON object, more than 16 MiB or 32 levels, or a duplicate key.
+  /// Reads JSON as Python writes it; the infinities read as null and NaN as 0, because they carry no information.
+  /// Throws ConfigError when the file has no JSON object, more than 16 MiB or 32 levels, or a duplicate key.
   explicit HfFile(std::string path);
   ~HfFile();
   HfFile(const HfFile&) = delete;
@@ -36,7 +36,8 @@ class HfFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
   /// Returns the first of these keys that exists and is not null; all existing ones count as used. Keys belong to the
-  /// language model, wherever the file keeps it; a dot leads into an object ("linear_attn_config.head_dim").
+  /// language model, wherever the file keeps it; a key with a dot is a key of an inner object
+  /// ("linear_attn_config.head_dim").
   std::optional<Field> first_of(HfKeys keys);
   [[nodiscard]] bool has(std::string_view key);
 

@@ -72,7 +72,7 @@ constexpr std::array irrelevant{
                "ssm_out_multiplier swiglu_limit time_step_rank topk_group topk_method use_conv_bias use_grouped_topk "
                "use_moe_bias_scale "}};
 
-/// Families of keys: ids of tokens, keys of vision and audio towers, and keys of a library.
+/// Ends of keys about tokens, and beginnings of keys of vision and audio towers.
 constexpr std::array<std::string_view, 5> token_ends{"_token_id", "_token_index", "_token_ids", "_token", "_tokens"};
 constexpr std::array<std::string_view, 7> sense_begins{"vision", "image_", "video_",    "audio",
                                                        "media_", "mm_",    "projector_"};

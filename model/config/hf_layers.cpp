@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Names of a state space's sizes.
+/// Keys of config.json for the sizes of a state space.
 struct StateKeys {
   std::string_view heads, head_dim, state, groups, convolution, chunk;
 };

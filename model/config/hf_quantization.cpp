@@ -138,8 +138,8 @@ std::optional<WeightFormat> format_of(const Json& quantization) {
     return WeightFormat{.name = fmt::format("int{:.0f} ({})", bits, method), .bits = with_scales(bits, group) + zeros};
   }
   if (method == "bitsandbytes") {
-    const bool four = is_true(quantization, "load_in_4bit") || is_true(quantization, "_load_in_4bit");
-    return WeightFormat{.name = four ? "nf4" : "int8", .bits = four ? with_scales(4.0, 64.0) : 8.0};
+    const bool has_4_bits = is_true(quantization, "load_in_4bit") || is_true(quantization, "_load_in_4bit");
+    return WeightFormat{.name = has_4_bits ? "nf4" : "int8", .bits = has_4_bits ? with_scales(4.0, 64.0) : 8.0};
   }
   return format_of_algorithm(text_of(quantization, "quant_algo"));
 }
@@ -218,20 +218,20 @@ void put_shares(const std::vector<std::string>& modules, const Transformer& mode
   std::array<std::set<int>, 3> kept_layers;
   std::array<bool, 3> keeps_all{};
   const auto note_kept = [&](Part part, int layer) {
-    const auto place = static_cast<std::size_t>(part);
-    keeps_all[place] = keeps_all[place] || layer < 0;
+    const auto index = static_cast<std::size_t>(part);
+    keeps_all[index] = keeps_all[index] || layer < 0;
     if (layer >= 0) {
-      kept_layers[place].insert(layer);
+      kept_layers[index].insert(layer);
     }
   };
   for (std::string module : modules) {
     if (module.ends_with('$')) {
-      module.pop_back();  // a regular expression
+      module.pop_back();  // '$' ends a regular expression
     }
     const Part part = part_of(module);
     const int layer = layer_of(module);
     if (layer >= model.layers) {
-      continue;  // layer of the draft model, after the last one
+      continue;  // a layer of the draft model; these follow the last layer of the model
     }
     if (part == Part::all && layer >= 0) {
       note_kept(Part::attention, layer);
@@ -242,10 +242,10 @@ void put_shares(const std::vector<std::string>& modules, const Transformer& mode
     }
   }
   const auto share = [&](Part part) {
-    const auto place = static_cast<std::size_t>(part);
-    const double unquantized = static_cast<double>(kept_layers[place].size()) /
+    const auto index = static_cast<std::size_t>(part);
+    const double unquantized = static_cast<double>(kept_layers[index].size()) /
                                static_cast<double>(std::max<std::int64_t>(1, layers_with(part, model)));
-    return keeps_all[place] ? 0.0 : std::max(0.0, 1.0 - unquantized);
+    return keeps_all[index] ? 0.0 : std::max(0.0, 1.0 - unquantized);
   };
   format.attention = share(Part::attention);
   format.mlp = share(Part::mlp);

@@ -38,8 +38,8 @@ struct Implementation {
   /// Parameters of the costs that `score --implementations` fits: "per_call" (for both kinds of sites) or
   /// "gemm_rs.rate".
   std::vector<std::string> fitted;
-  /// Costs from fits without the tables of one GitHub thread, by thread ("bytedance/flux/issues/90"); `score` uses them
-  /// on the tables of that thread.
+  /// Costs from fits that leave out the tables of one GitHub thread, by thread ("bytedance/flux/issues/90"); `score`
+  /// uses them on the tables of that thread.
   std::map<std::string, ImplementationCosts, std::less<>> without;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view implementation_schema = "commfuse.implementation/1";
 constexpr Range<std::int64_t> rank_range{2, 1024};
-constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
+constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
 /// Returns the member of `choices` with this name; notes a mistake when there is none.
 template <class Values, class Name>
@@ -106,22 +106,22 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
   const YamlMap all_generations = map.map("costs");
   std::optional<YamlMap> measured_on = map.optional_map("measured_on");
   for (const NcclGeneration generation : all_nccl_generations) {
-    const auto place = static_cast<std::size_t>(generation);
-    ImplementedSites& sites = costs.generations[place];
+    const auto index = static_cast<std::size_t>(generation);
+    ImplementedSites& sites = costs.generations[index];
     sites.name = name;
     sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
     read_described(all_generations, sites);
     if (std::optional<YamlMap> one_generation =
             measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
       read_described(*one_generation, sites);
-      costs.measured[place] = true;
+      costs.measured[index] = true;
     }
   }
   return costs;
 }
 
 void read_support(YamlMap map, Implementation& into) {
-  into.sites = list_of<SiteKind>(map, "sites", covered);
+  into.sites = list_of<SiteKind>(map, "sites", implemented_sites);
   into.dtypes = list_of<DType>(map, "dtypes", all_dtypes);
   into.max_ranks = static_cast<std::int32_t>(map.count("ranks", rank_range));
   into.max_nodes = map.optional_value("nodes") ? static_cast<int>(map.count("nodes", node_range)) : 1;

@@ -191,7 +191,7 @@ CollectiveParameters sharing_nics(const CollectiveParameters& all_nics, double s
 }
 
 /// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
-/// smaller share of the node's wires, because rings also pass inside the node.
+/// smaller share of the wires inside the node, because rings also use these wires.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
   const double nic_share =
       share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, network.nics_per_node});
@@ -258,7 +258,7 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   plan.leaf_rate = network.leaf_rate;
 }
 
-/// Reads `host_link: {value: PCIe 5 x16, provenance: ...}`; unknown if the file has none.
+/// Reads `host_link: {value: PCIe 5 x16, provenance: ...}`. Returns an unknown link if the file has none.
 HostLink read_host_link(YamlMap root) {
   if (!root.optional_value("host_link")) {
     return {};
@@ -302,7 +302,7 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_
   return fs::path(file.path()).parent_path() / choice;
 }
 
-/// Returns the field of a map; nullopt when the value is no map or has no such field.
+/// Returns the field of a map; nullopt when the value is not a map or has no such field.
 std::optional<YamlValue> field_of(const std::optional<YamlValue>& map, std::string_view key) {
   if (map && map->kind() == YamlKind::map) {
     for (const YamlValue::Field& field : map->fields()) {
@@ -320,8 +320,8 @@ std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   return value && value->kind() == YamlKind::scalar ? value->text() : std::string();
 }
 
-/// Returns the paths of this file's own tables of kernel choice. Each replaces that of the base as a whole: a table
-/// replaces `as`, and `as` a table.
+/// Returns the paths of this file's own fields `kernel_choice`. Each replaces the field of the base as a whole, because
+/// one file may have a table where the other has `as`.
 std::vector<std::string> own_kernel_choices(YamlMap root) {
   const std::optional<YamlValue> units = field_of(root.optional_value("accelerator"), "matrix_units");
   std::vector<std::string> paths;
@@ -333,8 +333,8 @@ std::vector<std::string> own_kernel_choices(YamlMap root) {
   return paths;
 }
 
-/// Returns the fields that a file does not inherit from its base. Wires are described by a file or by a kind. A file
-/// that describes its wires in another way than its base inherits no field about wires.
+/// Returns the fields that a file does not inherit from its base. Nothing about wires is inherited if this file gives
+/// another kind of topology than the base, or a file of wires while the base has none.
 std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
                                          const std::optional<YamlValue>& base_wires) {
   std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};

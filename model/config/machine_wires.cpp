@@ -132,7 +132,7 @@ void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacit
   }
 }
 
-/// Reads the wires from the file that the map names. Returns nullopt when a mistake was noted.
+/// Reads the wires from the file that the map names. Returns nullopt when a mistake prevents this.
 std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node) {
   namespace fs = std::filesystem;
   if (map.optional_value("kind")) {

@@ -19,7 +19,8 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
 /// Checks that exchanges and collectives of a node are no faster than its GPUs' links. Notes a mistake.
 void check_node_rates(YamlMap root, const Machine& machine);
 
-/// Checks exchanges and collectives of a node against the wires of its topology, once they are connected.
+/// Checks that collectives of a node are no faster than the wires of its topology. Notes a mistake. Requires connected
+/// wires (wire_up).
 void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan);
 
 /// Checks the rates across nodes, for all GPUs and for `groups` by their GPUs per node: an exchange is no faster than a

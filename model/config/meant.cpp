@@ -101,8 +101,8 @@ std::optional<std::string> meant_model(std::string_view text) {
   return std::nullopt;
 }
 
-/// Words of a GPU's name, from the user or from nvidia-smi, without words that do not distinguish GPUs: "NVIDIA
-/// A100-SXM4-80GB".
+/// Words of a GPU's name as a user or nvidia-smi writes it ("NVIDIA A100-SXM4-80GB"), without words that do not
+/// distinguish GPUs.
 struct GpuWords {
   std::vector<std::string> words;  ///< "a100", "sxm".
   std::int64_t memory = 0;         ///< in GB; 0 when the name gives none
@@ -110,7 +110,7 @@ struct GpuWords {
   [[nodiscard]] std::string bare() const { return fmt::format("{}", fmt::join(words, "")); }
 };
 
-/// Reads "80gb" or "80gib", and "80" after other words.
+/// Returns the gigabytes in "80gb", "80gib" or, after other words, "80"; 0 for any other word.
 std::int64_t memory_in(const std::string& word, bool is_first) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   const std::string unit = word.substr(digits);
@@ -154,7 +154,7 @@ bool has_memory(const std::string& node, std::int64_t gigabytes) {
   return gigabytes == 0 || std::abs(capacity - stated) <= tolerance * stated;
 }
 
-/// Returns the machine whose file lists the measured name under known_as.
+/// Returns the machine whose file lists this name under known_as.
 std::optional<std::string> known_as(const std::vector<std::string>& nodes, const std::string& bare_name) {
   const auto match = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
     return same_name(load_machine(node).known_as, bare_name).has_value();

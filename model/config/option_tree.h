@@ -19,8 +19,8 @@ struct OptionEntry {
   std::vector<std::string> names;  ///< "-o", "--output"; for a positional argument its name in help, "FILE"
   std::string value;               ///< name of its value in help, "FORMAT=table"; empty when the option takes no value
   std::string doc;
-  bool by_place = false;
-  Offer offer{};  ///< completions of its value, or of the positional argument
+  bool by_place = false;  ///< positional argument
+  Offer offer{};          ///< completions of its value, or of the positional argument
 };
 
 struct CommandEntry {

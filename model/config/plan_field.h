@@ -34,7 +34,7 @@ struct PlanField {
   Range<double> range{0.0, 1e18};  ///< Range of a number or a count.
 };
 
-/// Returns all fields in the order of every listing.
+/// Returns all fields in the order that all listings use.
 std::span<const PlanField> plan_fields();
 
 /// Returns the field, or nullptr when no field has that key.

@@ -36,7 +36,7 @@ struct PlanFile {
   std::string title;
   Settings settings;  ///< Model, batch and layout; the search may choose the settings that are at their defaults.
   double tokens = 0.0;
-  std::string deadline_text;  ///< The deadline as the user wrote it: "60 days", "2027-03-01 (from 2026-12-01)".
+  std::string deadline_text;  ///< The deadline as the user wrote it: "60 days", "2027-03-01"; empty without one.
   std::optional<Seconds> deadline;
   std::optional<double> budget;
   double confidence = 0.5;

@@ -51,16 +51,16 @@ std::shared_ptr<const KernelChoice> read_table(YamlMap map) {
   return std::make_shared<const KernelChoice>(std::move(choice));
 }
 
-/// Returns the map `keys` deep in `map`; nullopt when one of them is absent.
+/// Returns the map at the path `keys` below `map`; nullopt when a key is absent.
 std::optional<YamlMap> map_at(YamlMap map, std::initializer_list<std::string_view> keys) {
-  std::optional<YamlMap> at = map;
+  std::optional<YamlMap> inner = map;
   for (const std::string_view key : keys) {
-    at = at->optional_map(key);
-    if (!at) {
+    inner = inner->optional_map(key);
+    if (!inner) {
       return std::nullopt;
     }
   }
-  return at;
+  return inner;
 }
 
 /// Reads the table that `as: <hardware file>/<dtype>` names.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the wires of a machine file: `link` inside a node, `network` between nodes.
+// Reads the links of a machine file: `link` inside a node, `network` between nodes.
 #pragma once
 
 #include "model/config/yaml_reader.h"
@@ -7,7 +7,8 @@
 
 namespace commfuse {
 
-/// Reads a map `collective`. If the map describes NCCL, NCCL's estimates replace omitted kernels, including Simple.
+/// Reads a map `collective`. If the map has `nccl`, NCCL's own estimates stand in for omitted kernels, including
+/// Simple.
 CollectiveParameters read_collective(YamlMap map);
 
 /// Reads a map with name, nominal_rate, peer and collective.

@@ -49,7 +49,7 @@ class YamlFile {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// Takes the fields that this file omits from `base`, map by map. Fields named in `own_keys` are not taken: "name" at
+  /// Takes from `base` the fields that this file omits, map by map. Fields named in `own_keys` are not taken: "name" at
   /// the top, "topology.kind" inside a map that both files have. A mistake in a taken field is reported at `place`.
   void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own_keys);
 
@@ -61,8 +61,8 @@ class YamlFile {
   /// Notes a mistake: a sentence and, after "; ", the remedy.
   void mistake(const YamlPlace& place, const std::string& message);
 
-  /// Throws ConfigError with the mistakes so far, in order of place, one per line (the first hundred, and how many
-  /// more). Keys that no reader requested are mistakes. Call this once, after all fields have been read.
+  /// Throws ConfigError with the mistakes so far, in order of their positions, one per line (the first hundred, and how
+  /// many more). Keys that no reader requested are mistakes. Call this once, after all fields have been read.
   void finish();
 
  private:

@@ -81,8 +81,8 @@ double work_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const bool is_split = splits_keys(accelerator, size, rows);
   const double score_time = seconds_per_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
   const double shared_work = heads * (seq * seq * rows.share + masked) * score_time / sms;
-  const std::int64_t walked = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
-  const double longest = static_cast<double>(tile_rows * walked) * score_time;
+  const std::int64_t visited_keys = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
+  const double longest = static_cast<double>(tile_rows * visited_keys) * score_time;
   const double lone_tile = is_split ? 0.0 : longest * parameters.lone_tile.value;
   return std::max(shared_work + parameters.imbalance.value * std::min(longest, shared_work), lone_tile);
 }

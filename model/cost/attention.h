@@ -20,9 +20,10 @@
 // long, and no tile is alone. This is the rule of its num_splits_heuristic, which assumes that all sequences but one
 // are short.
 //
-// A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3. Exponentials bound it as well as
-// GEMMs (Shah et al., "FlashAttention-3", 2024, section 3.2), and on B200 more than GEMMs do. Public tables time what a
-// framework calls attention, which includes the write of keys and values to their cache, so the traffic is added.
+// A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3. Its exponentials limit it as its
+// GEMMs do (Shah et al., "FlashAttention-3", 2024, section 3.2), and on B200 they limit it more than its GEMMs. Public
+// tables time what a framework calls attention, which includes the write of keys and values to their cache, so the
+// traffic is added.
 #pragma once
 
 #include <cstdint>

@@ -33,8 +33,8 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and
 // its parameters price it. LL counts a share below `ll_fill` as `ll_fill`, down to a `ctas`-th of it: in that range
-// NCCL uses more channels for more bytes, and the time stays the same (src/enqueue.cc, thread thresholds). The time in
-// the switch (NVLS), and across nodes by a tree, is
+// NCCL uses more channels for more bytes, and the time stays the same (src/enqueue.cc, thread thresholds). The times in
+// the switch (NVLS), and across nodes by a tree, are
 //
 //   time = base + (total + ramp) / rate
 //   time = base + log2(nodes) x level latency + (total + ramp) / rate
@@ -46,7 +46,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // changes kernels. Therefore a message costs at most `measured_step` times E, the cheapest price of NCCL's choices for
 // messages of its size and larger ones. On hypothetical links
 //
-//   time = max(E on these links, time on the file's links / max(1, times as fast))
+//   time = max(E on these links, time on the file's links / max(1, speed relative to the file's links))
 //
 // where E on faster links includes NCCL's choices for all speeds between the file's links and these. So no message
 // takes longer on a faster link, and a larger message is faster by no more than the step that it has on the file's

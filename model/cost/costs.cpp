@@ -15,8 +15,8 @@ Costs changed(const Program& program, Costs costs, const Chosen& chosen, const C
   for (std::size_t op = 0; op < ops; ++op) {
     if (chosen(program.ops[op])) {
       costs.duration[op] = change(costs.duration[op]);
-      for (std::size_t place = op; place < costs.by_rank.size(); place += ops) {
-        costs.by_rank[place] = change(costs.by_rank[place]);
+      for (std::size_t i = op; i < costs.by_rank.size(); i += ops) {
+        costs.by_rank[i] = change(costs.by_rank[i]);
       }
     }
   }
@@ -36,8 +36,8 @@ bool belongs(const Costs& costs, const Program& program, std::size_t ranks) {
 }
 
 Rank rows_of(const Costs& costs) {
-  const std::size_t places = std::max(costs.by_rank.size(), costs.undisturbed_by_rank.size());
-  return places == 0 ? 1 : static_cast<Rank>(places / costs.duration.size());
+  const std::size_t entries = std::max(costs.by_rank.size(), costs.undisturbed_by_rank.size());
+  return entries == 0 ? 1 : static_cast<Rank>(entries / costs.duration.size());
 }
 
 void spread_rows(Costs& costs, std::size_t ranks) {

@@ -27,18 +27,18 @@ struct Costs {
 
   /// Returns the duration of an op on a rank; for an exchange, the duration of its send half.
   [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
-    return by_rank.empty() ? duration[op] : by_rank[place(by_rank, rank, op)];
+    return by_rank.empty() ? duration[op] : by_rank[index_in(by_rank, rank, op)];
   }
   /// Returns the duration without interference.
   [[nodiscard]] Duration undisturbed_of(Rank rank, std::size_t op) const {
     if (!undisturbed_by_rank.empty()) {
-      return undisturbed_by_rank[place(undisturbed_by_rank, rank, op)];
+      return undisturbed_by_rank[index_in(undisturbed_by_rank, rank, op)];
     }
     return undisturbed.empty() ? of(rank, op) : undisturbed[op];
   }
 
  private:
-  [[nodiscard]] std::size_t place(const std::vector<Duration>& rows, Rank rank, std::size_t op) const {
+  [[nodiscard]] std::size_t index_in(const std::vector<Duration>& rows, Rank rank, std::size_t op) const {
     const std::size_t row = static_cast<std::size_t>(rank) * duration.size();
     return (row < rows.size() ? row : row % rows.size()) + op;
   }

@@ -8,8 +8,8 @@
 
 namespace commfuse {
 
-/// Returns the time of one shot between two ranks, otherwise the time of the faster of one shot and two shots, whatever
-/// the size of the tensor. Requires at least one rank. Throws ConfigError where the time is beyond the range of an op.
+/// Returns the time of one shot for up to two ranks, and of the faster of one shot and two shots for more. Ignores
+/// `up_to`. Requires at least one rank. Throws ConfigError where the time is beyond the range of an op.
 Duration custom_all_reduce_time(const CustomAllReduce& kernels, int ranks, Bytes total);
 
 }  // namespace commfuse

@@ -16,11 +16,11 @@
 
 namespace commfuse {
 
-/// Least time of a number of bytes, and the wire that needs it.
+/// Least time of a program's bytes, and the wire that takes it.
 struct Cut {
   double seconds = 0.0;
   double rounding = 0.0;  ///< largest sum of the rounding of all ops, in seconds
-  std::string_view wire;  ///< valid as long as its bound
+  std::string_view wire;  ///< valid as long as its CutBound exists
 };
 
 /// Returns the least time in whole picoseconds, after every possible rounding of ops.

@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// Properties that ops of one work share at all sizes.
+/// Properties that the ops of one unfused op (a work) share at all sizes.
 class Signature {
  public:
   explicit Signature(const Program& program) : program_(program) {}
@@ -95,11 +95,11 @@ class Keys {
     }
     const BufferId mark = mark_of(op);
     const auto known_mark = std::find(equal.marks.begin(), equal.marks.end(), mark);
-    const auto place = static_cast<std::size_t>(known_mark - equal.marks.begin());
+    const auto mark_index = static_cast<std::size_t>(known_mark - equal.marks.begin());
     if (known_mark == equal.marks.end()) {
       equal.marks.push_back(mark);
     }
-    return equal.works[std::min(place, equal.works.size() - 1)];
+    return equal.works[std::min(mark_index, equal.works.size() - 1)];
   }
 
   [[nodiscard]] BufferId mark_of(const Op& op) const {

@@ -198,10 +198,10 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
 /// Returns time alone / time during communication, by op, or in the layout of by_rank if costs differ by rank.
 std::vector<double> ratios(const Costs& alone, const Costs& during) {
   const std::size_t ops = alone.duration.size();
-  const std::size_t places = std::max(ops, alone.by_rank.size());
+  const std::size_t entries = std::max(ops, alone.by_rank.size());
   std::vector<double> result;
-  result.reserve(places);
-  for (std::size_t i = 0; i < places; ++i) {
+  result.reserve(entries);
+  for (std::size_t i = 0; i < entries; ++i) {
     const auto rank = static_cast<Rank>(i / ops);
     const Duration undisturbed = alone.of(rank, i % ops);
     const Duration disturbed = during.of(rank, i % ops);
@@ -230,17 +230,17 @@ Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings,
   std::vector<Meetings> concurrent = contenders_of(meetings);
   options.interference = Interference::constant;
   fluid.costs = price_alone(program, concurrent, sizes, machine, options);
-  bool exchanges = false;
-  bool collectives = false;
+  bool has_exchanges = false;
+  bool has_collectives = false;
   for (const Op& op : program.ops) {
     const bool holds_sms = communication_holds_sms(program.lanes[op.lane].kind);
-    exchanges = exchanges || (op.kind == OpKind::exchange && holds_sms);
-    collectives = collectives || (op.kind == OpKind::collective && holds_sms);
+    has_exchanges = has_exchanges || (op.kind == OpKind::exchange && holds_sms);
+    has_collectives = has_collectives || (op.kind == OpKind::collective && holds_sms);
   }
   for (const unsigned communication : {1U, 2U, 3U}) {
     const bool exchange = (communication & 1U) != 0;
     const bool collective = (communication & 2U) != 0;
-    if ((exchange && !exchanges) || (collective && !collectives)) {
+    if ((exchange && !has_exchanges) || (collective && !has_collectives)) {
       continue;
     }
     for (Meetings& met : concurrent) {

@@ -31,12 +31,12 @@ class LinkClasses {
   /// Notes that the move takes a link to another. Returns false when the move would take one link to two links, or two
   /// links to one.
   bool note(std::int32_t link, std::int32_t to) {
-    std::int32_t& image = image_[place(link)];
-    std::int32_t& origin = origin_[place(to)];
+    std::int32_t& image = image_[index(link)];
+    std::int32_t& origin = origin_[index(to)];
     if (image == none && origin == none) {
       image = to;
       origin = link;
-      parent_[place(first(link))] = first(to);
+      parent_[index(first(link))] = first(to);
       return true;
     }
     return image == to && origin == link;
@@ -44,16 +44,16 @@ class LinkClasses {
 
   /// Returns the link that represents its class.
   [[nodiscard]] std::int32_t first(std::int32_t link) {
-    while (parent_[place(link)] != link) {
-      parent_[place(link)] = parent_[place(parent_[place(link)])];
-      link = parent_[place(link)];
+    while (parent_[index(link)] != link) {
+      parent_[index(link)] = parent_[index(parent_[index(link)])];
+      link = parent_[index(link)];
     }
     return link;
   }
 
  private:
   static constexpr std::int32_t none = -1;
-  static std::size_t place(std::int32_t link) { return static_cast<std::size_t>(link); }
+  static std::size_t index(std::int32_t link) { return static_cast<std::size_t>(link); }
 
   std::vector<std::int32_t> parent_;
   std::vector<std::int32_t> image_;   // by link: its image under the move
@@ -157,12 +157,12 @@ class WiringFolder {
     for (const std::int32_t link : wiring_.links_of(stage)) {
       const std::int32_t number = number_[static_cast<std::size_t>(classes_.first(link))];
       const auto known = std::find(folded_.links.begin() + first, folded_.links.end(), number);
-      const auto place = static_cast<std::size_t>(known - folded_.links.begin());
+      const auto index = static_cast<std::size_t>(known - folded_.links.begin());
       if (known == folded_.links.end()) {
         folded_.links.push_back(number);
         folded_.times.push_back(0);
       }
-      ++folded_.times[place];
+      ++folded_.times[index];
     }
     folded_.stages.push_back({stage.cap, stage.until, first, static_cast<std::uint32_t>(folded_.links.size()) - first});
     const auto copies = static_cast<std::int32_t>(wiring_.ranks / folded_.ranks);

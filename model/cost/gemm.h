@@ -19,11 +19,12 @@
 // and weights. A byte then costs `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three
 // quarters of the L2.
 //
-// Operands reach the SMs from the L2 at a limited rate, which all busy SMs share: a small tile needs more of them per
-// FLOP, so it runs near the peak on a few SMs and far below it on all of them.
+// Operands reach the SMs from the L2 at a limited rate, which all busy SMs share. A small tile needs more operands per
+// FLOP, so it runs near the peak on a few SMs and far below the peak on all SMs.
 //
-// choice is the time of the kernel that the library chooses relative to the fastest of the formula's, from a table of
-// model/hardware/kernel_choice.h by tiles of 128 x 128 per SM, k and m; 1 where no library was measured.
+// choice is the time of the kernel that the library chooses, relative to the fastest kernel of the formula. It comes
+// from a table (model/hardware/kernel_choice.h) by tiles of 128 x 128 per SM, k and m; it is 1 where no library was
+// measured.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.

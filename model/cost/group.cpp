@@ -28,7 +28,7 @@ Duration at_least(Duration time, Bytes total, double least) {
 /// Position of a group on the nodes that hold its members.
 struct Placement {
   int nodes = 0;
-  int least = 0;
+  int least = 0;            // fewest members on a node
   std::vector<int> counts;  // distinct numbers of members on a node
 };
 
@@ -133,8 +133,8 @@ int busy_across(const Machine& machine, const EqualGroups& groups, std::int64_t 
   return mostly_inside ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
 }
 
-/// Returns the network's parameters for a group with some of the GPUs per node that send; `group` owns them when they
-/// are not the machine's.
+/// Returns the network's parameters for a group while `senders` of each node send; `group` owns the parameters when
+/// they are not the machine's.
 const CollectiveParameters& across_nodes(const Machine& machine, const SendingGpus& senders, Group& group) {
   const CollectiveParameters& alone = collective_across(machine, senders.of_group);
   const double part = part_beside(machine, senders);

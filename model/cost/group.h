@@ -46,7 +46,7 @@ struct GroupLayout {
 
 /// Returns the slowest group of the layout. Inside a node, the group uses the node's collective parameters or a part of
 /// them. Across nodes, it uses the network's (collective_across), for as many members per node as the node with the
-/// fewest members has. So groups that span two nodes and a last node that is not full are included.
+/// fewest members has. This covers groups that span two nodes, and a last node that is not full.
 Group group_of(const Machine& machine, const GroupLayout& layout);
 
 /// Returns the group of a collective on an axis: rank r runs on GPU r, and the groups at all other coordinates run the

@@ -16,10 +16,10 @@ namespace commfuse {
 
 namespace {
 
-Duration raised(Duration value, double times) { return from_seconds(to_seconds(value) * times); }
-double raised(double value, double times) { return value * times; }
-BytesPerSecond raised(BytesPerSecond value, double times) { return {value.value * times}; }
-int raised(int value, double times) { return static_cast<int>(std::lround(value * times)); }
+Duration raised(Duration value, double factor) { return from_seconds(to_seconds(value) * factor); }
+double raised(double value, double factor) { return value * factor; }
+BytesPerSecond raised(BytesPerSecond value, double factor) { return {value.value * factor}; }
+int raised(int value, double factor) { return static_cast<int>(std::lround(value * factor)); }
 
 std::optional<NcclGeneration> generation_of(const Machine& machine) {
   const auto& nccl = machine.link.collective.nccl;
@@ -88,7 +88,7 @@ Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, 
                  "a GEMM of an implementation");
 }
 
-/// Returns the time of a part of a kernel if every shard were a separate GEMM; zero for other ops.
+/// Returns the time that a part of a kernel would take if every shard were a separate GEMM; zero for other ops.
 Duration time_of_separate_shards(const Program& program, const Sizes& sizes, const Accelerator& accelerator,
                                  const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {

@@ -35,7 +35,7 @@ struct Jitter {
   Parameter<Duration> stall_scale;           ///< Shortest stall, in [1 ps, 1 s].
   Parameter<double> stall_shape;             ///< Pareto shape, at least least_stall_shape.
   std::vector<double> compute_ratios;        ///< Measured / nominal times, sorted, above 0; they replace the lognormal.
-  std::vector<double> communication_ratios;  ///< Measured ratios of communication, likewise.
+  std::vector<double> communication_ratios;  ///< Like compute_ratios, for communication.
 };
 
 /// Returns the provenances of the jitter's parameters, by Provenance; parameters without an effect are ignored.

@@ -100,9 +100,9 @@ COMMFUSE_AVX2 void words_avx2(const PhiloxRun& run, std::uint32_t* words) {
 struct FourCells {
   __m256d bases, slopes;
 };
-COMMFUSE_AVX2 inline FourCells load_cells(const Cell* cells, __m256i places) {
+COMMFUSE_AVX2 inline FourCells load_cells(const Cell* cells, __m256i indices) {
   alignas(32) std::int64_t at[4];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(at), places);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(at), indices);
   const __m256d even = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(&cells[at[0]].base)),
                                             _mm_loadu_pd(&cells[at[2]].base), 1);
   const __m256d odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(&cells[at[1]].base)),
@@ -125,9 +125,9 @@ COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* word
     const __m128i above = _mm_andnot_si128(_mm_cmpeq_epi32(distance, word), _mm_set1_epi32(upper_half));
     const __m256i integer = _mm256_or_si256(_mm256_cvtepu32_epi64(distance), _mm256_castpd_si256(to_integer));
     const __m256d x = _mm256_sub_pd(_mm256_castsi256_pd(integer), _mm256_set1_pd(two_to_52 - 0.5));
-    const __m256i place = _mm256_add_epi64(_mm256_srli_epi64(_mm256_castpd_si256(x), cell_shift),
+    const __m256i index = _mm256_add_epi64(_mm256_srli_epi64(_mm256_castpd_si256(x), cell_shift),
                                            _mm256_cvtepi32_epi64(_mm_sub_epi32(above, _mm_set1_epi32(first_cell))));
-    const FourCells cells = load_cells(run.cells.data(), place);
+    const FourCells cells = load_cells(run.cells.data(), index);
     const __m256d factor = _mm256_add_pd(cells.bases, _mm256_mul_pd(cells.slopes, x));
     const __m256d time = _mm256_mul_pd(_mm256_mul_pd(nominal, _mm256_loadu_pd(rank_factors + i)), factor);
     _mm256_storeu_pd(times + i, _mm256_sub_pd(_mm256_add_pd(time, to_integer), to_integer));
@@ -217,11 +217,11 @@ COMMFUSE_AVX512 bool stretch_avx512(const StretchRun& run, const std::uint32_t* 
     const __m256i above = _mm256_andnot_si256(_mm256_cmpeq_epi32(distance, word), _mm256_set1_epi32(upper_half));
     const __m512i integer = _mm512_or_si512(_mm512_cvtepu32_epi64(distance), _mm512_castpd_si512(to_integer));
     const __m512d x = _mm512_sub_pd(_mm512_castsi512_pd(integer), _mm512_set1_pd(two_to_52 - 0.5));
-    const __m512i place =
+    const __m512i index =
         _mm512_add_epi64(_mm512_srli_epi64(_mm512_castpd_si512(x), cell_shift),
                          _mm512_cvtepi32_epi64(_mm256_sub_epi32(above, _mm256_set1_epi32(first_cell))));
     alignas(64) std::int64_t at[8];
-    _mm512_store_si512(at, place);
+    _mm512_store_si512(at, index);
     const __m512d even = load_cell_pairs(run.cells.data(), at);
     const __m512d odd = load_cell_pairs(run.cells.data(), at + 1);
     const __m512d factor =

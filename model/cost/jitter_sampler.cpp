@@ -12,7 +12,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t words_of_block = 4;
-constexpr std::size_t words_at_once = 1024;  // they stay in the first-level cache
+constexpr std::size_t words_per_batch = 1024;  // they fit into the first-level cache
 
 constexpr std::uint32_t purpose_of_ranks = static_cast<std::uint32_t>(Draw::rank);
 
@@ -55,7 +55,7 @@ class OneSample {
 
 JitterSampler::JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t lanes, const JitterLanes& inner)
     : draws_(std::move(draws)), ranks_(static_cast<std::size_t>(ranks)), lanes_(lanes), inner_(inner) {
-  check(ranks >= 1 && lanes >= words_of_block && lanes % words_of_block == 0 && lanes <= words_at_once,
+  check(ranks >= 1 && lanes >= words_of_block && lanes % words_of_block == 0 && lanes <= words_per_batch,
         "samples come in fours");
   const std::size_t blocks = ranks_ * lanes_ / words_of_block;
   const std::size_t padded_blocks = (blocks + 7) / 8 * 8 + 8;
@@ -63,7 +63,7 @@ JitterSampler::JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t 
   counter_ranks_.assign(padded_blocks, 0);
   ones_.assign(ranks_ * lanes_, 1.0);
   rank_factors_ = ones_;
-  words_.assign(words_at_once, 0);
+  words_.assign(words_per_batch, 0);
 }
 
 void JitterSampler::begin(std::uint64_t first) {
@@ -92,7 +92,7 @@ void JitterSampler::sample(std::size_t op, std::span<const double> nominal, doub
 }
 
 JitterSampler::RankRun JitterSampler::ranks_from(std::size_t first) const {
-  return {first, std::min(words_at_once / lanes_, ranks_ - first)};
+  return {first, std::min(words_per_batch / lanes_, ranks_ - first)};
 }
 
 void JitterSampler::draw_words(RankRun ranks, const DrawKey& draw) {
@@ -144,15 +144,15 @@ void JitterSampler::add_stalls(const DrawKey& key, std::span<const std::uint32_t
     }
   };
   // Stalls are rare, so words are compared in groups of sixteen; only a group with a stall is searched word by word.
-  constexpr std::size_t together = 16;
+  constexpr std::size_t group_size = 16;
   std::size_t at = 0;
-  for (; at + together <= words.size(); at += together) {
+  for (; at + group_size <= words.size(); at += group_size) {
     std::uint32_t any = 0;
-    for (std::size_t i = 0; i < together; ++i) {
+    for (std::size_t i = 0; i < group_size; ++i) {
       any |= words[at + i] < stalls ? 1U : 0U;
     }
     if (any != 0) {
-      add(at, at + together);
+      add(at, at + group_size);
     }
   }
   add(at, words.size());

@@ -63,9 +63,9 @@ class JitterSampler {
   std::vector<std::uint32_t> words_;           // words of a run of ranks, by rank and lane
 };
 
-/// Returns the costs of one sample, by rank, computed op by op: equal to the picosecond to what JitterSampler draws for
-/// the sample. The prices of the ops are kept as `undisturbed`, so that `stretch` holds the jitter; issue costs stay
-/// unchanged.
+/// Returns the costs of one sample, by rank, computed op by op. They equal the draws of JitterSampler for the sample to
+/// the picosecond. The prices of the ops are kept as `undisturbed`, so that `stretch` holds the jitter; issue costs
+/// stay unchanged.
 Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, std::uint64_t sample);
 
 }  // namespace commfuse

@@ -96,8 +96,8 @@ class Pricer {
   }
 
  private:
-  /// Limits the rows of causal attention to a window: the scores of these queries, and the keys from the first one that
-  /// any of them sees.
+  /// Limits the rows of causal attention to a window: counts only the scores of these queries in the window, and drops
+  /// the keys before the first one that any of them sees.
   void see_window(QueryRows& rows, const AttentionShape& shape, const AttentionSize& size,
                   std::span<const Region> queries, const std::vector<std::int32_t>& first) const {
     const auto block = static_cast<double>(sizes_.elements({shape.keys.dimension, 1}) / size.batch);
@@ -153,8 +153,9 @@ class Pricer {
     return least;
   }
 
-  /// Returns the time of a kernel whose parts are other ops. It is a bound, so it is the least time of the kernel's
-  /// rows: uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the ranks.
+  /// Returns the time of a kernel whose parts are separate ops. Such a kernel is a bound, so its time is the least over
+  /// ways to cut its rows: uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the
+  /// ranks.
   [[nodiscard]] Duration of_kernel(GemmSize size, const Extent& cut, int sms) const {
     const std::int32_t blocks = cut.blocks;
     const std::int64_t rows = size.m;
@@ -238,7 +239,8 @@ bool in_kernel(const Program& program, std::size_t op) {
   return program.lanes[program.ops[op].lane].kind == LaneKind::kernel;
 }
 
-/// Parts of a kernel: they share its time by their rows, so that their sum is exactly that time.
+/// Divides the time of a kernel among its parts in proportion to their rows, so that the parts add up to exactly that
+/// time.
 class KernelParts {
  public:
   explicit KernelParts(const Program& program) : program_(program), before_(program.ops.size(), 0) {
@@ -627,11 +629,11 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
   known.attention.resize(program.ops.size());
   known.unfused.resize(program.unfused.size(), unknown);
   const Meetings no_meetings;
-  const auto time = [&](std::size_t place, bool is_alone) {
-    const Op& op = program.ops[place];
-    const Meetings& met = is_alone ? no_meetings : meetings[place];
+  const auto time = [&](std::size_t index, bool is_alone) {
+    const Op& op = program.ops[index];
+    const Meetings& met = is_alone ? no_meetings : meetings[index];
     if (op.kind == OpKind::attention) {
-      Duration& cost = is_alone ? known.attention[place].alone : known.attention[place].met;
+      Duration& cost = is_alone ? known.attention[index].alone : known.attention[index].met;
       if (cost == unknown) {
         const int sms = sms_left(program, machine, met, options.interference);
         cost = pricer.attention(op, first_taking_part(program, op), sms);

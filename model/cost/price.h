@@ -34,11 +34,13 @@ struct KernelTimes {
   std::vector<std::array<Duration, 4>> shapes;  ///< by shape, and whether it meets an exchange, a collective or both
   std::vector<Attention> attention;             ///< by op, on the first rank that takes part
   std::vector<Attention> attention_by_rank;     ///< by rank, then op, where queries differ by rank
-  std::vector<Duration> unfused;                ///< by place in Program::unfused, without a concurrent op
+  std::vector<Duration> unfused;                ///< by index in Program::unfused, without a concurrent op
 
-  /// Forgets the times of GEMMs and attention, of attention, or of everything but transfers.
+  /// Forgets the times of GEMMs and attention.
   void forget_products(const Program& program);
+  /// Forgets the times of attention.
   void forget_attention(const Program& program);
+  /// Forgets the times of all ops but transfers.
   void forget_kernels(const Program& program);
   /// Forgets everything but keeps the allocated memory.
   void forget_all();

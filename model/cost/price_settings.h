@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings that change the price of an op in a layer, each described once: run settings, flags, columns of results,
-// words of reports and links to the page follow. A new setting needs members of PriceOptions and PricedAs, and an
+// words of reports and links to the page follow. To add a setting, add a member to PriceOptions and to PricedAs, and an
 // entry.
 #pragma once
 
@@ -86,7 +86,7 @@ struct PriceSetting {
   PriceWord value;
 };
 
-/// All settings, in the order of every listing.
+/// All settings, in the order that all listings use.
 inline constexpr std::array price_settings{
     PriceSetting{.key = "interference",
                  .flag = "interference",

@@ -114,8 +114,8 @@ double CountedWires::rate_or_capacity(std::size_t wire, bool is_capacity) const 
 }
 
 std::string CountedWires::name(std::size_t wire) const {
-  if (const std::optional<std::size_t> place = edge_of(wire)) {
-    const Edge& edge = topology_.edges[*place];
+  if (const std::optional<std::size_t> index = edge_of(wire)) {
+    const Edge& edge = topology_.edges[*index];
     const auto in_words = [&](int vertex) {
       const VertexKind kind = topology_.vertices[static_cast<std::size_t>(vertex)].kind;
       return kind == VertexKind::gpu ? fmt::format("GPU {}", vertex) : fmt::format("a {}", word_for(kind));
@@ -188,7 +188,7 @@ class SetMaker {
     }
   }
 
-  /// Adds the op to the first set that lacks its sender: the n-th op of its shift goes to the n-th set.
+  /// Adds the op to the first set that has no op with its shift: the n-th op with a shift goes to the n-th set.
   void add_summed(std::size_t op, std::size_t first) {
     const ExchangeShape& exchange = *in_kernel(op);
     const std::size_t set = first + placed_by_shift_[{exchange.axis, exchange.shift}]++;

@@ -39,7 +39,7 @@ class CountedWires {
     std::size_t wire = 0;
     Rank end = 0;
   };
-  /// Appends all wires that a transfer crosses. Requires different ranks.
+  /// Sets `crossed` to all wires that a transfer crosses. Requires different ranks.
   void way(Rank from, Rank to, std::vector<Crossed>& crossed) const;
   [[nodiscard]] std::size_t port(Rank rank, bool inwards) const {
     return ports_ + 2 * static_cast<std::size_t>(rank % static_cast<Rank>(gpus_)) + (inwards ? 1 : 0);
@@ -52,7 +52,7 @@ class CountedWires {
 
   [[nodiscard]] double rate(std::size_t wire) const { return rate_or_capacity(wire, false); }
   [[nodiscard]] double capacity(std::size_t wire) const { return rate_or_capacity(wire, true); }
-  /// Returns a name such as "the link from GPU 0 to a switch".
+  /// Returns a name such as "the link between GPU 0 and a switch".
   [[nodiscard]] std::string name(std::size_t wire) const;
 
  private:
@@ -70,8 +70,8 @@ class CountedWires {
   std::size_t ports_ = 0;  // first wire that is a port
 };
 
-/// Transfers inside kernels that belong together: those of one block from every rank to every other rank, or of the
-/// terms that every rank adds to one block of each other rank.
+/// Transfers inside kernels that belong together. They bring one block of every rank to every other rank, or the terms
+/// that every rank adds to one block of every other rank.
 struct KernelSet {
   std::vector<std::size_t> ops;
   bool gathers = true;  ///< otherwise blocks are summed on their way

@@ -44,7 +44,7 @@ BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer,
 }
 
 /// Returns true if the pairs that exchange repeat on every node: nodes are equal, and a rank represents the ranks at
-/// the same place on other nodes.
+/// its position on other nodes.
 bool nodes_repeat(const Program& program, const Machine& machine) {
   return folded(program.mesh, machine.gpus_per_node).has_value();
 }
@@ -153,8 +153,8 @@ class Shares {
 
   /// Adds `times` to the load of each segment that the moves cross.
   void load(const Company& company, int times) {
-    for (const std::size_t which : company) {
-      const Move& move = moves_[which];
+    for (const std::size_t move_index : company) {
+      const Move& move = moves_[move_index];
       for (Rank rank = 0; rank < rows_; ++rank) {
         if (move.where.relation == Relation::always || move.where.holds(program_.mesh.coordinates(rank))) {
           each_segment(move, rank, [&](std::size_t segment, std::size_t) { loads_[segment] += times; });
@@ -184,7 +184,7 @@ class Shares {
   Rank rows_ = 1;
   int nodes_ = 1;
   std::vector<Move> moves_;
-  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> numbers_;  // index of the first move along an axis
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> numbers_;  // by axis and shift: first move
   std::vector<std::size_t> move_of_op_;
   std::vector<int> loads_;  // by segment: concurrent transfers
   std::map<Company, std::size_t> companies_;

@@ -9,14 +9,14 @@
 
 namespace commfuse {
 
-/// Returns `before`, then the results of `make.template operator()<place>()` for the places 0 to count - 1, then
+/// Returns `before`, then the results of `make.template operator()<index>()` for the indices 0 to count - 1, then
 /// `after`.
 template <std::size_t count, class Entry, std::size_t entries_before, std::size_t entries_after>
 constexpr auto joined(const std::array<Entry, entries_before>& before, auto make,
                       const std::array<Entry, entries_after>& after) {
   std::array<Entry, entries_before + count + entries_after> entries{};
   auto next = std::copy(before.begin(), before.end(), entries.begin());
-  [&]<std::size_t... place>(std::index_sequence<place...>) { ((*next++ = make.template operator()<place>()), ...); }
+  [&]<std::size_t... index>(std::index_sequence<index...>) { ((*next++ = make.template operator()<index>()), ...); }
   (std::make_index_sequence<count>{});
   std::copy(after.begin(), after.end(), next);
   return entries;

@@ -127,7 +127,7 @@ struct SettingEntry {
 
 namespace run_settings {
 
-// Headings of settings in --help, in the order of every listing.
+// Headings of settings in --help, in the order that all listings use.
 inline constexpr std::string_view what = "What to simulate";
 inline constexpr std::string_view whole = "Whole models: scope step, prefill or decode";
 inline constexpr std::string_view which = "Schedules";

@@ -42,7 +42,7 @@ constexpr double unknown_error = 3.0;
 constexpr double degree_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
-/// The wire of the data sheet that limits a copy, and the share of its rate that a copy reaches.
+/// The data-sheet rate of the wire that limits a copy, and the share of this rate that a copy reaches.
 struct Wire {
   BytesPerSecond rate;
   CopyShare copy_share;
@@ -193,10 +193,10 @@ const Fault* fault_of(const Machine& machine, const Part& part, bool with_host, 
                                                            : "slow_link");
 }
 
-double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& places) {
+double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& indices) {
   std::vector<double> offs;
-  for (const std::size_t place : places) {
-    offs.push_back(cells[place].off);
+  for (const std::size_t i : indices) {
+    offs.push_back(cells[i].off);
   }
   return math::exp(-median(std::move(offs)));
 }
@@ -219,8 +219,8 @@ std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector
   std::vector<double> ratios;
   for (const Part& part : parts) {
     Sums sums;
-    for (const std::size_t place : part.cells) {
-      sums.add(cells[place]);
+    for (const std::size_t i : part.cells) {
+      sums.add(cells[i]);
     }
     std::array<double, degrees.size()> by_degree{};
     std::transform(degrees.begin(), degrees.end(), by_degree.begin(),

@@ -74,7 +74,7 @@ BytesPerSecond host_wire(const Machine& machine);
 /// are compared only with each other.
 BytesPerSecond expected_host_copy(const Machine& machine);
 
-/// The rates that all copies of a healthy node reach, except in a share of `false_alarms` of nodes.
+/// The rates that all copies of a healthy node reach, except on a share `false_alarms` of healthy nodes.
 struct CopyFloors {
   BytesPerSecond between_gpus;  ///< Rate of the slowest pair, by copy engines; 0 if a node has one GPU.
   BytesPerSecond with_host;     ///< 0 if the machine's host wires are unknown.

@@ -58,7 +58,7 @@ std::vector<Unexplained> unexplained_of(std::span<const ClassHalf> halves, const
   return unexplained;
 }
 
-/// Returns the likelihood of normal errors, one of which all halves share. Errors are assumed to be normal because none
+/// Returns ln(likelihood) of normal errors, one of which all halves share. Errors are assumed to be normal because none
 /// of 133 medians of bandwidth-limited rows on healthy machines is off by 1.7 standard errors (docs/accuracy.md). The
 /// covariance matrix is diagonal plus a term of rank one, so the formula of Sherman and Morrison applies.
 double bandwidth_likelihood(const std::vector<Unexplained>& unexplained) {
@@ -76,7 +76,7 @@ double bandwidth_likelihood(const std::vector<Unexplained>& unexplained) {
   return -0.5 * (squares - along * along / shared + logs + math::log(shared));
 }
 
-/// Returns the likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom,
+/// Returns ln(likelihood) of errors with the tails of error_tail.h, Student's t with four degrees of freedom,
 /// integrated by the trapezoid rule over the error that the whole node shares.
 double latency_likelihood(const std::vector<Unexplained>& unexplained) {
   constexpr double one_standard_error = 1.1416266290909542;  // see error_tail.cpp

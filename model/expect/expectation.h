@@ -36,7 +36,7 @@ ExpectedRange range_of(const Expected& expected, double false_alarms);
 BytesPerSecond algorithm_bandwidth(const Message& message, Duration time);
 BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 
-/// The parameters of a machine whose errors are included.
+/// The parameters of a machine whose errors count.
 enum class ParameterErrors : std::uint8_t {
   every,
   undecided,  ///< only parameters that no fit determined; the residual of a fit on held-out rows includes the errors of

@@ -30,30 +30,30 @@ bool is_pcie(const Machine& machine) {
 /// Returns machines whose rates and latencies are all worse by the same factor, as with another board, a power cap or a
 /// second job.
 std::vector<Machine> uniform(const Machine& machine) {
-  return machines_at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
-    Machine slow = with_latencies(with_link_rates(machine, times), 1.0 / times);
-    return slow.network ? with_network_rates(std::move(slow), times) : slow;
+  return machines_at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double factor) {
+    Machine slow = with_latencies(with_link_rates(machine, factor), 1.0 / factor);
+    return slow.network ? with_network_rates(std::move(slow), factor) : slow;
   });
 }
 
 /// Returns machines with a slow link. Every collective over all GPUs uses that link and waits for it.
 std::vector<Machine> slow_link(const Machine& machine) {
   return machines_at({0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3},
-                     [&](double times) { return with_link_rates(machine, times); });
+                     [&](double factor) { return with_link_rates(machine, factor); });
 }
 
 std::vector<Machine> pcie_generation(const Machine& machine) {
   if (!is_pcie(machine)) {
     return {};
   }
-  return machines_at({0.5, 0.25}, [&](double times) { return with_link_rates(machine, times); });
+  return machines_at({0.5, 0.25}, [&](double factor) { return with_link_rates(machine, factor); });
 }
 
 /// Returns machines that copy through host memory. Both directions of the copy share the wires, so less than half of
 /// the rate remains.
 std::vector<Machine> host_path(const Machine& machine) {
   return machines_at({0.4, 0.3, 0.2, 0.1, 0.05},
-                     [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });
+                     [&](double factor) { return with_latencies(with_link_rates(machine, factor), 1.5); });
 }
 
 std::vector<Machine> missing_nvls(const Machine& machine) {
@@ -75,7 +75,7 @@ std::vector<Machine> low_clocks(const Machine& machine) {
 }
 
 std::vector<Machine> slow_host(const Machine& machine) {
-  return machines_at({1.3, 1.6, 2.0, 3.0, 5.0}, [&](double times) { return with_latencies(machine, times); });
+  return machines_at({1.3, 1.6, 2.0, 3.0, 5.0}, [&](double factor) { return with_latencies(machine, factor); });
 }
 
 std::vector<Machine> dead_rail(const Machine& machine) {
@@ -94,7 +94,7 @@ std::vector<Machine> degraded_nic(const Machine& machine) {
   if (!machine.network) {
     return {};
   }
-  return machines_at({0.5, 0.25, 0.125}, [&](double times) { return with_network_rates(machine, times); });
+  return machines_at({0.5, 0.25, 0.125}, [&](double factor) { return with_network_rates(machine, factor); });
 }
 
 std::vector<Machine> missing_gdr(const Machine& machine) {
@@ -102,7 +102,7 @@ std::vector<Machine> missing_gdr(const Machine& machine) {
     return {};
   }
   return machines_at({0.65, 0.45, 0.35},
-                     [&](double times) { return with_latencies(with_network_rates(machine, times), 1.4); });
+                     [&](double factor) { return with_latencies(with_network_rates(machine, factor), 1.4); });
 }
 
 std::vector<Machine> sockets(const Machine& machine) {
@@ -110,7 +110,7 @@ std::vector<Machine> sockets(const Machine& machine) {
     return {};
   }
   return machines_at({0.2, 0.1, 0.05, 0.02},
-                     [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
+                     [&](double factor) { return with_latencies(with_network_rates(machine, factor), 2.0); });
 }
 
 /// Weight of a fault that is a wrong setting. It is low because all nodes of a cluster usually have the same settings.

@@ -15,13 +15,13 @@ namespace commfuse {
 
 namespace {
 
-/// A half that a fault slows by less than this does not determine its degree.
+/// A half that a fault slows by less than this does not contribute to the slowdown of a node.
 constexpr double least_effect = 0.03;
 
-/// Used for a file fitted to nodes of the judged fleet. Errors of parameters that a fit determined are not independent
-/// of each other: together their squared error is at most this share of the square of the residual that differs between
-/// siblings. When treated as independent, the parameters of 36 fits to one node implied errors of 6 to 50% where its
-/// siblings were off by 2% (docs/decisions/0065).
+/// Applies to a file that was fitted to nodes of the judged fleet. Errors of parameters that a fit determined are not
+/// independent of each other: together their squared error is at most this share of the square of the residual that
+/// differs between siblings. When treated as independent, the parameters of 36 fits to one node implied errors of 6 to
+/// 50% where its siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
 
 double upper_median(std::vector<double> values) {
@@ -156,10 +156,10 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
 /// Returns, for each degree, ln(weight x likelihood of the medians with the fault / likelihood without a fault), where
 /// weight is the degree's share of its fault's weight.
 std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const Known& known) const {
-  const double none = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
+  const double healthy = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
   std::vector<double> ratios;
   for (std::size_t i = 0; i < degrees_.size(); ++i) {
-    ratios.push_back(log_likelihood(halves, known.patterns[i]) - none -
+    ratios.push_back(log_likelihood(halves, known.patterns[i]) - healthy -
                      math::log(static_cast<double>(degrees_[i].degrees) / degrees_[i].fault->weight));
   }
   return ratios;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict on one node: the probability that it is healthy, and the fault that explains it best.
+// Verdict on one node: the probability that it is healthy, and the fault that best explains its measurements.
 #pragma once
 
 #include <map>

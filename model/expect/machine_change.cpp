@@ -16,47 +16,48 @@ namespace commfuse {
 namespace {
 
 template <class Change>
-void change_inside(Machine& machine, const Change& how) {
-  how(machine.link.collective);
-  change_shared(machine.group_collectives, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
+void change_inside(Machine& machine, const Change& change) {
+  change(machine.link.collective);
+  change_shared(machine.group_collectives, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), change); });
 }
 
 template <class Change>
-void change_across(Machine& machine, const Change& how) {
+void change_across(Machine& machine, const Change& change) {
   if (machine.network) {
-    how(machine.network->collective);
-    change_shared(machine.network_groups, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
+    change(machine.network->collective);
+    change_shared(machine.network_groups, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), change); });
   }
 }
 
 /// Changes the parameters of every exchange inside a node.
 template <class Change>
-void change_peers(Machine& machine, const Change& how) {
-  how(machine.link.peer);
-  change_shared(machine.pair_peers, [&](auto& pairs) { std::for_each(pairs.kinds.begin(), pairs.kinds.end(), how); });
+void change_peers(Machine& machine, const Change& change) {
+  change(machine.link.peer);
+  change_shared(machine.pair_peers,
+                [&](auto& pairs) { std::for_each(pairs.kinds.begin(), pairs.kinds.end(), change); });
 }
 
-void multiply(PeerParameters& peer, double times) {
-  peer.rate.value.value *= times;
-  peer.aggregate_rate.value.value *= times;
+void multiply(PeerParameters& peer, double factor) {
+  peer.rate.value.value *= factor;
+  peer.aggregate_rate.value.value *= factor;
   if (peer.small) {
-    peer.small->rate.value.value *= times;
+    peer.small->rate.value.value *= factor;
   }
 }
 
 /// Changes every kernel that does not sum in the switch.
 template <class Change>
-void change_protocols(CollectiveParameters& collective, const Change& how) {
-  how(static_cast<ProtocolParameters&>(collective));
+void change_protocols(CollectiveParameters& collective, const Change& change) {
+  change(static_cast<ProtocolParameters&>(collective));
   change_shared(collective.nccl, [&](NcclKernels& nccl) {
-    how(nccl.ll);
+    change(nccl.ll);
     if (nccl.ll128) {
-      how(*nccl.ll128);
+      change(*nccl.ll128);
     }
   });
   change_shared(collective.all_to_all, [&](AllToAllParameters& direct) {
-    how(direct.small);
-    how(direct.large);
+    change(direct.small);
+    change(direct.large);
   });
 }
 
@@ -71,9 +72,9 @@ void each_tree_parameter(CollectiveParameters& collective, const Visit& visit) {
   });
 }
 
-void multiply_latencies(CollectiveParameters& collective, double times) {
+void multiply_latencies(CollectiveParameters& collective, double factor) {
   const auto lengthen = [&](Parameter<Duration>& latency) {
-    latency.value = from_seconds(times * to_seconds(latency.value));
+    latency.value = from_seconds(factor * to_seconds(latency.value));
   };
   change_protocols(collective, [&](ProtocolParameters& protocol) {
     lengthen(protocol.base_latency);
@@ -87,22 +88,22 @@ void multiply_latencies(CollectiveParameters& collective, double times) {
   each_tree_parameter<Parameter<Duration>>(collective, lengthen);
 }
 
-void multiply_latencies(PeerParameters& peer, double times) {
-  peer.latency.value = from_seconds(times * to_seconds(peer.latency.value));
+void multiply_latencies(PeerParameters& peer, double factor) {
+  peer.latency.value = from_seconds(factor * to_seconds(peer.latency.value));
   if (peer.small) {
-    peer.small->latency.value = from_seconds(times * to_seconds(peer.small->latency.value));
+    peer.small->latency.value = from_seconds(factor * to_seconds(peer.small->latency.value));
   }
 }
 
 }  // namespace
 
-Machine with_link_rates(Machine machine, double times) {
-  check(times > 0.0, "rates stay above 0");
+Machine with_link_rates(Machine machine, double factor) {
+  check(factor > 0.0, "rates stay above 0");
   change_inside(machine,
-                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), times); });
-  change_peers(machine, [&](PeerParameters& peer) { multiply(peer, times); });
+                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), factor); });
+  change_peers(machine, [&](PeerParameters& peer) { multiply(peer, factor); });
   const BytesPerSecond limit = machine.link.collective.rate.value;
-  if (times < 1.0) {
+  if (factor < 1.0) {
     change_across(machine, [&](CollectiveParameters& collective) {
       collective = with_rates_up_to(std::move(collective), limit);
     });
@@ -110,11 +111,11 @@ Machine with_link_rates(Machine machine, double times) {
   return machine;
 }
 
-Machine with_network_rates(Machine machine, double times) {
-  check(times > 0.0 && machine.network.has_value(), "rates of a network stay above 0");
+Machine with_network_rates(Machine machine, double factor) {
+  check(factor > 0.0 && machine.network.has_value(), "rates of a network stay above 0");
   change_across(machine,
-                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), times); });
-  multiply(machine.network->peer, times);
+                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), factor); });
+  multiply(machine.network->peer, factor);
   return machine;
 }
 
@@ -127,13 +128,13 @@ Machine with_rails(Machine machine, int rails) {
   return machine;
 }
 
-Machine with_latencies(Machine machine, double times) {
-  const auto lengthen = [&](auto& parameters) { multiply_latencies(parameters, times); };
+Machine with_latencies(Machine machine, double factor) {
+  const auto lengthen = [&](auto& parameters) { multiply_latencies(parameters, factor); };
   change_inside(machine, lengthen);
   change_across(machine, lengthen);
   change_peers(machine, lengthen);
   if (machine.network) {
-    multiply_latencies(machine.network->peer, times);
+    multiply_latencies(machine.network->peer, factor);
   }
   return machine;
 }

@@ -7,20 +7,20 @@
 
 namespace commfuse {
 
-/// Returns the machine with every rate of the links inside a node multiplied by `times`. If times < 1, the rates of
-/// collectives across nodes are limited to the reduced rate inside a node. Requires times > 0.
-Machine with_link_rates(Machine machine, double times);
+/// Returns the machine with every rate of the links inside a node multiplied by `factor`. If factor < 1, the rates of
+/// collectives across nodes are limited to the reduced rate inside a node. Requires factor > 0.
+Machine with_link_rates(Machine machine, double factor);
 
-/// Returns the machine with every rate between nodes multiplied by `times`. Requires times > 0 and a network.
-Machine with_network_rates(Machine machine, double times);
+/// Returns the machine with every rate between nodes multiplied by `factor`. Requires factor > 0 and a network.
+Machine with_network_rates(Machine machine, double factor);
 
 /// Returns the machine with only `rails` of a node's NICs, which all GPUs of the node share (share_of_nics). Requires 1
 /// <= rails <= NICs of a node.
 Machine with_rails(Machine machine, int rails);
 
 /// Returns the machine with every latency of exchanges and collectives, inside a node and between nodes, multiplied by
-/// `times`.
-Machine with_latencies(Machine machine, double times);
+/// `factor`.
+Machine with_latencies(Machine machine, double factor);
 
 /// Returns true if all-reduces inside a node may be summed in the switch.
 bool has_nvls(const Machine& machine);

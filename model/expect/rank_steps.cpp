@@ -160,7 +160,7 @@ double averaged(const Degrees& degrees, const LogRatio& log_ratio) {
 double log_normal(double off, double variance) { return -0.5 * (off * off / variance + math::log(variance)); }
 
 void add_slow(const Series& series, const RankNumber& quantity, std::vector<Candidate>& candidates) {
-  constexpr std::array times{1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 5.0};
+  constexpr std::array factors{1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 5.0};
   constexpr std::array shares{0.06, 0.12, 0.25, 0.5, 1.0, 2.0};
   for (const RankSeries& rank : series.ranks) {
     const double variance = series.spread * series.spread + rank.noise * rank.noise;
@@ -174,7 +174,7 @@ void add_slow(const Series& series, const RankNumber& quantity, std::vector<Cand
       candidate.suspect.degree = rank.median;
       candidate.cost = rank.median;
     } else {
-      candidate.log_ratio = averaged(times, [&](double time) { return log_ratio(math::log(time)); });
+      candidate.log_ratio = averaged(factors, [&](double factor) { return log_ratio(math::log(factor)); });
       candidate.suspect.degree = math::exp(rank.median);
       candidate.cost = series.usual * (candidate.suspect.degree - 1.0);
     }
@@ -200,7 +200,7 @@ LateSteps late_steps(const RankSeries& rank, double from) {
 }
 
 void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
-  constexpr std::array times{3.0, 10.0, 30.0};
+  constexpr std::array factors{3.0, 10.0, 30.0};
   constexpr double max_share = 0.9;
   const double from = std::max(late_from, late_noise * series.noise);
   std::vector<LateSteps> ranks;
@@ -212,16 +212,16 @@ void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
   }
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const LateSteps& counted = ranks[i];
-    const double usual =
+    const double usual_share =
         std::max(least_late_share, (job.late - counted.late + 1.0) / (job.steps - counted.steps + 2.0));
-    const auto log_ratio = [&](double time) {
-      const double share = std::max(usual, std::min(max_share, time * usual));
-      return counted.late * math::log(share / usual) +
-             (counted.steps - counted.late) * math::log((1.0 - share) / (1.0 - usual));
+    const auto log_ratio = [&](double factor) {
+      const double share = std::max(usual_share, std::min(max_share, factor * usual_share));
+      return counted.late * math::log(share / usual_share) +
+             (counted.steps - counted.late) * math::log((1.0 - share) / (1.0 - usual_share));
     };
     candidates.push_back(
         {.suspect = {.rank = series.ranks[i].rank, .fault = RankFault::jitter, .degree = counted.late / counted.steps},
-         .log_ratio = averaged(times, log_ratio),
+         .log_ratio = averaged(factors, log_ratio),
          .cost = counted.cost / counted.steps * series.usual});
   }
 }

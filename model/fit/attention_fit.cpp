@@ -32,7 +32,7 @@ constexpr std::array attention_knobs{Knob<Attention>{"overhead", &Attention::ove
                                      Knob<Attention>{"lone_tile", &Attention::lone_tile, 1.0, 0.1, 4.0}};
 constexpr std::array packed_knobs{Knob<Attention>{"split_cost", &Attention::split_cost, 1.4, 0.5, 4.0}};
 
-/// Returns the knobs; kernels that do not pack heads keep that property.
+/// Returns the knobs. Only kernels that pack heads (split_cost above 0) have a split_cost to fit.
 std::vector<Knob<Attention>> knobs_of(const Attention& parameters) {
   std::vector<Knob<Attention>> knobs(attention_knobs.begin(), attention_knobs.end());
   if (parameters.split_cost.value > 0.0) {

@@ -20,12 +20,12 @@ namespace {
 
 using Eigen::MatrixXd;
 
-/// Numbers that the search moves: latency and step of one shot in microseconds, its rate as a share of the capacity,
+/// Numbers that the search varies: latency and step of one shot in microseconds, its rate as a share of the capacity,
 /// latency and step of two shots as multiples of the values of one shot, and the rate of two shots as a share of the
 /// capacity.
 constexpr std::size_t size = 6;
 using Values = std::array<double, size>;
-enum Place : std::uint8_t { latency, step, rate, latency_ratio, step_ratio, two_shot_rate };
+enum ValueIndex : std::uint8_t { latency, step, rate, latency_ratio, step_ratio, two_shot_rate };
 
 constexpr std::array<const char*, size> names{"one_shot_latency", "one_shot_step", "one_shot_rate",
                                               "two_shot_latency", "two_shot_step", "two_shot_rate"};
@@ -158,11 +158,11 @@ CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> row
     result.fitted_parameters.push_back(
         {.name = names[i], .undecided = fit.parameters[i].undecided && !at_capacity, .at_capacity = at_capacity});
   }
-  const auto time = [&](Place place, Parameter<Duration>& parameter) {
-    conclude(parameter, to_microseconds(parameter.value), errors[place], source, result.fitted_parameters[place]);
+  const auto time = [&](ValueIndex index, Parameter<Duration>& parameter) {
+    conclude(parameter, to_microseconds(parameter.value), errors[index], source, result.fitted_parameters[index]);
   };
-  const auto bandwidth = [&](Place place, Parameter<BytesPerSecond>& parameter) {
-    conclude(parameter, parameter.value.value, errors[place], source, result.fitted_parameters[place]);
+  const auto bandwidth = [&](ValueIndex index, Parameter<BytesPerSecond>& parameter) {
+    conclude(parameter, parameter.value.value, errors[index], source, result.fitted_parameters[index]);
   };
   time(latency, kernels.one_shot_latency);
   time(step, kernels.one_shot_step);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits to fewer sizes than an ordinary fit of a kernel's formula needs. The base (the machine from which the fit
 // starts) is the prior (prior_fit.h), so that a profile with a handful of sizes moves only the parameters that it
-// informs. Decision 49 states the origin of the constants.
+// determines. Decision 49 states the origin of the constants.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 
 namespace commfuse {
 
-/// Relative standard deviation of a base's parameter without a stated error, or with a larger one because its own fit
-/// left it undecided.
+/// Relative standard deviation of a parameter around its value in the base, if the base states no error, or a larger
+/// error because its own fit left the parameter undecided.
 inline constexpr double unknown_error = 0.3;
 /// Factor that turns FitScope::residual, a p68, into a standard deviation: errors of formulas have longer tails than
 /// normal errors.
@@ -69,8 +69,8 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
     }
   }
   const Parameters base = parameters;
-  const auto put = [&](std::size_t place, double value) {
-    std::visit([&](auto where) { set_knob(parameters.*where, value); }, present[place].where);
+  const auto put = [&](std::size_t index, double value) {
+    std::visit([&](auto where) { set_knob(parameters.*where, value); }, present[index].where);
   };
   PriorFit fit = prior_fit(
       std::move(priors),
@@ -83,9 +83,9 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
        .fit = {.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3}});
   parameters = base;
   fit.left.clear();
-  for (std::size_t place = 0; place < present.size(); ++place) {
-    if (std::find(fit.places.begin(), fit.places.end(), place) == fit.places.end()) {
-      fit.left.emplace_back(present[place].name);
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    if (std::find(fit.places.begin(), fit.places.end(), i) == fit.places.end()) {
+      fit.left.emplace_back(present[i].name);
     }
   }
   for (std::size_t i = 0; i < fit.places.size(); ++i) {

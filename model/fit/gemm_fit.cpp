@@ -178,17 +178,18 @@ auto gemm_key(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
-/// Returns the table for what `tried`, which has none, leaves of these rows.
-std::shared_ptr<const KernelChoice> choice_beside(const Accelerator& tried, const std::vector<MeasuredGemm>& rows,
+/// Fits a table of kernel choice to measured / predicted of these rows, where `tried` has no such table.
+std::shared_ptr<const KernelChoice> fitted_choice(const Accelerator& tried, const std::vector<MeasuredGemm>& rows,
                                                   const std::string& source) {
-  std::vector<ChoiceRow> left;
-  left.reserve(rows.size());
+  std::vector<ChoiceRow> choice_rows;
+  choice_rows.reserve(rows.size());
   for (const MeasuredGemm& row : rows) {
     const std::int64_t tiles = tiles_of_128(row.size);
-    left.push_back({.shape = {.tiles_per_sm = static_cast<double>(tiles) / tried.sms, .k = row.size.k, .m = row.size.m},
-                    .log_ratio = -math::log(ratio_of(tried, row))});
+    choice_rows.push_back(
+        {.shape = {.tiles_per_sm = static_cast<double>(tiles) / tried.sms, .k = row.size.k, .m = row.size.m},
+         .log_ratio = -math::log(ratio_of(tried, row))});
   }
-  KernelChoice choice = fit_kernel_choice(left);
+  KernelChoice choice = fit_kernel_choice(choice_rows);
   choice.provenance = Provenance::fitted;
   choice.source = source;
   return std::make_shared<const KernelChoice>(std::move(choice));
@@ -262,7 +263,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
   set_fitted<GemmParameters>(knobs, fit, options.source, parameters);
   if (has_enough) {
-    result.kernel_choice = choice_beside(tried, split.kept, options.source);
+    result.kernel_choice = fitted_choice(tried, split.kept, options.source);
     tried.matrix_units[index_of(dtype)]->kernel_choice = result.kernel_choice;
   }
   result.fitted_parameters = std::move(fit.parameters);

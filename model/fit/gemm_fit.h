@@ -50,8 +50,8 @@ struct GemmFit {
 /// slicing, for P of 4 and 8 if both were measured. All rows have dtype `dtype`; its peak and the rest of the
 /// accelerator stay unchanged. Standard errors count rows of one (n, k) as one observation. If fewer than 50 sizes
 /// remain for the fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). From
-/// `min_choice_rows` rows on, the table of the library's kernels is then fitted to what the formula leaves. Requires at
-/// least one row, and times above 0.
+/// `min_choice_rows` rows on, the table of the library's kernels is then fitted to the error that the formula leaves.
+/// Requires at least one row, and times above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 

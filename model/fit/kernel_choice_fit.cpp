@@ -21,7 +21,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double huber = 1.345;    // default of robust_fit.h
-constexpr double pull_to_1 = 1.0;  // in rows
+constexpr double pull_to_1 = 1.0;  // weight of the pull of a knot towards 1, in rows
 constexpr int rounds = 10;
 
 double at_corners(const std::array<KernelChoice::Corner, 8>& corners, const VectorXd& logs) {
@@ -32,7 +32,7 @@ double at_corners(const std::array<KernelChoice::Corner, 8>& corners, const Vect
   return sum;
 }
 
-/// Solves the least squares with these weights.
+/// Returns the least-squares solution with these weights.
 VectorXd solve(std::span<const ChoiceRow> rows, const std::vector<std::array<KernelChoice::Corner, 8>>& corners,
                const std::vector<double>& weights) {
   constexpr auto size = static_cast<Eigen::Index>(KernelChoice::size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits the table of model/hardware/kernel_choice.h to what the formula of a GEMM leaves.
+// Fits the table of model/hardware/kernel_choice.h to the error that the formula of a GEMM leaves.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace commfuse {
 
-/// A measured GEMM beside the formula.
+/// A measured GEMM and its time relative to the formula.
 struct ChoiceRow {
   KernelChoice::Shape shape;
   double log_ratio = 0.0;  ///< log(measured / formula)
 };
 
-/// Fewer rows than this leave too many knots without a neighbour.
+/// Rows that a fit needs; with fewer, too many knots have no row nearby.
 inline constexpr std::size_t min_choice_rows = 10 * KernelChoice::size;
 
 /// Returns the table that is closest to the rows by Huber's loss, where each knot is drawn towards 1 with the weight of

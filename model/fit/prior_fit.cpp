@@ -64,8 +64,8 @@ class PriorProblem {
     }
   }
 
-  /// Returns the derivatives of the rows' weighted logarithms with respect to each parameter. Leaves the rows with the
-  /// given values.
+  /// Returns the derivatives of the rows' weighted logarithms with respect to each parameter. Afterwards, the rows have
+  /// the given values.
   [[nodiscard]] MatrixXd slopes(std::span<const double> values) const {
     put(values);
     MatrixXd slopes(static_cast<Eigen::Index>(rows_.count), static_cast<Eigen::Index>(size()));
@@ -94,7 +94,7 @@ class PriorProblem {
   }
 
   /// Fits the parameters. The residuals are one weighted residual per row, then one per parameter: its distance from
-  /// the start. Leaves the rows with the fitted values.
+  /// the start. Afterwards, the rows have the fitted values.
   [[nodiscard]] RobustFit fit() const {
     std::vector<FitParameter> parameters;
     for (std::size_t i = 0; i < size(); ++i) {

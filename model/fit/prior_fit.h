@@ -60,7 +60,7 @@ struct PriorFit {
   bool converged = false;
 };
 
-/// Fits the parameters. Leaves the rows with the fitted values, and with the start of every other parameter. A
+/// Fits the parameters. Afterwards, the rows have the fitted values, and the start of every other parameter. A
 /// parameter on which no row depends is neither in `parameters` nor in `left`. Requires at least one row.
 /// Deterministic.
 PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options);

@@ -258,10 +258,10 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
 double quantile(std::vector<double> values, double share) {
   check(!values.empty() && share >= 0.0 && share <= 1.0, "a quantile needs values and a share from 0 to 1");
   std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
+  const double position = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
   const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
 }  // namespace commfuse

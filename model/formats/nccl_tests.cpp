@@ -101,9 +101,9 @@ class Reading {
     std::string reason;
     if (bytes > max_bytes) {
       add_mistake(std::move(place), fmt::format("the size is {} bytes, above {}", bytes, max_bytes));
-    } else if (const std::optional<double> good = time_in(times.out_of_place, reason)) {
+    } else if (const std::optional<double> valid_time_us = time_in(times.out_of_place, reason)) {
       run_.rows.push_back({.bytes = bytes,
-                           .time_us = *good,
+                           .time_us = *valid_time_us,
                            .in_place_time_us = time_in(times.in_place, reason),
                            .place = std::move(place)});
     } else {
@@ -418,7 +418,7 @@ std::string without_marks(std::string_view line, std::string_view mark) {
   return text;
 }
 
-/// Returns the place where the text of nccl-tests begins in a line with any prefix; nullopt for other lines.
+/// Returns the position at which the text of nccl-tests begins in a line with any prefix; nullopt for other lines.
 std::optional<std::size_t> begin_of_nccl_tests(std::string_view line) {
   constexpr std::array<std::string_view, 7> comments{"Rank", "Collective", "nThread", "Using",
                                                      "size", "nccl-tests", "..."};
@@ -556,7 +556,7 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
   reading.set_version(version_of_code(static_cast<std::int64_t>(std::clamp(code, 0.0, 1e9))));
   const auto config = json.find("config");
   const Json& settings = config != json.end() && config->is_object() ? *config : empty_list;
-  std::int64_t place = 0;
+  std::int64_t index = 0;
   for (const Json& device : list(settings, "devices")) {
     const auto host = device.is_object() ? device.find("hostname") : device.end();
     const auto whole = [&](const char* key, std::int64_t fallback) {
@@ -564,11 +564,11 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
       return number && *number >= 0.0 && *number < static_cast<double>(max_ranks) ? static_cast<std::int64_t>(*number)
                                                                                   : fallback;
     };
-    reading.add_device({.rank = whole("rank", place),
+    reading.add_device({.rank = whole("rank", index),
                         .group = whole("group", 0),
                         .host = host != device.end() && host->is_string() ? host->get<std::string>() : "",
                         .device = whole("device", 0)});
-    ++place;
+    ++index;
   }
   // nccl-tests lists only the first device of each process (src/util.cu, writeDeviceReport).
   const auto in_config = [&](const char* key) {

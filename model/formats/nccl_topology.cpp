@@ -423,8 +423,8 @@ class Reader {
     return {lanes * bytes_per_lane(transfers)};
   }
 
-  /// Returns the distance of each GPU from each NIC: the number of vertices that their ways up to the CPU do not share,
-  /// plus 1,000 if they are below different CPUs.
+  /// Returns the distance of each GPU from each NIC: the number of vertices that only one of their paths up to the CPU
+  /// has, plus 1,000 if they are below different CPUs.
   [[nodiscard]] std::vector<std::vector<int>> nic_distances() const {
     std::vector<std::vector<int>> distances;
     for (const Gpu& gpu : gpus_) {

@@ -8,9 +8,9 @@
 //   GPU1   XGMI         0                                           0000:22:00.0 XGMI         SELF
 //
 // The tables are interpreted as in RCCL (src/misc/rocm_smi_wrap.cc). A weight of 15 is one hop over xGMI, so only pairs
-// with this weight have direct links; their number is the largest bandwidth of the pair over the smallest one. The
-// bandwidths themselves are not used, because the driver assumes 25 GT/s for any link. The number of hops is 1 for any
-// path over xGMI; over PCIe it is 2 below one CPU and 3 across two CPUs.
+// with this weight have direct links; the number of links is the largest bandwidth of the pair divided by the smallest.
+// The bandwidths themselves are not used, because the driver assumes 25 GT/s for any link. The number of hops is 1 for
+// any path over xGMI; over PCIe it is 2 below one CPU and 3 across two CPUs.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -73,7 +73,7 @@ struct AttentionParameters {
       Duration{5'000'000}};                ///< Once per call, including the work of frameworks around the kernel.
   Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
   Parameter<FlopsPerSecond> exponentials{
-      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel to the GEMMs; 0: free.
+      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel with the GEMMs; 0: free.
   Parameter<double> masked_width{128.0};                   ///< Keys beyond the diagonal that a causal query pays for.
   Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes a part that several machines share, in one of the machines.
+// Changes, in one machine, a part that it shares with other machines.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,12 @@
 
 namespace commfuse {
 
-/// Copies the shared part before `how` changes it; does nothing if it is null.
+/// Copies the shared part before `change` changes it; does nothing if it is null.
 template <class T, class Change>
-void change_shared(std::shared_ptr<const T>& shared, const Change& how) {
+void change_shared(std::shared_ptr<const T>& shared, const Change& change) {
   if (shared != nullptr) {
     auto copy = std::make_shared<T>(*shared);
-    how(*copy);
+    change(*copy);
     shared = std::move(copy);
   }
 }

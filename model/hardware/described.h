@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes the parameters of machines. Hardware files are read and written by these entries; the JSON Schema, the list
-// of uncertain parameters and the provenance of results follow from them. A new parameter is a member and an entry.
+// of uncertain parameters and the provenance of results follow from them. To add a parameter, add a member and an
+// entry.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// Returns the GPUs first, first + stride and so on.
 std::vector<int> group_from(int first, const StridedGroups& shape) {

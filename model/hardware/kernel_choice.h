@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that a library picks for a GEMM, as far as a coarse table of measured times knows.
+// A coarse table of measured times that describes which kernels a library picks for GEMMs.
 #pragma once
 
 #include <array>
@@ -13,8 +13,9 @@
 namespace commfuse {
 
 /// Times of a library's GEMMs relative to the formula of model/cost/gemm.h. The formula takes the fastest tile; cuBLAS
-/// takes the tile of its own rules, which differ between generations of chips and are not published. The table says how
-/// much longer or shorter that is on a grid of three sizes, each a power of two: tiles of 128 x 128 per SM, k and m.
+/// takes the tile of its own rules, which differ between generations of chips and are not published. The table states
+/// how much longer or shorter a GEMM takes than the formula predicts, on a grid of three sizes, each a power of two:
+/// tiles of 128 x 128 per SM, k and m.
 struct KernelChoice {
   static constexpr std::array<int, 10> tiles_knots{-7, -5, -3, -2, -1, 0, 1, 2, 3, 5};  ///< log2 of tiles per SM
   static constexpr std::array<int, 9> k_knots{5, 6, 8, 10, 11, 12, 13, 14, 16};         ///< log2 of k
@@ -26,7 +27,7 @@ struct KernelChoice {
   Provenance provenance = Provenance::prior;
   std::string source;  ///< table of the fit: "gemm_h100_bf16_aic.csv"
 
-  /// What the table looks at. Requires tiles_per_sm > 0, k >= 1, m >= 1.
+  /// Sizes of a GEMM that select entries of the table. Requires tiles_per_sm > 0, k >= 1, m >= 1.
   struct Shape {
     double tiles_per_sm = 1.0;  ///< tiles of 128 x 128 over the SMs of the whole chip
     std::int64_t k = 1;
@@ -74,8 +75,8 @@ struct KernelChoice {
     return lower + rows.share * (at_m(corner + next_m) - lower);
   }
 
-  /// Returns log2 at powers of two and the straight line between: exact and the same on all platforms. Requires a
-  /// normal x > 0.
+  /// Returns log2 of a power of two, and interpolates linearly between powers: exact, and equal on all platforms.
+  /// Requires a normal x > 0.
   static constexpr double log2_in_steps(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     const auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);

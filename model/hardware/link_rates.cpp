@@ -11,37 +11,37 @@ namespace commfuse {
 
 namespace {
 
-void scale(Parameter<BytesPerSecond>& rate, double times) {
-  rate.value.value *= times;
+void scale(Parameter<BytesPerSecond>& rate, double factor) {
+  rate.value.value *= factor;
   rate.provenance = Provenance::prior;
   rate.source.clear();
 }
 
-void scale(PeerParameters& peer, double times) {
-  scale(peer.rate, times);
-  scale(peer.aggregate_rate, times);
+void scale(PeerParameters& peer, double factor) {
+  scale(peer.rate, factor);
+  scale(peer.aggregate_rate, factor);
   if (peer.small) {
-    scale(peer.small->rate, times);
+    scale(peer.small->rate, factor);
   }
 }
 
-void scale(CollectiveParameters& collective, double times) {
-  if (times != 1.0) {
-    collective = with_rates(collective, times, RateChange::supposed_wires);
+void scale(CollectiveParameters& collective, double factor) {
+  if (factor != 1.0) {
+    collective = with_rates(collective, factor, RateChange::supposed_wires);
   }
 }
 
-void scale_exchanges(Link& link, double times) {
-  if (times != 1.0) {
-    scale(link.nominal_rate, times);
-    link.capacity.value *= times;
-    scale(link.peer, times);
+void scale_exchanges(Link& link, double factor) {
+  if (factor != 1.0) {
+    scale(link.nominal_rate, factor);
+    link.capacity.value *= factor;
+    scale(link.peer, factor);
   }
 }
 
 /// Returns the speed-up of collectives with this many GPUs per node. The links inside the nodes may limit it: they
 /// carry the same data, at no less than the rate of a group inside a node.
-double times_across(const Machine& machine, LinkRates rates, int gpus) {
+double speedup_across(const Machine& machine, LinkRates rates, int gpus) {
   if (gpus == 1) {
     return rates.network;
   }
@@ -52,22 +52,22 @@ double times_across(const Machine& machine, LinkRates rates, int gpus) {
 
 void scale_network(Machine& machine, const Machine& given, LinkRates rates) {
   scale_exchanges(*machine.network, rates.network);
-  scale(machine.network->collective, times_across(given, rates, given.gpus_per_node));
+  scale(machine.network->collective, speedup_across(given, rates, given.gpus_per_node));
   if (given.network_groups != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*given.network_groups);
     for (std::size_t i = 0; i < groups->size(); ++i) {
-      scale((*groups)[i], times_across(given, rates, static_cast<int>(i) + 1));
+      scale((*groups)[i], speedup_across(given, rates, static_cast<int>(i) + 1));
     }
     machine.network_groups = std::move(groups);
   }
 }
 
 /// Scales the groups, so that their ratio to the link stays the same.
-void scale(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, double times) {
+void scale(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, double factor) {
   if (shared != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
     for (CollectiveParameters& group : *groups) {
-      scale(group, times);
+      scale(group, factor);
     }
     shared = std::move(groups);
   }
@@ -106,9 +106,9 @@ void scale(std::shared_ptr<const Topology>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto topology = std::make_shared<Topology>(*shared);
     for (Edge& edge : topology->edges) {
-      const double times = is_inside_a_node(*topology, edge) ? rates.node : rates.network;
-      edge.rate.value *= times;
-      edge.capacity.value *= times;
+      const double factor = is_inside_a_node(*topology, edge) ? rates.node : rates.network;
+      edge.rate.value *= factor;
+      edge.capacity.value *= factor;
     }
     shared = std::move(topology);
   }
