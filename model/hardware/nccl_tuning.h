@@ -35,7 +35,7 @@ std::string_view name_of(NcclWire wire);
 std::optional<NcclWire> nccl_wire_named(std::string_view name);
 std::string_view name_of(NcclKernel kernel);
 
-/// Properties of one node or of several nodes as NCCL sees them and prints them with NCCL_DEBUG_SUBSYS=GRAPH,TUNING.
+/// Properties of one node or of several nodes, as NCCL sees them. NCCL prints them with NCCL_DEBUG_SUBSYS=GRAPH,TUNING.
 struct NcclTuning {
   NcclGeneration generation = NcclGeneration::hopper;
   NcclWire wire = NcclWire::nvlink;
