@@ -20,7 +20,7 @@ class JsonBudget {
   static constexpr int deepest = 100;
   static constexpr std::size_t max_bytes = std::size_t{400} << 20U;
 
-  /// The counts so far.
+  /// Counts so far.
   struct Taken {
     std::size_t bytes = 0;
     std::size_t objects = 0;

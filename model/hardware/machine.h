@@ -26,9 +26,9 @@ struct PairPeers {
 /// Machine that `load_machine` has checked: every GPU reaches every other GPU. GPUs are numbered node by node.
 struct Machine {
   std::string name;
-  /// Names in tables of measurements: "H100-SXM5-80GB". For a cluster, without the names of its nodes.
+  /// Names in tables of measurements: "H100-SXM5-80GB". The names of a cluster do not include those of its nodes.
   std::vector<std::string> known_as;
-  std::string node_name;  ///< For a cluster: the hardware of its nodes, as its file names it.
+  std::string node_name;  ///< For a cluster: the hardware of its nodes, by name or by path.
   std::string executor;   ///< Executor of commfuse-validate that runs on this machine: "cpu"; empty if there is none.
   Accelerator accelerator;
   Link link;  ///< Link inside a node. `peer` describes the nearest pair.
@@ -51,8 +51,8 @@ struct Machine {
   std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
 
-/// Sets the machine's wires and the parameters that pairs and groups derive from them. Requires a plan of the machine's
-/// GPUs, and GPUs that reach each other.
+/// Sets the machine's wires, and derives from them the parameters of pairs and groups of GPUs. Requires a plan of the
+/// machine's GPUs, and GPUs that reach each other.
 void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan);
 
 int total_gpus(const Machine& machine);
@@ -91,8 +91,8 @@ struct NodeNics {
 /// of_group <= of_node <= node.gpus and a NIC.
 double share_of_nics(const SendingGpus& senders, const NodeNics& node);
 
-/// Returns the share of a group's rate over the NICs that the group keeps while the other groups send, too. Has the
-/// requirements of share_of_nics.
+/// Returns the share of its rate over the NICs that a group keeps while the other groups send. Has the requirements of
+/// share_of_nics.
 double part_beside(const Machine& machine, const SendingGpus& senders);
 
 /// Provenance of changed rates.
@@ -107,8 +107,8 @@ enum class RateChange : std::uint8_t {
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
-/// Returns the parameters with every rate limited to `limit`, which an estimate, or a group scaled by its wires, may
-/// exceed. own_copy_rate stays the same.
+/// Returns the parameters with every rate limited to `limit`, because an estimated or scaled rate may exceed it.
+/// own_copy_rate and NCCL's own estimates stay the same.
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
 /// Returns the parameters of collectives over the first groups of a node, by size, from the parameters of the whole

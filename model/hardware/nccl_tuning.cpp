@@ -23,13 +23,12 @@ constexpr double tree_share_of_ll128 = 120.0 / 128.0;
 constexpr double ll_step_among_nodes = 1.8;  // factor on the steps in one node
 constexpr double plateau = 1.4;  // factor on the latency of an all-reduce with Simple over a ring of several nodes
 
-/// Limits by generation, in GB/s: LL in one node; LL128 per channel; the share of the ring's rate that sums in the
-/// switch reach; a channel of a tree, for two nodes and for more.
+/// Limits of one generation; rates are in GB/s.
 struct Limits {
-  double ll;
-  double ll128_channel;
-  double nvls_share;
-  std::array<double, 2> tree_channel;
+  double ll;                           // LL inside a node
+  double ll128_channel;                // LL128, per channel
+  double nvls_share;                   // NVLS, as a share of the ring's rate
+  std::array<double, 2> tree_channel;  // one channel of a tree: for two nodes, for more
 };
 
 constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
@@ -37,7 +36,7 @@ constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
                                         {141.0, 36.7, 0.85, {41.4, 36.0}},
                                         {282.0, 73.4, 0.74, {42.8, 24.0}}}};
 
-/// Rates of LL across nodes, in GB/s: for two nodes and for more.
+/// Rates of LL across nodes, in GB/s: for two nodes, for more.
 constexpr std::array<double, 2> ll_among_intel_hosts{39.0, 20.4};
 constexpr std::array<double, 2> ll_among_amd_hosts{22.5, 19.0};
 
@@ -67,8 +66,8 @@ constexpr std::array<Latencies, 7> latencies{{{6.6, 0.6, 1.0, 2.7},
 
 constexpr std::size_t flat_kernels = 4;  // the first kernels, which are not trees
 
-/// Factors on the rate of trees, about which NCCL says "Trees are not perfectly sticking to the model for medium
-/// sizes": for LL, LL128 and Simple, and for each doubling of 64 B.
+/// Factors on the rate of trees, by protocol (LL, LL128, Simple) and by doubling of 64 B. NCCL explains them: "Trees
+/// are not perfectly sticking to the model for medium sizes".
 constexpr std::size_t corrected_sizes = 23;
 constexpr std::array<std::array<double, corrected_sizes>, 3> tree_corrections{
     {{1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
@@ -141,22 +140,23 @@ double ring_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel k
   if (tuning.wire != NcclWire::network) {
     return latency.base + steps * step_of(tuning, kernel);
   }
-  const int between = std::min(steps, task.passes * (task.nodes - 1));
-  const double inside = step_of(tuning, kernel) * (kernel == NcclKernel::ll ? ll_step_among_nodes : 1.0);
-  const double once = latency.base + (steps - between) * inside + between * latency.network_step;
-  return kernel == NcclKernel::simple && task.passes == 2 ? plateau * once : once;
+  const int node_steps = std::min(steps, task.passes * (task.nodes - 1));
+  const double inside_latency = step_of(tuning, kernel) * (kernel == NcclKernel::ll ? ll_step_among_nodes : 1.0);
+  const double latency_us = latency.base + (steps - node_steps) * inside_latency + node_steps * latency.network_step;
+  return kernel == NcclKernel::simple && task.passes == 2 ? plateau * latency_us : latency_us;
 }
 
 /// Returns the microseconds of all steps of a tree, up and down.
 double tree_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
   const bool is_simple = kernel == NcclKernel::tree_simple;
-  const double inside = is_simple                       ? to_microseconds(tuning.tree_step)
-                        : kernel == NcclKernel::tree_ll ? ll_step_among_nodes * latency.nvlink_step
-                                                        : latency.nvlink_step;
-  const double between = is_simple ? to_microseconds(tuning.tree_node_step) : latency.network_step;
+  const double inside_latency = is_simple                       ? to_microseconds(tuning.tree_step)
+                                : kernel == NcclKernel::tree_ll ? ll_step_among_nodes * latency.nvlink_step
+                                                                : latency.nvlink_step;
+  const double network_latency = is_simple ? to_microseconds(tuning.tree_node_step) : latency.network_step;
   const double ranks_of_a_node = std::max(1.0, static_cast<double>(task.ranks) / task.nodes);
-  return latency.base + tree_passes * ((ranks_of_a_node - 1.0) * inside + std::ilogb(task.nodes) * between);
+  return latency.base +
+         tree_passes * ((ranks_of_a_node - 1.0) * inside_latency + std::ilogb(task.nodes) * network_latency);
 }
 
 bool may_use_trees(const NcclTuning& tuning, const NcclTask& task) {
@@ -300,7 +300,7 @@ NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task) {
       offers.kernels[offers.count++] = {all_nccl_kernels[kernel], from[kernel]};
     }
   }
-  if (offers.count == 0) {  // lines that meet in one point, apart from rounding
+  if (offers.count == 0) {  // lines that meet in one point, up to rounding
     offers.kernels[offers.count++] = {nccl_choice(tuning, task), task.total};
   }
   return offers;

@@ -35,7 +35,7 @@ std::string_view name_of(NcclWire wire);
 std::optional<NcclWire> nccl_wire_named(std::string_view name);
 std::string_view name_of(NcclKernel kernel);
 
-/// Properties of one node or of several nodes as NCCL sees them and prints them with NCCL_DEBUG_SUBSYS=GRAPH,TUNING.
+/// Properties of one node or of several nodes, as NCCL sees them. NCCL prints them with NCCL_DEBUG_SUBSYS=GRAPH,TUNING.
 struct NcclTuning {
   NcclGeneration generation = NcclGeneration::hopper;
   NcclWire wire = NcclWire::nvlink;
@@ -47,7 +47,7 @@ struct NcclTuning {
   int tree_channels = 0;     ///< Channels of the tree, with the same rate; 0 if NCCL uses no tree.
   bool ll128_across = true;  ///< False if data reach a NIC through the CPU.
   bool amd_hosts = false;    ///< True if hosts have AMD CPUs, which limit LL more than Intel's.
-  /// Step of the tree with Simple, inside a node and between nodes; 2.17 used 28 us for both.
+  /// Latency of one step of a tree with Simple, inside a node and between nodes. NCCL 2.17 used 28 us for both.
   Duration tree_step = std::chrono::microseconds{4};
   Duration tree_node_step = std::chrono::microseconds{14};
 };

@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// Parameter with its path in the file as name: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
+/// A parameter. Its name is its path in the file: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
 struct NamedParameter {
   std::string name;
   double standard_error = 0.0;

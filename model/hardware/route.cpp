@@ -12,8 +12,8 @@ namespace commfuse {
 
 namespace {
 
-// A distance holds latency in its high part and hops in its low part, in one integer whose sums are right because no
-// route has 2^12 hops.
+// A distance is one integer: latency in the upper bits, hops in the lower 12. Sums are correct, because no route has
+// 2^12 hops.
 using Distance = std::int64_t;
 constexpr Distance latency_scale = Distance{1} << 12;
 constexpr Distance unreached = std::numeric_limits<Distance>::max();
@@ -148,9 +148,9 @@ std::span<const int> KnownRoutes::links(int from, int to) {
     }
     row.first.push_back(static_cast<std::uint32_t>(row.links.size()));
   }
-  const auto place = static_cast<std::size_t>(to);
+  const auto target = static_cast<std::size_t>(to);
   const std::span<const int> links =
-      std::span(row.links).subspan(row.first[place], row.first[place + 1] - row.first[place]);
+      std::span(row.links).subspan(row.first[target], row.first[target + 1] - row.first[target]);
   check(!links.empty(), "the GPUs of a machine reach each other");
   return links;
 }

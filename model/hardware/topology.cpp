@@ -59,11 +59,11 @@ class Builder {
     for (const VertexKind kind : wires.others) {
       add(kind, node);
     }
-    const auto place = [&](int vertex) {
+    const auto vertex_of = [&](int vertex) {
       return vertex < wires.gpus ? gpu(node, vertex) : first + vertex - wires.gpus;
     };
     for (const Edge& edge : wires.edges) {
-      join(place(edge.a), place(edge.b), edge.rate);
+      join(vertex_of(edge.a), vertex_of(edge.b), edge.rate);
     }
   }
 

@@ -101,7 +101,7 @@ Topology build_topology(const TopologyPlan& plan);
 
 struct Route {
   std::vector<int> vertices;  ///< From GPU to GPU, both ends included.
-  std::vector<int> links;     ///< Per hop: 2 x edge from its a to its b, 2 x edge + 1 from b to a.
+  std::vector<int> links;     ///< Per hop: 2 x edge if it crosses the edge from a to b, 2 x edge + 1 from b to a.
   Duration latency{};         ///< Sum over the hops.
   BytesPerSecond rate;        ///< Rate of the slowest hop, one direction.
   bool crosses_nodes = false;
@@ -127,7 +127,7 @@ class KnownRoutes {
 
  private:
   struct Row {
-    std::vector<std::uint32_t> first;  // by GPU, and the end of the last
+    std::vector<std::uint32_t> first;  // by GPU: start of its links; last, the end of all
     std::vector<int> links;
   };
   std::shared_ptr<const Topology> topology_;

@@ -192,14 +192,14 @@ inline ProgramBuilder::Placed ProgramBuilder::place(const Operand& operand) {
 }
 
 inline std::uint16_t ProgramBuilder::lane_id(Lane lane) {
-  std::size_t place = 0;
-  while (place < program_.lanes.size() && program_.lanes[place] != lane) {
-    ++place;
+  std::size_t id = 0;
+  while (id < program_.lanes.size() && program_.lanes[id] != lane) {
+    ++id;
   }
-  if (place == program_.lanes.size()) {
+  if (id == program_.lanes.size()) {
     program_.lanes.push_back(lane);
   }
-  return static_cast<std::uint16_t>(place);
+  return static_cast<std::uint16_t>(id);
 }
 
 OpId ProgramBuilder::gemm(const GemmSpec& spec) { return multiply({spec.a, spec.b, spec.out}, spec.waits, spec); }
@@ -209,33 +209,33 @@ OpId ProgramBuilder::product(const Operand& a, const Operand& b, const Operand& 
   return multiply({a, b, out}, waits, plain);
 }
 
-OpId ProgramBuilder::multiply(const Factors& factors, const Waits& waits, const GemmSpec& how) {
+OpId ProgramBuilder::multiply(const Factors& factors, const Waits& waits, const GemmSpec& spec) {
   const Placed a = place(factors.a);
   const Placed b = place(factors.b);
   const Placed out = place(factors.out);
-  const auto [m, k] = oriented({a.rows, a.columns}, how.transpose_a);
-  const auto [b_rows, n] = oriented({b.rows, b.columns}, how.transpose_b);
+  const auto [m, k] = oriented({a.rows, a.columns}, spec.transpose_a);
+  const auto [b_rows, n] = oriented({b.rows, b.columns}, spec.transpose_b);
   check(b_rows == k, "the rows of b are the columns of a");
   check(out.rows == m && out.columns == n, "the output of a product is a's rows by b's columns");
-  check(how.kernel_rows == 0 || how.kernel_rows % m.blocks == 0, "a kernel has equal parts");
+  check(spec.kernel_rows == 0 || spec.kernel_rows % m.blocks == 0, "a kernel has equal parts");
   const GemmShape shape{.m = m,
                         .n = n,
                         .k = k,
-                        .accumulate = how.accumulate,
+                        .accumulate = spec.accumulate,
                         .dtype = a.dtype,
-                        .accumulator = how.accumulator,
-                        .kernel_m = how.kernel_rows == 0 ? Extent{} : Extent{m.dimension, how.kernel_rows},
-                        .transpose_a = how.transpose_a,
-                        .transpose_b = how.transpose_b,
+                        .accumulator = spec.accumulator,
+                        .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows},
+                        .transpose_a = spec.transpose_a,
+                        .transpose_b = spec.transpose_b,
                         .out = out.dtype == a.dtype ? std::nullopt : std::optional(out.dtype)};
   const auto first = static_cast<std::uint32_t>(program_.operands.size());
   program_.operands.insert(program_.operands.end(), {a.regions, b.regions, out.regions});
   return add({.kind = OpKind::gemm,
-              .purpose = how.purpose,
+              .purpose = spec.purpose,
               .shape = shape_id(shape),
               .inputs = {first, 2},
               .outputs = {first + 2, 1}},
-             how.lane, waits);
+             spec.lane, waits);
 }
 
 OpId ProgramBuilder::attention(const AttentionSpec& spec) {
@@ -266,12 +266,12 @@ Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
   check(spec.positions.empty() || spec.positions.size() == spec.queries.size(),
         "each region of queries has a position");
   std::int32_t above = 0;
-  bool usual = true;
+  bool is_default = true;
   for (std::size_t i = 0; i < spec.positions.size(); ++i) {
-    usual = usual && spec.positions[i] == Index{above};
+    is_default = is_default && spec.positions[i] == Index{above};
     above += spec.queries[i].rows;
   }
-  if (usual) {
+  if (is_default) {
     return {};
   }
   const Slice slice{static_cast<std::uint32_t>(program_.positions.size()),

@@ -41,8 +41,8 @@ struct GemmSpec {
   bool transpose_b = false;
 };
 
-/// Both inputs are rows of one buffer of q, k and v. `positions` holds the block row of the sequence at which each
-/// region of the queries begins; empty: the queries are block rows 0, 1, 2 and so on.
+/// Queries and keys are rows of one buffer, which holds q, k and v. `positions` holds the block row of the sequence at
+/// which each region of the queries begins; empty: the queries are block rows 0, 1, 2 and so on.
 struct AttentionSpec {
   Lane lane{LaneKind::compute, 0};
   Operand queries, keys, out;
@@ -130,7 +130,7 @@ class ProgramBuilder {
   /// Limits the op to the ranks for which the predicate is true.
   void only_where(OpId op, const Predicate& where) { program_.ops[position(op)].where = where; }
 
-  /// Adds essential compute of one rank before any slicing.
+  /// Adds one op to the unsliced essential compute of a rank.
   void unfused(const Shape& shape);
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return program_.tensors[position(id)]; }
@@ -159,8 +159,8 @@ class ProgramBuilder {
     const Operand& b;
     const Operand& out;
   };
-  /// Adds a GEMM with the operands of `factors`, not the operands of `how`.
-  OpId multiply(const Factors& factors, const Waits& waits, const GemmSpec& how);
+  /// Adds a GEMM with the operands of `factors`, not the operands of `spec`.
+  OpId multiply(const Factors& factors, const Waits& waits, const GemmSpec& spec);
   Slice store(const Region& region);
   Slice store(const Operand& operand);
   /// Stores the operands and returns their slices, one after another.

@@ -6,11 +6,11 @@
 namespace commfuse {
 
 Index along(const Mesh& mesh, int axis, std::int32_t offset) {
-  const auto place = static_cast<std::size_t>(axis);
-  check(place < mesh.axes.size(), "an index names an axis of the mesh");
-  const std::int32_t extent = mesh.axes[place].extent;
+  const auto axis_index = static_cast<std::size_t>(axis);
+  check(axis_index < mesh.axes.size(), "an index names an axis of the mesh");
+  const std::int32_t extent = mesh.axes[axis_index].extent;
   Index index;
-  index.terms[place] = {1, wrapped(offset, extent)};
+  index.terms[axis_index] = {1, wrapped(offset, extent)};
   return index;
 }
 

@@ -59,7 +59,7 @@ Lowered lower(std::shared_ptr<const Program> program, Matching matching) {
 std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
   const Program& program = *lowered.program;
   const Coordinates coordinates = program.mesh.coordinates(rank);
-  std::vector<std::int32_t> place(program.ops.size(), -1);
+  std::vector<std::int32_t> command_of_op(program.ops.size(), -1);
   std::vector<Command> commands;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
@@ -72,8 +72,8 @@ std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
                     .lane = op.lane,
                     .shape = op.shape};
     for (const OpId wait : program.waits_of(op)) {
-      if (place[position(wait)] >= 0) {
-        command.waits.push_back(place[position(wait)]);
+      if (command_of_op[position(wait)] >= 0) {
+        command.waits.push_back(command_of_op[position(wait)]);
       }
     }
     command.inputs = rectangles(program, program.inputs_of(op), coordinates);
@@ -85,7 +85,7 @@ std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
     } else if (op.kind == OpKind::attention) {
       command.positions = positions_at(program, op, coordinates);
     }
-    place[i] = static_cast<std::int32_t>(commands.size());
+    command_of_op[i] = static_cast<std::int32_t>(commands.size());
     commands.push_back(std::move(command));
   }
   return commands;

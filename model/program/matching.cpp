@@ -14,9 +14,9 @@ namespace {
 /// One half of an exchange. On a channel the k-th send meets the k-th receive.
 struct Half {
   std::array<std::int32_t, 3> channel{};  // lane, axis, shift if all ranks run all ops; otherwise lane, source, target
-  std::size_t place = 0;                  // index in the matching's tables
+  std::size_t entry = 0;                  // index in the tables of Matching
   friend bool operator<(const Half& a, const Half& b) {
-    return a.channel != b.channel ? a.channel < b.channel : a.place < b.place;
+    return a.channel != b.channel ? a.channel < b.channel : a.entry < b.entry;
   }
 };
 using Halves = std::vector<Half>;
@@ -37,10 +37,10 @@ template <class Where>
 void pair_up(const Program& program, Halves& sends, Halves& receives, const Where& where, Matching& matching) {
   put_in_order(sends);
   put_in_order(receives);
-  const auto op_at = [&](std::size_t place) {
-    return OpId{static_cast<std::int32_t>(matching.uniform ? place : place % matching.ops)};
+  const auto op_at = [&](std::size_t entry) {
+    return OpId{static_cast<std::int32_t>(matching.uniform ? entry : entry % matching.ops)};
   };
-  const auto words = [&](const Half& half) { return op_in_words(program, op_at(half.place)); };
+  const auto words = [&](const Half& half) { return op_in_words(program, op_at(half.entry)); };
   auto send = sends.begin();
   auto receive = receives.begin();
   while (send != sends.end() || receive != receives.end()) {
@@ -49,15 +49,15 @@ void pair_up(const Program& program, Halves& sends, Halves& receives, const Wher
     const auto sends_more = [&] { return send != sends.end() && send->channel == channel; };
     const auto receives_more = [&] { return receive != receives.end() && receive->channel == channel; };
     for (; sends_more() && receives_more(); ++send, ++receive) {
-      const ExchangeShape& sent = *exchange_of(program, program.ops[position(op_at(send->place))]);
-      const ExchangeShape& received = *exchange_of(program, program.ops[position(op_at(receive->place))]);
+      const ExchangeShape& sent = *exchange_of(program, program.ops[position(op_at(send->entry))]);
+      const ExchangeShape& received = *exchange_of(program, program.ops[position(op_at(receive->entry))]);
       if (!same_load(sent, received) || sent.protocol != received.protocol) {
         matching.problems.push_back(
             fmt::format("{} and {} meet {} but do not {}", words(*send), words(*receive), where(channel),
                         same_load(sent, received) ? "follow the same protocol" : "carry the same extents"));
       }
-      matching.receive_of_send[send->place] = static_cast<std::int32_t>(position(op_at(receive->place)));
-      matching.send_of_receive[receive->place] = static_cast<std::int32_t>(position(op_at(send->place)));
+      matching.receive_of_send[send->entry] = static_cast<std::int32_t>(position(op_at(receive->entry)));
+      matching.send_of_receive[receive->entry] = static_cast<std::int32_t>(position(op_at(send->entry)));
     }
     for (; sends_more(); ++send) {
       matching.problems.push_back(
@@ -128,12 +128,12 @@ void match_by_rank(const Program& program, Matching& matching) {
       if (exchange == nullptr || !program.ops[op].where.holds(coordinates)) {
         continue;
       }
-      const std::size_t place = static_cast<std::size_t>(rank) * matching.ops + op;
+      const std::size_t entry = static_cast<std::size_t>(rank) * matching.ops + op;
       if (exchange->sends) {
-        sends.push_back({{program.ops[op].lane, rank, target_of(program, *exchange, rank)}, place});
+        sends.push_back({{program.ops[op].lane, rank, target_of(program, *exchange, rank)}, entry});
       }
       if (exchange->receives) {
-        receives.push_back({{program.ops[op].lane, source_of(program, *exchange, rank), rank}, place});
+        receives.push_back({{program.ops[op].lane, source_of(program, *exchange, rank), rank}, entry});
       }
     }
   }

@@ -22,11 +22,11 @@ struct Matching {
   /// only a part of its group joins. Empty if there is no mistake.
   std::vector<std::string> problems;
 
-  [[nodiscard]] std::int32_t receiver(Rank rank, OpId op) const { return receive_of_send[place(rank, op)]; }
-  [[nodiscard]] std::int32_t sender(Rank rank, OpId op) const { return send_of_receive[place(rank, op)]; }
+  [[nodiscard]] std::int32_t receiver(Rank rank, OpId op) const { return receive_of_send[entry(rank, op)]; }
+  [[nodiscard]] std::int32_t sender(Rank rank, OpId op) const { return send_of_receive[entry(rank, op)]; }
 
  private:
-  [[nodiscard]] std::size_t place(Rank rank, OpId op) const {
+  [[nodiscard]] std::size_t entry(Rank rank, OpId op) const {
     return uniform ? position(op) : static_cast<std::size_t>(rank) * ops + position(op);
   }
 };

@@ -76,14 +76,14 @@ struct Queue {
 
 /// Adds the ops of one lane that may run concurrently with `op`. A lane contains first the ops that end before `op`,
 /// then the concurrent ops, then the ops that start after it.
-void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue, Meetings& met) {
+void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue, Meetings& meetings) {
   const auto first = static_cast<std::size_t>(order.finished(op, lane));
   const auto end =
       static_cast<std::size_t>(std::partition_point(queue.ops.begin() + order.finished(op, lane), queue.ops.end(),
                                                     [&](OpId other) { return !order.before(op, other); }) -
                                queue.ops.begin());
-  met.exchange = met.exchange || queue.exchanges[first] < queue.exchanges[end];
-  met.collective = met.collective || queue.collectives[first] < queue.collectives[end];
+  meetings.exchange = meetings.exchange || queue.exchanges[first] < queue.exchanges[end];
+  meetings.collective = meetings.collective || queue.collectives[first] < queue.collectives[end];
 }
 
 }  // namespace

@@ -20,15 +20,15 @@ void Recorder::start(std::int32_t ranks) {
 }
 
 void Recorder::record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end) {
-  const auto place = static_cast<std::size_t>(rank);
-  last_end_[place] = std::max(last_end_[place], end);
+  const auto index = static_cast<std::size_t>(rank);
+  last_end_[index] = std::max(last_end_[index], end);
   if (keep_ == Keep::ends) {
     return;
   }
   if (purpose == Purpose::essential) {
-    add(essential_[place], start, end);
+    add(essential_[index], start, end);
   } else if (purpose == Purpose::local) {
-    add(local_[place], start, end);
+    add(local_[index], start, end);
   }
   if (keep_ == Keep::timeline) {
     timeline_.push_back({rank, op, start, end});
@@ -40,9 +40,9 @@ Instant Recorder::makespan() const {
 }
 
 RankSummary Recorder::summary(Rank rank) const {
-  const auto place = static_cast<std::size_t>(rank);
-  const Intervals& essential = essential_[place];
-  RankSummary summary{.has_essential = !essential.empty(), .last_end = last_end_[place]};
+  const auto index = static_cast<std::size_t>(rank);
+  const Intervals& essential = essential_[index];
+  RankSummary summary{.has_essential = !essential.empty(), .last_end = last_end_[index]};
   if (summary.has_essential) {
     summary.first_essential = essential.front().start;
     summary.last_essential = essential.front().end;
@@ -51,10 +51,10 @@ RankSummary Recorder::summary(Rank rank) const {
       summary.last_essential = std::max(summary.last_essential, interval.end);
     }
   }
-  Intervals both = essential;
-  both.insert(both.end(), local_[place].begin(), local_[place].end());
+  Intervals essential_and_local = essential;
+  essential_and_local.insert(essential_and_local.end(), local_[index].begin(), local_[index].end());
   summary.busy = measure(essential);
-  summary.covered = measure(std::move(both));
+  summary.covered = measure(std::move(essential_and_local));
   return summary;
 }
 

@@ -23,8 +23,8 @@ using Timeline = std::vector<OpSpan>;
 
 struct RankSummary {
   bool has_essential = false;
-  Instant first_essential;  // start
-  Instant last_essential;   // end
+  Instant first_essential;  // start of the first essential op
+  Instant last_essential;   // end of the last essential op
   Instant last_end;
   Duration busy{};     // measure of the union of essential intervals
   Duration covered{};  // measure of the union of essential and local intervals

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Reads typed values from a YAML tree. Every function of this file throws Wrong with the place and the remedy.
+// SPDX-License-Identifier: Apache-2.0 Reads typed values from a YAML tree. Every function that reads a node throws
+// Wrong, with place and remedy, if it does not hold such a value.
 #pragma once
 
 #include <cstdint>

@@ -165,7 +165,7 @@ class IndexReader {
   Index index_;
 };
 
-/// Reads a run of blocks of one direction of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
+/// Reads a run of block rows or block columns of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
 std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& around, const Buffer& buffer,
                                          std::string_view direction) {
   const std::size_t begin = cursor.at();
@@ -237,7 +237,7 @@ void require_stackable(const Region& first, const Region& region, std::size_t at
 std::string remedy_for_name(std::string_view wrong, const Names& names, std::string_view what) {
   constexpr std::size_t max_listed = 12;
   std::vector<std::string_view> known;
-  for (const auto& [name, place] : names) {
+  for (const auto& [name, id] : names) {
     known.push_back(name);
   }
   const std::string_view word = wrong.substr(0, longest_name);

@@ -298,9 +298,9 @@ class OpReader {
     }
   }
 
-  [[nodiscard]] static Lane lane(const Fields& fields, Lane usual) {
+  [[nodiscard]] static Lane lane(const Fields& fields, Lane default_lane) {
     const Node* node = fields.find("lane");
-    return node == nullptr ? usual : text_of(*node, parse_lane);
+    return node == nullptr ? default_lane : text_of(*node, parse_lane);
   }
 
   [[nodiscard]] Predicate predicate(const Fields& fields) const {
@@ -383,22 +383,23 @@ class OpReader {
     return stack;
   }
 
-  void require_equal(const Node& node, std::string_view what, Extent is, std::string_view other, Extent must) const {
-    if (is != must) {
-      throw Wrong{node.place, fmt::format("{} are {}, but {} are {}; make them equal", what, in_words(is, dimensions_),
-                                          other, in_words(must, dimensions_))};
+  void require_equal(const Node& node, std::string_view what, Extent actual, std::string_view other,
+                     Extent expected) const {
+    if (actual != expected) {
+      throw Wrong{node.place, fmt::format("{} are {}, but {} are {}; make them equal", what,
+                                          in_words(actual, dimensions_), other, in_words(expected, dimensions_))};
     }
   }
 
-  void require_equal(const Node& node, const Side& is, const Side& must) const {
-    require_equal(node, is.name, is.extent, must.name, must.extent);
+  void require_equal(const Node& node, const Side& actual, const Side& expected) const {
+    require_equal(node, actual.name, actual.extent, expected.name, expected.extent);
   }
 
-  void require_times(const Node& node, std::string_view what, Extent is, std::int64_t ranks, std::string_view other,
+  void require_times(const Node& node, std::string_view what, Extent actual, std::int64_t ranks, std::string_view other,
                      Extent part) const {
-    if (is.dimension != part.dimension || is.blocks != ranks * part.blocks) {
+    if (actual.dimension != part.dimension || actual.blocks != ranks * part.blocks) {
       throw Wrong{node.place, fmt::format("{} are {}, but {} are {}; the first must be {} times the second", what,
-                                          in_words(is, dimensions_), other, in_words(part, dimensions_), ranks)};
+                                          in_words(actual, dimensions_), other, in_words(part, dimensions_), ranks)};
     }
   }
 

@@ -207,12 +207,12 @@ std::string step_table(const Program& program) {
   }
   std::string table = fmt::format("{}, {} ranks\n", program.name, program.mesh.ranks());
   int step = -1;
-  for (const auto& [place, line] : lines) {
-    if (place.first != step) {
-      step = place.first;
+  for (const auto& [step_and_rank, line] : lines) {
+    if (step_and_rank.first != step) {
+      step = step_and_rank.first;
       table += fmt::format("\nstep {}\n", step);
     }
-    table += fmt::format("  rank {}: {}\n", place.second, line);
+    table += fmt::format("  rank {}: {}\n", step_and_rank.second, line);
   }
   return table;
 }

@@ -18,11 +18,12 @@ inline constexpr std::int64_t max_cells = std::int64_t{1} << 27U;
 /// ranks is within the limits of effort.h.
 void check_bounds(const Program& program, Findings& findings);
 
-/// Runs the part of these checks that concerns the regions and positions of one op. Requires that the op passed
+/// Runs the part of check_bounds() that concerns the regions and positions of one op. Requires that the op passed
 /// check_references().
 void check_places(const Program& program, OpId op, Findings& findings);
 
-/// Runs the checks that need no index, and checks that the memory of these ranks is not too large to prove.
+/// Runs the part of check_bounds() that evaluates no index, and checks that the memory of these ranks is not too large
+/// to prove.
 void check_references(const Program& program, Ranks ranks, Findings& findings);
 
 /// Returns true if all ranks together are small enough for check_bounds(). Requires a program that passed

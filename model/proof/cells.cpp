@@ -24,7 +24,7 @@ RankCells::RankCells(const Program& program, const CellMap& cells, const Coordin
 
 std::string CellMap::in_words(Cell cell) const {
   const auto after = std::upper_bound(grids_.begin(), grids_.end(), cell,
-                                      [](Cell place, const Grid& grid) { return place < grid.first; });
+                                      [](Cell wanted, const Grid& grid) { return wanted < grid.first; });
   const auto buffer = static_cast<std::size_t>(after - grids_.begin()) - 1;
   const std::int32_t width = grids_[buffer].width;
   const std::int32_t inside = cell - grids_[buffer].first;

@@ -12,7 +12,7 @@ namespace commfuse {
 
 using Cell = std::int32_t;
 
-/// Cells of a region on one rank: rows of adjacent cells, each row starts `width` cells after the previous one.
+/// Cells of a region on one rank: rows of adjacent cells. Each row starts `width` cells after the previous one.
 struct CellBlock {
   Cell first = 0;
   std::int32_t width = 0;

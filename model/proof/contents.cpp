@@ -102,7 +102,8 @@ class Contents {
     return std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
   }
 
-  /// Writes the baseline's output to `expected_`. If `holds`, writes it to the memory too; otherwise runs `make`.
+  /// Writes the baseline's output to `expected_`. If `holds`, writes it to the memory too; otherwise runs `make`,
+  /// unless the change omits the op.
   template <class Make>
   void expect(Rank rank, OpId op, bool holds, const Make& make) {
     if (!holds && !(change_->omitted && op == change_->op)) {
@@ -389,7 +390,7 @@ class Contents {
   // --- where rank 0 represents all ranks -------------------------------------------------------------------------
 
   /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and the mask hides no
-  /// wrong key on rank 0, which other ranks might see.
+  /// wrong key on rank 0 that other ranks might see.
   [[nodiscard]] bool other_ranks_attend(Slice keys, const CellValues& queries, const CellValues& out) const {
     const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
     for (std::size_t i = 0; i < queries.size(); ++i) {

@@ -15,8 +15,9 @@ using Operand = std::span<const Region>;
 
 }  // namespace
 
-/// The structured bindings below name every field of the structs that they decompose, so a new field does not compile:
-/// when one is added, decide here how it moves when all ranks turn, or treat programs that use it as not symmetric.
+/// The structured bindings below name every field of the structs that they decompose, so a new field does not compile
+/// until it is named here. Decide then how the field moves when all ranks turn, or treat programs that use it as not
+/// symmetric.
 ///
 /// Finds the rotations: first those that indices state; then, until nothing changes, those that follow because two
 /// operands of an op, a content and its label, or a tensor and its factors move in step. Anything without a rotation by
@@ -158,13 +159,13 @@ class Symmetry::Decision {
       });
     }
     const std::vector<Place> places = places_of(side.regions);
-    const auto far = static_cast<std::size_t>(std::abs(step));
-    if (far >= places.size() || places[far] == places[0]) {
+    const auto distance = static_cast<std::size_t>(std::abs(step));
+    if (distance >= places.size() || places[distance] == places[0]) {
       return false;
     }
-    const bool across = places[far].row == places[0].row;
+    const bool across = places[distance].row == places[0].row;
     return moved(direction(side.regions.front(), across), axis,
-                 across ? places[far].column - places[0].column : places[far].row - places[0].row);
+                 across ? places[distance].column - places[0].column : places[distance].row - places[0].row);
   }
   bool moved(Direction& direction, std::size_t axis, std::int64_t step) {
     changed_ = true;

@@ -9,8 +9,8 @@
 
 namespace commfuse {
 
-/// Largest number of blocks that a proof examines, each in under 10 ns: the limit for one rank of a file or for all
-/// ranks.
+/// Largest number of blocks that a proof examines, each in under 10 ns. Limits one rank of a schedule file, and all
+/// ranks together if the proof examines them all.
 inline constexpr std::int64_t max_effort = std::int64_t{1} << 27U;
 
 /// Limit for one rank of a generated schedule, whose regular slices make its proof faster.
@@ -22,10 +22,10 @@ inline constexpr std::int64_t max_effort_kept = std::int64_t{1} << 24U;
 /// Limit for all ranks when they are shown step by step, with a line per rank and step.
 inline constexpr std::int64_t max_effort_shown = std::int64_t{1} << 26U;
 
-/// Returns the approximate number of blocks of one rank that check_program() examines: blocks of contents and operands,
-/// of GEMMs and attention by their factors, and of memory by the lanes that may hold it. With Ranks::first, rank 0
-/// represents all ranks and also does their part of reductions. At most 2^62. Requires valid ids and pools
-/// (check_references).
+/// Returns the approximate number of blocks of one rank that check_program() examines. It counts the blocks of contents
+/// and operands, the output blocks of each GEMM and attention once per contracted block or key, and the blocks of
+/// memory once per lane that may read them. With Ranks::first, rank 0 represents all ranks and also does their part of
+/// reductions. At most 2^62. Requires valid ids and pools (check_references).
 std::int64_t effort_of(const Program& program, Ranks ranks);
 
 /// Returns true if all ranks together stay within `effort`.

@@ -31,9 +31,9 @@ class HazardTable {
   /// has no hazard.
   [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
 
-  /// Returns true if a program whose ops make the same accesses, under other waits, lanes or ids, has a hazard.
-  /// `new_ids` contains, by op of the original, its id in `changed`, or `omitted`; empty means equal ids. Requires that
-  /// conflicting ops keep their order.
+  /// Returns true if `changed`, whose ops make the same accesses under other waits, lanes or ids, has a hazard.
+  /// `new_ids` has an entry for each op of the original: its id in `changed`, or `omitted`. Empty means equal ids.
+  /// Requires that conflicting ops keep their order.
   [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> new_ids) const;
   static constexpr OpId omitted{-1};
 
@@ -41,11 +41,13 @@ class HazardTable {
   [[nodiscard]] bool conflict(OpId first, OpId second) const;
 
  private:
-  struct Touch {  // by an op
+  /// Access by a known op.
+  struct Touch {
     Cell cell = 0;
     AccessKind kind = AccessKind::read;
   };
-  struct Access {  // to a cell
+  /// Access to a known cell.
+  struct Access {
     OpId op{};
     AccessKind kind = AccessKind::read;
   };

@@ -14,9 +14,9 @@ namespace commfuse {
 
 namespace {
 
-/// Returns true if `part` is part number `place` of `whole`, cut into parts of equal size.
-bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
-  const std::size_t part_begin = place * part.size();
+/// Returns true if `part` is part number `index` of `whole`, cut into parts of equal size.
+bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t index) {
+  const std::size_t part_begin = index * part.size();
   return part_begin + part.size() <= whole.size() &&
          std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(part_begin));
 }
@@ -204,8 +204,9 @@ bool may_work_in_place(const Program& program, const Op& op, const Coordinates& 
   if (collective->kind == CollectiveKind::all_reduce) {
     return read == written;
   }
-  const auto place = static_cast<std::size_t>(coordinates[static_cast<std::size_t>(collective->axis)]);
-  return collective->kind == CollectiveKind::all_gather ? is_part(read, written, place) : is_part(written, read, place);
+  const auto own_part = static_cast<std::size_t>(coordinates[static_cast<std::size_t>(collective->axis)]);
+  return collective->kind == CollectiveKind::all_gather ? is_part(read, written, own_part)
+                                                        : is_part(written, read, own_part);
 }
 
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings) {

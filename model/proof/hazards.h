@@ -17,13 +17,13 @@ inline constexpr OpId existed_before{-2};
 /// Finds cells read before they are written, read while being written, overwritten while being read, or written by two
 /// ops concurrently, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops
 /// (Order). This also covers accesses by other ranks: with rendezvous, they happen during an op of the owner
-/// (remote_hazards.h covers pushes and pulls). One iteration is also enough, because a rank joins its lanes between
-/// iterations.
+/// (remote_hazards.h covers pushes and pulls). Checking one iteration is enough, because between iterations a rank
+/// waits for all its lanes.
 ///
-/// An op reads and writes its operands from start to end. Allowed are: a GEMM that accumulates (it reads its output);
-/// an elementwise op or an all-reduce whose input is exactly its output; an all-gather whose input is exactly its own
-/// part of its output, and a reduce-scatter whose output is exactly its own part of its input (in place). Requires a
-/// program that passed check_bounds().
+/// An op reads and writes its operands from start to end. An op may read what it writes in these cases: a GEMM that
+/// accumulates (it reads its output); an elementwise op or an all-reduce whose input is exactly its output; an
+/// all-gather whose input is exactly its own part of its output, and a reduce-scatter whose output is exactly its own
+/// part of its input (in place). Requires a program that passed check_bounds().
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings);
 
 /// Returns true if an op, elementwise or collective, may write the cells `written` in place of the cells `read` of an

@@ -140,19 +140,19 @@ class Mutator {
   void positions(OpId op) {
     const Slice positions_of_op = record(op).positions;
     for (std::uint32_t at = positions_of_op.first; at < positions_of_op.first + positions_of_op.count; ++at) {
-      const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
+      const auto index_in = [at](Program& program) -> Index& { return program.positions[at]; };
       const std::string subject = fmt::format("position {}", at - positions_of_op.first);
-      offsets(op, subject, program_.positions[at], place);
+      offsets(op, subject, program_.positions[at], index_in);
       for (const std::int32_t more : {1, -1}) {
         mutant(MutationKind::position, op, fmt::format("{} {:+}", subject, more),
-               [&](Program& changed) { place(changed).constant += more; });
+               [&](Program& changed) { index_in(changed).constant += more; });
       }
     }
   }
 
-  /// `place` returns the corresponding index of the copy.
-  template <class Place>
-  void offsets(OpId op, const std::string& subject, const Index& index, const Place& place) {
+  /// `index_in` returns the corresponding index of the copy.
+  template <class IndexIn>
+  void offsets(OpId op, const std::string& subject, const Index& index, const IndexIn& index_in) {
     for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
       if (index.terms[axis].scale == 0) {
         continue;
@@ -162,7 +162,7 @@ class Mutator {
                fmt::format("{}: offset {} instead of {}{}", subject, next, index.terms[axis].offset(),
                            program_.mesh.axes.size() == 1 ? "" : " along " + program_.mesh.axes[axis].name),
                [&](Program& changed) {
-                 IndexTerm& term = place(changed).terms[axis];
+                 IndexTerm& term = index_in(changed).terms[axis];
                  term = {term.scale, next, term.sign()};
                });
       }
@@ -186,10 +186,10 @@ class Mutator {
     const Buffer& buffer = program_.buffers[position(region.buffer)];
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
       const Coordinates coordinates = program_.mesh.coordinates(rank);
-      const Rectangle place = rectangle_of(program_, region, coordinates);
+      const Rectangle rectangle = rectangle_of(program_, region, coordinates);
       if (record(op).where.holds(coordinates) &&
-          (place.row < 0 || place.row + place.rows > buffer.rows.blocks || place.column < 0 ||
-           place.column + place.columns > buffer.columns.blocks)) {
+          (rectangle.row < 0 || rectangle.row + rectangle.rows > buffer.rows.blocks || rectangle.column < 0 ||
+           rectangle.column + rectangle.columns > buffer.columns.blocks)) {
         return false;
       }
     }

@@ -70,7 +70,7 @@ enum class Equivalence : std::uint8_t {
 std::string_view name_of(Equivalence equivalence);
 
 /// Returns nullopt when no proof of equivalence is found. Requires programs with the same mesh, tensors and buffers.
-/// `now` contains, by op of `a`, its id in `b`; empty means equal ids.
+/// `now` has an entry for each op of `a`: its id in `b`. Empty means equal ids.
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now = {});
 
 /// Compares one program with many others.

@@ -7,7 +7,7 @@
 
 namespace commfuse {
 
-/// Returns the label on the rank to which a turn moves a label of rank 0.
+/// Returns the label that corresponds to `value`, a label of rank 0, on the rank to which the turn moves rank 0.
 CellValue moved(const Program& program, const Symmetry& symmetry, Sums& sums, CellValue value, const Turn& turn);
 
 class OtherRanks {

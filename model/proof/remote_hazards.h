@@ -15,9 +15,9 @@ namespace commfuse {
 /// Returns true if a push or a pull moves data in the program; hazards.h then does not cover every access.
 bool accesses_remotely(const Program& program);
 
-/// Finds pairs of accesses of one cell, one by a push or a pull and at least one of the two a write, that waits, lanes
-/// and messages do not order (RemoteOrder): within one iteration, and between the first iteration and the second. A
-/// push writes to its receiver's memory from the moment when its sender is posted; a pull reads its sender's memory
+/// Finds pairs of accesses of one cell that waits, lanes and messages do not order (RemoteOrder), within one iteration
+/// and between the first iteration and the second. One of the two is by a push or a pull, and at least one is a write.
+/// A push writes to its receiver's memory from the moment when its sender is posted; a pull reads its sender's memory
 /// until its receiver ends. Credits exist to create this order. Also reports a program that is too large to prove.
 ///
 /// Requires a program in which check_hazards() found nothing, and the posts of its abstract run.

@@ -43,7 +43,7 @@ RemoteOrder::RemoteOrder(const Program& program, const Matching& matching, std::
   }
 }
 
-/// Between iterations a rank joins its lanes: the first op of a lane waits for the last op of every lane.
+/// Between iterations a rank waits for all its lanes: the first op of a lane waits for the last op of every lane.
 void RemoteOrder::post(const Occurrence& occurrence) {
   const Op& op = program_.ops[position(occurrence.op)];
   const Clock clock = clock_of(occurrence);

@@ -16,13 +16,13 @@ std::int32_t period(const Mesh& mesh, std::size_t axis, std::int32_t step) {
 /// Normalises a step: on an axis of two ranks, both directions are the same.
 std::int64_t normal(std::int32_t extent, std::int64_t step) { return extent == 2 ? std::abs(step) : step; }
 
-/// Start of a span on rank 0, and the part of the start that comes from no term: a term is the digit of its axis times
-/// its unit, where the digit counts down from the top when the scale is negative. Empty when a term and the direction
-/// disagree.
+/// Start of a span on rank 0, and the part of it that comes from no term. A term is the digit of its axis times its
+/// unit; if the scale is negative, the digit counts down from the largest digit.
 struct Start {
   std::int64_t position = 0;
   std::int64_t rest = 0;
 };
+/// Returns nullopt if a term of the index and the direction disagree.
 std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotation& rotation) {
   Start start{first.constant, first.constant};
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {

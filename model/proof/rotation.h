@@ -11,8 +11,8 @@
 
 namespace commfuse {
 
-/// Increase of every coordinate, modulo its extent, so inside [0, extent) on every axis. These are the coordinates to
-/// which rank 0 moves.
+/// Increase of every coordinate, inside [0, extent) on every axis. These are also the coordinates to which rank 0
+/// moves.
 using Turn = Coordinates;
 
 /// Returns the turn that reverses `turn`.

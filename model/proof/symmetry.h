@@ -28,11 +28,13 @@ enum class Ranks : std::uint8_t {
   first,  // rank 0, which represents all ranks of a rotation-symmetric program
 };
 
-/// Movement of everything when all ranks turn, such that the program is mapped to itself. On the rank r to which a turn
-/// moves rank 0, an operand's cells are the cells of rank 0, each moved as its buffer moves, and their place in the
-/// operand follows the operand's rotation; the initial and final labels of cells move as their tensors do; and for
-/// every op, the operands that it reads move in step with the operands that it writes. So the contents of rank r are at
-/// all times the contents of rank 0, moved.
+/// Movement of buffers, tensors and operands when all ranks turn, such that the program is mapped to itself. Let r be
+/// the rank to which a turn moves rank 0:
+/// - the cells of an operand on rank r are its cells on rank 0, each moved as its buffer moves, and their places in the
+///   operand follow the operand's rotation;
+/// - the initial and final labels of cells (the blocks of tensors that they hold) move as the tensors do;
+/// - in every op, the operands that it reads move in step with the operands that it writes.
+/// So the contents of rank r are at all times the contents of rank 0, moved.
 class Symmetry {
  public:
   [[nodiscard]] const Moves& of(BufferId id) const { return grids_[position(id)]; }

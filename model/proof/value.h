@@ -36,7 +36,8 @@ inline bool is_wrong(const CellValue& value) { return value.tensor == wrong_valu
 std::int32_t contributions(const Program& program, const Tensor& tensor);
 
 /// Returns "y[3]{0,3}" for block row 3 of y with contributions 0 and 3 of several. Without braces the block is
-/// complete. A dimension of one block is omitted for columns and ":" for rows: "w[:,2]".
+/// complete. In a tensor of one block column, the column is omitted; in a tensor of one block row, the row is ":", as
+/// in "w[:,2]".
 std::string in_words(const Program& program, const Sums& sums, const CellValue& value);
 
 }  // namespace commfuse

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3,
-// SC 2011). A draw is a pure function of its purpose, so threads, shards and the order of work do not change it.
+// SC 2011). A draw is a pure function of its counter and its key, so threads, shards and the order of work do not
+// change it.
 #pragma once
 
 #include <array>

@@ -58,11 +58,11 @@ Quantile empirical(std::span<const double> sorted) {
   check(!sorted.empty() && std::is_sorted(sorted.begin(), sorted.end()), "a sample is sorted and not empty");
   return [values = std::vector<double>(sorted.begin(), sorted.end())](double p, bool from_top) {
     const auto last = static_cast<double>(values.size() - 1);
-    const double place = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, last);
-    const auto below = static_cast<std::size_t>(place);
+    const double position = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, last);
+    const auto below = static_cast<std::size_t>(position);
     const std::size_t above = std::min(below + 1, values.size() - 1);
     const auto value = [&](std::size_t i) { return from_top ? values[values.size() - 1 - i] : values[i]; };
-    return value(below) + (value(above) - value(below)) * (place - std::floor(place));
+    return value(below) + (value(above) - value(below)) * (position - std::floor(position));
   };
 }
 

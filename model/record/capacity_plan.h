@@ -73,7 +73,7 @@ struct CapacityDoubt {
   double effect = 0.0;  ///< Change of the logarithm of the step's time per standard error.
 };
 
-/// Assumption of a prediction about a machine.
+/// Assumption about a machine, on which the prediction depends.
 struct CapacityInput {
   std::string what;   ///< For example "dense peak, bf16".
   std::string value;  ///< With its unit.
@@ -101,7 +101,7 @@ struct CapacityKind {
   std::optional<std::size_t> answer;                 ///< Index in `runs`.
   std::string reason;                                ///< The limit that binds, if there is no answer.
   std::vector<CapacitySite> sites;                   ///< Sites of the answer.
-  std::string single;                                ///< Best strategy that is the same at all sites.
+  std::string single;                                ///< Best strategy if all sites use the same one.
   /// Relative standard error of the step's time, from the parameters and the model's residual together.
   double step_error = 0.0;
   std::vector<CapacityDoubt> doubts;  ///< The largest doubts, in descending order.
@@ -132,9 +132,10 @@ struct RateCurve {
   };
   std::string links;  ///< "links" or "network".
   std::vector<Point> points;
-  std::optional<double> knee;     ///< Rate farthest from the chord.
+  std::optional<double> knee;     ///< Rate of the point farthest from the chord (knee_of).
   std::optional<double> plateau;  ///< Rate that reaches 95% of the last point's tokens.
-  /// Lowest rate whose tokens per second are within 1% of the maximum over all rates; nullopt above 16.
+  /// Lowest rate whose tokens per second are within 1% of the maximum over all rates; nullopt if a rate 16 times as
+  /// high is not enough.
   std::optional<double> to_hide;
   std::optional<double> to_hide_gb_s;
 };
@@ -147,8 +148,8 @@ struct Sensitivity {
 };
 
 struct RunPlace {
-  std::size_t kind = 0;
-  std::size_t run = 0;
+  std::size_t kind = 0;  ///< Index in CapacityPlan::kinds.
+  std::size_t run = 0;   ///< Index in CapacityKind::runs.
 };
 
 struct CapacityPlan {
@@ -187,7 +188,7 @@ struct CapacityPlan {
   /// Rule that chose the answer among runs that tie: "fewer GPUs"; empty without ties.
   std::string tie_rule;
   std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
-  std::optional<std::size_t> knee;  ///< Index in `pareto`; bend over the logarithm of days.
+  std::optional<std::size_t> knee;  ///< Index in `pareto`: knee_of() cost over the logarithm of days.
   std::vector<WhatIf> what_ifs;     ///< Computed for the answer, like the members below.
   std::vector<RateCurve> curves;
   std::vector<Sensitivity> sensitivities;

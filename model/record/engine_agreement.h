@@ -20,8 +20,8 @@ struct EngineAgreement {
   std::int64_t points = 0;
   std::vector<double> differences;  ///< |static / dynamic - 1| of the time of each pair
   std::int64_t winners = 0;         ///< points where at least one of the two ways of simulation names a winner
-  /// For example "8 ranks, seq 2K: commfuse wins, dynamic sliced"; the winner of one simulation does not even tie in
-  /// the other.
+  /// Points where the winner of one simulation does not even tie in the other, for example "8 ranks, seq 2K: commfuse
+  /// wins, dynamic sliced".
   std::vector<std::string> conflicts;
 };
 

@@ -18,12 +18,12 @@ constexpr std::size_t padding = sizeof(std::uint64_t);
 
 }  // namespace
 
-std::int64_t NarrowColumn::Block::at(std::size_t place) const {
+std::int64_t NarrowColumn::Block::at(std::size_t index) const {
   if (width == 0) {
     return least;
   }
   std::uint64_t offset = 0;
-  std::memcpy(&offset, rest.data() + place * width, sizeof(offset));
+  std::memcpy(&offset, rest.data() + index * width, sizeof(offset));
   offset &= ~std::uint64_t{0} >> (64 - 8 * width);
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + offset);
 }
@@ -38,8 +38,8 @@ void NarrowColumn::append(NarrowColumn&& other) {
     return;
   }
   for (const Block& block : from.blocks_) {
-    for (std::size_t place = 0; place < block_size; ++place) {
-      push_back(block.at(place));
+    for (std::size_t index = 0; index < block_size; ++index) {
+      push_back(block.at(index));
     }
   }
   for (const std::int64_t value : from.open_) {
@@ -97,8 +97,8 @@ void WordColumn::append(WordColumn&& other) {
   for (const std::string& word : from.words_) {
     numbers.push_back(number_of(word));
   }
-  for (std::size_t place = 0; place < from.numbers_.size(); ++place) {
-    last_ = numbers[static_cast<std::size_t>(from.numbers_[place])];
+  for (std::size_t index = 0; index < from.numbers_.size(); ++index) {
+    last_ = numbers[static_cast<std::size_t>(from.numbers_[index])];
     numbers_.push_back(last_);
   }
 }

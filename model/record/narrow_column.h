@@ -24,9 +24,9 @@ class NarrowColumn {
   }
   /// Moves all values of another column to the end of this column.
   void append(NarrowColumn&& other);
-  [[nodiscard]] std::int64_t operator[](std::size_t place) const {
-    const std::size_t block = place / block_size;
-    return block < blocks_.size() ? blocks_[block].at(place % block_size) : open_[place % block_size];
+  [[nodiscard]] std::int64_t operator[](std::size_t index) const {
+    const std::size_t block = index / block_size;
+    return block < blocks_.size() ? blocks_[block].at(index % block_size) : open_[index % block_size];
   }
   /// Returns true if all values are equal.
   [[nodiscard]] bool is_constant() const;
@@ -36,7 +36,7 @@ class NarrowColumn {
   static constexpr std::size_t block_size = 1024;
   /// The least value of a block, and the difference of each value from it.
   struct Block {
-    [[nodiscard]] std::int64_t at(std::size_t place) const;
+    [[nodiscard]] std::int64_t at(std::size_t index) const;
 
     std::int64_t least = 0;
     std::size_t width = 0;  ///< bytes per value
@@ -54,8 +54,8 @@ class WordColumn {
   void push_back(const std::string& word);
   /// Moves all texts of another column, which may number them in another way, to the end of this column.
   void append(WordColumn&& other);
-  [[nodiscard]] const std::string& operator[](std::size_t place) const {
-    return words_[static_cast<std::size_t>(numbers_[place])];
+  [[nodiscard]] const std::string& operator[](std::size_t index) const {
+    return words_[static_cast<std::size_t>(numbers_[index])];
   }
   [[nodiscard]] const NarrowColumn& numbers() const { return numbers_; }
 

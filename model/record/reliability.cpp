@@ -93,9 +93,9 @@ double residual_needed(const FitRow& row) {
 /// Returns the ceil(0.68 (n + 1))-th smallest of n residuals, limited to [least_residual, 1]. Requires at least one.
 double conformal(std::vector<double> needed) {
   const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
-  const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
-  std::nth_element(needed.begin(), place, needed.end());
-  return std::clamp(*place, least_residual, 1.0);
+  const auto chosen = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
+  std::nth_element(needed.begin(), chosen, needed.end());
+  return std::clamp(*chosen, least_residual, 1.0);
 }
 
 std::size_t bin_of(double probability) {

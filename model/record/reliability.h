@@ -2,15 +2,15 @@
 // Reliability of the stated errors: how often intervals contain the measured time, and how often a likely result came
 // true.
 //
-//   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): of model/analysis/error_tail.h
+//   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): see model/analysis/error_tail.h
 //   coverage of level p        share of the rows whose measured time is inside the interval
 //   sampling band              1.96 x sqrt(design effect x p (1 - p) / n)
 //   Brier score                mean of (probability - outcome)^2              0.25: a coin toss
 //
 // Rows of one shape have correlated errors, so n rows carry less information than n independent rows. The design effect
 // is the variance of the share with rows grouped by shape, divided by its variance with independent rows (Kish, "Survey
-// Sampling", 1965, 5.4 and 8.2), and at least 1. If every row has the same outcome, it has its largest value: the value
-// for shapes whose rows are all equal.
+// Sampling", 1965, 5.4 and 8.2), and at least 1. If every row has the same outcome, the design effect takes its largest
+// value, that of shapes whose rows are all equal.
 #pragma once
 
 #include <array>
@@ -93,14 +93,14 @@ struct Coverage {
   std::int64_t n = 0;
   std::int64_t shapes = 0;
   std::array<ObservedShare, coverage_levels.size()> at{};  ///< by level
-  double median_error = 0.0;                               ///< half of an interval of one standard error
+  double median_error = 0.0;                               ///< median of CheckedTime::error
 };
 
 /// Returns the coverage; all 0 without times.
 Coverage coverage_of(std::vector<CheckedTime> times);
 
-/// Returns the largest difference of a level's share from its nominal value beyond chance: |share - level| - band, at
-/// least 0.
+/// Returns how far the share of any level is from its nominal value beyond chance: the largest |share - level| - band,
+/// at least 0.
 double beyond_chance(const Coverage& coverage);
 
 /// Rows that a new residual needs. A fit adapts to its rows: if there are fewer, they are closer to the fit than unseen
@@ -122,7 +122,7 @@ struct NewResidual {
   ByLimit by_limit = alike_by_limit;
   bool enough = false;  ///< At least least_rows_for_residual rows were read.
   Coverage now;         ///< coverage of the held-out rows, with the residuals of the file
-  Coverage then;
+  Coverage then;        ///< coverage of the same rows, with the new residuals
 };
 
 /// Returns a residual by split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for

@@ -370,9 +370,9 @@ constexpr auto option_values = by_option<Value (*)(const Row&)>([]<Option which>
 constexpr auto option_puts = by_option<void (*)(Row&, const Value&)>([]<Option which>() { return put_option<which>; });
 
 ResultColumn option_column(Option which) {
-  const auto place = static_cast<std::size_t>(which);
+  const auto index = static_cast<std::size_t>(which);
   return {name_of(which), entry_of(which).column, is_count(which) ? ColumnType::count : ColumnType::text,
-          option_values[place], option_puts[place]};
+          option_values[index], option_puts[index]};
 }
 
 /// Conversion between a member of an outcome of this type and a value of results.
@@ -401,10 +401,10 @@ struct OutcomeConversion {
   }
 };
 
-/// Returns the column of outcome_columns[place].
-template <std::size_t place>
+/// Returns the column of outcome_columns[index].
+template <std::size_t index>
 constexpr ResultColumn outcome_column() {
-  constexpr const OutcomeColumn& entry = outcome_columns[place];
+  constexpr const OutcomeColumn& entry = outcome_columns[index];
   constexpr auto member = std::get<entry.member.index()>(entry.member);
   using Conversion = OutcomeConversion<std::remove_cvref_t<decltype(std::declval<Row&>().*member)>>;
   return {entry.name, entry.doc, Conversion::type,
@@ -412,12 +412,12 @@ constexpr ResultColumn outcome_column() {
           [](Row& row, const Value& value) { row.*member = Conversion::read(value); }};
 }
 
-/// Returns the column of price_settings[place].
-template <std::size_t place>
+/// Returns the column of price_settings[index].
+template <std::size_t index>
 constexpr ResultColumn price_column() {
-  constexpr auto member = price_settings[place].member;
-  return {price_settings[place].key,
-          price_settings[place].column,
+  constexpr auto member = price_settings[index].member;
+  return {price_settings[index].key,
+          price_settings[index].column,
           ColumnType::text,
           [](const Row& row) -> Value { return unless_empty(row.*member); },
           [](Row& row, const Value& value) { row.*member = text_in(value); },
@@ -425,25 +425,25 @@ constexpr ResultColumn price_column() {
           [](const Row& a, const Row& b) -> std::strong_ordering { return a.*member <=> b.*member; }};
 }
 
-/// Returns the column of repeated_settings[place].
-template <std::size_t place>
+/// Returns the column of repeated_settings[index].
+template <std::size_t index>
 constexpr ResultColumn repeated_column() {
-  constexpr const RepeatedSetting& entry = repeated_settings[place];
+  constexpr const RepeatedSetting& entry = repeated_settings[index];
   return setting<entry.member>(entry.name, entry.doc, entry.role);
 }
 
 /// Columns of the origin of a result: the first of price_settings comes before the draws, as in every version.
 constexpr auto columns_of_making = concatenated(
     joined<1>(
-        columns_of_tails, []<std::size_t place>() { return price_column<place>(); }, std::array<ResultColumn, 0>{}),
+        columns_of_tails, []<std::size_t index>() { return price_column<index>(); }, std::array<ResultColumn, 0>{}),
     joined<repeated_settings.size()>(
-        std::array<ResultColumn, 0>{}, []<std::size_t place>() { return repeated_column<place>(); }, columns_of_draws),
+        std::array<ResultColumn, 0>{}, []<std::size_t index>() { return repeated_column<index>(); }, columns_of_draws),
     joined<price_settings.size() - 1>(
-        std::array<ResultColumn, 0>{}, []<std::size_t place>() { return price_column<place + 1>(); },
+        std::array<ResultColumn, 0>{}, []<std::size_t index>() { return price_column<index + 1>(); },
         columns_of_origin));
 
 constexpr auto columns_after_options = joined<outcome_columns.size()>(
-    columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_making);
+    columns_after, []<std::size_t index>() { return outcome_column<index>(); }, columns_of_making);
 
 }  // namespace
 

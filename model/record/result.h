@@ -21,7 +21,7 @@
 
 namespace commfuse {
 
-/// Results change only when this number does.
+/// Version of the model behind the results, which change only when this number does.
 inline constexpr int model_version = 20;
 /// Schema of rows, of layers and of whole models. Rows of "commfuse.result/1" (layers only) and of "commfuse.step/1"
 /// (whole models only) can be read as well.
@@ -87,7 +87,7 @@ enum class ColumnRole : std::uint8_t {
   outcome,  ///< a result, or the schedule that the row belongs to
   setting,  ///< a setting of the same name that does not distinguish points: the time without jitter is the same
   point,    ///< a setting of the same name that distinguishes points
-  axis,  ///< a setting that distinguishes points, and all of whose values appear in one map and one table of a report
+  axis,     ///< a setting that distinguishes points; a map or a table of a report shows all its values
 };
 
 /// A setting that rows repeat as text under its own key. A member of ResultRow and an entry in repeated_settings make a

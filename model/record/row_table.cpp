@@ -47,11 +47,11 @@ void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.scope, row.scope);
   visit(columns.dtype, row.dtype);
   visit(columns.evaluator, row.evaluator);
-  for (std::size_t place = 0; place < repeated_settings.size(); ++place) {
-    visit(columns.repeated[place], row.*repeated_settings[place].member);
+  for (std::size_t index = 0; index < repeated_settings.size(); ++index) {
+    visit(columns.repeated[index], row.*repeated_settings[index].member);
   }
-  for (std::size_t place = 0; place < price_settings.size(); ++place) {
-    visit(columns.priced_as[place], row.*price_settings[place].member);
+  for (std::size_t index = 0; index < price_settings.size(); ++index) {
+    visit(columns.priced_as[index], row.*price_settings[index].member);
   }
   visit(columns.ranks, row.ranks);
   visit(columns.batch, row.batch);
@@ -61,8 +61,8 @@ void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
 
 template <class Columns, class Row, class Visit>
 void for_each_outcome(Columns& columns, Row& row, const Visit& visit) {
-  [&]<std::size_t... place>(std::index_sequence<place...>) {
-    (visit(columns.outcome[place], row.*std::get<outcome_columns[place].member.index()>(outcome_columns[place].member)),
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    (visit(columns.outcome[index], row.*std::get<outcome_columns[index].member.index()>(outcome_columns[index].member)),
      ...);
   }
   (std::make_index_sequence<outcome_columns.size()>{});
@@ -160,21 +160,21 @@ struct FindColumns {
     --value;
   }
   void add(const NarrowColumn& column) const {
-    if (apart(ResultRow{}, changed)) {
+    if (differ(ResultRow{}, changed)) {
       result.push_back(&column);
     }
   }
-  bool (*apart)(const ResultRow&, const ResultRow&);
+  bool (*differ)(const ResultRow&, const ResultRow&);
   const ResultRow& changed;
   RowTable::Columns& result;
 };
 
-RowTable::Columns columns_that_keep_apart(const RowColumns& columns,
-                                          bool (*apart)(const ResultRow&, const ResultRow&)) {
+RowTable::Columns columns_that_distinguish(const RowColumns& columns,
+                                           bool (*differ)(const ResultRow&, const ResultRow&)) {
   ResultRow changed;
-  RowTable::Columns apart_columns;
-  for_each_setting(columns, changed, FindColumns{apart, changed, apart_columns});
-  return apart_columns;
+  RowTable::Columns distinguishing_columns;
+  for_each_setting(columns, changed, FindColumns{differ, changed, distinguishing_columns});
+  return distinguishing_columns;
 }
 
 }  // namespace
@@ -278,13 +278,13 @@ std::vector<ResultRow> RowTable::rows(std::size_t first, std::size_t count) cons
 }
 
 RowTable::Columns RowTable::point_columns() const {
-  return columns_that_keep_apart(columns_,
-                                 [](const ResultRow& a, const ResultRow& b) { return compare_points(a, b) != 0; });
+  return columns_that_distinguish(columns_,
+                                  [](const ResultRow& a, const ResultRow& b) { return compare_points(a, b) != 0; });
 }
 
 RowTable::Columns RowTable::setting_columns() const {
-  return columns_that_keep_apart(columns_,
-                                 [](const ResultRow& a, const ResultRow& b) { return !same_but_for_axes(a, b); });
+  return columns_that_distinguish(columns_,
+                                  [](const ResultRow& a, const ResultRow& b) { return !same_but_for_axes(a, b); });
 }
 
 RowTable::Groups RowTable::groups(const Columns& columns) const {

@@ -91,7 +91,7 @@ class RowTable {
   [[nodiscard]] Groups runs(const Columns& columns) const;
 
   /// Puts rows of one point together, in the order in which points and rows first occur. In a sweep with an axis over
-  /// strategies, they arrive apart.
+  /// strategies, the rows of a point do not arrive together.
   void order_by_point();
   /// Puts rows of one setting together; the points of a setting keep their order.
   void order_by_setting();

@@ -50,8 +50,8 @@ struct MeasuredRun {
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
-/// State of one GPU before or after a measurement, as NVIDIA's management library reports it, because it affects the
-/// measurement. Values that the library did not report are missing.
+/// State of one GPU before or after a measurement; a throttled GPU is slower. The values come from NVIDIA's management
+/// library; values that it did not report are missing.
 struct DeviceReading {
   std::string when;                         ///< "before" or "after"
   std::int64_t rank = 0;                    ///< 0 if one GPU runs all ranks

@@ -57,13 +57,13 @@ struct RowFault {
 
 /// Score of tables that compare variants of the same work.
 struct VariantScore {
-  std::vector<double> ratio_errors;  ///< error of a variant's time divided by the time of the first variant
+  std::vector<double> ratio_errors;  ///< errors of the ratio of a variant's time to the first variant's
   std::int64_t compared = 0;         ///< pieces of work whose fastest variant was predicted
   std::int64_t agreed = 0;           ///< number of these for which the measured winner was predicted
 };
 
-/// Score of predictions whether overlap pays off: overlapped kernels against serial, for pairs that differ by more than
-/// `least_difference`.
+/// Score of predictions of whether overlap pays off: overlapped kernels against serial, for pairs that differ by more
+/// than `least_difference`.
 struct PayScore {
   static constexpr double least_difference = 0.05;
   static constexpr double is_sure = 0.9;
@@ -139,7 +139,7 @@ struct TableScore {
   std::vector<OverlapPair> pairs;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
-  std::optional<MemoryScore> memory;      ///< from tables of training steps, all of which ran, and of memory facts
+  std::optional<MemoryScore> memory;      ///< from tables of memory facts, and of training steps (which all ran)
   std::vector<CheckedKind> checked;       ///< by kind and machine: rows that no fit has seen, with their intervals
   std::vector<FitRows> fits;              ///< if residuals are requested: all rows of tables that a fit read
   std::vector<JudgedPairs> judged;        ///< pairs of the same rows, by ways and machine

@@ -8,14 +8,14 @@
 
 namespace commfuse {
 
-/// Returns the schemas that this build writes, in order: "commfuse.capacity/1". The build can also read those schemas
-/// that files have. A test compares the list with the sources.
+/// Returns the schemas that this build writes, in order: "commfuse.capacity/1". The build can also read those that are
+/// formats of input files. A test compares the list with the sources.
 std::span<const std::string_view> written_schemas();
 /// Returns the older schemas that this build can still read.
 std::span<const std::string_view> read_schemas();
 
-/// Returns "commfuse-sim 0.1.0 (0123456789ab), model version 15" and a line each for compiler, build, libraries and
-/// schemas.
+/// Returns "commfuse-sim 0.1.0 (0123456789ab), model version 15" and one line each for the compiler, the build, the
+/// libraries and the schemas.
 std::string versions_as_text(std::string_view program);
 /// Returns {"schema": "commfuse.version/1", "program": ..., "version": ..., "model_version": ..., "schemas": [...],
 /// ...}

@@ -47,7 +47,8 @@ class Assembly {
   void add_weight_ag_gemm(const OperationStage& stage);
   void add_gradient_rs(const OperationStage& stage, bool last);
 
-  /// Sets the input of the first stage, from which residuals start: rows from `row` on of a buffer of all tokens.
+  /// Sets the input of the first stage, to which residuals add as well. Its buffer holds a part of the tensor of all
+  /// tokens, which begins at this row and column.
   void begin_with(const Value& value, Index row, Index column);
   /// A tensor that exists from the start, and the part of it in this rank's buffer of the same name.
   struct Given {

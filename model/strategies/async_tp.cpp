@@ -24,8 +24,8 @@
 //   gemm_rs_backward   compute  |m|dx[r]  |dx[r+1]  |dx[r+2]  |dx[r+3] |dw ...........|
 //                      copy       |<- r+1 |<- r+2   |<- r+3   |
 //
-// With a gather g (0 if x was saved) and dw's GEMM w: the time of gemm_rs + g + w, and m + c + (N-1) max(c, p) + w. One
-// rank takes c + w.
+// Let g be the time of the gather (0 if x was saved) and w that of dw's GEMM. The makespan of ag_gemm_backward is that
+// of gemm_rs plus g + w; the makespan of gemm_rs_backward is m + c + (N-1) max(c, p) + w. One rank takes c + w.
 //
 // According to the source, "cp" of different streams cannot overlap, so they share a lane; this kind of lane needs no
 // SMs. Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both ranks are
@@ -104,13 +104,13 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
   const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// Returns the pull of two steps earlier, which precedes this step on the same stream.
-  const auto stream = [&](std::int32_t step) {
+  // Returns the pull of two steps earlier, which precedes this step on the same stream.
+  const auto waits_on_stream = [&](std::int32_t step) {
     return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
   for (std::int32_t step = 1; step < ranks; ++step) {
     const Region slot = builder.rows_of(symmetric, step % 2);
-    const OpId produced = multiply(step, slot, step == 1 ? stage.ready : stream(step));
+    const OpId produced = multiply(step, slot, step == 1 ? stage.ready : waits_on_stream(step));
     parts.push_back({builder.rows_of(pulled, step - 1)});
     pulls.push_back(builder.exchange({.lane = copy_lane,
                                       .axis = stage.axis,
@@ -121,7 +121,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                                       .waits = {produced}}));
   }
   // The own GEMM is on the stream of the even steps.
-  multiply(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
+  multiply(0, builder.whole(own_product), waits_on_stream(ranks % 2 == 0 ? ranks : ranks + 1));
   parts.push_back({builder.whole(own_product)});
   return {builder.elementwise(
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};

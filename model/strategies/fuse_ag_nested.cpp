@@ -37,15 +37,15 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
       return;
     }
     const std::int32_t round = step / inner;
-    const std::int32_t place = step % inner;
+    const std::int32_t inner_step = step % inner;
     pieces.push_back(
-        {{rows_at(step)}, {stage.rows_of(stage.output, stage.shard({.inner = -place, .outer = -round}))}, {}});
-    if (place == 0) {
+        {{rows_at(step)}, {stage.rows_of(stage.output, stage.shard({.inner = -inner_step, .outer = -round}))}, {}});
+    if (inner_step == 0) {
       pieces.back().arrived = {{crossed, 1}};
       return;
     }
     std::vector<OpId> waits;  // the first transfer of a round forwards what the outer ring delivered
-    if (place == 1) {
+    if (inner_step == 1) {
       waits = round == 0 ? stage.ready : std::vector<OpId>{crossed};
       if ((round + 1) * inner < stage.ranks) {
         crossed = cross(round + 1);

@@ -64,7 +64,7 @@ const OptionList& option_list() {
 }
 
 /// Returns the index of an option in StrategyOptions::own_values.
-std::size_t own_place(Option option) { return static_cast<std::size_t>(option) - shared_options.size(); }
+std::size_t own_index(Option option) { return static_cast<std::size_t>(option) - shared_options.size(); }
 
 }  // namespace
 
@@ -74,9 +74,9 @@ const DescribedOption& entry_of(Option option) { return *option_list().entries[s
 
 Option own_option(const DescribedOption& entry) {
   const std::vector<const DescribedOption*>& entries = option_list().entries;
-  const auto place = std::find(entries.begin(), entries.end(), &entry);
-  check(place != entries.end(), "an option of a strategy is an entry of its own_options");
-  return static_cast<Option>(place - entries.begin());
+  const auto match = std::find(entries.begin(), entries.end(), &entry);
+  check(match != entries.end(), "an option of a strategy is an entry of its own_options");
+  return static_cast<Option>(match - entries.begin());
 }
 
 std::string_view name_of(Option option) { return entry_of(option).key.substr(std::string_view("strategy.").size()); }
@@ -109,9 +109,9 @@ std::vector<std::string_view> words_of(Option option) {
 std::string text_of(Option option, const StrategyOptions& options) {
   return std::visit(
       Overloaded{[&](CountOption member) { return std::to_string(options.*member); },
-                 [&](OwnCount entry) { return std::to_string(entry.preset + options.own_values[own_place(option)]); },
+                 [&](OwnCount entry) { return std::to_string(entry.preset + options.own_values[own_index(option)]); },
                  [&](OwnWords entry) {
-                   return std::string(entry.words[static_cast<std::size_t>(options.own_values[own_place(option)])]);
+                   return std::string(entry.words[static_cast<std::size_t>(options.own_values[own_index(option)])]);
                  },
                  [&]<class T>(const WordOption<T>& entry) {
                    return std::string(word_of(entry.words, options.*entry.member));
@@ -123,12 +123,12 @@ void put(Option option, std::string_view text, StrategyOptions& options) {
   std::visit(
       Overloaded{[&](CountOption member) { options.*member = number_in(text); },
                  [&](OwnCount entry) {
-                   options.own_values[own_place(option)] = static_cast<std::int16_t>(number_in(text) - entry.preset);
+                   options.own_values[own_index(option)] = static_cast<std::int16_t>(number_in(text) - entry.preset);
                  },
                  [&](OwnWords entry) {
                    const auto match = std::find(entry.words.begin(), entry.words.end(), text);
                    check(match != entry.words.end(), "the value of an option is one of its words");
-                   options.own_values[own_place(option)] = static_cast<std::int16_t>(match - entry.words.begin());
+                   options.own_values[own_index(option)] = static_cast<std::int16_t>(match - entry.words.begin());
                  },
                  [&]<class T>(const WordOption<T>& entry) {
                    const auto match = std::find_if(entry.words.begin(), entry.words.end(),
@@ -140,7 +140,7 @@ void put(Option option, std::string_view text, StrategyOptions& options) {
 }
 
 void copy(Option option, const StrategyOptions& from, StrategyOptions& to) {
-  const auto copy_own = [&] { to.own_values[own_place(option)] = from.own_values[own_place(option)]; };
+  const auto copy_own = [&] { to.own_values[own_index(option)] = from.own_values[own_index(option)]; };
   std::visit(Overloaded{[&](CountOption member) { to.*member = from.*member; }, [&](OwnCount) { copy_own(); },
                         [&](OwnWords) { copy_own(); },
                         [&]<class T>(const WordOption<T>& entry) { to.*entry.member = from.*entry.member; }},

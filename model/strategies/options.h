@@ -259,8 +259,8 @@ std::vector<Entry> with_options(const std::array<Entry, entries_before>& before,
 /// Returns make.template operator()<option>() for every option number: an array of function pointers.
 template <class Function>
 constexpr std::array<Function, max_options> by_option(auto make) {
-  return [&]<std::size_t... place>(std::index_sequence<place...>) {
-    return std::array<Function, max_options>{make.template operator()<static_cast<Option>(place)>()...};
+  return [&]<std::size_t... index>(std::index_sequence<index...>) {
+    return std::array<Function, max_options>{make.template operator()<static_cast<Option>(index)>()...};
   }
   (std::make_index_sequence<max_options>{});
 }

@@ -48,8 +48,8 @@ class CommLanes {
  public:
   explicit CommLanes(std::int32_t lanes) : used_(static_cast<std::size_t>(lanes), false) {}
 
-  [[nodiscard]] std::uint16_t of(std::int32_t place) const {
-    return static_cast<std::uint16_t>(static_cast<std::size_t>(place) % used_.size());
+  [[nodiscard]] std::uint16_t of(std::int32_t index) const {
+    return static_cast<std::uint16_t>(static_cast<std::size_t>(index) % used_.size());
   }
   /// Returns the waits of a lane's first op, which waits for the site's input; later ops of the lane follow it in order
   /// and need no waits.
@@ -59,7 +59,7 @@ class CommLanes {
   std::vector<bool> used_;  // by lane
 };
 
-/// Adds one GEMM of all rows, if there is only one rank.
+/// Adds one GEMM of all rows: the whole site on a single rank.
 Done multiply_alone(const Stage& stage);
 
 /// Appends a region to the rows of an operand; a region that continues the last one is merged with it.

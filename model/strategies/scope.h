@@ -93,9 +93,9 @@ KeyHeads key_heads_of(Scope scope);
 /// Requires at least one token.
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, int ranks = 1);
 
-/// Returns the model FLOPs of the unfused operator on all ranks together: its GEMMs, and causal attention at half of
-/// full (4 x batch x seq^2 x heads x head_dim), as in Korthikanti et al. 2022 (appendix A) but with the mask taken into
-/// account. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM.
+/// Returns the model FLOPs of the unfused operator on all ranks together: its GEMMs, and causal attention with half the
+/// FLOPs of full attention (4 x batch x seq^2 x heads x head_dim). Korthikanti et al. 2022 (appendix A) count the same,
+/// but without the mask. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 /// Throws ConfigError, whose message is one sentence with the remedy, unless tokens and weights can be split evenly

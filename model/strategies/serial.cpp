@@ -10,7 +10,7 @@
 //   mlp_ar    compute  |=== GEMM ====|a|=== GEMM ====|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
-// The makespan is C + T_coll; for one rank it is C.
+// The makespan is C + T_coll, where C is the compute time and T_coll the time of the collective; for one rank it is C.
 #include "model/strategies/generators.h"
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/rings.h"

@@ -8,9 +8,9 @@
 //   gemm_rs_backward   comm     |ag0|ag1|ag2|ag3|
 //                      compute      |dx0|dx1|dx2|dx3|dw            |          ag0 is the head
 //
-// Let c and w be the times of the GEMMs of dx and dw. ag_gemm_backward with gather g and scatter r has makespan
-// max(c, g) + max(w, r); g is 0 if the gathered x was saved. gemm_rs_backward with r = T_coll(V/k) and c' one slice's
-// GEMM has makespan c' + (k-1) max(c', r) + r + w. One rank computes whole GEMMs and takes c + w.
+// Let c and w be the times of the GEMMs of dx and dw. ag_gemm_backward with gather g and scatter r has makespan max(c,
+// g) + max(w, r); g is 0 if the gathered x was saved. With r the time to gather one slice and c' that of one slice's
+// GEMM, gemm_rs_backward has makespan c' + (k-1) max(c', r) + r + w. One rank computes whole GEMMs and takes c + w.
 //
 // The gradient of the row-parallel weight is one GEMM of all tokens in the order in which they were gathered, slice
 // after slice, so it reads x in strides.

@@ -6,8 +6,8 @@
 //   comm     |ag1|ag1|ag2|ag2|                   |rs2|rs2|           |rs1|rs1|
 //   compute      |y1 |y1 |y2 |y2 |dx2    |dw2|dw2|dx1    |dw1|dw1|
 //
-// The first gather is the head, the last scatter the tail. A forward layer alone, with r = T_coll(V/k) and c' one
-// slice's GEMM, has makespan c' + (k-1) max(c', r) + r. One rank slices nothing.
+// The first gather is the head, the last scatter the tail. With r the time of the collective of one slice and c' that
+// of one slice's GEMM, a single forward layer has makespan c' + (k-1) max(c', r) + r. One rank slices nothing.
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"
 

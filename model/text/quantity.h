@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with units as people write them. Sizes follow nccl-tests: K, M, G and T alone are binary; kB, MB, GB, TB are
-// decimal. Rates are decimal unless written as KiB/s and so on. A space before the unit is optional.
+// Numbers with units as people write them. Sizes follow nccl-tests: K, M, G and T without a B are binary; kB, MB, GB
+// and TB are decimal. Rates are decimal unless written as KiB/s and so on. A space before the unit is optional.
 #pragma once
 
 #include <chrono>

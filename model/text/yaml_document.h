@@ -31,7 +31,7 @@ struct YamlNode {
   std::string text;                ///< text of a scalar
   std::vector<YamlField> fields;   ///< fields of a map, in the file's order
   std::vector<int> items;          ///< items of a list
-  std::vector<int> by_key;         ///< places of a map's fields in the order of their keys, for find_field
+  std::vector<int> by_key;         ///< indices of a map's fields in the order of their keys, for find_field
   std::vector<std::string> known;  ///< keys of this map that a reader requested
   bool quoted = false;             ///< for a scalar: its text begins one column later
 };

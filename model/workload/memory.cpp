@@ -35,17 +35,17 @@ std::int64_t norm_bytes(const Transformer& model, const TrainingPlan& plan, bool
   return (width + output + (plan.dropout ? 1 : 0)) * model.hidden;
 }
 
-/// Returns the bytes per token of an MLP that tensor ranks share: the output of each first GEMM and the input of the
-/// last one.
+/// Returns the bytes per token that an MLP keeps, all of which tensor ranks share: the output of each first GEMM and
+/// the input of the last one.
 std::int64_t mlp_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
   const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
   const std::int64_t first_gemms = model.gated_mlp ? 2 : 1;
   return (width * first_gemms + input_bytes(plan)) * ffn;
 }
 
-/// Returns the bytes per token of the attention that tensor ranks share: queries, keys, values, output, and scores that
-/// are kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8 out-projection is a
-/// copy.
+/// Returns the bytes per token that attention keeps, all of which tensor ranks share: queries, keys, values, output,
+/// and scores if they are kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8
+/// out-projection is a copy.
 std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;

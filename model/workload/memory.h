@@ -24,21 +24,21 @@ struct StepMemory {
 
 /// Returns the activations that one layer keeps for its backward pass, for one micro-batch on one GPU. Source:
 /// Korthikanti et al. 2022, table 2, with its terms separated so that it also covers grouped queries, gated MLPs, a
-/// fused core and no dropout. Bytes per token, with t tensor ranks and 16-bit values:
+/// fused core and no dropout. Bytes per token, with hidden size h, H heads and K kv heads of width d, sequence length
+/// s, t tensor ranks and 16-bit values:
 ///
 ///   on every rank:      norms 4 h, inputs of both first GEMMs 4 h, dropout masks 2 h
 ///   shared by t ranks:  queries and output of the core 4 H d, keys and values 4 K d, MLP 4 ffn (gated: 6 ffn)
-///   unfused core:       5 H s (softmax, and with dropout its mask and output; 2 H s without dropout), unless
-///   recomputed
+///   unfused core:       5 H s with dropout (softmax, mask, output), 2 H s without (softmax); 0 if recomputed
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
 /// ranks, 2 P for the output of the projection, 2 C for the output of the convolution, and 4 I for the outputs of the
-/// scan and the gate.
+/// scan and the gate (P, C and I are projected(), convolved() and inner of StateSpace).
 ///
 /// Sequence parallelism shares the first line as well. Full recomputation keeps only the layer's input, 2 h, whole on
-/// every rank or, with sequence parallelism, shared. Each routed expert that a token is sent to keeps its input, 2 h or
-/// twice the latent width, whole on every tensor rank, because every tensor rank has a part of every expert
+/// every rank or, with sequence parallelism, shared. For each token, each of its routed experts keeps an input of 2 h
+/// or twice the latent width. It is whole on every tensor rank, because every tensor rank has a part of every expert
 /// (Megatron-LM, transformer/moe/experts.py: the permuted tokens are the input of a GEMM whose weights have gradients).
 ///
 /// With fp8 GEMMs, values that are kept as the input of a GEMM have 8 bits, and all others have 16 (TransformerEngine,
@@ -62,7 +62,7 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 /// Parameters of one GPU of a stage.
 struct StageParameters {
   std::int64_t whole = 0;    ///< parameters_on_gpu.
-  std::int64_t experts = 0;  ///< Routed experts alone: experts_on_gpu.
+  std::int64_t experts = 0;  ///< Only routed experts: experts_on_gpu.
 };
 /// Returns the parameters of every stage, in order, in about the time that one stage takes.
 std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);
@@ -75,16 +75,20 @@ Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::in
 /// parameters has replicas / e copies; all other parameters have `replicas` copies.
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
-/// Returns the memory of a stage in mixed precision (Rajbhandari et al. 2020, section 3.1): weights and gradients in
-/// their dtypes; Adam 12 bytes per parameter, SGD 8. `zero` decides which of them the replicas share. Shared weights
-/// are gathered for two layers at a time. Shared gradients are whole for one layer, or for embedding or logits if these
-/// are larger, until they are scattered. Gradients that are summed over several micro-batches first (see
-/// TrainingPlan::scatters_each_pass) are whole for all layers; the first backward pass of a piece allocates them, and
-/// gradients and activations are counted at the moment at which both together need the most memory. Activations are
-/// kept for the micro-batches under way on that stage. Their number is pipeline - stage with 1F1B, pipeline with
-/// zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving. Stages with an embedding or logits
-/// also hold the embedding's dropout, the last norm and the logits (their section 4.3), or under full recomputation the
-/// recomputed layer if that is larger. Requires a possible plan and 0 <= stage < pipeline.
+/// Returns the memory of a stage in mixed precision (Rajbhandari et al. 2020, section 3.1). Requires a possible plan
+/// and 0 <= stage < pipeline.
+/// - Weights and gradients have their dtypes; the optimizer takes 12 bytes per parameter (Adam) or 8 (SGD). `zero`
+///   decides which of these the replicas share.
+/// - Shared weights are gathered for two layers at a time.
+/// - Shared gradients are whole for one layer, or for embedding or logits if these are larger, until they are
+/// scattered.
+///   Gradients that are first summed over several micro-batches (see TrainingPlan::scatters_each_pass) are whole for
+///   all layers. The first backward pass of a piece allocates them, and gradients and activations are counted at the
+///   moment at which both together need the most memory.
+/// - Activations are kept for the micro-batches under way on that stage: pipeline - stage of them with 1F1B, pipeline
+///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.
+/// - Stages with an embedding or logits also hold the embedding's dropout, the last norm and the logits (their section
+///   4.3), or under full recomputation the recomputed layer if that is larger.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Returns the memory of the stage that needs the most.

@@ -33,13 +33,15 @@ struct Tokens {
   [[nodiscard]] std::int64_t count() const { return sequences * seq; }
 };
 
-/// FLOPs of one forward pass, by part, as follows. GEMMs: 2 x tokens x weights that a token passes through. The
-/// attention core: 4 x tokens x seq x heads x head_dim (both GEMMs; half of it if causal; Korthikanti et al. 2022,
-/// appendix A; with windows and selected keys, only the keys that a query sees; see mean_keys). An indexer: 2 x tokens
-/// x seq x its heads x head_dim, half of it if causal. A Mamba-2 layer: its two projections and 2 x 3 x tokens x inner
-/// x state for its recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the
-/// decay). A gated delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and
-/// embeddings are not counted.
+/// FLOPs of one forward pass, by part. Norms, activations and embeddings are not counted.
+/// - GEMMs: 2 x tokens x weights that a token passes through.
+/// - Attention core: 4 x tokens x seq x heads x head_dim for both GEMMs, half of it if causal (Korthikanti et al. 2022,
+///   appendix A). With windows or selected keys, only the keys that a query sees (mean_keys).
+/// - Indexer: 2 x tokens x seq x its heads x head_dim, half of it if causal.
+/// - Mamba-2 layer: its two projections, and 2 x 3 x tokens x inner x state for its recurrence (Dao and Gu 2024,
+/// section
+///   6): state update and output, one multiply-add each, and the decay.
+/// - Gated delta network: 2 x 4 instead of 2 x 3, because it reads the state before it writes it.
 struct ForwardFlops {
   Flops layers;     ///< FLOPs without the attention core
   Flops attention;  ///< FLOPs of the attention core

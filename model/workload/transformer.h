@@ -41,7 +41,7 @@ inline constexpr LayerKind mixture_layer{.attention = true, .mlp = MlpKind::mixt
 /// 2024; DeepSeek-AI, "DeepSeek-V3", 2024 (shared experts).
 struct Experts {
   std::int64_t count = 0;
-  std::int64_t active = 0;      ///< number of experts that a token is sent to
+  std::int64_t active = 0;      ///< number of routed experts per token
   std::int64_t ffn = 0;         ///< width of one expert, without the equally wide gate of a gated expert
   std::int64_t shared_ffn = 0;  ///< total width of the experts that every token passes through
   bool shared_gate = false;     ///< the output of shared experts is scaled by one gate value per token (Qwen2-MoE)
@@ -51,8 +51,8 @@ struct Experts {
   std::int64_t latent = 0;
 };
 
-/// A small separate attention that selects, from all earlier keys, the keys that a query attends to. Source:
-/// DeepSeek-AI, "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
+/// A small separate attention that selects a query's keys from all earlier keys. Source: DeepSeek-AI, "DeepSeek-V3.2",
+/// 2025, section 2.1 (lightning indexer).
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
