@@ -91,7 +91,7 @@ class FaultTable {
   struct Pair {
     RankPair link;
     double slowness = 1.0;
-    std::vector<Outage> outages;  // in order of time, never touching each other
+    std::vector<Outage> outages;  // in order of time, with gaps between them
   };
   Pair& pair(RankPair link);
   [[nodiscard]] const Pair* find(RankPair link) const;
