@@ -253,8 +253,8 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
       result.push_back({strategy, std::move(options)});
       continue;
     }
-    for (const StrategyOptions& each : options) {
-      result.push_back({strategy, {each}});
+    for (const StrategyOptions& variant : options) {
+      result.push_back({strategy, {variant}});
     }
   }
   return result;
