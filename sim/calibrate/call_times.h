@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of operators and the kernels they launched, as rows of the fits.
+// Converts calls of operators, and the kernels that they launched, to rows of the fits.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ std::string flags_of(const Field& field) {
   return field.letter == '\0' ? fmt::format("--{}", field.flag) : fmt::format("--{}, -{}", field.flag, field.letter);
 }
 
-/// Returns the setting as a file writes it: "strategy: {slices: 4}".
+/// Returns the setting as it is written in a file: "strategy: {slices: 4}".
 std::string in_a_file(const Field& field) {
   const std::size_t dot = field.key.find('.');
   const std::string value = yaml_scalar(field.example);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim import: converts arguments and configurations of other programs to files of commfuse.
+// commfuse-sim import: converts arguments and configurations of other programs to commfuse files.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

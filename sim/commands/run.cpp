@@ -227,7 +227,7 @@ void require_no_layout_axis(const Grid& grid) {
 }
 
 Answer run(const RunRequest& request, Caller& caller) {
-  renderer(request.format);  // Rejects an unknown format before the work.
+  renderer(request.format);  // Rejects an unknown format before any work.
   require_table_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);

@@ -106,7 +106,7 @@ reports::ModelWords models_in_words(const PointList& points, const Library& libr
 
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
                  std::optional<StepEvidence> evidence) {
-  step_renderer(format);  // Rejects an unknown format before the work.
+  step_renderer(format);  // Rejects an unknown format before any work.
   require_whole_models(points);
   StepPoints predicted(library);
   std::string heading;

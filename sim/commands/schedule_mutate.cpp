@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 2> mutation_formats{"table", "json"};
 constexpr std::array all_findings{FindingKind::bounds,   FindingKind::unmatched, FindingKind::collective_order,
                                   FindingKind::deadlock, FindingKind::hazard,    FindingKind::contents};
 
-// --- the work ------------------------------------------------------------------------------------------------------
+// --- mutation -------------------------------------------------------------------------------------------------------
 
 /// A line on the terminal that shows the progress, redrawn in place.
 class Line {

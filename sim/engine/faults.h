@@ -33,7 +33,7 @@ struct Faults {
   struct LinkDown {
     RankPair link;
     Instant from;
-    std::optional<Instant> until;  ///< Nothing: forever.
+    std::optional<Instant> until;  ///< Empty: the link stays down.
   };
   struct LateStart {
     Rank rank = 0;

@@ -291,7 +291,7 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
       return std::ranges::find(implementation->sites, kind) != implementation->sites.end();
     };
     if (names == "all" && implementation->stands_in) {
-      continue;  // not available
+      continue;  // it represents kernels without a description
     }
     if (std::ranges::all_of(kinds, covers)) {
       result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),
