@@ -26,8 +26,8 @@ struct KernelSpan {
 
 class CallTimes {
  public:
-  /// Adds a call and returns its number, from 0 on. `runs_kernels`: the operator launches kernels itself, so a call
-  /// without kernels is reported.
+  /// Adds a call and returns its number, counted from 0. `runs_kernels`: the operator launches kernels itself, so a
+  /// call without kernels is reported.
   std::size_t add_call(Work work, bool runs_kernels);
   /// Adds one kernel of the call.
   void add_kernel(std::size_t call, const KernelSpan& span);

@@ -20,9 +20,9 @@ struct Setup {
   std::optional<NcclVersion> nccl{};
 };
 
-/// Applies the setup to a machine. An NCCL version without NVLS turns NVLS off. Throws ConfigError if the setup
-/// mentions NVLS for a machine whose switch cannot sum or requires it of such a version, if it has rails but the
-/// machine has no network, if rails are not from 1 to the NICs of a node, and if there is less than one CTA.
+/// Applies the setup to a machine. An NCCL version without NVLS turns NVLS off. Throws ConfigError if `nvls` is set but
+/// the machine has no switch that sums, or is true for a version without NVLS. Also throws it if `ctas` is below 1, and
+/// if `rails` is set for a machine without a network or is not between 1 and the number of NICs of a node.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {
