@@ -33,10 +33,10 @@ namespace commfuse::calibrate {
 
 namespace {
 
-constexpr std::size_t least_executor_gemms = 50;  // the fastest of them sets its peak
-constexpr std::size_t least_traffic_rows = 6;
-constexpr std::size_t least_collectives = 4;
-constexpr std::size_t least_exchanges = 4;
+constexpr std::size_t min_executor_gemms = 50;  // the fastest GEMM sets the executor's peak
+constexpr std::size_t min_traffic_rows = 6;
+constexpr std::size_t min_collectives = 4;
+constexpr std::size_t min_exchanges = 4;
 /// With fewer rows, all rows are fitted with the base as a prior (LinkFitOptions::few_rows), and no row is held back.
 constexpr std::size_t few_collectives = 40;
 constexpr std::size_t few_exchanges = 12;
@@ -51,7 +51,7 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_out) {
   return fit_quality(errors);
 }
 
-/// States for each message whether it is held back, and has the rows of the messages that are not.
+/// Measured rows, divided into rows to fit and held-back rows. `held_out` has one flag per measured row.
 template <class Row>
 struct Split {
   std::vector<bool> held_out;
@@ -101,8 +101,8 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
   return fmt::format("nothing can be fitted{}{}{}", reasons.empty() ? "" : ": ", fmt::join(reasons, "; "), remedy);
 }
 
-/// Runs a fit. Formulas fitted to wrong times may predict times outside the range of an op, for which the message does
-/// not name the file; throws a ConfigError that does.
+/// Runs a fit. Formulas fitted to wrong times may predict a time outside the allowed range, and the error about that
+/// does not name the file. Throws a ConfigError that names it.
 template <class Measured, class Fit>
 void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   try {
@@ -132,7 +132,7 @@ class Calibrator {
   /// Runs before the other fits, because GEMMs read and write memory too.
   void traffic() {
     const auto& [rows, source] = observations_.traffic;
-    if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic_rows)) {
+    if (rows.empty() || !is_enough("copies and adds", source, rows.size(), min_traffic_rows)) {
       return;
     }
     MemoryBoundFit fit = fit_memory_bound(accelerator_, rows, source);
@@ -146,8 +146,8 @@ class Calibrator {
     constants_ += comment(part, 2) + part.yaml;
   }
 
-  /// Writes the measured times to the next op, on the same lane and on another lane, as launch costs.
-  void steps() {
+  /// Converts the measured delays until the next op, on the same lane and on another lane, to launch costs.
+  void launch_costs() {
     if (!observations_.next_op || !observations_.wake_up) {
       return;
     }
@@ -166,7 +166,7 @@ class Calibrator {
   void gemms(DType dtype) {
     const auto& [rows, source] = observations_.gemm[index_of(dtype)];
     const std::string name = fmt::format("GEMMs in {}", name_of(dtype));
-    if (rows.empty() || (observations_.is_executor && !is_enough(name, source, rows.size(), least_executor_gemms))) {
+    if (rows.empty() || (observations_.is_executor && !is_enough(name, source, rows.size(), min_executor_gemms))) {
       return;
     }
     std::optional<MatrixUnit>& unit = accelerator_.matrix_units[index_of(dtype)];
@@ -257,8 +257,8 @@ class Calibrator {
     }
   }
 
-  /// Fits one framework's kernels from its rows alone. Runs before node_collectives(), whose map contains the map of
-  /// these kernels.
+  /// Fits the kernels of one framework to the rows of that framework. Runs before node_collectives(), which writes the
+  /// result into its own map.
   void custom_all_reduce(AllReduceKernel framework) {
     const auto& [rows, source] = observations_.custom_all_reduces[static_cast<std::size_t>(framework)];
     const std::string name = fmt::format("all-reduce of {}", name_of(framework));
@@ -339,7 +339,7 @@ class Calibrator {
         split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& collective) {
           return link_group("collective", machine_, collective.op, collective.row.total.count);
         });
-    if (rows.empty() || !is_enough(name, source, to_fit.size(), least_collectives)) {
+    if (rows.empty() || !is_enough(name, source, to_fit.size(), min_collectives)) {
       return;
     }
     const CollectiveFit fit = fit_collectives(
@@ -365,7 +365,7 @@ class Calibrator {
     const auto [held_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
       return link_group("p2p", machine_, exchange.op, exchange.row.bytes.count);
     });
-    if (rows.empty() || !is_enough(name, source, to_fit.size(), least_exchanges)) {
+    if (rows.empty() || !is_enough(name, source, to_fit.size(), min_exchanges)) {
       return;
     }
     const PeerFit fit =
@@ -382,15 +382,15 @@ class Calibrator {
     lines += fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml);
   }
 
-  bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t least) {
-    if (rows < least) {
+  bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t min_rows) {
+    if (rows < min_rows) {
       result_.skipped.push_back(
-          fmt::format("{} ({}): {} rows, but a fit needs {}; measure more sizes", name, source, rows, least));
+          fmt::format("{} ({}): {} rows, but a fit needs {}; measure more sizes", name, source, rows, min_rows));
     }
-    return rows >= least;
+    return rows >= min_rows;
   }
 
-  /// Sets the unit's peak to the rate of the fastest GEMM, and returns its line for the file.
+  /// Sets the unit's peak to the rate of the fastest GEMM, and returns the line of the peak for the file.
   static std::string measured_peak(MatrixUnit& unit, const std::vector<MeasuredGemm>& rows, const std::string& source) {
     double fastest = 0.0;
     for (const MeasuredGemm& row : rows) {
@@ -400,7 +400,8 @@ class Calibrator {
     return parameter_line("dense_peak", unit.dense_peak, 6);
   }
 
-  /// Adds the map of framework kernels. An accelerator without this map prices them by one of its other efficiencies.
+  /// Adds the map of framework kernels. An accelerator without this map prices these kernels by its
+  /// memory_bound_efficiency.
   void add_kernels(const FrameworkKernelFit& fit, FittedPart& part) {
     const bool has_map = fit.accelerator.framework_kernels.has_value();
     conclude(part, framework_kernels_yaml(fit, has_map ? 4 : 2));
@@ -475,7 +476,7 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
                       const Observations& observations, const std::string& written_by) {
   Calibrator calibrator(base, observations);
   fit_to(observations.traffic, [&] { calibrator.traffic(); });
-  calibrator.steps();
+  calibrator.launch_costs();
   for (const DType dtype : all_dtypes) {
     fit_to(observations.gemm[index_of(dtype)], [&] { calibrator.gemms(dtype); });
   }

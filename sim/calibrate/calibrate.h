@@ -25,9 +25,9 @@ struct FittedPart {
                      ///< "all-reduce of vllm"
   std::string source;
   std::vector<FittedParameter> parameters;
-  std::vector<std::string> unchanged{};  ///< Parameters that few rows cannot determine; they keep the base's values.
+  std::vector<std::string> unchanged{};  ///< Parameters for which there are too few rows; they keep the base's values.
   bool has_few = false;                  ///< Fitted to few rows: no row is held back, and the base is the prior.
-  double distance = 0.0;                 ///< With few sizes of kernels: distance of the machine from its base.
+  double distance = 0.0;                 ///< With few sizes of kernels: distance from the base (model/fit/few_rows.h).
   std::vector<Residual> residuals;
   FitQuality fitted;    ///< Quality on the rows of the fit.
   FitQuality held_out;  ///< Quality on the rows that model/fit/holdout.h keeps back.
@@ -44,8 +44,8 @@ struct Calibration {
 };
 
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows do not determine keep
-/// its values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
-/// `written_by`. Throws ConfigError when there is nothing to fit.
+/// its values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. `written_by` is
+/// the command that the file names as its origin. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");
 

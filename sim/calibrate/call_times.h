@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of operators and the kernels they launched, as rows of the fits.
+// Converts calls of operators, and the kernels that they launched, to rows of the fits.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct KernelSpan {
 
 class CallTimes {
  public:
-  /// Adds a call and returns its number, from 0 on. `runs_kernels`: the operator launches kernels itself, so a call
-  /// without kernels is reported.
+  /// Adds a call and returns its number, counted from 0. `runs_kernels`: the operator launches kernels itself, so a
+  /// call without kernels is reported.
   std::size_t add_call(Work work, bool runs_kernels);
   /// Adds one kernel of the call.
   void add_kernel(std::size_t call, const KernelSpan& span);
@@ -39,7 +39,7 @@ class CallTimes {
   void add_other_kernel(const KernelSpan& span, std::string_view op);
   /// Adds a kernel that no fit can use; `why`, a plural noun, states the reason.
   void add_unusable_kernel(const KernelSpan& span, const std::string& why);
-  /// Discards start times. For profiles that do not record when kernels begin, so that overlaps are unknown.
+  /// Discards start times. Call it for profiles that do not record when kernels begin; overlaps are then unknown.
   void forget_starts() { device_.clear(); }
 
   /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls if communication, or
@@ -63,7 +63,7 @@ class CallTimes {
   struct Run {
     double begin = 0.0;
     double end = 0.0;
-    std::size_t call = none;    ///< index into calls_; none: another kernel
+    std::size_t call = none;    ///< index into calls_; none: a kernel of no call
     std::size_t kernel = none;  ///< index into kernels_ before they are sorted
   };
   struct Busy {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: mlcommons/chakra, schema/protobuf/et_def.proto; conversion of PyTorch's traces:
+// Message types: mlcommons/chakra, schema/protobuf/et_def.proto. Conversion of PyTorch's traces: mlcommons/chakra,
 // src/converter/pytorch_converter.py. Every node of a kernel has is_cpu_op = false and its operator among ctrl_deps.
 //
 // Ignored: metadata nodes, loads and stores of memory, storage and checkpoints, and the host time of operators.
@@ -35,7 +35,7 @@ using google::protobuf::io::CodedInputStream;
 
 constexpr std::size_t max_bytes = std::size_t{512} << 20U;
 /// Times are whole microseconds, so the time of a shorter kernel may be off by more than one percent.
-constexpr std::uint64_t least_microseconds = 100;
+constexpr std::uint64_t min_microseconds = 100;
 
 std::string beginning_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -156,10 +156,10 @@ class ChakraCollector {
                                         [&](std::uint64_t id) { return calls_.contains(id); });
     if (operation == kernel.operators.end()) {
       times_.add_unusable_kernel(kernel.span, "kernels of operators without a fit");
-    } else if (kernel.duration < least_microseconds) {
+    } else if (kernel.duration < min_microseconds) {
       times_.add_unusable_kernel(
           kernel.span,
-          fmt::format("kernels shorter than {} us, too short for times in whole microseconds", least_microseconds));
+          fmt::format("kernels shorter than {} us, too short for times in whole microseconds", min_microseconds));
     } else if (has_communication_ && !has_starts_) {
       times_.add_unusable_kernel(kernel.span,
                                  "kernels that communication may have slowed, because the trace has no start times");
@@ -219,10 +219,10 @@ Profile read_chakra(const fs::path& path) {
   ChakraCollector collector;
   proto::Node node;
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
-    const int place = in.CurrentPosition();
+    const int position = in.CurrentPosition();
     if (!read_message(in, node)) {
       throw ConfigError(fmt::format("{}: the data at byte {} is not a node of a Chakra trace; convert it again",
-                                    path.string(), place));
+                                    path.string(), position));
     }
     collector.take(node);
   }

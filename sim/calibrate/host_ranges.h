@@ -19,8 +19,8 @@ class HostRanges {
 
   /// Returns the number of the thread; equal names have equal numbers.
   std::uint32_t thread(std::string_view name);
-  /// Adds a range and returns its number, from 0 on. All times must have the same unit. A range that ends before it
-  /// begins contains nothing.
+  /// Adds a range and returns its number, counted from 0. All times must have the same unit. A range that ends before
+  /// it begins contains nothing.
   std::size_t add(std::uint32_t thread, double begin, double end);
   /// Ends the input. Ranges of one thread should be nested or disjoint; a range that partly overlaps another may not be
   /// found.

@@ -75,7 +75,7 @@ std::optional<std::int64_t> whole_number_in(const json& object, const char* key)
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-/// Versions before 1.12 write the key in lower case on kernels.
+/// PyTorch before 1.12 writes the key of a kernel in lower case.
 std::optional<std::int64_t> external_id(const json& args) {
   const std::optional<std::int64_t> id = whole_number_in(args, "External id");
   return id ? id : whole_number_in(args, "external id");
@@ -119,7 +119,7 @@ OperatorCall call_of(const std::string& name, const json& args) {
   return call;
 }
 
-/// A collective as a record_param_comms, or the kernel that it launched, describes it.
+/// A collective, described by a record_param_comms event or by the kernel that this event launched.
 struct CollectiveCall {
   std::string name;
   std::string dtype;
@@ -242,7 +242,7 @@ bool sizes_match(const CollectiveCall& call) {
 
 class KinetoCollector {
  public:
-  static constexpr std::size_t max_kept = std::size_t{1} << 23U;  // About a gigabyte; a step has 1e5.
+  static constexpr std::size_t max_kept = std::size_t{1} << 23U;  // About a gigabyte; a training step has 1e5 events.
 
   explicit KinetoCollector(std::string path) : path_(std::move(path)) {}
 
@@ -320,7 +320,7 @@ class KinetoCollector {
     std::uint32_t thread = 0;
     std::uint32_t process = 0;  ///< number in processes_
     bool is_graph = false;
-    bool is_flow = false;  ///< known only from its arrow
+    bool is_flow = false;  ///< known only from a flow event
   };
   struct Kernel {
     KernelSpan span;
@@ -343,7 +343,7 @@ class KinetoCollector {
   }
 
   /// Correlations and external ids are unique only within a process, and a kernel does not name its process. Requires
-  /// both sorted.
+  /// sorted launches_ and ids_.
   void require_one_rank() const {
     for (std::size_t i = 1; i < launches_.size(); ++i) {
       if (launches_[i].correlation == launches_[i - 1].correlation &&
@@ -430,7 +430,7 @@ class KinetoCollector {
     }
   }
 
-  /// Takes the arrow from a launch to its kernel; the arrow's id is the correlation.
+  /// Takes a flow event, the arrow from a launch to its kernel; its id is the correlation.
   void take_flow(const json& event) {
     const std::optional<std::int64_t> id = whole_number_in(event, "id");
     const std::optional<double> time = number_in(event, "ts");
@@ -511,13 +511,13 @@ class KinetoCollector {
   }
 
   [[nodiscard]] std::string_view name_of(std::uint32_t number) {
-    if (by_number_.empty()) {
-      by_number_.resize(names_.size());
+    if (names_by_number_.empty()) {
+      names_by_number_.resize(names_.size());
       for (const auto& [name, at] : names_) {
-        by_number_[at] = name;
+        names_by_number_[at] = name;
       }
     }
-    return by_number_[number];
+    return names_by_number_[number];
   }
 
   void place_collective(const Kernel& kernel, std::size_t number) {
@@ -567,7 +567,7 @@ class KinetoCollector {
   std::vector<const CollectiveCall*> calls_;
   std::map<CollectiveCall, double> collectives_;  // shortest time
   std::map<std::string, std::uint32_t> names_;    // names of operators
-  std::vector<std::string_view> by_number_;
+  std::vector<std::string_view> names_by_number_;
   std::map<std::string, std::uint32_t> devices_;
   std::map<std::string, std::uint32_t> processes_;
   std::map<std::string, std::size_t> skipped_;

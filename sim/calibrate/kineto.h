@@ -9,8 +9,9 @@
 
 namespace commfuse::calibrate {
 
-/// A kernel belongs to the innermost operator around its launch, which the correlation finds; without launches, to the
-/// operator of its external id. Throws ConfigError if the file cannot be read, is truncated, or is not such a trace.
+/// Assigns each kernel to the innermost operator around its launch, which has the kernel's correlation. Without a
+/// launch, a kernel belongs to the operator with its external id. Throws ConfigError if the file cannot be read, is
+/// truncated, or is not such a trace.
 Profile read_kineto(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables and columns: NVIDIA, "Nsight Systems: SQLite Export Schema Reference" (2021.5 to 2026); columns differ between
-// versions, so the reader looks for each. Texts of ranges: pytorch/pytorch, torch/csrc/profiler/util.cpp (getNvtxStr).
+// versions, so the reader looks up each of them. Texts of ranges: pytorch/pytorch, torch/csrc/profiler/util.cpp
+// (getNvtxStr).
 //
 // Everything else in a database is ignored: CPUs, other APIs and metrics.
 #include "sim/calibrate/nsight.h"
@@ -363,7 +364,7 @@ std::size_t header_in(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// `before`: lines of the file before the table.
+/// `before` is the number of lines in the file before the table.
 void take_rows(const score::Table& table, const fs::path& path, std::int64_t before, CallTimes& times) {
   const auto column_like = [&](std::string_view word) {
     return static_cast<int>(std::find_if(table.header().begin(), table.header().end(),
@@ -449,7 +450,7 @@ Profile read_nsight_table(const fs::path& path) {
   }
   auto before = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(header), '\n');
   CallTimes times;
-  constexpr std::size_t piece = std::size_t{4} << 20U;  // a table has fewer cells than a long trace
+  constexpr std::size_t piece = std::size_t{4} << 20U;  // bytes; a whole trace may exceed score::Table's limit on cells
   for (std::size_t at = rows; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', std::min(at + piece, text.size())), text.size() - 1) + 1;
     const score::Table table(text.substr(header, rows - header) + text.substr(at, end - at));

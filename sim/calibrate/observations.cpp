@@ -41,7 +41,7 @@ using score::Table;
 
 /// Clocks may rise a little above the clock for which a peak is stated.
 constexpr double max_share_of_peak = 1.05;
-/// A sender finishes while buffers on the way are still being emptied, and timers have errors.
+/// A sender may finish while buffers on the way are still being emptied, and timers have errors.
 constexpr double max_share_of_link_rate = 1.25;
 
 class ObservationReader {
@@ -154,7 +154,7 @@ class ObservationReader {
     }
   }
 
-  /// Returns whether the file begins as run_record.h writes it.
+  /// Returns whether the file begins like the records that model/record/run_record.h writes.
   static bool is_run_record(const fs::path& path) {
     std::ifstream in(path, std::ios::binary);
     std::string head(64, '\0');
@@ -222,7 +222,7 @@ class ObservationReader {
     }
   }
 
-  /// A GEMM that is faster than the base allows is a fault: either its time is wrong, or the choice of the base.
+  /// A GEMM that is faster than the base allows is a fault: either its time or the choice of the base is wrong.
   void add_gemm(const MeasuredGemm& gemm, const std::string& place) {
     const auto index = index_of(gemm.size.dtype);
     const double rate = flops_of(gemm.size).count / to_seconds(gemm.time);
@@ -553,7 +553,7 @@ class ObservationReader {
   Observations seen_;
   fs::path path_;
   std::string name_;
-  std::map<std::string*, std::string> last_source_;  // by kind: the last file that had rows of it
+  std::map<std::string*, std::string> last_source_;  // last file with rows of a kind, by that kind's `source`
   std::map<std::string, std::size_t> skipped_;
 };
 

@@ -53,27 +53,29 @@ struct Observations {
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;
   Measurements<ObservedExchange> peers;
-  /// All-reduces of serving frameworks inside a node, by AllReduceKernel; none by NCCL.
+  /// All-reduces inside a node by the kernels of serving frameworks instead of NCCL. The index is an AllReduceKernel.
   std::array<Measurements<ObservedCustomAllReduce>, all_all_reduce_kernels.size()> custom_all_reduces;
   Measurements<ObservedCollective> network_collectives;  ///< Collectives over several whole nodes.
   Measurements<ObservedExchange> network_peers;          ///< Exchanges between two GPUs on two nodes.
-  std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next op.
-  std::optional<Duration> wake_up;                       ///< From an op's end until a waiting op begins on another
-                                                         ///< lane.
-  bool is_executor = false;                              ///< Measured on an executor, so peaks are measured rates.
-  std::vector<std::string> faults;                       ///< `path:line: reason` of rows that are wrong and omitted.
-  std::vector<std::string> skipped;                      ///< Sentences about valid rows that no fit can use.
+  std::optional<Duration> next_op;                       ///< Delay between an op's end and the next op of its lane.
+  /// Delay between an op's end and the start of an op that waits for it on another lane.
+  std::optional<Duration> wake_up;
+  bool is_executor = false;          ///< Measured on an executor, so peaks are measured rates.
+  std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong and omitted.
+  std::vector<std::string> skipped;  ///< Sentences about valid rows that no fit can use.
 };
 
-/// Returns the largest tensor that a framework's kernels sum: the base's, or the 8 MiB of vLLM's and SGLang's buffers.
+/// Returns the largest tensor that a framework's kernels sum: the base's value or, if it has none, 8 MiB, the size of
+/// vLLM's and SGLang's buffers.
 Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 
 /// Reads files of any known kind: a table is recognised by its header, as in `commfuse-sim score`, a record of
 /// commfuse-validate by its schema, a profile by its beginning; other files are read as text or JSON of nccl-tests.
-/// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`,
-/// GEMMs of tables and profiles that exceed its peak by more than 5% are faults, and so are messages that exceed 1.25
-/// times the rate of its links; the size of its nodes decides whether a profiled group is within one node. Throws
-/// ConfigError for a file of an unknown kind, and for a file that cannot be read or is given twice.
+/// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`, a
+/// GEMM in a table or profile is a fault if it exceeds the base's peak by more than 5%, and a message is one if it
+/// exceeds 1.25 times the rate of the base's links. The size of the base's nodes decides whether a profiled group is
+/// within one node. Throws ConfigError for a file of an unknown kind, and for a file that cannot be read or is given
+/// twice.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 

@@ -19,7 +19,7 @@ namespace commfuse::calibrate {
 namespace {
 
 /// Smaller transfers stay in the cache of a core, which the price of a kernel does not model.
-constexpr std::int64_t least_traffic_bytes = 256 << 10;
+constexpr std::int64_t min_traffic_bytes = 256 << 10;
 
 Duration median_of(std::vector<Duration> samples) {
   std::sort(samples.begin(), samples.end());
@@ -90,7 +90,7 @@ class RecordRows {
     }
     if (benchmark.dtype != traffic_dtype_) {
       ++skipped_[fmt::format("{} in {}; only {} is fitted", benchmark.op, benchmark.dtype, traffic_dtype_)];
-    } else if (benchmark.bytes < least_traffic_bytes) {
+    } else if (benchmark.bytes < min_traffic_bytes) {
       ++skipped_[fmt::format("{} of less than 256 KiB", benchmark.op)];
     } else {
       put(seen_.traffic, MeasuredTraffic{bytes_of(benchmark), time});

@@ -24,7 +24,7 @@ struct Answer {
   bool is_interrupted = false;   ///< True if the command stopped before its end; then only `notes` is set.
   /// Writes the result as -o does, byte for byte. Throws ConfigError for a format that the command does not support.
   std::function<void(std::string_view format, const Sink& sink)> write{};
-  /// Returns the rows of layers in the order of CSV; null if the command has none.
+  /// Returns the rows of layers in the order of the CSV output; null if the command has none.
   std::function<std::shared_ptr<const RowTable>()> layers{};
   /// Returns the rows of whole models; null if the command has none.
   std::function<std::vector<StepRow>()> models{};

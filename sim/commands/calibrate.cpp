@@ -54,7 +54,7 @@ Answer run_calibrate(const CalibrateRequest& request) {
     write_machine(out, base_name, calibration.yaml);
   } catch (const ConfigError& error) {
     if (!node.empty()) {
-      fs::remove(node);  // The file would block the next attempt.
+      fs::remove(node);  // Otherwise the next attempt would fail, because the file exists.
     }
     if (observations.faults.empty()) {
       throw;

@@ -36,7 +36,7 @@ std::string flags_of(const Field& field) {
   return field.letter == '\0' ? fmt::format("--{}", field.flag) : fmt::format("--{}, -{}", field.flag, field.letter);
 }
 
-/// Returns the setting as a file writes it: "strategy: {slices: 4}".
+/// Returns the setting as it is written in a file: "strategy: {slices: 4}".
 std::string in_a_file(const Field& field) {
   const std::size_t dot = field.key.find('.');
   const std::string value = yaml_scalar(field.example);
@@ -74,8 +74,8 @@ void print_listed(std::string_view key, std::string_view text, std::size_t width
   fmt::print("{}", wrapped(text, fmt::format("{:<{}} ", key, width), std::string(width + 1, ' ')));
 }
 
-/// Explains a key of plan files, or all keys below it; `key` has no "plan." in front. Returns false if there is no such
-/// key.
+/// Explains a key of plan files, or lists the keys below it. `key` lacks the prefix "plan.". Returns false if the key
+/// is unknown.
 bool explain_plan(std::string_view key) {
   if (const PlanField* field = find_plan_field(key)) {
     fmt::print("{}", explanation(*field));

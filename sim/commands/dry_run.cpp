@@ -78,17 +78,17 @@ std::string dry_run_in_words(const PreparedSweep& prepared) {
   const StoreIdentity& identity = prepared.identity;
   const Sample sample = sample_of(prepared, sample_points(identity));
   const std::size_t shard_points = points_of(identity.shard, identity.points);
-  const double times = static_cast<double>(shard_points) / static_cast<double>(sample.points);
+  const double scale = static_cast<double>(shard_points) / static_cast<double>(sample.points);
   const int chosen_threads = choices_of(prepared.sweep.grid.settings).threads;
   const auto threads = static_cast<double>(chosen_threads > 0 ? chosen_threads : usable_threads());
   std::string text = fmt::format(
       "points  {}{}\n", shard_points,
       identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));
   text += fmt::format("rows    about {:.0f}; in a sample of {}, {} could not be run\n",
-                      times * static_cast<double>(sample.rows), sample.rows, sample.infeasible);
-  text += fmt::format("time    about {} on {:.0f} thread{}\n", time_in_words(times * sample.seconds / threads), threads,
+                      scale * static_cast<double>(sample.rows), sample.rows, sample.infeasible);
+  text += fmt::format("time    about {} on {:.0f} thread{}\n", time_in_words(scale * sample.seconds / threads), threads,
                       threads > 1 ? "s" : "");
-  return text + fmt::format("disk    about {}\n", size_in_words(times * sample.bytes));
+  return text + fmt::format("disk    about {}\n", size_in_words(scale * sample.bytes));
 }
 
 }  // namespace commfuse::sim

@@ -42,7 +42,7 @@ struct ExpectRequest {
   std::optional<int> gpus_per_node;
   std::string collectives = "all";
   std::string sizes;
-  std::string least;
+  std::string smallest;
   std::string largest;
   std::int64_t factor = 2;
   std::string nvls;
@@ -103,7 +103,7 @@ Bytes size_of(std::string_view flag, std::string_view text) {
 }
 
 std::vector<Bytes> sizes_of(const ExpectRequest& request) {
-  if (!request.sizes.empty() && (!request.least.empty() || !request.largest.empty())) {
+  if (!request.sizes.empty() && (!request.smallest.empty() || !request.largest.empty())) {
     throw ConfigError("--sizes cannot be combined with -b and -e; keep one of them");
   }
   const std::size_t dots = request.sizes.find("..");
@@ -116,11 +116,13 @@ std::vector<Bytes> sizes_of(const ExpectRequest& request) {
     return sizes;
   }
   const bool is_range = dots != std::string::npos;
-  const std::string least = is_range ? request.sizes.substr(0, dots) : request.least.empty() ? "1K" : request.least;
+  const std::string smallest = is_range                   ? request.sizes.substr(0, dots)
+                               : request.smallest.empty() ? "1K"
+                                                          : request.smallest;
   const std::string largest = is_range                  ? request.sizes.substr(dots + 2)
                               : request.largest.empty() ? "8G"
                                                         : request.largest;
-  return expect::sizes_between(size_of(is_range ? "--sizes" : "-b", least),
+  return expect::sizes_between(size_of(is_range ? "--sizes" : "-b", smallest),
                                size_of(is_range ? "--sizes" : "-e", largest), request.factor);
 }
 
@@ -306,7 +308,7 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
   usual(
       command.add_option("--sizes", request.sizes, "Sizes as FIRST..LAST by powers of -f, or a list (default 1K..8G)")
           ->type_name("SIZES"));
-  command.add_option("-b,--minbytes", request.least, "Smallest size, as in nccl-tests")->type_name("SIZE");
+  command.add_option("-b,--minbytes", request.smallest, "Smallest size, as in nccl-tests")->type_name("SIZE");
   command.add_option("-e,--maxbytes", request.largest, "Largest size, as in nccl-tests")->type_name("SIZE");
   command.add_option("-f,--stepfactor", request.factor, "Factor between sizes")->capture_default_str();
 }

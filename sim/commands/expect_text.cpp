@@ -106,7 +106,7 @@ std::string name_of(const ExpectedKernelRow& row) {
                   : fmt::format("copy {}", format_size(row.copied));
 }
 
-/// Returns an item of a YAML list, which is a map.
+/// Returns a map as an item of a YAML list.
 std::string yaml_map(std::span<const std::string_view> names, const std::vector<Value>& values) {
   const auto object = nlohmann::ordered_json::parse(reports::json_object(names, values));
   std::string text;
@@ -118,8 +118,8 @@ std::string yaml_map(std::span<const std::string_view> names, const std::vector<
 
 std::string title_of(const ExpectedRow& row) {
   const Message& message = row.message;
-  const std::string where = message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes);
-  return fmt::format("{}, {} GPUs, {}: 90% of its bus bandwidth from {} on\n", name_of(message.op), message.gpus, where,
+  const std::string nodes = message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes);
+  return fmt::format("{}, {} GPUs, {}: 90% of its bus bandwidth from {} on\n", name_of(message.op), message.gpus, nodes,
                      format_size(row.saturation));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim import: converts arguments and configurations of other programs to files of commfuse.
+// commfuse-sim import: converts arguments and configurations of other programs to commfuse files.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -59,20 +59,21 @@ void require_plain(const std::string& name) {
 /// removes the files and throws a ConfigError that names their source.
 void require_runnable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
                       const std::string& source) {
-  const char* what = "files that cannot be loaded";
+  const char* problem = "files that cannot be loaded";
   try {
     const Transformer loaded = load_model(model);
     Resolver resolver;
     resolver.read_file(run.string());
     const Settings settings = resolver.finish();
-    what = "a step that cannot be run";
+    problem = "a step that cannot be run";
     require_possible(loaded, training_plan_of(settings));
   } catch (const ConfigError& error) {
     for (const fs::path& file : written) {
       std::error_code ignored;
       fs::remove(file, ignored);
     }
-    throw ConfigError(fmt::format("{}: the file describes {}, so nothing is written; {}", source, what, error.what()));
+    throw ConfigError(
+        fmt::format("{}: the file describes {}, so nothing is written; {}", source, problem, error.what()));
   }
 }
 
@@ -96,8 +97,8 @@ std::vector<fs::path> write(const import::Imported& imported, const ImportReques
   return {folder / model, folder / run};
 }
 
-/// Returns a machine of at least two nodes that has the GPUs, for an example command. Returns nothing for more
-/// GPUs than a machine may have.
+/// Returns the name of a machine with at least two nodes and enough GPUs, for an example command. Returns nothing if no
+/// machine may have so many GPUs.
 std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;
   constexpr std::int64_t max_gpus = 32768;
@@ -175,7 +176,7 @@ void add_format(CLI::App& import, const import::Format& format, int& status) {
                CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
                                               ->type_name(std::string(option.type));
                if (option.flag.starts_with("--")) {
-                 added->expected(1)->take_last()->allow_extra_args(false);  // Words may follow the file.
+                 added->expected(1)->take_last()->allow_extra_args(false);  // Overrides may follow.
                }
              }
              add_common(command, *request);

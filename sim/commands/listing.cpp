@@ -43,8 +43,8 @@ std::string layers_in_words(const Transformer& model) {
                             : model.kv_heads == model.heads ? ""
                                                             : fmt::format("{} kv heads", model.kv_heads);
   std::vector<std::string> words;
-  const auto add = [&](bool is_there, std::string text) {
-    if (is_there) {
+  const auto add = [&](bool is_present, std::string text) {
+    if (is_present) {
       words.push_back(std::move(text));
     }
   };

@@ -27,14 +27,14 @@ void require_name(const std::string& name) {
   }
 }
 
-/// Returns, in words, the parameters that were fitted to few rows.
+/// Describes the parameters of a part that was fitted to few rows.
 std::string few_rows_of(const calibrate::FittedPart& part) {
   std::string moved;
-  std::string stopped;
+  std::string at_limit;
   for (const FittedParameter& parameter : part.parameters) {
     const std::string factor = fmt::format("{} x{:.3g}", parameter.name, parameter.value / parameter.start);
     if (parameter.undecided) {
-      stopped += (stopped.empty() ? "" : ", ") + factor;
+      at_limit += (at_limit.empty() ? "" : ", ") + factor;
     } else {
       moved += fmt::format("{}{} ± {:.0f}%", moved.empty() ? "" : ", ", factor, 100.0 * parameter.standard_error);
     }
@@ -42,8 +42,8 @@ std::string few_rows_of(const calibrate::FittedPart& part) {
   std::string text =
       wrapped(fmt::format("few rows, so the base is the prior; changed: {}", moved.empty() ? "nothing" : moved), "    ",
               "      ");
-  if (!stopped.empty()) {
-    text += wrapped(fmt::format("at the limit of the prior, with its uncertainty: {}", stopped), "    ", "      ");
+  if (!at_limit.empty()) {
+    text += wrapped(fmt::format("at the limit of the prior, with its uncertainty: {}", at_limit), "    ", "      ");
   }
   return text;
 }

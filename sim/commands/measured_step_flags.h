@@ -22,7 +22,7 @@ struct MeasuredArguments {
 void add_measured_flags(CLI::App& command, MeasuredArguments& arguments);
 
 /// Returns the measurement, or nothing if there is none. `run_settings` are the command's own settings, or null if they
-/// do not describe a single point. If `hardware` is a cluster, a file that names its node means the cluster. Throws
+/// do not describe a single point. If `hardware` is a cluster, settings that name its node refer to the cluster. Throws
 /// ConfigError for an invalid time, for a file without a time, and if the settings of the measured step are unknown.
 std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
                                         const std::string& hardware);

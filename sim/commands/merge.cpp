@@ -154,7 +154,7 @@ Sweep sweep_in(const fs::path& settings) {
   return sweep;
 }
 
-/// Throws ConfigError if the file to replace is not a store of ours, because it may be somebody's data.
+/// Throws ConfigError if the file to replace is not a commfuse store, because it may contain the user's data.
 void require_ours(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored)) {

@@ -55,7 +55,7 @@ const Candidates& only(const std::vector<Candidates>& candidates) {
                                     : "choose one with its options, or remove --variants to take the fastest"));
 }
 
-/// Returns the fastest schedule of a strategy at the point, which `run` shows too.
+/// Returns the fastest schedule of a strategy at the point, the one that `run` shows.
 StrategyOptions chosen(const Candidates& candidate, const Point& point) {
   if (candidate.options.size() == 1) {
     return candidate.options.front();

@@ -80,7 +80,7 @@ void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::stri
 /// layout.
 std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, const PlanFile& file) {
   std::optional<StepEvidence> evidence;
-  for (const GpuOffer& offer : file.gpus) {  // for an offered cluster, the step may name its node
+  for (const GpuOffer& offer : file.gpus) {  // the settings of the step may name the node of an offered cluster
     if (const std::optional<MeasuredStep> step = measured_of(measured, nullptr, offer.machine.text("hardware"));
         step && (!evidence || step->settings.text("hardware") == offer.machine.text("hardware"))) {
       evidence = evidence_of(*step);

@@ -137,7 +137,7 @@ namespace {
 
 constexpr std::string_view by_flags_name = "plan by flags";
 
-/// Returns the flag from which line `number` of the plan comes, counted from 1; empty if there is none.
+/// Returns the flag that set line `number` of the plan, counted from 1; empty if no flag did.
 std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::size_t number) {
   std::istringstream lines(text);
   std::string line;

@@ -20,7 +20,7 @@ struct ReadRows {
 };
 
 /// Reads the folder of a sweep, its store, or JSON or JSON Lines of `run` and `sweep`; for "-", reads JSON or JSON
-/// Lines from stdin. Returns at least one row. Throws ConfigError with place and remedy for any other file.
+/// Lines from stdin. Returns at least one row. Throws ConfigError for any other file.
 ReadRows read_rows(const std::string& file);
 
 }  // namespace commfuse::sim

@@ -18,7 +18,7 @@ namespace commfuse::sim {
 
 using Render = std::string (*)(std::span<const ResultRow>, const VerdictRule&, const reports::ModelWords&);
 
-/// Returns whether programs read the format, so that nothing may follow the rows.
+/// Returns whether the format is for programs. In such a format, nothing may follow the rows.
 bool is_for_programs(std::string_view format);
 
 void add_output_flag(CLI::App& command, std::string& format);

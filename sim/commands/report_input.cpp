@@ -50,7 +50,7 @@ bool is_measured(const ResultRow& row, const MeasuredRun& run, const RunRecord& 
 
 /// A measured run and the row that predicted it.
 struct Match {
-  std::size_t place = 0;
+  std::size_t row_index = 0;
   ResultRow row;
   const MeasuredRun* run = nullptr;
 };
@@ -135,7 +135,7 @@ std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview
   }
   if (!matches.empty()) {
     const RowTable::Groups points = rows.runs(rows.point_columns());
-    const auto next = std::upper_bound(points.begin(), points.end(), matches.front().place);
+    const auto next = std::upper_bound(points.begin(), points.end(), matches.front().row_index);
     const RowRange measured{*(next - 1), static_cast<std::size_t>(*next - *(next - 1))};
     std::erase_if(shown, [&](const RowRange& point) { return point.first == measured.first; });
     shown.push_back(measured);
@@ -242,12 +242,12 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       continue;
     }
     for (const Match& match : matches) {
-      if (auto run = point.has(match.place) ? measured_run(match, study->runs) : std::nullopt) {
+      if (auto run = point.has(match.row_index) ? measured_run(match, study->runs) : std::nullopt) {
         study->runs.push_back(*std::move(run));
       }
     }
     input.gantts.push_back(study->runs);
-    const bool is_measured_point = !matches.empty() && point.has(matches.front().place);
+    const bool is_measured_point = !matches.empty() && point.has(matches.front().row_index);
     if (!input.study || is_measured_point) {
       input.study = std::move(study);
     }

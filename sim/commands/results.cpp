@@ -244,14 +244,14 @@ int show_best(const ResultsRequest& request) {
                  .without = {},
                  .query = query_of(request, columns)};
   const auto is_strategy = [](const std::string& name) { return name == "strategy"; };
-  const bool leaves_out = !request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
-                          std::ranges::none_of(best.per, is_strategy);
-  if (leaves_out) {
+  const bool excludes_bounds = !request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
+                               std::ranges::none_of(best.per, is_strategy);
+  if (excludes_bounds) {
     best.without = bounds();
     best.without_bounds = std::ranges::find(store.columns(), "bound") != store.columns().end();
   }
   const int any = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(best, take); });
-  if (any == 0 && leaves_out) {
+  if (any == 0 && excludes_bounds) {
     fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
   }
   return exit_code::done;

@@ -62,8 +62,8 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// Returns whether every point takes only microseconds to simulate: a single prediction, without samples and without
-/// machines of raised parameters.
+/// Returns whether every point takes only microseconds to simulate, because it needs a single prediction: no samples of
+/// jitter, and no machines with raised parameters to estimate the uncertainty.
 bool is_quick(const Grid& grid) {
   const auto has = [&](std::string_view key, std::string_view value) {
     const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
@@ -82,8 +82,8 @@ RowTable rows_of(const PointList& points, const Library& library, Caller& caller
   }
   RowTable rows;
   const GridOptions options{.threads = choices_of(points.grid().settings).threads, .stop = caller.cancel()};
-  run_points(points, library, options, [&](std::span<const ResultRow> of_point) {
-    for (const ResultRow& row : of_point) {
+  run_points(points, library, options, [&](std::span<const ResultRow> point_rows) {
+    for (const ResultRow& row : point_rows) {
       if (!row.feasible()) {
         throw ConfigError(row.reason);
       }
@@ -185,10 +185,10 @@ class LayerRun {
   /// For a single point, draws where the time goes; for several points, the lead of a strategy by sequence length, or a
   /// map of winners.
   [[nodiscard]] std::vector<reports::Figure> figures() const {
-    const std::vector<reports::TracedRun> of_point = runs();
-    return of_point.empty()
+    const std::vector<reports::TracedRun> point_runs = runs();
+    return point_runs.empty()
                ? figures_of(rows_.rows(0, rows_.size()), rule_)
-               : std::vector{reports::breakdown_figure(of_point), reports::gantt_figure(of_point, "gantt", rule_)};
+               : std::vector{reports::breakdown_figure(point_runs), reports::gantt_figure(point_runs, "gantt", rule_)};
   }
   [[nodiscard]] std::string text(std::string_view format) const {
     return renderer(format)(rows_.rows(0, rows_.size()), rule_, models_in_words(points_, library_));
@@ -213,8 +213,8 @@ Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& r
           .figures = [run] { return run->figures(); }};
 }
 
-/// Throws ConfigError for axes that affect how --gpus distributes the GPUs, because it does so once, not for each
-/// point.
+/// Throws ConfigError for axes that affect how --gpus distributes the GPUs, because --gpus distributes them once, not
+/// for each point.
 void require_no_layout_axis(const Grid& grid) {
   for (const GridAxis& axis : grid.axes) {
     for (const Field* field : axis.fields) {
@@ -227,7 +227,7 @@ void require_no_layout_axis(const Grid& grid) {
 }
 
 Answer run(const RunRequest& request, Caller& caller) {
-  renderer(request.format);  // Rejects an unknown format before the work.
+  renderer(request.format);  // Rejects an unknown format before any work.
   require_table_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);

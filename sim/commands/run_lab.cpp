@@ -112,11 +112,12 @@ Answer run_lab_file(const std::string& path, const SettingArguments& arguments, 
   options.faults = load_faults(run.faults);
   options.for_each = for_each_index;
   LabRun lab_run = run_lab(lab, options);
-  return {.format = std::string(format),
-          .write = [lab = std::move(lab), lab_run = std::move(lab_run)](std::string_view as, const Sink& sink) {
-            require_word("--output", as, lab_formats, "format");
-            sink(as == "json" ? lab_json(lab, lab_run) : lab_table(lab, lab_run));
-          }};
+  return {
+      .format = std::string(format),
+      .write = [lab = std::move(lab), lab_run = std::move(lab_run)](std::string_view chosen_format, const Sink& sink) {
+        require_word("--output", chosen_format, lab_formats, "format");
+        sink(chosen_format == "json" ? lab_json(lab, lab_run) : lab_table(lab, lab_run));
+      }};
 }
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run FILE` for a workload of configs/lab, which has no model and no machine, because it states every cost.
+// `run FILE` for a workload of configs/lab, which needs no model and no machine, because it states every cost itself.
 #pragma once
 
 #include <string>

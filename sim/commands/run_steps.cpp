@@ -106,7 +106,7 @@ reports::ModelWords models_in_words(const PointList& points, const Library& libr
 
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
                  std::optional<StepEvidence> evidence) {
-  step_renderer(format);  // Rejects an unknown format before the work.
+  step_renderer(format);  // Rejects an unknown format before any work.
   require_whole_models(points);
   StepPoints predicted(library);
   std::string heading;
@@ -129,9 +129,10 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
   const VerdictRule rule = verdict_rule_of(points.front());
   return {.format = std::string(format),
           .write =
-              [rows, rule, words = models_in_words(points, library), heading](std::string_view as, const Sink& sink) {
-                const StepRender render = step_renderer(as);
-                sink(is_read_by_people(as) ? heading : std::string{});
+              [rows, rule, words = models_in_words(points, library), heading](std::string_view chosen_format,
+                                                                              const Sink& sink) {
+                const StepRender render = step_renderer(chosen_format);
+                sink(is_read_by_people(chosen_format) ? heading : std::string{});
                 sink(render(*rows, rule, words));
               },
           .models = [rows] { return *rows; },

@@ -26,7 +26,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Larger than the upper limit of any parameter.
+/// With this many ranks, distinct() reduces no parameter of a strategy.
 constexpr std::int32_t max_ranks = 1 << 20;
 
 /// Returns the scopes for which a strategy has schedules.

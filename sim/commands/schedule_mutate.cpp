@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 2> mutation_formats{"table", "json"};
 constexpr std::array all_findings{FindingKind::bounds,   FindingKind::unmatched, FindingKind::collective_order,
                                   FindingKind::deadlock, FindingKind::hazard,    FindingKind::contents};
 
-// --- the work ------------------------------------------------------------------------------------------------------
+// --- mutation -------------------------------------------------------------------------------------------------------
 
 /// A line on the terminal that shows the progress, redrawn in place.
 class Line {
@@ -66,7 +66,7 @@ class Line {
 };
 
 /// Throws ConfigError for a file whose ranks together have too many values to keep. The proof of the file may not have
-/// noticed, because a proof for rank 0 can hold for all ranks.
+/// rejected it, because a proof for rank 0 can hold for all ranks.
 void require_small_file(const ScheduleFile& file) {
   if (!all_ranks_within(file.program, max_effort_kept)) {
     throw ConfigError(

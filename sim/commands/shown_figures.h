@@ -12,8 +12,8 @@
 
 namespace commfuse::sim {
 
-/// Returns a map of winners for every comparison with several points and, if the rows have it, the lead of commfuse by
-/// sequence length. Empty if the rows have neither.
+/// Returns a map of winners for every comparison with several points and, if the rows allow it, a figure of commfuse's
+/// lead by sequence length. Empty if the rows allow neither.
 std::vector<reports::Figure> figures_of(std::span<const ResultRow> rows, const VerdictRule& rule);
 std::vector<reports::Figure> figures_of(std::span<const StepRow> rows, const VerdictRule& rule);
 

@@ -25,7 +25,7 @@ namespace {
 
 std::string label_of(const ResultRow& row) { return reports::strategy_label(row.strategy, row.parameters); }
 
-/// A row and its prediction, which is simulated again at the point with the prices of the row's implementation.
+/// A row and a new prediction for it, at a point with the prices of the row's implementation.
 struct Repeated {
   const ResultRow* row = nullptr;
   std::shared_ptr<const Point> point;
@@ -57,7 +57,7 @@ std::vector<Repeated> simulated_again(const Point& point, std::span<const Result
 
 Duration makespan_of(const Repeated& repeated) { return repeated.prediction.analysis.critical.makespan; }
 
-/// Returns up to eight rows, as many as fit in a figure, in their order: serial and the fastest rows. Together with
+/// Returns up to eight rows, as many as fit in a figure, in their order: serial and the fastest rows. If there are
 /// implementations, only the fastest ideal schedule is shown.
 std::vector<ResultRow> shown_rows(const std::vector<Repeated>& simulated) {
   const bool has_implementations =
@@ -72,11 +72,11 @@ std::vector<ResultRow> shown_rows(const std::vector<Repeated>& simulated) {
   };
   const auto fastest_ideal = std::ranges::find_if(order, is_ideal);
   std::vector<const Repeated*> kept;
-  std::size_t free_places = 8;
+  std::size_t free_slots = 8;
   const auto keep = [&](const Repeated* repeated) {
-    if (free_places > 0 && std::ranges::find(kept, repeated) == kept.end()) {
+    if (free_slots > 0 && std::ranges::find(kept, repeated) == kept.end()) {
       kept.push_back(repeated);
-      --free_places;
+      --free_slots;
     }
   };
   const auto serial =

@@ -11,7 +11,7 @@ namespace commfuse::sim {
 
 /// Studies the point of these rows. Its runs come from traced(), limited to the number that fit in a figure. A
 /// point with jitter also has distributions, and a point with uncertainty has the interval of its saving. Keeps only
-/// predictions that reproduce the row's time to the picosecond. Together with implementations, only the fastest ideal
+/// predictions that reproduce the row's time to the picosecond. If there are implementations, only the fastest ideal
 /// schedule is shown.
 reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows, Implementations implementations = {});
 

@@ -70,9 +70,9 @@ LayerResults layer_results(StoreReader& store) {
   }
   // Strategies on an axis are far apart in the store, but people compare them side by side.
   LayerResults results;
-  for (const std::size_t place : reports::order_by_point(unordered.rows)) {
-    results.rows.push_back(std::move(unordered.rows[place]));
-    results.points.push_back(unordered.points[place]);
+  for (const std::size_t row : reports::order_by_point(unordered.rows)) {
+    results.rows.push_back(std::move(unordered.rows[row]));
+    results.points.push_back(unordered.points[row]);
   }
   return results;
 }
@@ -173,8 +173,8 @@ std::function<std::shared_ptr<const RowTable>()> layers_in(const StoreReader& st
   return [path = store.path().string()] { return std::make_shared<const RowTable>(read_rows(path).rows); };
 }
 
-/// Returns the words for models of the catalogue only, because the rows of a sweep do not state the files of other
-/// models.
+/// Returns the number of parameters, in words, of each model of the catalogue. Other models have none, because the rows
+/// of a sweep do not state their files.
 template <class NameOf, class Row>
 reports::ModelWords words_on(std::span<const Row> rows, const NameOf& name_of) {
   const std::vector<std::string> known = known_names(Catalogue::models);

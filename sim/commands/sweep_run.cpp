@@ -64,7 +64,7 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   try {
     return std::make_unique<StoreWriter>(path, identity);
   } catch (const DamagedDatabase&) {
-    throw;  // Its intact parts may still be saved.
+    throw;  // Even with --force: the intact parts of the store may still be saved.
   } catch (const ConfigError&) {
     if (!force) {
       throw;
@@ -81,8 +81,8 @@ int threads_among_processes(const PreparedSweep& prepared) {
   return threads > 0 ? threads : 1;
 }
 
-/// Simulates the points that the store lacks, with `world` also in other processes. Returns the new counts of the
-/// store.
+/// Simulates the points that the store lacks. The processes of `world`, unless it is null, share the work. Returns the
+/// new counts of the store.
 StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world,
                  const Watched& watched) {
   const std::vector<std::size_t> points = missing_points(prepared.identity, store);

@@ -68,7 +68,7 @@ std::string site_yaml(const Settings& chosen, const TrainingPlan& plan, const Tu
   return fmt::format("# {}\n{}", schedule_in_words(site.scope, site.best), to_yaml(settings, false));
 }
 
-/// Returns a model of one layer that is as wide as the model and whose ungated MLP has the site's shape.
+/// Returns a one-layer model with the hidden size of the tuned model and an ungated MLP of the site's shape.
 std::string model_yaml(const TunedSite& site) {
   const Transformer& shape = site.shape;
   return fmt::format(
@@ -87,7 +87,7 @@ std::string model_yaml(const TunedSite& site) {
       shape.head_dim, shape.vocab);
 }
 
-/// A GEMM in Transformer Engine's settings: all-gather, then GEMM, or GEMM, then reduce-scatter.
+/// A GEMM in Transformer Engine's settings, which follows an all-gather or precedes a reduce-scatter.
 struct Knob {
   std::string_view name;
   Scope scope = Scope::qkv;
@@ -151,8 +151,8 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
                                     .strategy = &sliced_strategy});
     by_parts[site.options.slices] += site.time;
   }
-  const auto most_common = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });
-  return fmt::format("--use-ascend-coc --coc-parallel-num {}", most_common->first);
+  const auto dominant = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });
+  return fmt::format("--use-ascend-coc --coc-parallel-num {}", dominant->first);
 }
 
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& chosen, const PlanSpace& space,

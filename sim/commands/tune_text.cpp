@@ -88,9 +88,9 @@ char mark_of(const TunedPlan& plan, const Tuning& tuning) {
 std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
   const char* unknown = tuning.best.front().error ? "" : "; probability unknown (--uncertainty off)";
   if (tuning.ties < 2) {
-    const bool is_alone = tuning.fitting < 2;
+    const bool is_only_plan = tuning.fitting < 2;
     return wrapped(fmt::format("The first wins{}: no other plan ties with it. A win needs {}.",
-                               is_alone ? "" : reports::sure_in_words(tuning.best.front().win_probability),
+                               is_only_plan ? "" : reports::sure_in_words(tuning.best.front().win_probability),
                                reports::rule_in_words(heading.rule)),
                    "", "");
   }

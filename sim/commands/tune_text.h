@@ -28,7 +28,7 @@ struct TuneHeading {
 /// Returns the result as text with lines of up to 80 columns.
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
 
-/// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and the results that they are compared with.
+/// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and their baselines.
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 
 /// Returns Megatron-LM's arguments for a plan. `overlap_config` is the file for --tp-comm-overlap-cfg, or empty.

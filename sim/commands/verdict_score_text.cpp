@@ -37,7 +37,7 @@ std::string method(const VerdictScore& score) {
 /// Returns an indented line below a heading, wrapped to the width of the terminal.
 std::string item(const std::string& text) { return wrapped(text, "  ", "    "); }
 
-/// Returns the table of bars. Numbers come first, because the texts are long.
+/// Returns the table of counts and their bars. Numbers come first, because the texts are long.
 std::string bars_table(const VerdictScore& score) {
   constexpr const char* line = "{:>7}  {:>8}  {:>5}  {:>5}  {:<3}  ";
   std::string text = fmt::format(line, "share", "bar", "nodes", "hits", "met") + "what\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes new files into a folder of the user; never replaces files.
+// Writes new files into a folder that the user names. Never replaces files.
 #pragma once
 
 #include <filesystem>

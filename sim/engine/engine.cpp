@@ -58,7 +58,7 @@ void Engine::run_static() {
   }
 }
 
-/// Speeds change once everything that happens at one instant is done.
+/// Changes speeds only after all events of an instant.
 void Engine::run_fluid() {
   fluid_.settle(now_, queue_);
   while (const std::optional<std::int64_t> next = queue_.next()) {
@@ -357,14 +357,14 @@ void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
 }
 
 std::uint32_t Engine::shifted(std::uint32_t slot, int axis, std::int32_t shift) const {
-  const auto place = static_cast<std::size_t>(axis);
-  const std::int32_t from = plan_->coordinates[static_cast<std::size_t>(slots_[slot].rank)][place];
-  const std::int32_t extent = mesh_.extents[place];
+  const auto axis_index = static_cast<std::size_t>(axis);
+  const std::int32_t from = plan_->coordinates[static_cast<std::size_t>(slots_[slot].rank)][axis_index];
+  const std::int32_t extent = mesh_.extents[axis_index];
   std::int32_t to = from + shift;
   if (to >= extent || to < 0) {
     to = wrapped(to, extent);
   }
-  return slot + static_cast<std::uint32_t>((to - from) * mesh_.strides[place]) * lanes_;
+  return slot + static_cast<std::uint32_t>((to - from) * mesh_.strides[axis_index]) * lanes_;
 }
 
 std::string Engine::stuck_in_words(std::uint32_t slot) const {

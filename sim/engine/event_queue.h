@@ -77,7 +77,7 @@ class EventQueue {
     shuffle_ = shuffle_ties;
   }
 
-  /// The place of an event.
+  /// The slot and the lane of an event.
   struct Place {
     std::uint32_t slot = 0;
     std::uint32_t lane = 0;
@@ -129,7 +129,8 @@ class EventQueue {
  private:
   static bool is_later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
 
-  /// After 2^32 events the order of simultaneous events differs, but it is still deterministic.
+  /// Returns the number that orders the next event among simultaneous events. After 2^32 events the counter starts
+  /// again at 0, so a later event may come first, but the order is still deterministic.
   std::uint32_t tie() {
     const std::uint32_t number = pushed_++;
     if (!shuffle_) {

@@ -33,7 +33,7 @@ struct Faults {
   struct LinkDown {
     RankPair link;
     Instant from;
-    std::optional<Instant> until;  ///< Nothing: forever.
+    std::optional<Instant> until;  ///< Empty: the link stays down.
   };
   struct LateStart {
     Rank rank = 0;
@@ -91,7 +91,7 @@ class FaultTable {
   struct Pair {
     RankPair link;
     double slowness = 1.0;
-    std::vector<Outage> outages;  // in order of time, never touching each other
+    std::vector<Outage> outages;  // in order of time, with gaps between them
   };
   Pair& pair(RankPair link);
   [[nodiscard]] const Pair* find(RankPair link) const;

@@ -156,9 +156,9 @@ void FluidRun::draw(std::uint32_t slot) {
   if (!jobs_[slot].draws) {
     jobs_[slot].draws = true;
     const Flow flow = flow_of(jobs_[slot]);
-    for (std::size_t place = 0; place < flow.links.size(); ++place) {
-      links_[static_cast<std::size_t>(flow.links[place])].members.push_back({slot, flow.times_on(place)});
-      touch(flow.links[place]);
+    for (std::size_t link_index = 0; link_index < flow.links.size(); ++link_index) {
+      links_[static_cast<std::size_t>(flow.links[link_index])].members.push_back({slot, flow.times_on(link_index)});
+      touch(flow.links[link_index]);
     }
   }
 }
@@ -198,8 +198,8 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
   dirty_ranks_.clear();
 }
 
-/// A new speed is needed only by transfers that began and by transfers that share a tight link with them, directly or
-/// through other transfers.
+/// Only fresh transfers need a new speed, and transfers that share a tight link with them, directly or through other
+/// transfers.
 void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
   const auto is_halted = [&](const Job& job) { return faults_->down(job.link, now); };
   for (const std::uint32_t slot : fresh_) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs whose speed changes during a run: kernels that overlap with communication, and transfers that share links.
 //
-// Progress is measured in time: the remaining work of a job is the time that it would still take alone, at speed 1. So
-// an undisturbed op ends at its start plus its price, to the picosecond.
+// Progress is measured in time: the remaining work of a job is the time that it would still take undisturbed, at speed
+// 1. So an undisturbed op ends at its start plus its price, to the picosecond.
 #pragma once
 
 #include <array>
@@ -28,14 +28,14 @@ class FluidRun {
     std::uint16_t lane = 0;
     Rank rank = 0;
     std::uint32_t op = 0;
-    std::int64_t time = 0;  // time that it takes alone
+    std::int64_t time = 0;  // time that it takes undisturbed
   };
   struct Transfer {
     std::uint32_t slot = 0;  // slot of the sender
     std::uint16_t lane = 0;
     std::uint32_t op = 0;
     RankPair link;
-    std::int64_t time = 0;  // time that it takes alone, latency included
+    std::int64_t time = 0;  // time that it takes undisturbed, including latency
   };
 
   void start(const Fluid& fluid, const FaultTable& faults, std::uint32_t lanes, std::size_t slots);
@@ -59,7 +59,7 @@ class FluidRun {
  private:
   enum class JobKind : std::uint8_t { none, kernel, transfer };
   struct Job {
-    double remaining = 0.0;  // remaining time of the stage at `since` if the job were alone, in picoseconds
+    double remaining = 0.0;  // remaining time of the stage at `since`, at speed 1, in picoseconds
     double speed = -1.0;
     std::int64_t since = 0;
     std::int64_t end = -1;           // end of the stage at this speed; -1: not known

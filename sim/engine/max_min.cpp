@@ -23,15 +23,15 @@ void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> c
   shares_.resize(capacity.size());
   links_.clear();
   for (const Flow& flow : flows) {
-    for (std::size_t place = 0; place < flow.links.size(); ++place) {
-      const std::int32_t link = flow.links[place];
+    for (std::size_t link_index = 0; link_index < flow.links.size(); ++link_index) {
+      const std::int32_t link = flow.links[link_index];
       Share& share = shares_[static_cast<std::size_t>(link)];
       if (share.flows == 0) {
         share.free_capacity = capacity[static_cast<std::size_t>(link)];
         share.members = 0;
         links_.push_back(link);
       }
-      share.flows += flow.times_on(place);
+      share.flows += flow.times_on(link_index);
       ++share.members;
     }
   }
@@ -131,10 +131,10 @@ void MaxMin::settle_link(std::span<const Flow> flows, const Level& level) {
 
 void MaxMin::settle(const Flow& flow, std::size_t index, double rate) {
   rates_[index] = rate;
-  for (std::size_t place = 0; place < flow.links.size(); ++place) {
-    const std::int32_t link = flow.links[place];
+  for (std::size_t link_index = 0; link_index < flow.links.size(); ++link_index) {
+    const std::int32_t link = flow.links[link_index];
     Share& share = shares_[static_cast<std::size_t>(link)];
-    const std::int32_t times = flow.times_on(place);
+    const std::int32_t times = flow.times_on(link_index);
     for (std::int32_t i = 0; i < times; ++i) {  // one multiplication would round differently from separate flows
       share.free_capacity = std::max(0.0, share.free_capacity - rate);
     }

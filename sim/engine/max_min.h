@@ -14,7 +14,7 @@ struct Flow {
   std::span<const std::int32_t> links;  // distinct
   /// Number of identical flows on each link that this flow represents. Empty: only this flow.
   std::span<const std::int32_t> times{};
-  [[nodiscard]] std::int32_t times_on(std::size_t place) const { return times.empty() ? 1 : times[place]; }
+  [[nodiscard]] std::int32_t times_on(std::size_t link_index) const { return times.empty() ? 1 : times[link_index]; }
 };
 
 /// All rates grow together; a flow stops at its cap, or when one of its links is full. So no flow can get more without

@@ -18,7 +18,7 @@ class RankPlanner {
   }
 
   RankPlan plan() {
-    put_in_places();
+    assign_places();
     for (std::uint32_t lane = 0; lane < program_.lanes.size(); ++lane) {
       for (std::uint32_t place = plan_.first[lane]; place < plan_.first[lane + 1]; ++place) {
         add_waits(lane, plan_.ops[place]);
@@ -29,7 +29,7 @@ class RankPlanner {
   }
 
  private:
-  void put_in_places() {
+  void assign_places() {
     std::vector<std::vector<OpId>> lanes(program_.lanes.size());
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       if (takes_part_[i]) {

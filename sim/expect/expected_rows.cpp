@@ -121,17 +121,17 @@ std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Que
   return rows;
 }
 
-std::vector<Bytes> sizes_between(Bytes least, Bytes largest, std::int64_t factor) {
+std::vector<Bytes> sizes_between(Bytes smallest, Bytes largest, std::int64_t factor) {
   constexpr std::int64_t limit = std::int64_t{64} << 30U;
-  if (least.count < 1 || largest.count > limit || least > largest) {
+  if (smallest.count < 1 || largest.count > limit || smallest > largest) {
     throw ConfigError(fmt::format("sizes go from {} to {}; use a range from 1 B to 64 GiB, as in 1K..8G",
-                                  format_size(least), format_size(largest)));
+                                  format_size(smallest), format_size(largest)));
   }
   if (factor < 2) {
     throw ConfigError(fmt::format("-f: {} is not a step factor; use 2 or more", factor));
   }
   std::vector<Bytes> sizes;
-  for (std::int64_t size = least.count; size <= largest.count; size *= factor) {
+  for (std::int64_t size = smallest.count; size <= largest.count; size *= factor) {
     sizes.push_back({size});
   }
   return sizes;

@@ -20,9 +20,9 @@ struct Setup {
   std::optional<NcclVersion> nccl{};
 };
 
-/// Applies the setup to a machine. An NCCL version without NVLS turns NVLS off. Throws ConfigError for NVLS with such a
-/// version or without a switch that can sum, for rails without a network or outside 1 to the NICs of a node, and for
-/// fewer than one CTA.
+/// Applies the setup to a machine. An NCCL version without NVLS turns NVLS off. Throws ConfigError if `nvls` is set but
+/// the machine has no switch that sums, or is true for a version without NVLS. Also throws it if `ctas` is below 1, and
+/// if `rails` is set for a machine without a network or is not between 1 and the number of NICs of a node.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {
@@ -49,6 +49,6 @@ std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Que
 
 /// Returns the powers of `factor` from the smallest to the largest size. Throws ConfigError for a size of 0 or above 64
 /// GiB, for a largest size below the smallest, and for a factor below 2.
-std::vector<Bytes> sizes_between(Bytes least, Bytes largest, std::int64_t factor);
+std::vector<Bytes> sizes_between(Bytes smallest, Bytes largest, std::int64_t factor);
 
 }  // namespace commfuse::expect

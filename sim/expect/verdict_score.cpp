@@ -32,11 +32,12 @@ constexpr double false_alarms = 0.01;
 /// collective and one per row.
 constexpr std::uint32_t repeats = 20;
 
-/// Draws an approximately standard normal number: the sum of twelve uniform numbers, minus 6.
-double normal(std::uint32_t node, std::uint32_t part, std::uint32_t which) {
+/// Draws an approximately standard normal number: the sum of twelve uniform numbers, minus 6. The arguments identify
+/// the draw; every group of nodes below has node numbers of its own.
+double normal(std::uint32_t node, std::uint32_t part, std::uint32_t item) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    for (const std::uint32_t word : philox({which, part, node, i}, 45)) {
+    for (const std::uint32_t word : philox({item, part, node, i}, 45)) {
       sum += (static_cast<double>(word) + 0.5) / 4294967296.0;
     }
   }
@@ -73,7 +74,7 @@ double latency_doubled(const Message&, const Expected& expected) {
 }
 
 /// Returns the slowdown that the model predicts on the faulty machine.
-FaultOn as_on(const Machine& healthy, const Machine& faulty) {
+FaultOn slowdown_on(const Machine& healthy, const Machine& faulty) {
   return [&healthy, faulty](const Message& message, const Expected&) {
     return to_seconds(message_time(faulty, message)) / to_seconds(message_time(healthy, message));
   };
@@ -140,7 +141,7 @@ void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, V
     count(called, judge, node.rows, number, std::nullopt);
     count(slow, judge, node.rows, number, slower(0.7));
     count(latency, judge, node.rows, number, FaultOn(latency_doubled));
-    count(link, judge, node.rows, number, as_on(node.machine, half), names_a_link);
+    count(link, judge, node.rows, number, slowdown_on(node.machine, half), names_a_link);
     ++number;
   }
   score.counts.insert(score.counts.end(), {called, slow, latency, link});

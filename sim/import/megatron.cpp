@@ -220,14 +220,15 @@ int zero_of(const Arguments& arguments) {
   if (!has_fsdp && !arguments.has("--use-torch-fsdp2")) {
     return arguments.has("--use-distributed-optimizer") ? 1 : 0;
   }
-  constexpr std::array<std::string_view, 4> shared{"no_shard", "optim", "optim_grads", "optim_grads_params"};
+  constexpr std::array<std::string_view, 4> strategies{"no_shard", "optim", "optim_grads", "optim_grads_params"};
   constexpr std::string_view flag = "--data-parallel-sharding-strategy";
   const std::string strategy = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
-  const auto* const match = std::ranges::find(shared, strategy);
-  if (match == shared.end()) {
-    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(strategy), remedy_for(strategy, shared, "strategies")));
+  const auto* const match = std::ranges::find(strategies, strategy);
+  if (match == strategies.end()) {
+    arguments.wrong(flag,
+                    fmt::format("is {}; {}", in_quotes(strategy), remedy_for(strategy, strategies, "strategies")));
   }
-  return static_cast<int>(match - shared.begin());
+  return static_cast<int>(match - strategies.begin());
 }
 
 bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {

@@ -35,16 +35,16 @@ Assigned assigned(std::string_view word) {
 class GrowingWord {
  public:
   void add(char c) {
-    calls_ = calls_ || (c == '(' && text_.ends_with('$'));
+    has_command_ = has_command_ || (c == '(' && text_.ends_with('$'));
     open_ += c == '(' ? 1 : c == ')' ? -1 : 0;
     text_ += c;
   }
-  [[nodiscard]] bool in_expansion() const { return calls_ ? open_ > 0 : text_.ends_with('$'); }
+  [[nodiscard]] bool in_expansion() const { return has_command_ ? open_ > 0 : text_.ends_with('$'); }
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
   std::string text_;
-  bool calls_ = false;  // the word has $(
+  bool has_command_ = false;  // the word contains $(
   std::int64_t open_ = 0;
 };
 

@@ -215,7 +215,7 @@ void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, 
   }
 }
 
-/// Returns the sequences per micro-batch: with a pipeline a part of the local batch, otherwise all of it.
+/// Returns the number of sequences per micro-batch: with a pipeline, part of the local batch; otherwise, all of it.
 std::int64_t micro_batch_of(KeyedFile& file, const StepSettings& step, std::int64_t local) {
   const Counts range = range_of("step.micro_batch");
   const Entry* const parts = file.first_of({"experimental.pipeline_parallel_microbatches"});

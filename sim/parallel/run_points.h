@@ -29,8 +29,8 @@ struct Interrupted {};
 std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
                                                const GridOptions& options);
 
-/// Hands the rows of each point of a list to `take`, one call at a time, in the order of the points, and does not keep
-/// them. Exceptions from `take` propagate.
+/// Passes the rows of each point to `take`, one call at a time and in the order of the points. Does not keep the rows.
+/// Exceptions from `take` propagate.
 void run_points(const PointList& points, const Library& library, const GridOptions& options,
                 const std::function<void(std::span<const ResultRow> rows)>& take);
 

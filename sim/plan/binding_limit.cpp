@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double day = 86400.0;
+constexpr double day = 86400.0;  // seconds
 
 const CapacityRun& min_by(const std::vector<CapacityRun>& runs, double (*value_of)(const CapacityRun&)) {
   return *std::min_element(runs.begin(), runs.end(),
@@ -53,14 +53,14 @@ std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const Ca
   return run.gpus + node > kind.available ? " (all that are available)" : "";
 }
 
-constexpr double least_goodput = 0.01;  // below this goodput, a run makes hardly any progress
+constexpr double min_goodput = 0.01;  // below this goodput, a run makes hardly any progress
 
 std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
-  const double between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
+  const double seconds_between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
   return fmt::format(
       "failures bind: {} GPUs fail every {:.3g} s on average, a checkpoint takes {:.3g} s and a restart {:.3g} s, so "
       "training makes almost no progress; correct failures.per_gpu_hour, or shorten failures.restart",
-      run.gpus, between, file.failures.checkpoint.count(), file.failures.restart.count());
+      run.gpus, seconds_between, file.failures.checkpoint.count(), file.failures.restart.count());
 }
 
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
@@ -90,8 +90,8 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
 }
 
 /// Returns the runs for which `meets` is true.
-template <class Keeps>
-std::vector<CapacityRun> runs_meeting(const std::vector<CapacityRun>& runs, const Keeps& meets) {
+template <class Meets>
+std::vector<CapacityRun> runs_meeting(const std::vector<CapacityRun>& runs, const Meets& meets) {
   std::vector<CapacityRun> meeting;
   std::copy_if(runs.begin(), runs.end(), std::back_inserter(meeting), meets);
   return meeting;
@@ -104,7 +104,7 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
   if (kind.runs.empty()) {
     return no_layout(file, kind, search, max_gpus);
   }
-  if (const CapacityRun& shortest = min_by(kind.runs, days_of); shortest.goodput.value < least_goodput) {
+  if (const CapacityRun& shortest = min_by(kind.runs, days_of); shortest.goodput.value < min_goodput) {
     return failures_bind(file, shortest);
   }
   std::vector<CapacityRun> remaining = kind.runs;

@@ -113,9 +113,9 @@ void add_pareto(CapacityPlan& plan) {
     }
   }
   std::vector<CurvePoint> curve;
-  for (const std::size_t place : pareto_of(points)) {
-    plan.pareto.push_back(places[place]);
-    curve.push_back({math::log(points[place].x), points[place].y});  // GPU counts double from run to run
+  for (const std::size_t point : pareto_of(points)) {
+    plan.pareto.push_back(places[point]);
+    curve.push_back({math::log(points[point].x), points[point].y});  // GPU counts double from run to run
   }
   plan.knee = knee_of(curve);
 }

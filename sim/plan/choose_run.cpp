@@ -64,8 +64,8 @@ class RunChooser {
       contenders.push_back({objective(place).value, shares_errors ? std::nullopt : error_of(objective(place))});
     }
     std::vector<RunPlace> tied;
-    for (const std::size_t place : verdict_of(contenders, verdict_rule_of(file_.settings)).front) {
-      tied.push_back(feasible_[place]);
+    for (const std::size_t contender : verdict_of(contenders, verdict_rule_of(file_.settings)).front) {
+      tied.push_back(feasible_[contender]);
     }
     return tied;
   }

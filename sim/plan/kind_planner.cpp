@@ -229,8 +229,8 @@ double KindPlanner::correction_at(std::int64_t gpus) const {
   return known == corrections_.end() ? 1.0 : known->second;
 }
 
-/// Computes the errors for the answer, or for the largest count of GPUs, and uses them for all runs, because the
-/// effects of parameters hardly change with the count.
+/// Computes the errors of the answer or, without an answer, of the largest count of GPUs. All runs get these errors,
+/// because the effects of parameters hardly change with the count.
 void KindPlanner::add_errors(CapacityKind& kind) {
   const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
   add_sites(kind, layouts_[reference]);

@@ -10,8 +10,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::uint64_t all_words = std::uint64_t{1} << 32;
-constexpr std::uint32_t purpose = 0x706c616e;  // "plan" in ASCII; no draw for ops has this purpose
+constexpr std::uint64_t all_words = std::uint64_t{1} << 32;  // number of possible 32-bit words
+constexpr std::uint32_t purpose = 0x706c616e;                // "plan" in ASCII; no draw for ops has this purpose
 
 /// Returns the value with the interval of the draws from 5% to 95%.
 Interval interval_of(double value, std::vector<double> draws) {

@@ -16,10 +16,10 @@ namespace commfuse {
 namespace {
 
 constexpr std::array rate_steps{0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0};
-constexpr double plateau = 0.95;
+constexpr double plateau = 0.95;  // share of the tokens per second at the highest link rate
 constexpr double hidden =
     1.01;  // communication counts as hidden if nearly free links are faster by at most this factor
-constexpr double highest_rate = 16.0;
+constexpr double highest_rate = 16.0;  // relative to the machine's link
 
 LinkRates rates_of(bool network, double times) {
   return network ? LinkRates{.network = times} : LinkRates{.node = times};

@@ -49,9 +49,9 @@ NumberRange parse_range(const Field& field, std::string_view text, std::size_t d
   range.last = number(text, after_dots.substr(0, sign));
   range.multiplies = sign == std::string_view::npos ? field.growth == Growth::doubles : after_dots[sign] == '*';
   range.step = sign == std::string_view::npos ? (range.multiplies ? 2 : 1) : number(text, after_dots.substr(sign + 1));
-  const int least_step = range.multiplies ? 2 : 1;
-  if (range.step < least_step) {
-    refuse(text, fmt::format("never ends; {} at least {}", range.multiplies ? "multiply by" : "add", least_step));
+  const int min_step = range.multiplies ? 2 : 1;
+  if (range.step < min_step) {
+    refuse(text, fmt::format("never ends; {} at least {}", range.multiplies ? "multiply by" : "add", min_step));
   }
   if (range.multiplies && range.first < 1) {
     refuse(text, "never ends; begin at 1 or more");
@@ -85,8 +85,8 @@ std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
   const std::optional<BandwidthChoice> last = parse_bandwidth_choice(after_dots.substr(0, sign));
   const std::optional<double> times =
       sign == std::string_view::npos ? std::optional(2.0) : parse_number(after_dots.substr(sign + 1));
-  constexpr double least_times = 1.01;
-  if (!first || !last || !times || *times < least_times || first->times.has_value() != last->times.has_value()) {
+  constexpr double min_times = 1.01;
+  if (!first || !last || !times || *times < min_times || first->times.has_value() != last->times.has_value()) {
     refuse(text, "is not a range; write two factors or two rates, as in x0.25..x4, which doubles, or x1..x100*10");
   }
   std::vector<std::string> values;

@@ -22,8 +22,8 @@ class ConstraintError : public std::runtime_error {
   std::size_t column_;
 };
 
-/// An expression of 64-bit integers with + - * / % (towards zero, as in C++), parentheses, K, M, G, and one of == != <
-/// <= > >=. Names are settings that are counts.
+/// An expression of 64-bit integers: + - * / % (division truncates towards zero, as in C++), parentheses, the suffixes
+/// K, M and G, and one comparison (== != < <= > >=). Names are settings that are counts.
 class Constraint {
  public:
   /// Throws ConstraintError; its message reads `sentence; remedy`.

@@ -170,7 +170,7 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   }
 }
 
-/// Throws ConfigError if a schedule with its own work is compared with other schedules.
+/// Throws ConfigError if a schedule whose work belongs to no scope is compared with schedules that do other work.
 void require_comparable(const Grid& grid, std::span<const HandWritten> files, bool generated) {
   const auto own_work_file =
       std::find_if(files.begin(), files.end(), [](const HandWritten& file) { return !file.scope; });

@@ -35,7 +35,7 @@ struct HandWritten {
   [[nodiscard]] std::int32_t ranks() const { return program().mesh.ranks(); }
 };
 
-/// Value of the result column `scope` for a schedule with its own work, which no scope has.
+/// Value of the result column `scope` for a schedule whose work belongs to no scope.
 inline constexpr std::string_view own_work = "file";
 
 /// Requires a program that passed check_program. `sizes` may contain more sizes than this file needs. Throws
@@ -46,18 +46,19 @@ HandWritten hand_written(ScheduleFile file, const OwnSizes& sizes);
 void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files);
 
 /// Takes settings that the grid leaves open (ranks, dtype, scope) from the files: one value becomes the setting,
-/// several values become an axis. Throws ConfigError if a setting and a file disagree, and if a file whose work no
-/// scope has is compared with other schedules. `generated`: generated schedules run in addition to the files.
+/// several values become an axis. Throws ConfigError if a setting and a file disagree, and if a file whose work belongs
+/// to no scope is compared with schedules that do other work. `generated` states whether generated schedules run in
+/// addition to the files.
 void fit(Grid& grid, std::span<const HandWritten> files, bool generated);
 
 /// Returns whether the file belongs to the point.
 bool belongs(const HandWritten& schedule, const Point& point);
 
-/// Returns the elements per block at a point. Throws ConfigError, with the remedy, when the file is for another kind of
-/// MLP, a dimension does not divide, heads are split, or a matrix is too large to count.
+/// Returns the elements per block at a point. Throws ConfigError if the file is for another kind of MLP, if a
+/// dimension does not divide into its blocks, if a head would be split, or if a matrix is too large to count.
 Sizes sizes_at(const HandWritten& schedule, const Point& point);
 
-/// Returns the model FLOPs of all ranks at a point: the FLOPs of the scope, or for a schedule with its own work the
+/// Returns the model FLOPs of all ranks at a point: the FLOPs of the scope or, for a schedule without a scope, the
 /// FLOPs of GEMMs and attention in `unfused`, times the ranks.
 Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& sizes);
 

@@ -144,8 +144,8 @@ SimulatedRow run_candidate(const Point& point, const Candidates& candidate, Pred
   }
 }
 
-/// Returns "its transfers 83 us, its GEMM 21 us": the cost of each handicap alone, largest first, without costs below
-/// 1% of the time.
+/// Returns "its transfers 83 us, its GEMM 21 us": the cost of each handicap by itself, largest first, without costs
+/// below 1% of the time.
 std::string handicaps_in_words(const Point& point, const Candidates& candidate, const ResultRow& row,
                                Predictor& predictor) {
   const Duration time = row.analysis.critical.makespan;
@@ -168,7 +168,7 @@ std::string handicaps_in_words(const Point& point, const Candidates& candidate, 
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Runs an implementation under its own name; its row also names the strategy whose schedule it has.
+/// Runs an implementation under its own name; its row also names the strategy whose schedule it uses.
 SimulatedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
   const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);

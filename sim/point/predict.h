@@ -41,7 +41,7 @@ struct Point {
   PriceOptions price;
   SimulationOptions simulation;
   std::string jitter = "none";                                 ///< name of the jitter
-  std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< by provenance: some parameter of the jitter has it
+  std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< by provenance: a parameter of the jitter has it
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< name of the faults
   std::shared_ptr<const Faults> faults{};  ///< null: no faults

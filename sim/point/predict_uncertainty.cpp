@@ -117,7 +117,7 @@ std::vector<Duration> Predictor::static_makespans(const Point& point, const Stru
   const auto has_same_issue = [&](const Costs& other) {
     return other.by_rank.size() == nominal.by_rank.size() && other.issue == nominal.issue;
   };
-  std::vector<std::size_t> replayed_together;  // original places of the costs that the swaps move to the front
+  std::vector<std::size_t> replayed_together;  // original indices of the costs that the swaps move to the front
   std::vector<Duration> times(varied.size());
   for (std::size_t i = 0; i < varied.size(); ++i) {
     if (has_same_issue(varied[i])) {

@@ -253,8 +253,8 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
       result.push_back({strategy, std::move(options)});
       continue;
     }
-    for (const StrategyOptions& each : options) {
-      result.push_back({strategy, {each}});
+    for (const StrategyOptions& variant : options) {
+      result.push_back({strategy, {variant}});
     }
   }
   return result;
@@ -291,7 +291,7 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
       return std::ranges::find(implementation->sites, kind) != implementation->sites.end();
     };
     if (names == "all" && implementation->stands_in) {
-      continue;  // not available
+      continue;  // it represents kernels without a description
     }
     if (std::ranges::all_of(kinds, covers)) {
       result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),

@@ -21,7 +21,7 @@ namespace commfuse {
 
 struct LoadedJitter {
   std::shared_ptr<const JitterTables> tables;           ///< null: no jitter
-  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: whether some parameter has it
+  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: whether a parameter has it
 };
 /// Throws ConfigError with the mistakes in the file.
 LoadedJitter load_jitter_tables(const std::string& name);
@@ -82,8 +82,8 @@ bool is_whole_model(const Settings& settings);
 /// setting.
 const Field* unused_setting(const Settings& settings, Use work);
 
-/// Throws ConfigError, with the place and the scopes that do use it, for a setting that differs from its default and
-/// that the scope does not use.
+/// Throws ConfigError for a setting that differs from its default and that the scope does not use. The message names
+/// the origin of the setting and the scopes that use it.
 void require_used_by_scope(const Settings& settings);
 
 /// Throws ConfigError for a whole model. Requires that the library has loaded everything that the settings name. Does

@@ -215,7 +215,9 @@ class Replay::Pass {
  private:
   using Instruction = Tape::Instruction;
 
-  [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
+  [[nodiscard]] double* at(std::uint32_t register_index) {
+    return memory_.values_.data() + std::size_t{register_index} * width_;
+  }
   [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
 
   /// Runs a kernel or a self-paired exchange if registers are single values. Returns false, and does nothing, for
@@ -393,9 +395,9 @@ class Replay::Pass {
       }
       starts = before;
     }
-    const auto report = [&](Rank rank, std::size_t place) {
-      recorder.record(rank, OpId{static_cast<std::int32_t>(instruction.op)}, op.purpose, instant(starts[place]),
-                      instant(ends[place]));
+    const auto report = [&](Rank rank, std::size_t index) {
+      recorder.record(rank, OpId{static_cast<std::int32_t>(instruction.op)}, op.purpose, instant(starts[index]),
+                      instant(ends[index]));
     };
     if (tape_.all_ranks) {
       for (std::size_t r = 0; r < ranks_; ++r) {

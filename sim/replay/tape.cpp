@@ -147,9 +147,9 @@ class Turns {
       return 0;
     }
     const std::pair requested(axis, shift);
-    for (const auto& [known, place] : recent_turns_) {
+    for (const auto& [known, index] : recent_turns_) {
       if (known == requested) {
-        return place;
+        return index;
       }
     }
     recent_turns_[0] = std::exchange(recent_turns_[1], {requested, turn_by(axis, shift)});
@@ -439,9 +439,9 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
 
 /// Gives values that are never alive together the same register. Goes from the last instruction to the first, so
 /// that the first read that it finds is the last read of a value. The operands of an instruction stay alive past the
-/// instruction, which therefore never overwrites an operand that it reads turned.
+/// instruction, which therefore never overwrites an operand that it reads through a turn.
 void share_registers(Tape& tape, std::size_t values) {
-  std::vector<std::uint32_t> place(values, none);
+  std::vector<std::uint32_t> register_of(values, none);
   std::vector<std::uint32_t> idle;
   const auto take = [&] {
     if (idle.empty()) {
@@ -452,11 +452,11 @@ void share_registers(Tape& tape, std::size_t values) {
     return register_id;
   };
   const auto put = [&](std::uint32_t& value) {
-    std::uint32_t& at = place[value];
-    if (at == none) {
-      at = take();
+    std::uint32_t& assigned = register_of[value];
+    if (assigned == none) {
+      assigned = take();
     }
-    value = at;
+    value = assigned;
   };
   for (auto instruction = tape.instructions.rbegin(); instruction != tape.instructions.rend(); ++instruction) {
     put(instruction->to);

@@ -30,8 +30,8 @@ Shape word_of(const Values& values) {
 
 Shape strategy() {
   std::vector<std::string> names;
-  for (const Strategy* each : all_strategies) {
-    names.emplace_back(each->name);
+  for (const Strategy* candidate : all_strategies) {
+    names.emplace_back(candidate->name);
   }
   return word(std::move(names));
 }

@@ -52,9 +52,9 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
 }
 
 Doubts::Known& Doubts::known_of(const Machine& machine) {
-  const auto place = known_.find(&machine);
-  if (place != known_.end()) {
-    return place->second;
+  const auto known = known_.find(&machine);
+  if (known != known_.end()) {
+    return known->second;
   }
   Known& entry = known_[&machine];
   entry.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));

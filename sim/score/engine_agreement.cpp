@@ -65,7 +65,7 @@ struct Side {
   [[nodiscard]] const std::string& fastest() const { return competing[verdict.order.front()]->strategy; }
   [[nodiscard]] bool in_front(std::string_view strategy) const {
     return std::ranges::any_of(verdict.front,
-                               [&](std::size_t place) { return competing[place]->strategy == strategy; });
+                               [&](std::size_t contender) { return competing[contender]->strategy == strategy; });
   }
   std::vector<const ResultRow*> competing;
   Verdict verdict;

@@ -28,12 +28,12 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
 /// A row that states an observation.
 struct Observed {
   std::string_view what;
-  std::string_view place;  ///< Place of the observation: the table's name of a machine.
+  std::string_view place;  ///< Machine of the observation, as the table names it.
   double value = 0.0;
   std::string_view unit;
 };
 
-/// Rows that no run predicts, by the beginning of their `what`.
+/// Rows that no run predicts, identified by the beginning of their `what`.
 struct UnpredictedRows {
   std::string_view begins;
   std::string_view why;
@@ -43,7 +43,7 @@ struct UnpredictedRows {
 std::optional<std::string_view> why_unpredicted(std::span<const UnpredictedRows> list, std::string_view what);
 
 /// Calls `score` with every row that the tally accepts, except rows that were written down from memory, which are
-/// skipped. `place` names the column with the place of the observation.
+/// skipped. `place` names the column with the machine of the observation.
 void each_observation(const Table& table, std::string_view place, Tally& tally,
                       const std::function<void(Row& row, const Observed& observed)>& score);
 

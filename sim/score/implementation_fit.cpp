@@ -45,7 +45,7 @@ constexpr std::array cost_priors{
     CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},   CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
     CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
     CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
-constexpr double noise = 0.12;           // scatter of a row around the fitted form
+constexpr double noise = 0.12;           // relative scatter of a row around the fitted formula
 constexpr double residual_before = 0.2;  // prior of the residual, relative
 constexpr double rows_before = 3.0;      // weight of that prior, as a number of rows
 
@@ -118,7 +118,7 @@ class ImplementationFit {
       return;
     }
     const PriorRows rows{.count = samples.size(),
-                         .put = [&](std::size_t place, double value) { put(knobs_[place], value); },
+                         .put = [&](std::size_t index, double value) { put(knobs_[index], value); },
                          .log_ratio = [&](std::size_t row) { return log_ratio(*samples[row]); },
                          .weight = [](std::size_t) { return 1.0; }};
     const PriorFit fit = prior_fit(priors, rows,
@@ -230,12 +230,12 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       if (columns.is_eager && is_host_bound(overlap, *known_machine.machine, predictor)) {
         continue;
       }
-      for (const auto& [place, us] : overlap.implemented) {
-        const auto implementation = std::ranges::find(known, columns.implemented[place].implementation);
+      for (const auto& [column, us] : overlap.implemented) {
+        const auto implementation = std::ranges::find(known, columns.implemented[column].implementation);
         const Point point = point_of(overlap, *known_machine.machine);
         // Several tables may repeat a row of the same thread.
         const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
-                                                    columns.implemented[place].time.name, overlap.scatters, overlap.m,
+                                                    columns.implemented[column].time.name, overlap.scatters, overlap.m,
                                                     overlap.n, overlap.k, overlap.ranks, name_of(overlap.dtype)))
                                 .second;
         if (implementation != known.end() && is_new &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits the costs of implementations to tables of overlapped kernels, once to all tables and once more without each
-// thread (source of tables). `score --implementations` prints the result as lines for their files.
+// Fits the costs of implementations to tables of overlapped kernels: once to all tables, and once per thread (source of
+// tables) to the tables of the other threads. `score --implementations` prints the result as lines for their files.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace commfuse::score {
 
-/// Returns the maps `costs` and `without` of every implementation that names parameters to fit and has rows, each
-/// preceded by a comment with the number of rows and the errors. Skips tables of other kinds. Throws ConfigError as
+/// Returns the maps `costs` and `without` of every implementation that names parameters to fit and has rows. A comment
+/// with the number of rows and the errors precedes the maps. Skips tables of other kinds. Throws ConfigError as
 /// score_tables does, and if there is nothing to fit.
 std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& tables);
 

@@ -56,7 +56,7 @@ struct SlowdownSetting {
 /// Returns the predicted factor, to compare with the first figure. Throws ConfigError for anything the machine lacks.
 using PredictedSlowdown = std::function<double(const SlowdownSetting&)>;
 
-/// A row that runs predict, by the beginnings of its `what` and of its hardware.
+/// A row that runs can predict, identified by the beginnings of its `what` and of its hardware.
 struct SlowdownRow {
   std::string_view begins;
   std::string_view hardware;

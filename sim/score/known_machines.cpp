@@ -108,9 +108,9 @@ std::size_t letters_in(const Words& words) {
   return letters;
 }
 
-bool is_at(const Words& text, std::size_t place, const Words& name) {
-  return !name.empty() && place + name.size() <= text.size() &&
-         std::equal(name.begin(), name.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
+bool is_at(const Words& text, std::size_t position, const Words& name) {
+  return !name.empty() && position + name.size() <= text.size() &&
+         std::equal(name.begin(), name.end(), text.begin() + static_cast<std::ptrdiff_t>(position));
 }
 
 /// A machine's name found in a text.
@@ -125,15 +125,15 @@ std::vector<Hit> hits_in(const Words& text, std::span<const Machine> machines) {
   std::vector<Hit> hits;
   for (const Machine& machine : machines) {
     for (const Words& name : names_of(machine)) {
-      for (std::size_t place = 0; place < text.size(); ++place) {
-        const std::size_t end = place + name.size();
-        if (!is_at(text, place, name)) {
+      for (std::size_t position = 0; position < text.size(); ++position) {
+        const std::size_t end = position + name.size();
+        if (!is_at(text, position, name)) {
           continue;
         }
         const auto following = std::span(text).subspan(end, std::min<std::size_t>(2, text.size() - end));
         if (std::none_of(following.begin(), following.end(),
                          [&](const auto& word) { return excludes_machine(machine, word); })) {
-          hits.push_back({&machine, place, end, letters_in(name)});
+          hits.push_back({&machine, position, end, letters_in(name)});
         }
       }
     }
@@ -221,8 +221,8 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
   }
   const Words text = words_of(prose);
   const auto named = [&](const Words& name) {
-    for (std::size_t place = 0; place < text.size(); ++place) {
-      if (is_at(text, place, name)) {
+    for (std::size_t position = 0; position < text.size(); ++position) {
+      if (is_at(text, position, name)) {
         return true;
       }
     }
