@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random delays that executors add to produce orders that a quiet machine never shows.
+// Random delays, which executors add to run ops in orders that never occur on a quiet machine.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// Yields at random, and waits at random for up to 20 us.
+/// Yields, or waits for up to 20 us, at random.
 class Chaos {
  public:
   /// Seed 0 means no delays. `number` distinguishes the users of one run: the lanes, or the processes.

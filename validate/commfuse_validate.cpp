@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate, which runs the same schedules on real data. Each subcommand has one file in validate/commands/.
+// commfuse-validate: runs the schedules of commfuse-sim on real data. Each subcommand has one file in
+// validate/commands/.
 #include <CLI/CLI.hpp>
 
 #include "model/config/command_line.h"

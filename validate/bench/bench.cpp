@@ -58,17 +58,17 @@ constexpr std::array<Width, 2> quick_gpu_widths{{{4096, 4096}, {7168, 8192}}};
 constexpr std::array<std::int64_t, 8> gpu_heights{128, 256, 512, 1024, 1536, 2048, 4096, 8192};
 constexpr std::array<std::int64_t, 2> quick_gpu_heights{512, 4096};
 
-constexpr std::int64_t min_message = 8 << 10;
-/// Returns the size of the largest message.
-std::int64_t max_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
+constexpr std::int64_t min_message_bytes = 8 << 10;
+std::int64_t max_message_bytes(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce, CollectiveKind::all_to_all};
 
-/// Returns the powers of two from the smallest to the largest, and one and a half times each.
+/// Returns the powers of two between the smallest and the largest message, and one and a half times each. A quick bench
+/// has every fourth power of two only.
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
-  const std::int64_t limit = max_message(plan);
+  const std::int64_t limit = max_message_bytes(plan);
   std::vector<Bytes> sizes;
-  for (std::int64_t size = min_message; size <= limit; size *= plan.quick ? 16 : 2) {
+  for (std::int64_t size = min_message_bytes; size <= limit; size *= plan.quick ? 16 : 2) {
     sizes.push_back({size});
     if (!plan.quick && 3 * size / 2 < limit) {
       sizes.push_back({3 * size / 2});
@@ -93,7 +93,7 @@ void add_products(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>&
 
 void add_kernels(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   for (const Function function : {Function::copy, Function::add, Function::gelu, Function::swiglu, Function::norm}) {
-    for (std::int64_t traffic = 64 << 10; traffic <= max_message(plan); traffic *= plan.quick ? 16 : 4) {
+    for (std::int64_t traffic = 64 << 10; traffic <= max_message_bytes(plan); traffic *= plan.quick ? 16 : 4) {
       to.push_back(kernel_alone(plan.ranks, function, dtype, {traffic}));
     }
   }
@@ -120,9 +120,9 @@ void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram
   const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}
                                  : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
-    constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the GEMM
+    constexpr std::int64_t moved_bytes = std::int64_t{512} << 20U;  // takes longer than the GEMM
     const int limit = plan.gpu ? max_gpu_exchanges : max_exchanges;
-    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, limit));
+    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved_bytes / bytes, limit));
     for (const Watched watched : {Watched::product, Watched::exchange}) {
       to.push_back(beside_each_other(plan.ranks, size, {bytes}, exchanges, watched));
     }
@@ -210,17 +210,17 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
     result.measured.push_back(micro.what);
   }
   std::vector<bool> failed(programs.size(), false);
-  const auto visit = [&](std::size_t place) {
-    MicroBenchmark& benchmark = result.measured[place];
+  const auto visit = [&](std::size_t index) {
+    MicroBenchmark& benchmark = result.measured[index];
     try {
-      std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(benchmark.samples));
+      std::ranges::copy(samples_of(programs[index], options, make), std::back_inserter(benchmark.samples));
     } catch (const Stuck&) {
       throw;  // the executor can no longer be used
     } catch (const std::runtime_error& error) {
       if (!options.alone) {
         throw;
       }
-      failed[place] = true;
+      failed[index] = true;
       benchmark.samples.clear();
       result.failures.push_back(
           fmt::format("{} {}: not measured: {}", name_of(benchmark), size_of(benchmark), error.what()));
@@ -230,9 +230,9 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
   std::size_t done = 0;
   try {
     for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
-      for (const std::size_t place : order) {
-        if (!failed[place]) {
-          visit(place);
+      for (const std::size_t index : order) {
+        if (!failed[index]) {
+          visit(index);
         }
         ++done;
         if (after_each) {

@@ -26,19 +26,20 @@ inline constexpr std::array<std::pair<std::string_view, BenchPart>, 5> bench_par
 
 struct BenchPlan {
   std::int32_t ranks = 2;
-  std::vector<DType> dtypes{DType::bf16};  ///< Messages, and ops timed in a single dtype, use the first one.
+  std::vector<DType> dtypes{DType::bf16};  ///< Messages, and GEMMs next to exchanges, use the first one.
   std::vector<BenchPart> parts{};          ///< Empty: all.
   bool quick = false;                      ///< A few sizes of everything: enough for a look, too few for a fit.
   bool gpu = false;                        ///< Shard sizes that suit a GPU instead of a processor.
 };
 
-/// Returns GEMMs (m, n and k are powers of two, and other sizes that models have), kernels, exchanges and collectives
-/// by size, gaps, and GEMMs that run next to exchanges. Messages need two ranks.
+/// Returns the programs of a plan: GEMMs (m, n and k are powers of two, and other sizes that models have), kernels,
+/// exchanges and collectives of many sizes, gaps, and GEMMs that run next to exchanges. All programs with messages need
+/// at least two ranks.
 std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
 
 struct BenchOptions {
   int passes = 2;          ///< Passes through all programs, each in a different random order.
-  int repetitions = 2;     ///< Repetitions of each program in a pass; one run that is not counted precedes the first.
+  int repetitions = 2;     ///< Repetitions of each program in a pass, after one run that is not counted.
   std::uint64_t seed = 1;  ///< Seed of the orders.
   /// True if no other process waits for this one. A program that fails is then skipped; otherwise it ends the bench.
   bool alone = true;

@@ -20,12 +20,12 @@ namespace {
 constexpr int repetitions = 16;
 
 std::string test_name(std::string_view route, const CopyTest& test) {
-  const std::string_view way = test.with_host ? "" : test.reads ? "_read" : "_write";
-  return fmt::format("{}_{}memcpy{}_{}", route, test.both_ways ? "bidirectional_" : "", way,
+  const std::string_view direction = test.with_host ? "" : test.reads ? "_read" : "_write";
+  return fmt::format("{}_{}memcpy{}_{}", route, test.both_ways ? "bidirectional_" : "", direction,
                      test.by_kernels ? "sm" : "ce");
 }
 
-/// The programs of one engine, one size, and one or both directions.
+/// Makes the programs of one engine, one size, and one or both directions.
 class CopyProgramMaker {
  public:
   CopyProgramMaker(const CopyPlan& plan, const Copier& copier, Bytes bytes, bool by_kernels, bool both_ways)
@@ -61,7 +61,7 @@ class CopyProgramMaker {
     return {.op = std::move(op), .bytes = bytes_.count, .ranks = plan_.gpus, .rank = rank, .peer = peer};
   }
 
-  /// The copy that disturbs the timed one is twice as long, so that it lasts to the end.
+  /// In both directions, the disturbing copy is repeated twice as often as the timed one, so that it ends last.
   [[nodiscard]] CopyProgram with_host(int gpu, bool to_gpu) const {
     const CopyTest test{.with_host = true, .by_kernels = by_kernels_, .both_ways = both_ways_};
     CopyProgram program{.copies = {to_gpu ? copy(gpu, host_end, gpu) : copy(gpu, gpu, host_end)}, .what = {}};
@@ -129,14 +129,14 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
   copier.make_room(largest);
   BenchResult result;
   std::vector<bool> failed(programs.size(), false);
-  const auto visit = [&](std::size_t place) {
-    const std::vector<TimedCopy>& copies = programs[place].copies;
+  const auto visit = [&](std::size_t index) {
+    const std::vector<TimedCopy>& copies = programs[index].copies;
     copier.check(copies);
     static_cast<void>(copier.time(copies));  // this first run is not counted
     for (int i = 0; i < options.repetitions; ++i) {
       const std::vector<Duration> times = copier.time(copies);
       for (std::size_t copy = 0; copy < times.size(); ++copy) {
-        measured[place][copy].samples.push_back(times[copy]);
+        measured[index][copy].samples.push_back(times[copy]);
       }
     }
   };
@@ -144,21 +144,21 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
   const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
   bool is_stuck = false;
   for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
-    for (const std::size_t place : order) {
+    for (const std::size_t index : order) {
       if (is_stuck) {
         break;
       }
       try {
-        if (!failed[place]) {
-          visit(place);
+        if (!failed[index]) {
+          visit(index);
         }
       } catch (const Stuck& stuck) {  // no later copy would complete
         is_stuck = true;
         result.failures.push_back(fmt::format("stopped after {} of {} measurements, at {}: {}", done, visits,
-                                              in_words(programs[place]), stuck.what()));
+                                              in_words(programs[index]), stuck.what()));
       } catch (const std::runtime_error& error) {
-        failed[place] = true;
-        result.failures.push_back(fmt::format("{}: not measured: {}", in_words(programs[place]), error.what()));
+        failed[index] = true;
+        result.failures.push_back(fmt::format("{}: not measured: {}", in_words(programs[index]), error.what()));
       }
       ++done;
       if (after_each) {
@@ -166,9 +166,9 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
       }
     }
   }
-  for (std::size_t place = 0; place < programs.size(); ++place) {
-    for (MicroBenchmark& benchmark : measured[place]) {
-      if (!failed[place] && !benchmark.op.empty() && !benchmark.samples.empty()) {
+  for (std::size_t index = 0; index < programs.size(); ++index) {
+    for (MicroBenchmark& benchmark : measured[index]) {
+      if (!failed[index] && !benchmark.op.empty() && !benchmark.samples.empty()) {
         result.measured.push_back(std::move(benchmark));
       }
     }

@@ -141,9 +141,9 @@ std::string range_in_words(const ComparedPart& part, Duration usual) {
 void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vector<std::string>& sentences) {
   while (const std::optional<Blame> blame = worst_of(group, explained)) {
     std::vector<double> ratios;
-    for (const std::size_t place : blame->off) {
-      explained[place] = true;
-      ratios.push_back(group.parts[place].ratio);
+    for (const std::size_t index : blame->off) {
+      explained[index] = true;
+      ratios.push_back(group.parts[index].ratio);
     }
     std::sort(ratios.begin(), ratios.end());
     sentences.push_back(fmt::format("{} {}: {} of {} {} take {:.2f} times as long as usual ({})", rank_noun(group),
@@ -161,10 +161,11 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
     const ComparedPart& part = group.parts[i];
     if (part.off && !explained[i]) {
       const std::string_view noun = rank_noun(group);
-      const std::string_view way = reads(group) ? "from" : "to";
-      const std::string who = part.peer >= 0 ? fmt::format("{} {} {} {} {}", noun, part.rank, way, noun, part.peer)
-                                             : fmt::format("{} {}", noun, part.rank);
-      sentences.push_back(fmt::format("{}: {} take {:.2f} times as long as usual{}", who, group.name, part.ratio,
+      const std::string_view preposition = reads(group) ? "from" : "to";
+      const std::string subject = part.peer >= 0
+                                      ? fmt::format("{} {} {} {} {}", noun, part.rank, preposition, noun, part.peer)
+                                      : fmt::format("{} {}", noun, part.rank);
+      sentences.push_back(fmt::format("{}: {} take {:.2f} times as long as usual{}", subject, group.name, part.ratio,
                                       range_in_words(part, group.usual)));
     }
   }
@@ -174,8 +175,8 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
 enum class Unit : std::uint8_t { us, gb_per_s, ms };
 
 Unit unit_of(const PartGroup& group) {
-  constexpr std::int64_t large = 256 << 10;
-  return group.bytes.count == 0 ? Unit::ms : group.bytes.count < large ? Unit::us : Unit::gb_per_s;
+  constexpr std::int64_t min_large_bytes = 256 << 10;
+  return group.bytes.count == 0 ? Unit::ms : group.bytes.count < min_large_bytes ? Unit::us : Unit::gb_per_s;
 }
 
 std::string_view name_of(Unit unit) { return unit == Unit::us ? "us" : unit == Unit::ms ? "ms" : "GB/s"; }

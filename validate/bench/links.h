@@ -50,8 +50,8 @@ struct LinkFindings {
 
 /// Evaluates the measurements of link_programs(), and those of copy_programs(), whose ranks are GPUs. Ignores other
 /// measurements. `hosts` has the host of each rank; if it is empty, all ranks are on one host. With `tolerance` 0.2, up
-/// to 20% longer than usual is fine. If at least two links, and at least three quarters of the links, out of a rank,
-/// into it, or both are slow, the rank is named instead of its links.
+/// to 20% longer than usual is fine. If at least two, and at least three quarters, of a rank's outgoing links, of its
+/// incoming links, or of both are slow, names the rank instead of the links.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance);
 
@@ -61,16 +61,16 @@ struct LinksBelow {
   std::size_t compared = 0;
   std::size_t left_out = 0;  ///< transfers that are not compared
 };
-/// Compares transfers of sizes at which the machine's bandwidth is the limit; smaller transfers also depend on the
-/// calls of the host. Compares transfers inside hosts, and transfers between hosts if the machine has a network.
-/// `false_alarms` is the probability of any alarm among all transfers of a healthy machine. Requires
-/// 0 < false_alarms < 0.5.
+/// Compares transfers of sizes at which the machine's bandwidth is the limit; the time of smaller transfers also
+/// depends on the host. Compares transfers inside hosts, and transfers between hosts if the machine has a network.
+/// `false_alarms` is the probability of any alarm among all transfers of a healthy machine. Requires 0 < false_alarms <
+/// 0.5.
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
-/// Returns one matrix per size, whose title names rows and columns, a line for GEMMs and one for copies with the host,
-/// and the findings. Matrices have at most 80 columns; titles, and findings that name copies, may be longer. With more
-/// than ten ranks, each rank has one line instead: the medians of the transfers out of it and into it, and its slowest
-/// link.
+/// Returns one matrix per size, with a title that names rows and columns; the values of GEMMs, and of copies with the
+/// host, rank by rank; and the findings. Matrices have at most 80 columns; titles, and findings that name copies, may
+/// be longer. With more than ten ranks, each rank has one line instead: the medians of the transfers out of it and into
+/// it, and its slowest link.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

@@ -111,26 +111,26 @@ std::vector<Duration> samples_of_rank(const MicroBenchmark& what, const Timeline
 
 /// Returns the time of each pair of opposite transfers. A transfer begins when both ranks are ready for it.
 std::vector<Duration> pairs_both_ways(const MicroProgram& micro, const Timeline& spans) {
-  struct Way {
+  struct Transfer {
     Instant begin{}, end{};
     int sides = 0;
   };
-  std::map<std::pair<std::size_t, std::size_t>, Way> ways;  // by number and lane
+  std::map<std::pair<std::size_t, std::size_t>, Transfer> transfers;  // by number and lane
   std::map<std::pair<Rank, std::size_t>, std::size_t> numbers;
   std::vector<OpSpan> in_order(spans.begin(), spans.end());
   std::ranges::stable_sort(in_order, {}, [](const OpSpan& span) { return position(span.op); });
   for (const OpSpan& span : in_order) {
     const std::size_t lane = micro.program->ops[position(span.op)].lane;
-    Way& way = ways[{numbers[{span.rank, lane}]++, lane}];
-    way.begin = way.sides == 0 ? span.start : std::max(way.begin, span.start);
-    way.end = way.sides == 0 ? span.end : std::max(way.end, span.end);
-    ++way.sides;
+    Transfer& transfer = transfers[{numbers[{span.rank, lane}]++, lane}];
+    transfer.begin = transfer.sides == 0 ? span.start : std::max(transfer.begin, span.start);
+    transfer.end = transfer.sides == 0 ? span.end : std::max(transfer.end, span.end);
+    ++transfer.sides;
   }
-  std::map<std::size_t, Way> pairs;
-  for (const auto& [key, way] : ways) {
-    Way& pair = pairs[key.first];
-    pair.begin = pair.sides == 0 ? way.begin : std::min(pair.begin, way.begin);
-    pair.end = std::max(pair.end, way.end);
+  std::map<std::size_t, Transfer> pairs;
+  for (const auto& [key, transfer] : transfers) {
+    Transfer& pair = pairs[key.first];
+    pair.begin = pair.sides == 0 ? transfer.begin : std::min(pair.begin, transfer.begin);
+    pair.end = std::max(pair.end, transfer.end);
     ++pair.sides;
   }
   std::vector<Duration> samples;

@@ -34,8 +34,8 @@ MicroProgram product_alone(std::int32_t ranks, const GemmSize& size);
 /// The function may be copy, add (with two inputs), gelu, swiglu, norm or residual.
 MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic);
 
-/// Returns an exchange in which every rank sends `bytes` to the next rank and receives as many. Requires at least two
-/// ranks, and `bytes` that make up whole rows of 256 elements.
+/// Returns an exchange in which every rank sends `bytes` to the next rank and receives the same number of bytes.
+/// Requires at least two ranks, and `bytes` that make up whole rows of 256 elements.
 MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes);
 
 /// Placement of the buffers of a collective. In place, the input of an all-gather is the rank's own part of the output,
@@ -57,7 +57,7 @@ MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 /// idle. Requires two different ranks, and `bytes` that make up whole rows of 256 elements.
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
 
-/// Like transfers_alone(), with as many transfers in the opposite direction at the same time, on a lane of their own.
+/// Like transfers_alone(), but with `count` simultaneous transfers in the opposite direction on another lane.
 MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count);
 
 /// Returns a GEMM that all ranks run simultaneously; only its time on `rank` is measured.

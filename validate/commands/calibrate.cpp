@@ -59,15 +59,15 @@ int run(const CalibrateRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.print_failures();
   }
-  if (!request.record.empty()) {  // Written before the fit, which may fail.
+  if (!request.record.empty()) {  // The fit may fail, so the record is written first.
     reports::atomic_write(request.record, to_json(record));
   }
-  const calibrate::Observations seen = calibrate::observations_of(
+  const calibrate::Observations observations = calibrate::observations_of(
       record, where.gpu && where.gpu->is_software() ? "micro-benchmarks on a software GPU" : "micro-benchmarks");
   const calibrate::Calibration calibration =
-      calibrate::calibrate(base, request.base, name, seen, "commfuse-validate calibrate");
+      calibrate::calibrate(base, request.base, name, observations, "commfuse-validate calibrate");
   sim::write_machine(out, request.base, calibration.yaml);
-  fmt::print("{}", sim::calibration_in_words(seen, calibration, out));
+  fmt::print("{}", sim::calibration_in_words(observations, calibration, out));
   fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
   return measured.print_failures();
 }

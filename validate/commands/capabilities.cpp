@@ -23,7 +23,7 @@ namespace {
 
 constexpr int threads = 8;
 
-/// A sleeping thread that wakes up later than this makes emulated runs need more dilation.
+/// If sleeping threads wake up later than this, emulated runs need more dilation.
 constexpr Duration max_oversleep = std::chrono::microseconds(500);
 
 Capability machine() {
@@ -98,7 +98,7 @@ std::string nccl_in_words(const CudaPlugin& plugin) {
                          : fmt::format("no: it needs the GPU, see cuda; this build has {}", build_info().nccl);
 }
 
-/// Returns a capability that needs GPUs. Its absence is no fault, because a node may have no GPU.
+/// Returns a capability that needs GPUs. Its absence is not a fault, because a node may have no GPU.
 Capability gpu_capability(std::string name, std::string text) {
   Capability capability{.name = std::move(name), .text = std::move(text)};
   if (!capability.text.starts_with("yes")) {
@@ -132,16 +132,16 @@ std::span<const std::string_view> capability_names() {
 }
 
 std::vector<Capability> capabilities(std::span<const std::string> skipped) {
-  const auto wanted = [&](std::string_view name) {
+  const auto is_wanted = [&](std::string_view name) {
     return std::find(skipped.begin(), skipped.end(), name) == skipped.end();
   };
   std::optional<CudaPlugin> plugin;
-  if (wanted("cuda") || wanted("nccl")) {
+  if (is_wanted("cuda") || is_wanted("nccl")) {
     plugin = load_cuda_plugin();
   }
   std::vector<Capability> findings;
   for (const std::string_view name : capability_names()) {
-    if (!wanted(name)) {
+    if (!is_wanted(name)) {
       continue;
     }
     findings.push_back(name == "machine" ? machine()

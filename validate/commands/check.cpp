@@ -64,35 +64,35 @@ constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_t
 /// Returns the index in `names` of the value of a flag. Throws ConfigError for an unknown word.
 std::size_t index_of_word(std::string_view flag, std::string_view word, std::span<const std::string_view> names,
                           std::string_view what) {
-  const auto place = std::ranges::find(names, word);
-  if (place == names.end()) {
+  const auto match = std::ranges::find(names, word);
+  if (match == names.end()) {
     throw ConfigError(fmt::format("{}: unknown value {}; {}", flag, in_quotes(word), remedy_for(word, names, what)));
   }
-  return static_cast<std::size_t>(place - names.begin());
+  return static_cast<std::size_t>(match - names.begin());
 }
 
 /// Returns the indices in `names` of the words of a list; the single word "all" means every name.
 std::vector<std::size_t> indices_of_words(std::string_view flag, std::string_view list,
                                           std::span<const std::string_view> names, std::string_view what) {
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   if (list == "all") {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      places.push_back(i);
+      indices.push_back(i);
     }
-    return places;
+    return indices;
   }
   std::vector<std::string_view> known{names.begin(), names.end()};
   known.emplace_back("all");
   for (const std::string_view word : split_list(list)) {
-    const std::size_t place = index_of_word(flag, word, known, what);
-    if (place == names.size()) {
+    const std::size_t index = index_of_word(flag, word, known, what);
+    if (index == names.size()) {
       throw ConfigError(fmt::format("{}: 'all' cannot be combined with other values; write {} all", flag, flag));
     }
-    if (std::ranges::find(places, place) == places.end()) {
-      places.push_back(place);
+    if (std::ranges::find(indices, index) == indices.end()) {
+      indices.push_back(index);
     }
   }
-  return places;
+  return indices;
 }
 
 std::vector<const Strategy*> strategies_of(const std::string& list) {
@@ -101,8 +101,8 @@ std::vector<const Strategy*> strategies_of(const std::string& list) {
     names.push_back(strategy.name);
   }
   std::vector<const Strategy*> result;
-  for (const std::size_t place : indices_of_words("--strategy", list, names, "strategies")) {
-    result.push_back(all_strategies[place]);
+  for (const std::size_t index : indices_of_words("--strategy", list, names, "strategies")) {
+    result.push_back(all_strategies[index]);
   }
   return result;
 }
@@ -115,9 +115,9 @@ std::vector<const CheckedOperation*> operations_of(const std::string& list) {
     }
   }
   std::vector<const CheckedOperation*> result;
-  for (const std::size_t place : indices_of_words("--scope", list, scopes, "scopes")) {
+  for (const std::size_t index : indices_of_words("--scope", list, scopes, "scopes")) {
     for (const CheckedOperation& operation : checked_operations()) {
-      if (operation.scope == scopes[place]) {
+      if (operation.scope == scopes[index]) {
         result.push_back(&operation);
       }
     }
@@ -140,9 +140,9 @@ DType dtype_of(const std::string& name) {
 /// Returns the dtype of --wire; nothing if transfers have the dtype of the tensors.
 std::optional<DType> wire_of(const std::string& name) {
   constexpr std::array<std::string_view, 4> names{"dtype", "bf16", "fp16", "fp8"};
-  const std::size_t place = index_of_word("--wire", name, names, "dtypes");
-  const auto* dtype = std::ranges::find(all_dtypes, names[place], [](DType known) { return name_of(known); });
-  return place == 0 ? std::nullopt : std::optional(*dtype);
+  const std::size_t index = index_of_word("--wire", name, names, "dtypes");
+  const auto* dtype = std::ranges::find(all_dtypes, names[index], [](DType known) { return name_of(known); });
+  return index == 0 ? std::nullopt : std::optional(*dtype);
 }
 
 std::uint64_t seed_of(std::string_view flag, const std::string& text, std::int64_t least) {
@@ -312,9 +312,9 @@ class CheckedPoints {
     }
   }
 
-  void finish(std::size_t place, CheckResult result) {
+  void finish(std::size_t index, CheckResult result) {
     const std::lock_guard lock(mutex_);
-    results_[place] = std::move(result);
+    results_[index] = std::move(result);
     while (prints_ && printed_ < results_.size() && results_[printed_]) {
       print_now(request_, *results_[printed_++]);
     }
@@ -326,7 +326,7 @@ class CheckedPoints {
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::vector<std::optional<CheckResult>> results_;
-  std::size_t printed_ = 0;  // Rows printed so far, without a gap.
+  std::size_t printed_ = 0;  // Number of rows that are printed, always the first ones.
   std::optional<Duration> limit_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

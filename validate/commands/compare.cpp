@@ -39,7 +39,7 @@ struct CompareRequest {
 /// Returns the predicted timeline of a schedule, then the measured one.
 std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredRun& run, const Prediction& prediction,
                                              const Timeline& predicted) {
-  std::vector<reports::TracedRun> both;
+  std::vector<reports::TracedRun> timelines;
   for (const bool is_measured : {false, true}) {
     const ResultRow row{.model = point.model.name,
                         .hardware = point.machine.name,
@@ -49,12 +49,12 @@ std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredR
                         .seq = point.seq,
                         .strategy = fmt::format("{} {}", run.strategy, is_measured ? "measured" : "predicted"),
                         .parameters = run.parameters};
-    both.push_back({.row = row,
-                    .program = prediction.structure->plan.lowered.program,
-                    .timeline = is_measured ? run.spans : predicted,
-                    .sizes = prediction.sizes});
+    timelines.push_back({.row = row,
+                         .program = prediction.structure->plan.lowered.program,
+                         .timeline = is_measured ? run.spans : predicted,
+                         .sizes = prediction.sizes});
   }
-  return both;
+  return timelines;
 }
 
 /// Adds the times of ops if the user requested them and the schedule finished. A page shows them whenever the record
@@ -152,8 +152,8 @@ std::string command_of(const CompareRequest& request, const Compared& result) {
 void write_files(const CompareRequest& request, const Compared& result) {
   if (!request.trace.empty()) {
     std::vector<reports::TracedRun> timelines;
-    for (const std::vector<reports::TracedRun>& both : result.timelines) {
-      timelines.insert(timelines.end(), both.begin(), both.end());
+    for (const std::vector<reports::TracedRun>& of_schedule : result.timelines) {
+      timelines.insert(timelines.end(), of_schedule.begin(), of_schedule.end());
     }
     reports::write_trace(timelines, request.trace);
   }

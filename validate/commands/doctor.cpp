@@ -95,14 +95,14 @@ ExpectedNode expected_of(const std::string& name) {
   return expected;
 }
 
-/// Returns the facts of the node. The GID index of this environment overrides the index of a file, as it does for jobs.
+/// Returns the facts of the node. As for jobs, NCCL_IB_GID_INDEX in the environment overrides the value in a file.
 NodeFacts facts_of(const DoctorRequest& request) {
   NodeFacts node = node_facts(NodeFiles(request.root));
   const char* const index = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
   constexpr std::int64_t largest_index = 4096;
   if (const std::optional<std::int64_t> number = parse_integer(index == nullptr ? "" : index);
       number && *number <= largest_index) {
-    // -1: NCCL finds the index.
+    // With -1, NCCL finds the index itself.
     node.gid_index = *number < 0 ? std::nullopt : std::optional(static_cast<int>(*number));
   }
   return node;
@@ -138,9 +138,9 @@ Diagnosis diagnosis(const DoctorRequest& request) {
 /// Returns the processes by host, each host with the checks of its first process.
 std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
   std::vector<HostHealth> hosts;
-  std::map<std::string, std::size_t> places;
+  std::map<std::string, std::size_t> index_of_host;
   for (std::size_t process = 0; process < reports.size(); ++process) {
-    const auto [entry, is_new] = places.emplace(reports[process].host, hosts.size());
+    const auto [entry, is_new] = index_of_host.emplace(reports[process].host, hosts.size());
     if (is_new) {
       hosts.push_back({.host = reports[process].host, .processes = {}, .checks = reports[process].checks});
     }
@@ -210,7 +210,7 @@ Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   return launch.under_mpi() && load_mpi_module().open != nullptr ? &launch.crew(default_patience) : nullptr;
 }
 
-/// Returns crew_of(). If MPI does not start, returns null and adds a failed check, because that is a finding and no
+/// Returns crew_of(). If MPI does not start, returns null and adds a failed check, because that is a finding and not a
 /// reason to stop.
 Crew* crew_or_failed_check(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
   try {

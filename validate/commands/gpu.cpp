@@ -253,7 +253,7 @@ std::span<const char* const> gpu_flags() { return all_flags; }
 
 namespace {
 
-/// Returns the first of these flags that the command was given; nullptr: none.
+/// Returns the first of these flags that the command was given; nullptr if there is none.
 const char* first_given(const CLI::App& command, std::span<const char* const> flags) {
   const auto first_set = std::ranges::find_if(
       flags, [&](const char* flag) { return command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0; });
@@ -320,7 +320,7 @@ void Gpu::open(const GpuArguments& arguments, int device) {
   device_ = std::make_unique<Device>(*driver_);
 }
 
-/// Leaves SMs to the copying kernel, because a GEMM on all SMs would keep it waiting until the last wave of the GEMM.
+/// Leaves SMs free for the copy kernel, which would otherwise wait for the last wave of a GEMM on all SMs.
 void Gpu::leave_sms_to_copies(const GpuArguments& arguments) {
   const bool copies_take_sms = options_.link.kind == LinkKind::copy || options_.link.kind == LinkKind::paced;
   if (arguments.multiprocessors == "auto" && copies_take_sms && options_.partition == 0) {
@@ -449,18 +449,19 @@ std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
 }
 
 /// Returns the index of this process among the processes of its machine.
-int place_on_host(Crew& crew, int ranks) {
+int index_on_host(Crew& crew, int ranks) {
   std::map<std::string, int> next;
-  std::vector<Payload> places;
+  std::vector<Payload> indices;
   for (const Payload& host : crew.gather(ranks, text_payload(crew.world().host()))) {
     PayloadWriter writer;
     writer.put(next[PayloadReader(host).get_text()]++);
-    places.push_back(writer.take());
+    indices.push_back(writer.take());
   }
-  return PayloadReader(crew.scatter(ranks, std::move(places))).get<int>();
+  return PayloadReader(crew.scatter(ranks, std::move(indices))).get<int>();
 }
 
-/// Throws ConfigError on all ranks if two of them share a GPU, which `who` refuses. The message names the first two.
+/// Throws ConfigError on all ranks if two of them share a GPU, which `who` does not support. The message names the
+/// first two.
 void require_own_gpus(Crew& crew, int ranks, const std::string& gpu, std::string_view who) {
   std::map<std::string, std::size_t> owners;
   std::string sentence;
@@ -511,9 +512,9 @@ GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks
   if (links == CrewLinks::peers) {
     require_one_host(crew, ranks);
   }
-  const int place = place_on_host(crew, ranks);
+  const int local_index = index_on_host(crew, ranks);
   const int visible = plugin.module->devices();
-  gpu_ = std::make_unique<Gpu>(arguments, std::move(plugin), place % visible);
+  gpu_ = std::make_unique<Gpu>(arguments, std::move(plugin), local_index % visible);
   require_own_gpus(crew, ranks, gpu_->driver().facts().uuid, links == CrewLinks::nccl ? "NCCL" : "cuda-peer");
   network_options_.graphs = gpu_->options().mode == LaunchMode::graph;
   links == CrewLinks::nccl ? connect_by_nccl() : open_peers();
@@ -550,11 +551,11 @@ std::vector<DeviceReading> GpuCrew::readings(const std::string& when) const {
     DeviceReading reading{
         .when = when, .rank = static_cast<std::int64_t>(readings_by_rank.size()), .gpu = reader.get_text()};
     reading.throttle_reasons = reader.get_text();
-    const auto known = [](auto value) { return value < 0 ? std::nullopt : std::optional(value); };
-    reading.clock_mhz = known(reader.get<std::int64_t>());
-    reading.memory_clock_mhz = known(reader.get<std::int64_t>());
-    reading.temperature_c = known(reader.get<std::int64_t>());
-    reading.power_w = known(reader.get<double>());
+    const auto if_known = [](auto value) { return value < 0 ? std::nullopt : std::optional(value); };
+    reading.clock_mhz = if_known(reader.get<std::int64_t>());
+    reading.memory_clock_mhz = if_known(reader.get<std::int64_t>());
+    reading.temperature_c = if_known(reader.get<std::int64_t>());
+    reading.power_w = if_known(reader.get<double>());
     readings_by_rank.push_back(std::move(reading));
   }
   return readings_by_rank;

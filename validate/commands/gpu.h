@@ -45,8 +45,8 @@ struct GpuArguments {
   bool dry_run = false;
 };
 
-/// Adds --device alone; add_gpu_flags() also adds the flags that control how times are measured. The arguments must
-/// outlive the parsing.
+/// Adds --device and --dry-run. add_gpu_flags() adds these and the flags that control how times are measured. The
+/// arguments must outlive the parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
 /// Adds --nccl-register and --nccl-exchange, which change how data moves and therefore what is checked.
 void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
@@ -60,8 +60,8 @@ std::span<const char* const> gpu_flags();
 /// Returns the plugin if it finds a GPU. Throws HardwareAbsent with what is missing.
 CudaPlugin usable_plugin();
 
-/// One GPU with its module loaded; in a dry run, a device that only counts calls. Executors use it one after another,
-/// and it outlives them.
+/// One GPU with its module loaded; in a dry run, a device that only counts calls. It is used by one executor at a time,
+/// and it outlives all of them.
 class Gpu {
  public:
   /// Opens the device that --device names, by default the first one. Throws HardwareAbsent with what is missing, and
@@ -73,8 +73,8 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() = default;
 
-  /// Makes executors whose ranks all share the GPU and whose values are checked. With `one_stream` they make the values
-  /// that other executors have to match.
+  /// Makes executors whose ranks all share the GPU and whose values are checked. With `one_stream` they compute the
+  /// values that other executors have to match.
   [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false);
   /// Makes executors for timing, which follow --view and fill their memory themselves.
   [[nodiscard]] MakeExecutor timed();
@@ -96,7 +96,7 @@ class Gpu {
   [[nodiscard]] bool is_software() const { return driver_->facts().is_software(); }
   /// Prints a line on stderr if the GPU is software.
   void note_software() const;
-  /// Returns the libraries that have computed attention so far; empty: none.
+  /// Returns the libraries that have computed attention so far; empty if none has.
   [[nodiscard]] std::string attention_by() const;
   /// Prints on stderr which library computed attention, if the program has attention.
   void note_attention() const;
@@ -124,13 +124,14 @@ enum class CrewLinks : std::uint8_t {
 /// Returns the links of --executor nccl and cuda-peer; nothing for other executors, whose ranks do not have a GPU each.
 std::optional<CrewLinks> crew_links_of(std::string_view executor);
 
-/// The GPUs of several processes, one per process, connected by NCCL or by shared memory: rank r is process r.
-/// Executors use them one after another.
+/// The GPUs of several processes, one per process, connected by NCCL or by shared memory: rank r is process r. They are
+/// used by one executor at a time.
 class GpuCrew {
  public:
   /// The first `ranks` processes form the crew; other processes take no part. A process takes the GPU that --device
-  /// names; by default, the n-th process of a machine takes its n-th visible GPU. Throws HardwareAbsent, and
-  /// ConfigError for invalid flags, for two processes with the same GPU, and for peers on several machines.
+  /// names; by default, the n-th process of a machine takes its n-th visible GPU. Throws HardwareAbsent if there is no
+  /// usable GPU, and ConfigError for invalid flags, for two processes with the same GPU, and for peers on several
+  /// machines.
   GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks links);
 
   [[nodiscard]] MakeExecutor checked();
@@ -146,7 +147,7 @@ class GpuCrew {
   [[nodiscard]] std::string links() const { return network_ != nullptr ? "nccl" : "peers"; }
   /// Returns "nccl" or "cuda-peer".
   [[nodiscard]] std::string executor() const { return network_ != nullptr ? "nccl" : "cuda-peer"; }
-  /// Returns "NVIDIA H200, ...; 8 GPUs; NVLS on".
+  /// Returns "NVIDIA H200, ...; 8 GPUs, NVLS on, NCCL 2.29.3 at run time".
   [[nodiscard]] std::string in_words() const;
   [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
   void note_attention() const { gpu_->note_attention(); }

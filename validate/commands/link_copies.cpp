@@ -30,7 +30,7 @@ namespace {
 constexpr Duration patience_of_copies = std::chrono::seconds(60);
 constexpr std::array<std::string_view, 3> engines{"all", "ce", "sm"};
 
-/// Returns the number of GPUs that --ranks requests, of those that are visible.
+/// Returns the number of GPUs that --ranks requests; by default, all visible ones.
 int gpus_of(const CopyRequest& request, int visible) {
   if (request.ranks.empty()) {
     return visible;

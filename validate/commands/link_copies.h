@@ -25,7 +25,7 @@ struct CopyArguments {
 /// Adds --copies. The arguments must outlive the parsing.
 void add_copy_flag(CLI::App& command, CopyArguments& arguments);
 
-/// Throws ConfigError if a flag of executors on one GPU was given.
+/// Throws ConfigError if a flag of GPU executors was given.
 void require_no_gpu_flags(const CLI::App& command);
 
 /// Size of the copies if no size is given: large enough to be judged.
@@ -33,7 +33,7 @@ inline constexpr Bytes usual_copy{std::int64_t{64} << 20U};
 
 struct CopyRequest {
   CopyArguments arguments;
-  std::string ranks;  ///< The text of --ranks: the number of GPUs, taken from the first visible one on; empty: all.
+  std::string ranks;  ///< The text of --ranks: the number of GPUs, starting with the first visible one; empty: all.
   std::vector<Bytes> sizes{};
   bool both_ways = false;
   BenchOptions options{};
@@ -41,8 +41,8 @@ struct CopyRequest {
 /// Throws ConfigError for unknown words, and HardwareAbsent if there is no GPU.
 MicroRecord copies_measured(const CopyRequest& request);
 
-/// Judges the record's copies against the machine; empty if none of them can be judged. Prints on stderr which copies
-/// are not judged.
+/// Judges the record's copies against the machine. Returns an empty list if none of them can be judged. Prints on
+/// stderr which copies are not judged.
 std::vector<CopyJudgement> judged_copies(const RunRecord& record, const Machine& machine, double false_alarms);
 /// Returns a line for each kind of copy, and one for each suspect of a kind that is bad.
 std::string in_words(const std::vector<CopyJudgement>& judgements, const std::string& machine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements that `links` adds on request: rates with both directions simultaneously, and collectives by size.
+// Measurements that `links` adds on request: pairs that send both ways simultaneously, and collectives by size.
 #pragma once
 
 #include <string>

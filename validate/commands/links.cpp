@@ -49,7 +49,7 @@ struct LinksRequest {
   std::string false_alarms = "1%";
 };
 
-/// A transfer is made of rows.
+/// A transfer consists of rows of this size.
 constexpr std::int64_t row_bytes = 512;
 constexpr std::int64_t max_transfer_bytes = std::int64_t{256} << 20U;
 
@@ -101,7 +101,7 @@ double false_alarms_of(const LinksRequest& request) {
   return *share;
 }
 
-/// Returns the least number of channels for messages, from the words that GpuCrew::in_words() writes into records, or
+/// Returns the minimum number of channels for messages, from the words that GpuCrew::in_words() writes into records, or
 /// from the environment's variables.
 std::int64_t least_channels(const Environment& environment) {
   constexpr std::string_view mark = ", at least ";
@@ -120,14 +120,14 @@ std::int64_t least_channels(const Environment& environment) {
 /// ranks, NCCL gives each pair only some of the channels.
 void require_channels(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                       const Machine& machine) {
-  const int wanted = machine.link.peer.ctas.value;
+  const int required_channels = machine.link.peer.ctas.value;
   constexpr int channels_by_default = 2;
-  if (record.executor == "nccl" && ranks > 2 && wanted > channels_by_default &&
-      least_channels(record.environment) < wanted) {
+  if (record.executor == "nccl" && ranks > 2 && required_channels > channels_by_default &&
+      least_channels(record.environment) < required_channels) {
     throw ConfigError(
         fmt::format("--expect {}: NCCL gives a pair among {} GPUs only some of its {} channels; measure with "
                     "--nccl-p2p-channels {}",
-                    request.expect, ranks, wanted, wanted));
+                    request.expect, ranks, required_channels, required_channels));
   }
 }
 

@@ -31,14 +31,14 @@ namespace {
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last long enough to make the delay of waking up negligible.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
-/// A point with real GEMMs that two cores run in a minute. It has a single GEMM, because the arithmetic of functions
-/// has no price.
+/// A point with real GEMMs that two cores run in a minute. It has a single GEMM, because the model does not price the
+/// arithmetic of elementwise functions.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_point{
     {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
 constexpr std::int64_t max_bytes = std::int64_t{4} << 30U;
 
-/// True for settings that become flags. --link-bandwidth is the bandwidth of emulated links; machines with other links
-/// are for predictions only.
+/// True for settings that become flags. Bandwidths of machines do not: --link-bandwidth slows real links here
+/// (pace_flags.h), and machines with other links are for predictions only.
 bool has_flag(const Field& field) { return field.uses.has(Use::measure) && field.type != FieldType::bandwidth; }
 
 int count_of(std::string_view flag, const std::string& text, int least) {
@@ -56,7 +56,7 @@ Costs costs_of(const Point& point, const Prediction& prediction) {
                point.price);
 }
 
-/// Returns the shortest op that is not local, such as an add; nothing if a program has no other ops.
+/// Returns the price of the shortest op, not counting local ops such as adds; nothing if there are only local ops.
 std::optional<Duration> shortest_op(const Program& program, const Costs& costs) {
   std::optional<Duration> shortest;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -68,7 +68,7 @@ std::optional<Duration> shortest_op(const Program& program, const Costs& costs) 
   return shortest;
 }
 
-/// Returns a dilation with which the shortest op of all schedules lasts long enough.
+/// Returns the dilation with which the shortest op of all schedules lasts long enough.
 double automatic_dilation(std::span<const Prediction> predictions, std::span<const Costs> costs) {
   double dilation = 1.0;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -118,7 +118,7 @@ void require_memory(const Point& point, const Prediction& prediction) {
   }
 }
 
-/// Returns twice the time by which sleepers wake up late on this machine, within limits.
+/// Returns twice the delay with which sleeping threads wake up on this machine, at most 500 us.
 std::chrono::nanoseconds watch_of(const NoiseFloor& noise) {
   constexpr Duration longest = std::chrono::microseconds(500);
   const Duration late = summary_of(noise.samples).median.value - noise.stated;
@@ -331,7 +331,7 @@ RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& argumen
 }
 
 /// The runner of real schedules, and the GPUs that it uses.
-struct Ground {
+struct Backend {
   std::unique_ptr<Gpu> gpu{};
   std::unique_ptr<GpuCrew> gpus{};
   Runner runner{};
@@ -361,24 +361,24 @@ struct Ground {
 };
 
 /// Opens the requested GPUs. Throws HardwareAbsent.
-Ground ground_of(const RunMode& mode, const GpuArguments& arguments, Crew* crew, int ranks) {
-  Ground ground;
+Backend backend_of(const RunMode& mode, const GpuArguments& arguments, Crew* crew, int ranks) {
+  Backend backend;
   if (const std::optional<CrewLinks> links = crew_links_of(mode.executor); crew != nullptr && links) {
-    ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, ranks, *links);
-    ground.runner = on_gpus(*ground.gpus, *crew, ranks);
-    ground.links = ground.gpus->links();
+    backend.gpus = std::make_unique<GpuCrew>(arguments, *crew, ranks, *links);
+    backend.runner = on_gpus(*backend.gpus, *crew, ranks);
+    backend.links = backend.gpus->links();
   } else if (crew != nullptr) {
-    ground.runner = on_processes(*crew, ranks);
-    ground.links = "mpi";
+    backend.runner = on_processes(*crew, ranks);
+    backend.links = "mpi";
   } else if (mode.executor == "cuda-virtual") {
-    ground.gpu = std::make_unique<Gpu>(arguments, mode.pace);
-    ground.runner = on_gpu(*ground.gpu);
-    ground.links = ground.gpu->links();
+    backend.gpu = std::make_unique<Gpu>(arguments, mode.pace);
+    backend.runner = on_gpu(*backend.gpu);
+    backend.links = backend.gpu->links();
   } else {
-    ground.runner = on_threads(mode.pace);
-    ground.links = mode.pace ? "paced" : "copied";
+    backend.runner = on_threads(mode.pace);
+    backend.links = mode.pace ? "paced" : "copied";
   }
-  return ground;
+  return backend;
 }
 
 }  // namespace
@@ -388,10 +388,10 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
   reports::require_no_input(arguments.out, sim::files_named(arguments.settings));
   const RunMode mode = run_mode_of(point, arguments, crew != nullptr);
   const int ranks = point.point().ranks;
-  const Ground ground = ground_of(mode, arguments.gpu, crew, ranks);
+  const Backend backend = backend_of(mode, arguments.gpu, crew, ranks);
   RunRecord record{.executor = mode.executor,
                    .compute = mode.compute,
-                   .links = mode.is_real() ? ground.links : "emulated",
+                   .links = mode.is_real() ? backend.links : "emulated",
                    .version = std::string(build_info().version),
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
@@ -419,20 +419,20 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
       variants.push_back(emulated(point.point(), predictions[i], costs[i], record));
       continue;
     }
-    if (!ground.on_gpus()) {
+    if (!backend.on_gpus()) {
       require_memory(point.point(), predictions[i]);
     }
-    variants.push_back(real_variant(predictions[i], run_of(point.point(), predictions[i]), ground.runner));
+    variants.push_back(real_variant(predictions[i], run_of(point.point(), predictions[i]), backend.runner));
   }
   const bool speaks = crew == nullptr || crew->leads();
-  ground.read_devices("before", record.environment);
+  backend.read_devices("before", record.environment);
   measure(variants, options, speaks ? show_rounds : nullptr);
-  ground.read_devices("after", record.environment);
-  record.environment.gpu = ground.gpu_in_words();
-  record.environment.attention = ground.attention_by();
-  record.environment.variables = ground.on_gpus() ? gpu_variables() : Words{};
+  backend.read_devices("after", record.environment);
+  record.environment.gpu = backend.gpu_in_words();
+  record.environment.attention = backend.attention_by();
+  record.environment.variables = backend.on_gpus() ? gpu_variables() : Words{};
   if (speaks) {
-    ground.note_attention();
+    backend.note_attention();
   }
   for (Variant& variant : variants) {
     if (mode.is_real()) {
@@ -441,11 +441,11 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
     }
     record.runs.push_back(std::move(variant.run));
   }
-  const bool is_dry = ground.gpu && ground.gpu->is_dry();
+  const bool is_dry = backend.gpu && backend.gpu->is_dry();
   if (!arguments.out.empty() && speaks && !is_dry) {
     reports::atomic_write(arguments.out, to_json(record));
   }
-  return {std::move(record), is_dry ? ground.gpu->dry_run_in_words() : std::string()};
+  return {std::move(record), is_dry ? backend.gpu->dry_run_in_words() : std::string()};
 }
 
 }  // namespace commfuse::validate

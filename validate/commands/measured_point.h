@@ -26,7 +26,7 @@ class Crew;
 struct MeasureArguments {
   sim::SettingArguments settings;
   std::string executor;  // Empty: mpi if there is a crew, else cpu.
-  std::string compute;   // Empty: real on mpi and on a machine of the executor, else emulated.
+  std::string compute;   // Empty: real on processes, on cuda-virtual and on hardware of the executor, else emulated.
   PaceArguments pace;
   GpuArguments gpu;
   std::string dilation = "auto";
@@ -69,9 +69,9 @@ class PredictedPoint {
   Predictor predictor_;
 };
 
-/// Returns the settings from files, environment and flags. On a machine of an executor (Machine::executor) the defaults
-/// describe a point that two cores run in a minute, and stderr states that. The second function starts from the
-/// record's settings, and flags override them.
+/// Returns the settings from files, environment and flags. If the hardware is that of an executor (Machine::executor),
+/// the defaults describe a point that two cores run in a minute, and a line on stderr states them. The second function
+/// starts from the record's settings, and flags override them.
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 
@@ -85,7 +85,7 @@ struct Measured {
 Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                   Crew* crew = nullptr);
 
-/// Throws ConfigError if a flag that controls measuring was given and nothing is measured.
+/// Throws ConfigError if a flag that controls measurements was given. Called if nothing is measured.
 void require_no_measuring(const CLI::App& command);
 
 }  // namespace commfuse::validate

@@ -32,9 +32,10 @@ struct MicroArguments {
   bool quick = false;
 };
 
-/// Adds --executor, --ranks, --link-bandwidth and --link-latency. The arguments must outlive the parsing.
+/// Adds --executor, --ranks, --link-bandwidth, --link-latency and the flags of GPU executors. The arguments must
+/// outlive the parsing.
 void add_where_flags(CLI::App& command, MicroArguments& arguments);
-/// Adds the flags of add_where_flags(), --dtype and --quick.
+/// Adds the flags of add_where_flags(), --dtype, --only and --quick.
 void add_micro_flags(CLI::App& command, MicroArguments& arguments);
 
 /// The executor that measures, and its number of ranks.
@@ -77,7 +78,7 @@ std::vector<DType> dtypes_of(const std::string& list);
 /// Measures the programs now; prints progress on stderr if that is a terminal. Throws std::runtime_error if nothing
 /// could be measured. All ranks call it; the record is complete where where.leads(). Requires where.takes_part().
 MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options);
-/// Measures the programs that --dtype and --quick select.
+/// Measures the programs that --dtype, --only and --quick select.
 MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);
 
 }  // namespace commfuse::validate

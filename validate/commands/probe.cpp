@@ -87,7 +87,7 @@ int run(const ProbeRequest& request) {
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
     const std::vector<ProbeRow> rows = stage->run(gpu.device(), options);
     text += to_csv(stage->name, rows);
-    if (!request.out.empty() && !gpu.is_dry()) {  // Kept even if the next stage fails.
+    if (!request.out.empty() && !gpu.is_dry()) {  // The rows are kept even if the next stage fails.
       reports::atomic_write(request.out, text);
     }
   }

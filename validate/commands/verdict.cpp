@@ -51,7 +51,7 @@ double false_alarms_of(const VerdictRequest& request) {
   return *share;
 }
 
-/// Returns the files of every folder, sorted, and every other path itself.
+/// Returns the paths, with every folder replaced by its files in sorted order. Throws ConfigError for duplicates.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -102,7 +102,7 @@ const std::string& machine_of(const VerdictRequest& request) {
   return request.machine;
 }
 
-/// Returns this_fleet for a file of the user whose collectives were fitted to nodes, unless a shipped file of the
+/// Returns this_fleet for a user's file whose collectives were fitted to nodes, unless a shipped file for the same
 /// accelerator was fitted to the same nodes.
 FittedTo fitted_to(const std::string& name, const Machine& machine) {
   const Parameter<BytesPerSecond>& rate = machine.link.collective.rate;

@@ -21,14 +21,14 @@ using Json = nlohmann::ordered_json;
 double seconds(const ComparedSchedule& schedule) { return to_seconds(schedule.measured->median.value); }
 
 /// Returns the indices of the measured schedules.
-std::vector<std::size_t> measured_places(std::span<const ComparedSchedule> schedules) {
-  std::vector<std::size_t> places;
+std::vector<std::size_t> measured_indices(std::span<const ComparedSchedule> schedules) {
+  std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     if (schedules[i].measured) {
-      places.push_back(i);
+      indices.push_back(i);
     }
   }
-  return places;
+  return indices;
 }
 
 double median_of(std::vector<double> values) {
@@ -38,9 +38,9 @@ double median_of(std::vector<double> values) {
 }
 
 /// Counts pairs whose predictions differ clearly, and how many of these pairs were measured in the predicted order.
-void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places, Agreement& result) {
-  for (const std::size_t faster : places) {
-    for (const std::size_t slower : places) {
+void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> indices, Agreement& result) {
+  for (const std::size_t faster : indices) {
+    for (const std::size_t slower : indices) {
       const ComparedSchedule& a = schedules[faster];
       const ComparedSchedule& b = schedules[slower];
       if (to_seconds(b.predicted) > to_seconds(a.predicted) * (1.0 + clear_gap)) {
@@ -52,15 +52,15 @@ void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const st
 }
 
 /// Returns the lead of the winner over the best rival: the fastest other schedule, or the predicted winner if it lost.
-std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places,
+std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> indices,
                              const Agreement& result) {
   constexpr std::uint64_t seed = 1;
   const ComparedSchedule* rival = nullptr;
-  for (const std::size_t place : places) {
-    const bool is_rival = result.measured_winner == result.predicted_winner ? place != result.measured_winner
-                                                                            : place == result.predicted_winner;
-    if (is_rival && (rival == nullptr || seconds(schedules[place]) < seconds(*rival))) {
-      rival = &schedules[place];
+  for (const std::size_t index : indices) {
+    const bool is_rival = result.measured_winner == result.predicted_winner ? index != result.measured_winner
+                                                                            : index == result.predicted_winner;
+    if (is_rival && (rival == nullptr || seconds(schedules[index]) < seconds(*rival))) {
+      rival = &schedules[index];
     }
   }
   if (rival == nullptr) {
@@ -138,35 +138,35 @@ double ComparedSchedule::ratio() const {
 }
 
 std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules) {
-  const std::vector<std::size_t> places = measured_places(schedules);
-  if (places.empty()) {
+  const std::vector<std::size_t> indices = measured_indices(schedules);
+  if (indices.empty()) {
     return std::nullopt;
   }
-  Agreement result{.compared = places.size()};
+  Agreement result{.compared = indices.size()};
   std::vector<double> errors;
-  for (const std::size_t place : places) {
-    errors.push_back(std::abs(schedules[place].ratio() - 1.0));
-    if (errors.back() > result.worst_error || place == places.front()) {
+  for (const std::size_t index : indices) {
+    errors.push_back(std::abs(schedules[index].ratio() - 1.0));
+    if (errors.back() > result.worst_error || index == indices.front()) {
       result.worst_error = errors.back();
-      result.worst = place;
+      result.worst = index;
     }
   }
   result.median_error = median_of(errors);
-  const auto predicted = [&](std::size_t place) { return schedules[place].predicted; };
-  const auto measured = [&](std::size_t place) { return schedules[place].measured->median.value; };
-  result.predicted_winner = *std::ranges::min_element(places, {}, predicted);
-  result.measured_winner = *std::ranges::min_element(places, {}, measured);
+  const auto predicted = [&](std::size_t index) { return schedules[index].predicted; };
+  const auto measured = [&](std::size_t index) { return schedules[index].measured->median.value; };
+  result.predicted_winner = *std::ranges::min_element(indices, {}, predicted);
+  result.measured_winner = *std::ranges::min_element(indices, {}, measured);
   std::optional<Duration> second;
-  for (const std::size_t place : places) {
-    if (place != result.predicted_winner) {
-      second = std::min(second.value_or(predicted(place)), predicted(place));
+  for (const std::size_t index : indices) {
+    if (index != result.predicted_winner) {
+      second = std::min(second.value_or(predicted(index)), predicted(index));
     }
   }
   if (second) {
     result.predicted_gap = to_seconds(*second) / to_seconds(predicted(result.predicted_winner)) - 1.0;
   }
-  result.lead = lead_of(schedules, places, result);
-  count_pairs(schedules, places, result);
+  result.lead = lead_of(schedules, indices, result);
+  count_pairs(schedules, indices, result);
   return result;
 }
 
@@ -219,7 +219,7 @@ std::string to_json(std::span<const ComparedSchedule> schedules, Evidence eviden
   const std::optional<Agreement> agreement = agreement_of(schedules);
   std::string text = "[";
   for (const ComparedSchedule& schedule : schedules) {
-    const auto place = static_cast<std::size_t>(&schedule - schedules.data());
+    const auto index = static_cast<std::size_t>(&schedule - schedules.data());
     Json object{{"schema", comparison_schema},
                 {"strategy", schedule.strategy},
                 {"parameters", schedule.parameters},
@@ -237,15 +237,15 @@ std::string to_json(std::span<const ComparedSchedule> schedules, Evidence eviden
     put("p90_us", to_microseconds(summary.p90));
     put("samples", summary.samples);
     put("ratio", schedule.measured ? schedule.ratio() : 0.0);
-    const bool has_lead = agreement && agreement->lead && agreement->measured_winner == place;
+    const bool has_lead = agreement && agreement->lead && agreement->measured_winner == index;
     const Ratio lead = has_lead ? *agreement->lead : Ratio{};
     object["lead"] = has_lead ? Json{{"ratio", lead.value}, {"low", lead.low}, {"high", lead.high}} : Json();
-    put("predicted_winner", agreement && agreement->predicted_winner == place);
-    put("measured_winner", agreement && agreement->measured_winner == place);
+    put("predicted_winner", agreement && agreement->predicted_winner == index);
+    put("measured_winner", agreement && agreement->measured_winner == index);
     if (schedule.ops) {
       object["ops"] = json_of(*schedule.ops);
     }
-    text += fmt::format("{}\n{}", place == 0 ? "" : ",", object.dump(-1, ' ', false, Json::error_handler_t::replace));
+    text += fmt::format("{}\n{}", index == 0 ? "" : ",", object.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return text + "\n]\n";
 }

@@ -54,7 +54,7 @@ struct Agreement {
 /// Smallest relative difference that a model has to predict.
 inline constexpr double clear_gap = 0.05;
 
-/// Returns nothing if nothing was measured.
+/// Returns the summary; nothing if nothing was measured.
 std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules);
 
 /// The meaning of a run's times.

@@ -25,8 +25,8 @@ struct OpTimes {
 };
 
 struct ComparedOps {
-  std::vector<OpTimes> kinds;  ///< The schedule's kinds, GEMMs first.
-  OpTimes furthest;            ///< The op whose sum differs most.
+  std::vector<OpTimes> kinds;  ///< Sums by kind of op, GEMMs first.
+  OpTimes furthest;            ///< The op whose predicted and measured sums differ most.
 };
 
 /// Returns whether both hold the same ops of the same ranks, in the same order.

@@ -200,9 +200,9 @@ void Board::fail(std::exception_ptr error) {
 
 std::optional<std::string> Board::await_all(std::chrono::nanoseconds patience) {
   std::unique_lock lock(mutex_);
-  std::int64_t seen = -1;
-  while (present_ > 0 && !given_up() && seen != ends_) {
-    seen = ends_;
+  std::int64_t ends_at_last_check = -1;
+  while (present_ > 0 && !given_up() && ends_at_last_check != ends_) {
+    ends_at_last_check = ends_;
     left_.wait_for(lock, patience, [&] { return present_ == 0 || given_up(); });
   }
   if (present_ > 0 && !given_up()) {

@@ -59,7 +59,7 @@ void run_thread(LaneRun& lane, Board& board, std::latch& ready, std::latch& gate
   board.leave(lane.last());
 }
 
-/// Runs all lanes simultaneously, from a common release on. Throws Stuck.
+/// Runs all lanes simultaneously, and releases them at the same moment. Throws Stuck.
 void execute(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes = lanes_of(shared, commands);
   std::latch ready(static_cast<std::ptrdiff_t>(lanes.size()));

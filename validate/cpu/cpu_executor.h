@@ -17,7 +17,7 @@ namespace commfuse::validate {
 
 struct CpuOptions {
   /// Emulation: every op lasts as long as its cost in `costs`, from when it is posted, and is issued at the simulated
-  /// time. Nothing is computed or moved, and there is no memory. Null: real work.
+  /// time. Nothing is computed or moved, and there is no memory. If null, ops do real work.
   std::shared_ptr<const Costs> costs{};
   /// Factor by which emulation is slowed down; the reported times are divided by it.
   double dilation = 1.0;

@@ -19,9 +19,9 @@ Extents packed(const Extents& extents) {
   return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
 }
 
-class Drawing {
+class GraphBuilder {
  public:
-  explicit Drawing(const AttentionPieceShape& shape)
+  explicit GraphBuilder(const AttentionPieceShape& shape)
       : shape_(shape), scores_{shape.sequences, shape.heads, shape.queries, shape.keys} {}
 
   AttentionGraph finished() {
@@ -97,7 +97,7 @@ class Drawing {
 
 }  // namespace
 
-AttentionGraph attention_graph(const AttentionPieceShape& shape) { return Drawing(shape).finished(); }
+AttentionGraph attention_graph(const AttentionPieceShape& shape) { return GraphBuilder(shape).finished(); }
 
 std::string unfit_for_fusing(const AttentionPiece& piece) {
   constexpr std::int64_t vector = 8;  // elements of one load: 16 bytes
@@ -121,7 +121,7 @@ std::string cudnn_in_words(int version) {
 }
 
 std::string refused(const CudnnVersions& versions) {
-  constexpr int any_slice = 90600;  // in older versions, a causal slice had to be a multiple of 64
+  constexpr int oldest_usable = 90600;  // older versions require that causal slices are multiples of 64
   if (versions.library == 0) {
     return "libcudnn.so.9 is not installed";
   }
@@ -129,8 +129,9 @@ std::string refused(const CudnnVersions& versions) {
   if (versions.library / 10000 != versions.header / 10000) {
     return fmt::format("{} is installed, but this build is for {}", library, cudnn_in_words(versions.header));
   }
-  if (versions.library < any_slice) {
-    return fmt::format("{} is older than {}, which supports slices of any length", library, cudnn_in_words(any_slice));
+  if (versions.library < oldest_usable) {
+    return fmt::format("{} is older than {}, which supports slices of any length", library,
+                       cudnn_in_words(oldest_usable));
   }
   // cudnn-frontend's sdpa_support_surface.h has this condition.
   if (versions.library == 91000 || versions.library == 91001) {

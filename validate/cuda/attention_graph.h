@@ -29,7 +29,7 @@ struct GraphTensor {
 };
 
 enum class GraphFunction : std::uint8_t {
-  product,      ///< a times b, over the last two axes; consecutive heads of a, equally many, share each head of b
+  product,      ///< a times b, over the last two axes; equal groups of consecutive heads of a share one head of b
   multiply,     ///< a * b; b is one number
   add,          ///< a + b
   subtract,     ///< a - b
@@ -52,15 +52,15 @@ struct GraphOperation {
 };
 
 struct AttentionGraph {
-  /// The first four are queries, keys (columns first), values and results.
+  /// The first four are queries, keys (transposed), values and results.
   std::vector<GraphTensor> tensors;
   std::vector<GraphOperation> operations;
 };
 
-/// Requires that unfit_for_fusing() returns nothing for a piece of this shape.
+/// Requires that unfit_for_fusing() returns an empty text for a piece of this shape.
 AttentionGraph attention_graph(const AttentionPieceShape& shape);
 
-/// Returns why no fused kernel accepts this piece, as the end of a sentence; empty: one may accept it.
+/// Returns why no fused kernel accepts this piece, as the end of a sentence; empty if one may accept it.
 std::string unfit_for_fusing(const AttentionPiece& piece);
 
 struct CudnnVersions {

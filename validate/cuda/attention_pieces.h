@@ -11,14 +11,14 @@
 
 namespace commfuse::validate {
 
-/// Axes [sequence, head, position, column of a head] of queries, keys, values and results. Heads are `head` elements
-/// apart. In a panel, the rows of the same position in all sequences are consecutive.
+/// Axes [sequence, head, position, column of a head] of queries, keys, values and results. Consecutive heads are `head`
+/// elements apart. In a panel, the rows of the same position in all sequences are consecutive.
 struct AttentionPieceShape {
   std::int64_t sequences = 1;
-  std::int64_t batch = 1;  ///< Rows from one position to the next: the number of all sequences.
+  std::int64_t batch = 1;  ///< Rows from one position to the next, which is the total number of sequences.
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;  ///< Consecutive query heads, equally many, share each kv head.
-  std::int64_t head = 0;      ///< Columns.
+  std::int64_t kv_heads = 1;  ///< Equal groups of consecutive query heads share one kv head.
+  std::int64_t head = 0;      ///< Columns of a head.
   std::int64_t queries = 0;   ///< Queries of each sequence.
   std::int64_t keys = 0;      ///< Keys of each sequence, up to the position of the last query.
   std::int64_t query_stride = 0, key_stride = 0, out_stride = 0;  ///< Elements from one row to the next.
@@ -28,7 +28,8 @@ struct AttentionPieceShape {
   friend auto operator<=>(const AttentionPieceShape&, const AttentionPieceShape&) = default;
 };
 
-/// Addresses of the first elements. The first query of a causal piece is at `first_position` of its sequence.
+/// A piece, with the addresses of its first elements. The first query of a causal piece is at `first_position` of its
+/// sequence.
 struct AttentionPiece {
   AttentionPieceShape shape;
   std::int64_t first_position = 0;

@@ -81,14 +81,14 @@ double difference(const std::vector<float>& actual, const std::vector<float>& ex
   double worst = 0.0;
   for (std::size_t row = 0; row < actual.size(); row += static_cast<std::size_t>(layout.out)) {
     double squared_error = 0.0;
-    double size = 0.0;
+    double squared_value = 0.0;
     for (std::size_t i = row; i < row + static_cast<std::size_t>(layout.out); ++i) {
       const double value = static_cast<double>(expected[i]);
       const double error = static_cast<double>(actual[i]) - value;
       squared_error += error * error;
-      size += value * value;
+      squared_value += value * value;
     }
-    worst = std::max(worst, std::isfinite(squared_error) ? std::sqrt(squared_error / size) : INFINITY);
+    worst = std::max(worst, std::isfinite(squared_error) ? std::sqrt(squared_error / squared_value) : INFINITY);
   }
   return worst;
 }
@@ -117,8 +117,8 @@ std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& 
     ProbeRow by_cudnn = row_of("fused_attention", slice, "cudnn");
     try {
       by_cudnn.samples = timed(device, options, fused);
-    } catch (const NoFusedAttention& none) {
-      fmt::print(stderr, "{}\n", none.what());
+    } catch (const NoFusedAttention& error) {
+      fmt::print(stderr, "{}\n", error.what());
       rows.push_back({.probe = "fused_attention", .unit = "share", .samples = {0.0}});
       return rows;
     }

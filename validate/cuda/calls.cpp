@@ -132,7 +132,7 @@ std::vector<Call> Calls::function(const At& at) const {
   return calls;
 }
 
-/// Every region of queries has its own place in the sequence, so regions are not joined.
+/// Every region of queries has its own position in the sequence, so regions are not joined.
 std::vector<Call> Calls::attention(const At& at, Scratch& scratch) const {
   const auto& shape = shape_of<AttentionShape>(program_, at);
   std::vector<Call> calls;

@@ -56,7 +56,7 @@ class Calls {
   /// Returns the calls of a GEMM, function or attention; none if options().functions omits it.
   [[nodiscard]] std::vector<Call> compute(const At& at, Scratch& scratch) const;
   /// Returns the move from the send half of one command to the receive half of another. If one of the halves is absent,
-  /// scratch replaces its side. A credit moves nothing.
+  /// scratch memory takes its place. A credit moves nothing.
   [[nodiscard]] std::vector<Call> transfer(const At& from, const At& to, Scratch& scratch) const;
   /// Returns the calls of a collective for the members whose coordinates are in `outputs`. `members` is in order of
   /// coordinate.

@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// An end of a copy that is pinned memory of the host; other ends are numbers of GPUs.
+/// The end of a copy in pinned memory of the host. Other ends are numbers of GPUs.
 inline constexpr int host_end = -1;
 
 enum class CopiedBy : std::uint8_t {
@@ -42,7 +42,7 @@ class Copier {
   [[nodiscard]] virtual bool reaches(int gpu, int other) const = 0;
   /// Allocates memory for copies of up to `bytes`, a multiple of 512. Must be called first, and only once.
   virtual void make_room(Bytes bytes) = 0;
-  /// Runs all copies simultaneously, each a single time, without a gate. Throws if a byte did not arrive.
+  /// Runs all copies simultaneously, once each, without a gate. Throws if a byte did not arrive.
   virtual void check(std::span<const TimedCopy> copies) = 0;
   /// Issues all copies behind one gate, releases them at the same moment, and returns for each of them the time of one
   /// repetition. At most two have the same issuer. Requires that check() ran the same copies before.

@@ -25,7 +25,7 @@ class Device {
 
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
-  /// Returns a stream on at least `multiprocessors` reserved ones; no other streams of these executors use them.
+  /// Returns a stream on partition(multiprocessors).
   StreamId stream_on_partition(std::size_t number, int multiprocessors);
   /// Returns a partition, which is reserved on first use and kept. Throws std::runtime_error if too few multiprocessors
   /// are left.

@@ -65,10 +65,10 @@ struct ProductCall {
   /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the bits of the
   /// interpreter); blocked: cuBLASLt with its fastest algorithm
   Products products = Products::ascending;
-  /// Limit on the multiprocessors of a library kernel; 0: all.
+  /// Limit on the multiprocessors of a library kernel; 0 means all.
   int multiprocessors = 0;
-  /// Uses the algorithm that is chosen for a GEMM of this many rows, so that the kernel of its shards can run the
-  /// whole GEMM (T2); 0: the algorithm for its own rows.
+  /// Uses the algorithm that is chosen for a GEMM of this many rows, so that a whole GEMM can use the kernel of its
+  /// shards (T2); 0 means the algorithm for its own rows.
   std::int64_t algorithm_rows = 0;
 };
 
@@ -93,7 +93,7 @@ enum class AttentionKernel : std::uint8_t {
   cublaslt,  ///< Two GEMMs of cuBLASLt and a softmax between them.
 };
 
-/// Thrown if fast attention was requested of cuDNN and cuDNN cannot compute it; what() states why.
+/// Thrown if fast attention was requested from cuDNN and cuDNN cannot compute it; what() states why.
 class NoFusedAttention : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -107,7 +107,7 @@ struct AttentionCall {
   };
   AttentionLayout layout;
   Functions functions = Functions::real;
-  /// ascending: in double, with the bits of attention.h; blocked: real functions only, as fast as the kernel can.
+  /// ascending: in double, with the bits of attention.h; blocked: real functions only, by the kernels of a library.
   Products products = Products::ascending;
   AttentionKernel kernel = AttentionKernel::any;
   std::vector<Part> parts;
@@ -139,8 +139,8 @@ struct MoveCall {
   DeviceLink link;
 };
 
-/// A panel that holds a part of a generated tensor whose elements are hashes of their positions: level T0, at sizes
-/// that no host can generate. The values are those of input_data(), DataKind::tags.
+/// A panel that holds a part of a generated tensor whose elements are hashes of their positions: for level T0, at sizes
+/// that are too large to generate on a host. The values are those of input_data(), DataKind::tags.
 struct TagCall {
   Panel panel;
   std::uint64_t state = 0;  ///< State of the tensor's Random.
@@ -218,14 +218,15 @@ class Driver {
   virtual void product(StreamId stream, const ProductCall& call) = 0;
   virtual void function(StreamId stream, const FunctionCall& call) = 0;
   virtual void attend(StreamId stream, const AttentionCall& call) = 0;
-  /// Returns the libraries that have computed fast attention so far, and why, such as "cuDNN 9.19.0"; empty: none.
+  /// Returns the libraries that have computed fast attention so far, and why, such as "cuDNN 9.19.0"; empty if none
+  /// has.
   [[nodiscard]] virtual std::string attention_by() const { return ""; }
   virtual void move(StreamId stream, const MoveCall& call) = 0;
   /// Occupies one CTA, which watches the clock for this time.
   virtual void spin(StreamId stream, Duration time) = 0;
   /// Ends once open_gate() is called, or after two seconds; gate_held() reports the latter.
   virtual void gate(StreamId stream) = 0;
-  /// Drivers of tests may lack it.
+  /// Writes the hashes that `call` describes. Drivers of tests may lack it.
   virtual void fill_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
   /// Returns the number of elements whose bits differ from those of fill_tags(); waits for the stream.
   virtual std::int64_t count_wrong_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
@@ -290,13 +291,13 @@ class Network {
   Network& operator=(const Network&) = delete;
   virtual ~Network() = default;
 
-  /// "2.28.9"
+  /// Returns a text such as "2.28.9".
   [[nodiscard]] virtual std::string version() const = 0;
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Makes a communicator of all ranks that name the same colour, by rank. It shares no stream with other communicators
-  /// (ncclCommSplit, splitShare 0). All ranks call it, in the same order, and not behind a gate.
+  /// Makes a communicator of all ranks that pass the same `color`, in order of rank. It shares no stream with other
+  /// communicators (ncclCommSplit, splitShare 0). All ranks call it, in the same order, and not behind a gate.
   [[nodiscard]] virtual std::size_t split(int color) = 0;
 
   // Operations in the order of a stream. Operations on one communicator follow each other, even on different streams.

@@ -43,7 +43,7 @@ TEXT
 model=llama-3.1-70b
 ranks=8
 strategies=serial,sliced,looped_einsum,async_tp,commfuse
-# Scope and length: the largest shapes of both kinds of step, and a small shape.
+# Scope and sequence length: the largest shapes of both kinds of step, and a small shape.
 shapes=("gate_up 8K" "down 8K" "gate_up 2K")
 # Ratio of the time of a step's transfer to the time of its GEMM.
 ratios=(0.25 0.5 0.9 1.1 2)
@@ -197,10 +197,10 @@ run_pinned() { probe pinned; }
 # Prints the number of CTAs with which a copying kernel reaches a bandwidth in GB/s: a power of two. Fails if that is
 # too many.
 link_ctas_of() {
-  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v most="$max_link_ctas" '
+  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v max_ctas="$max_link_ctas" '
     BEGIN {
       for (ctas = 1; ctas * each < bandwidth; ) ctas *= 2
-      if (ctas > most) exit 1
+      if (ctas > max_ctas) exit 1
       print ctas
     }'
 }
@@ -358,7 +358,8 @@ run_stages() {
   for name in "${again[@]}"; do consider_stage "$name"; done
 }
 
-# Sets `bundle`, and `out`, the folder of the state. $OUT is emptied before every call, so the state is elsewhere.
+# Sets `bundle`, the folder of the bundle, and `out`, the folder of the state. $OUT is emptied before every call, so the
+# state is elsewhere.
 choose_folders() {
   bundle=${1:-${OUT:-out/first_run}}
   if [[ -n ${FIRST_RUN_WORK:-} ]]; then

@@ -5,7 +5,7 @@
 
 say() { printf 'first_run: %s\n' "$*" >&2; }
 
-# Exits with code 69: hardware or a program that is needed is missing.
+# Prints its arguments and exits with code 69: some hardware or program that is needed is missing.
 unavailable() {
   say "$*"
   exit 69
@@ -13,7 +13,7 @@ unavailable() {
 
 # --- programs and libraries
 
-# Prints the folders with NVIDIA's libraries among the packages of one Python, which this Python reports.
+# Prints the folders with NVIDIA's libraries among the packages of one Python, as that Python reports them.
 libraries_of_python() {
   timeout 20 "$1" - 2>/dev/null <<'PYTHON' || true
 import glob, site, sys, sysconfig
@@ -22,8 +22,8 @@ if site.ENABLE_USER_SITE:
     folders.append(site.getusersitepackages())
 for folder in dict.fromkeys(filter(None, folders)):
     for pattern in ("/nvidia/*/lib", "/nvidia/*/lib64"):
-        for found in sorted(glob.glob(glob.escape(folder) + pattern)):
-            print(found)
+        for match in sorted(glob.glob(glob.escape(folder) + pattern)):
+            print(match)
 PYTHON
 }
 
@@ -209,9 +209,9 @@ count_stages() {
 # least 5; without a count, the seconds of the table.
 budget_of() {
   awk -v name="$1" -v start="$seconds_to_start" -v default="$(field_of_stage "$1" seconds)" '
-    $1 == name { wanted = 2 * ($3 + $4) + start * $5; found = 1 }
+    $1 == name { wanted = 2 * ($3 + $4) + start * $5; has_count = 1 }
     END {
-      if (!found) wanted = default
+      if (!has_count) wanted = default
       else if (wanted < 5) wanted = 5
       print int(wanted) + (wanted > int(wanted))
     }' "$([[ -f $budgets_file ]] && printf '%s' "$budgets_file" || printf /dev/null)"
@@ -222,17 +222,17 @@ budget_of() {
 # fit FILE: compresses a file that is too large to carry. A log that is still too large loses its middle. A data file is
 # never cut: if it is still too large, it is omitted and named, and 1 is returned.
 fit() {
-  local file=$1 most=$((max_mib_of_file * 1024 * 1024)) half
-  (($(stat -c %s "$file") > most)) || return 0
+  local file=$1 max_bytes=$((max_mib_of_file * 1024 * 1024)) half
+  (($(stat -c %s "$file") > max_bytes)) || return 0
   gzip -9 -f "$file"
-  (($(stat -c %s "$file.gz") > most)) || return 0
+  (($(stat -c %s "$file.gz") > max_bytes)) || return 0
   if [[ $(basename "$file") != log.txt ]]; then
     say "omitted from the bundle: $(basename "$file"), $(stat -c %s "$file.gz") bytes when compressed; it is in $out"
     rm "$file.gz"
     return 1
   fi
   gunzip "$file.gz"
-  half=$((most / 2 - 100))
+  half=$((max_bytes / 2 - 100))
   {
     head -c "$half" "$file"
     printf '\n[the middle is omitted]\n'
@@ -244,7 +244,7 @@ fit() {
 # Copies all present files to the bundle. It runs after every stage, so the bundle has all measurements however this run
 # ends. Fails if a file had to be omitted.
 publish() {
-  local file name copy=$out/copy whole=0
+  local file name copy=$out/copy code=0
   rm -rf "$copy"
   mkdir -p "$bundle" "$copy"
   if [[ -d $out/records ]]; then
@@ -254,14 +254,14 @@ publish() {
     name=${name/HARDWARE/$hardware}
     [[ -s $out/$name ]] || continue
     cp "$out/$name" "$copy/$name"
-    fit "$copy/$name" || whole=1
+    fit "$copy/$name" || code=1
     rm -f "$bundle/$name" "$bundle/$name.gz"
   done
   for file in "$copy"/*; do
     [[ ! -e $file ]] || mv -f "$file" "$bundle/"
   done
   rm -rf "$copy"
-  return "$whole"
+  return "$code"
 }
 
 # take_over FOLDER: continues from the files of an earlier run.
@@ -296,7 +296,7 @@ build_programs() {
   cmake --build "$1" --target commfuse-sim commfuse-validate commfuse-test-validate commfuse_cuda >&2
 }
 
-# Does not pack NVIDIA's libraries and the C library, which come from the machine. Libraries of the compiler are used
+# Packs all libraries except NVIDIA's and the C library, which come from the machine. The compiler's libraries are used
 # only if the machine has none.
 pack_libraries() {
   local into=$1 library

@@ -24,7 +24,7 @@ struct IssueOptions {
   /// its weights again. The makespan of a single iteration does not include this.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
-  /// Address of the executor's buffers; nothing: it allocates its own memory.
+  /// Address of the executor's buffers. If it is not set, the executor allocates its own memory.
   std::optional<Address> memory{};
 };
 
@@ -36,9 +36,10 @@ struct RankOptions {
   bool random_data = false;  ///< See IssueOptions.
   bool cold_level2 = false;  ///< See IssueOptions.
   Duration patience = std::chrono::seconds(60);
-  /// All ranks call it before a release, so that they start together; none: each rank starts when it is ready.
+  /// All ranks call it before a release, so that they start together. If it is not set, each rank starts when it is
+  /// ready.
   std::function<void()> meet{};
-  /// Combines the executions of all ranks into one; none: each rank keeps its own.
+  /// Combines the executions of all ranks into one. If it is not set, each rank keeps its own.
   std::function<Execution(const Execution& mine)> together{};
 };
 
@@ -63,9 +64,9 @@ class GpuExecutor : public Executor {
 
   /// Plans the work of run(), unless it is already planned for these options.
   virtual void get_ready(const RunOptions& options) = 0;
-  /// Returns the streams that have work, once the plan is ready; none: there is no work.
+  /// Returns the streams that have work, once the plan is ready; an empty list if there is no work.
   [[nodiscard]] virtual std::vector<StreamId> streams() = 0;
-  /// Events from this number on are available for framing iterations.
+  /// Returns the first event that is available for framing iterations; all later events are available too.
   [[nodiscard]] virtual std::size_t first_free_event() const = 0;
   /// Issues one iteration, between fork and join.
   virtual void issue_once() = 0;
@@ -73,8 +74,8 @@ class GpuExecutor : public Executor {
   [[nodiscard]] virtual std::size_t deepest_queue() const = 0;
   /// Called before all ranks are released.
   virtual void meet() {}
-  /// Issues work to the device that releases the streams of all ranks at the same moment; does nothing if one device
-  /// has all ranks. Time zero of every rank follows this work.
+  /// Issues work after which the streams of all ranks start at the same moment; does nothing if one device has all
+  /// ranks. Time zero of every rank follows this work.
   virtual void align(StreamId /*origin*/) {}
   /// Waits for the device. Throws Stuck.
   virtual void finish() = 0;

@@ -19,10 +19,10 @@ class IssuePlanner {
   IssuePlanner(const Program& program, std::span<const std::vector<Command>> commands, const PlanOptions& options)
       : program_(program), commands_(commands), options_(options), random_(options.order) {
     for (const std::vector<Command>& list : commands) {
-      Rows rows{.place = std::vector<std::int32_t>(program.ops.size(), -1), .states = {}};
+      Rows rows{.command_of_op = std::vector<std::int32_t>(program.ops.size(), -1), .states = {}};
       rows.states.resize(list.size());
       for (std::size_t i = 0; i < list.size(); ++i) {
-        rows.place[position(list[i].op)] = static_cast<std::int32_t>(i);
+        rows.command_of_op[position(list[i].op)] = static_cast<std::int32_t>(i);
       }
       ranks_.push_back(std::move(rows));
     }
@@ -59,8 +59,8 @@ class IssuePlanner {
     std::int32_t delivered_on = -1;  // stream that recorded the event
   };
   struct Rows {
-    std::vector<std::int32_t> place;  // command of each op
-    std::vector<State> states;        // state of each command
+    std::vector<std::int32_t> command_of_op;  // index of each op's command
+    std::vector<State> states;                // state of each command
   };
   struct Lane {
     std::vector<Spot> commands;
@@ -78,10 +78,10 @@ class IssuePlanner {
   }
   /// Returns the command of an op on another rank; none if that rank does not have the op.
   [[nodiscard]] Spot spot(Rank rank, OpId op) const {
-    const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].place[position(op)];
+    const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].command_of_op[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// In mirrored plans, this rank takes its peer's place, if it has the peer's op and that op does not come before this
+  /// In mirrored plans, this rank stands in for its peer, if it has the peer's op and that op does not come before this
   /// command.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& current = command(at);
@@ -126,7 +126,7 @@ class IssuePlanner {
     return moved || (options_.order != 0 && advance_any());
   }
 
-  /// Under a random order, a round may miss lanes that can advance.
+  /// Advances the first lane that can: under a random order, step() may have missed it. Returns false if none can.
   bool advance_any() {
     for (Lane& lane : lanes_) {
       if (lane.next < lane.commands.size() && advance(lane, lane.commands[lane.next])) {
@@ -168,7 +168,8 @@ class IssuePlanner {
     }
   }
 
-  /// In a push, the sender moves the data once both ends are ready; in a pull, the receiver does.
+  /// In a rendezvous, the sender moves the data once both ends are ready; in a push, the sender moves it immediately;
+  /// in a pull, the receiver moves it.
   bool exchange(Spot at) {
     const bool sent = send(at);
     const bool received = receive(at);

@@ -21,12 +21,12 @@ struct Spot {
 
 struct IssueStep {
   enum class Kind : std::uint8_t {
-    record,    ///< event, on the stream
-    wait,      ///< the stream, for the event
-    compute,   ///< a GEMM, function or attention: `at`
-    transfer,  ///< from `at` into `to`; either may be none
-    meet,      ///< the collective of `at`, for all its members
-    disturb,   ///< a random delay
+    record,    ///< records the event on the stream
+    wait,      ///< makes the stream wait for the event
+    compute,   ///< runs `at`: a GEMM, function or attention
+    transfer,  ///< moves data from `at` to `to`; one of them may be none
+    meet,      ///< runs the collective of `at` for all its members
+    disturb,   ///< delays the stream at random
   };
   Kind kind = Kind::compute;
   std::int32_t stream = 0;  ///< position of the rank * lanes + lane
@@ -35,7 +35,7 @@ struct IssueStep {
   Spot to;
 };
 
-/// One iteration.
+/// The plan of one iteration.
 struct IssuePlan {
   std::int32_t streams = 0;
   std::int32_t events = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a rank whose lanes are streams: dependencies between streams by events, for any mechanism that moves data
-// between ranks.
+// Plans for a rank whose lanes are streams. Events order the streams, whatever mechanism moves data between ranks.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace commfuse::validate {
 
 enum class LaunchMode : std::uint8_t {
-  stream,  ///< Commands are issued while the device works, as users run it: the times include issue costs.
+  stream,  ///< Commands are issued while the device works, as in normal use: the times include issue costs.
   gated,   ///< All commands are issued while a gate holds the device back: the times are those of the device alone.
   graph,   ///< Commands are captured once and launched as a whole.
 };

@@ -66,7 +66,7 @@ class NcclExecutor final : public GpuExecutor {
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
   /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch.
   void grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const;
-  /// Returns the place of data that arrives at a command's target, in this rank's addresses.
+  /// Returns where a command's data arrives on its target, as the corresponding address on this rank.
   [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;

@@ -55,8 +55,8 @@ bool registers_windows(const NetworkOptions& options, const NcclVersions& versio
 /// Returns a sentence for each option that has no effect with these versions.
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions);
 
-/// Variables that NCCL reads when its first communicator is made, once for the whole process. With `forced`, they
-/// override the user's.
+/// A variable that NCCL reads when its first communicator is made, once for the whole process. With `forced`, it
+/// overrides the user's value.
 struct NcclVariable {
   std::string name;
   std::string value;

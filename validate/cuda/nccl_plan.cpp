@@ -192,10 +192,10 @@ class SignalCounter {
   enum class Half : std::uint8_t { ready, arrived };
   /// The meaning of a signal, and the op of the rank that waits for it.
   using Meaning = std::pair<Half, OpId>;
-  struct Way {
+  struct Route {
     std::int32_t lane = 0;
     Rank from = 0, to = 0;
-    friend auto operator<=>(const Way&, const Way&) = default;
+    friend auto operator<=>(const Route&, const Route&) = default;
   };
 
   [[nodiscard]] const Command& command_of(Rank rank, OpId op) const {
@@ -217,11 +217,11 @@ class SignalCounter {
     }
   }
   int wait(std::int32_t lane, Rank from, Rank to, const Meaning& meaning) {
-    const Way way{lane, from, to};
-    const std::vector<Meaning>& raised = raised_.at(way);
+    const Route route{lane, from, to};
+    const std::vector<Meaning>& raised = raised_.at(route);
     const int count = static_cast<int>(std::ranges::find(raised, meaning) - raised.begin()) + 1;
     check(count <= static_cast<int>(raised.size()), "the peer raises every signal that a rank waits for");
-    int& waited = waited_[way];
+    int& waited = waited_[route];
     const int remaining = std::max(count - waited, 0);
     waited += remaining;
     return remaining;
@@ -230,8 +230,8 @@ class SignalCounter {
   const Program& program_;
   const HasRoom& has_room_;
   std::vector<std::vector<Command>> commands_;
-  std::map<Way, std::vector<Meaning>> raised_;
-  std::map<Way, int> waited_;
+  std::map<Route, std::vector<Meaning>> raised_;
+  std::map<Route, int> waited_;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ struct NcclMembers {
   friend auto operator<=>(const NcclMembers&, const NcclMembers&) = default;
 };
 
-/// One iteration.
+/// The plan of one iteration.
 struct NcclPlan {
   std::int32_t events = 0;
   std::vector<NcclMembers> communicators;  ///< Equal on all ranks.
@@ -43,8 +43,8 @@ NcclPlan nccl_plan(const Program& program, std::span<const Command> commands);
 
 /// Steps of an exchange by puts, in this order: the rank signals its source that its memory is ready, waits until its
 /// target is ready, puts, and waits for the put of its source. Signals from one rank to another on one lane are counted
-/// together. So a wait counts the intended signal and all earlier signals for which no wait was issued yet; 0: no wait
-/// is needed.
+/// together. A wait therefore counts the intended signal and all earlier signals for which no wait was issued yet; a
+/// count of 0 means that no wait is needed.
 struct PutSignals {
   bool says_ready = false;  ///< True if the rank signals its source.
   int awaits_ready = 0;     ///< Number of signals from the target.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device health from NVIDIA's management library, because the CUDA runtime does not report it. The library is loaded on
-// demand; nothing is linked with it.
+// demand and never linked.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::optional<DeviceState> device_state(const std::string& uuid);
 
 /// Returns a text such as "idling, the power cap", or "nothing".
 std::string reasons_in_words(std::uint64_t throttled_by);
-/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, throttled by nothing".
+/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, not throttled".
 std::string in_words(const DeviceState& state);
 
 }  // namespace commfuse::validate

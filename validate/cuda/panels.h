@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of a program's rectangles in device memory, and division of stacks of rectangles into matching pieces.
+// Addresses of a program's rectangles in device memory, and division of stacks of rectangles into matching pieces.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace commfuse::validate {
 using Stack = std::vector<Panel>;
 
 std::int64_t rows_of(const Stack& stack);
-/// Returns `count` rows of a stack from row `first` on. Requires that the stack has these rows.
+/// Returns `count` rows of a stack, starting at row `first`. Requires that the stack has these rows.
 Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count);
 /// Returns one of `parts` slices of equal height. Requires that the number of rows is divisible by `parts`.
-Stack part_of(const Stack& stack, std::size_t which, std::size_t parts);
+Stack part_of(const Stack& stack, std::size_t index, std::size_t parts);
 /// Joins panels of a stack that continue each other in memory.
 Stack joined(const Stack& stack);
 /// Cuts all stacks at the rows where any of them changes its panel: piece i holds one panel of each stack, all of the
@@ -28,7 +28,7 @@ std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks);
 /// Returns true if two panels share memory; a panel occupies everything from its first element to its last.
 bool overlap(const Panel& a, const Panel& b);
 
-/// The buffers of some ranks in device memory, one rank after another.
+/// The buffers of some ranks in device memory, one rank after another. A `place` is the position of a rank among them.
 class Layout {
  public:
   /// The first rank begins at `base`, and every further rank after the previous one.

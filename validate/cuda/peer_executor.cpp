@@ -16,7 +16,8 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A narrower wire also rounds rows that are already in place, as in an all-gather in place.
+/// Adds a move inside this rank's memory unless it would change nothing. A narrower wire rounds even rows that are
+/// already in place, as in an in-place all-gather.
 template <class Parts>
 void put_move(const Stack& from, const Stack& to, DType wire, Parts& parts) {
   if (MoveCall call = local_move(from, to, wire); !call.parts.empty()) {
@@ -316,7 +317,7 @@ void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> 
     scratch.emplace_back(base);
   }
   work_.clear();
-  Meeting meeting;  // the collective whose steps these are
+  Meeting meeting;  // the meeting of the current collective
   for (const PeerStep& step : plan_.steps) {
     if (step.command < 0) {
       work_.emplace_back();

@@ -18,8 +18,8 @@
 
 namespace commfuse::validate {
 
-/// Places of a program's buffers, and of their contents rounded to a wire's dtype, in the data of a window: equal on
-/// all ranks.
+/// Offsets of a program's buffers, and of their contents rounded to a wire's dtype, in the data of a window. They are
+/// equal on all ranks.
 class PeerRoom {
  public:
   PeerRoom(const Program& program, const Sizes& sizes);
@@ -41,7 +41,7 @@ class PeerRoom {
 
 class PeerExecutor final : public GpuExecutor {
  public:
-  /// `device` and `windows` outlive the executor. Does not support the mode graph: flags count iterations, and the
+  /// `device` and `windows` outlive the executor. Does not support LaunchMode::graph: flags count iterations, and the
   /// values of a graph are fixed. All ranks make the same executors and call the same members in the same order. Throws
   /// std::runtime_error for fp8, which cannot be stored, and with a sentence of peer_findings(), if there is one.
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
@@ -84,7 +84,7 @@ class PeerExecutor final : public GpuExecutor {
   [[nodiscard]] Stack output(Rank rank, const Command& command) const;
   /// Returns the data that a rank sends or contributes, in the dtype of the wire.
   [[nodiscard]] Stack contribution(Rank rank, const Command& command) const;
-  /// Returns the place where received data arrives, in the dtype of the wire.
+  /// Returns the memory where received data arrives, in the dtype of the wire.
   [[nodiscard]] Stack landing(Rank rank, const Command& command) const;
   [[nodiscard]] Panel in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const;
   [[nodiscard]] const Op& op_of(const Command& command) const { return program().ops[position(command.op)]; }

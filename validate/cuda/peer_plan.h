@@ -15,9 +15,9 @@ namespace commfuse::validate {
 
 struct PeerStep {
   enum class Kind : std::uint8_t {
-    record,   ///< the event
-    wait,     ///< for the event, which another lane of this rank records
-    compute,  ///< a GEMM, function or attention
+    record,   ///< records the event
+    wait,     ///< waits for the event, which another lane of this rank records
+    compute,  ///< runs a GEMM, function or attention
     signal,   ///< writes the flag on the peer
     await,    ///< waits for the flag on this rank
     pack,     ///< rounds sent data to the wire's dtype, into this rank's shared memory
@@ -36,7 +36,7 @@ struct PeerStep {
   std::int64_t flag = -1;  ///< Number in PeerFlags.
 };
 
-/// One iteration.
+/// The plan of one iteration.
 struct PeerPlan {
   std::int32_t events = 0;
   std::vector<PeerStep> steps;

@@ -14,8 +14,8 @@ namespace commfuse::validate {
 /// Identifies memory of a device for other processes (cudaIpcMemHandle_t).
 using MemoryKey = std::array<std::byte, 64>;
 
-/// A number in shared memory that only grows, until it wraps around: a wait ends once the flag is at most 2^31 - 1
-/// beyond the awaited value.
+/// A number in shared memory that only grows, until it wraps around: a wait ends once the flag is 0 to 2^31 - 1 beyond
+/// the awaited value.
 using FlagValue = std::uint32_t;
 inline constexpr std::int64_t flag_bytes = sizeof(FlagValue);
 

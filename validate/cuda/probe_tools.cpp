@@ -59,8 +59,8 @@ std::vector<double> gated_samples(Device& device, const ProbeOptions& options, c
 
 std::size_t turns_for(Device& device, Bytes bytes) {
   const std::int64_t level2 = device.driver().facts().level2.count;
-  const std::int64_t wanted = 2 * level2 / std::max<std::int64_t>(bytes.count, 1) + 1;
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, Matrices::usual_turns, max_turns));
+  const std::int64_t needed_turns = 2 * level2 / std::max<std::int64_t>(bytes.count, 1) + 1;
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(needed_turns, Matrices::usual_turns, max_turns));
 }
 
 Matrices::Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype, std::size_t turns)

@@ -35,21 +35,21 @@ constexpr int chain = 100;
 
 // --- launch
 
-/// Measures the host's time for giving a kernel to a stream.
+/// Measures the host's time to launch a kernel.
 ProbeRow host_launch(Device& device, const ProbeOptions& options, StreamId stream) {
   const auto once = [&] {
     const auto before = std::chrono::steady_clock::now();
     for (int i = 0; i < chain; ++i) {
       device.driver().spin(stream, Duration{});
     }
-    const Micros took = std::chrono::steady_clock::now() - before;
+    const Micros elapsed = std::chrono::steady_clock::now() - before;
     finish(device);
-    return took / chain;
+    return elapsed / chain;
   };
   return {.probe = "host_launch", .samples = sampled(options, once)};
 }
 
-/// Measures the resolution of the clock, as the times of kernels that watch it for this long.
+/// Measures kernels that watch the clock for this long: their times show the resolution of the clock.
 ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std::int64_t nanoseconds) {
   constexpr int spins = 10;
   const auto issue = [&] {
@@ -79,16 +79,18 @@ std::vector<ProbeRow> probe_launch(Device& device, const ProbeOptions& options) 
       driver.wait(i % 2 == 0 ? b : a, device.event(0));
     }
   };
-  const auto link_of = [&](const std::function<void()>& issue) { return gated_samples(device, options, issue, chain); };
+  const auto samples_per_kernel = [&](const std::function<void()>& issue) {
+    return gated_samples(device, options, issue, chain);
+  };
   std::vector<ProbeRow> rows{host_launch(device, options, a)};
-  rows.push_back({.probe = "kernel_gap", .samples = link_of(one_stream)});
-  rows.push_back({.probe = "event_wake", .samples = link_of(two_streams)});
-  for (const bool across : {false, true}) {
+  rows.push_back({.probe = "kernel_gap", .samples = samples_per_kernel(one_stream)});
+  rows.push_back({.probe = "event_wake", .samples = samples_per_kernel(two_streams)});
+  for (const bool across_streams : {false, true}) {
     driver.begin_capture(a);
-    across ? two_streams() : one_stream();
+    across_streams ? two_streams() : one_stream();
     const GraphId graph = driver.end_capture();
-    rows.push_back(
-        {.probe = across ? "graph_wake" : "graph_node", .samples = link_of([&] { driver.launch(a, graph); })});
+    rows.push_back({.probe = across_streams ? "graph_wake" : "graph_node",
+                    .samples = samples_per_kernel([&] { driver.launch(a, graph); })});
   }
   for (const std::int64_t nanoseconds : {200, 500, 1000, 2000, 5000, 20000}) {
     rows.push_back(spin(device, options, a, nanoseconds));
@@ -117,7 +119,7 @@ std::vector<Size> product_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// Returns the number of all multiprocessors, and the numbers that communication kernels of some sizes leave.
+/// Returns the number of all multiprocessors, and the numbers that communication kernels of several sizes leave free.
 std::vector<int> budgets(Device& device, const ProbeOptions& options) {
   const int available = device.driver().facts().multiprocessors;
   return options.quick ? std::vector{available, available - 16}
@@ -180,20 +182,20 @@ void probe_link(Device& device, const ProbeOptions& options, std::string_view na
   const Matrices from(device, bytes / width / 2, width, DType::bf16);
   const Matrices to(device, bytes / width / 2, width, DType::bf16);
   const Matrices back(device, bytes / width / 2, width, DType::bf16);
-  for (const bool both : {false, true}) {
+  for (const bool both_ways : {false, true}) {
     std::size_t turn = 0;
     const auto issue = [&] {
       Driver& driver = device.driver();
       const StreamId a = device.stream(0, false);
       const StreamId b = device.stream(1, true);
-      if (both) {
+      if (both_ways) {
         driver.record(device.event(0), a);
         driver.wait(b, device.event(0));
         driver.move(b, move_of(to.at(turn + 1), back.at(turn + 1), link));
         driver.record(device.event(1), b);
       }
       driver.move(a, move_of(from.at(turn), to.at(turn), link));
-      if (both) {
+      if (both_ways) {
         driver.wait(a, device.event(1));
       }
     };
@@ -204,7 +206,7 @@ void probe_link(Device& device, const ProbeOptions& options, std::string_view na
     };
     rows.push_back(
         {.probe = std::string(name),
-         .parameters = {{"bytes", number(bytes)}, {"ctas", number(link.ctas)}, {"directions", both ? "2" : "1"}},
+         .parameters = {{"bytes", number(bytes)}, {"ctas", number(link.ctas)}, {"directions", both_ways ? "2" : "1"}},
          .samples = sampled(options, once)});
   }
 }
@@ -403,20 +405,20 @@ class PartitionLease {
   Partition partition_;
 };
 
-/// Times a GEMM on reserved multiprocessors, and one that is limited to the same number of shared ones.
+/// Times a GEMM on reserved multiprocessors, and a GEMM that is limited to the same number of shared multiprocessors.
 std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
   const int available = driver.facts().multiprocessors;
   std::vector<ProbeRow> rows;
-  for (const int wanted : {available / 2, available - 16}) {
+  for (const int requested : {available / 2, available - 16}) {
     Partition partition;
     try {
-      partition = driver.make_partition(wanted);
+      partition = driver.make_partition(requested);
     } catch (const std::runtime_error& error) {
-      fmt::print(stderr, "{} multiprocessors cannot be reserved: {}\n", wanted, error.what());
+      fmt::print(stderr, "{} multiprocessors cannot be reserved: {}\n", requested, error.what());
       rows.push_back({.probe = "partitions",
-                      .parameters = {{"multiprocessors", number(wanted)}},
+                      .parameters = {{"multiprocessors", number(requested)}},
                       .unit = "share",
                       .samples = {0.0}});
       continue;
@@ -431,14 +433,16 @@ std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& optio
       const auto issue = [&] {
         driver.record(device.event(0), device.stream(0, false));
         driver.wait(on, device.event(0));
-        driver.product(
-            on,
-            {.a = a.at(0), .b = b.at(0), .out = out.at(0), .products = Products::blocked, .multiprocessors = wanted});
+        driver.product(on, {.a = a.at(0),
+                            .b = b.at(0),
+                            .out = out.at(0),
+                            .products = Products::blocked,
+                            .multiprocessors = requested});
         driver.record(device.event(1), on);
         driver.wait(device.stream(0, false), device.event(1));
       };
       ProbeRow row{.probe = "product_on_partition", .parameters = named(size)};
-      row.parameters.emplace_back("multiprocessors", number(wanted));
+      row.parameters.emplace_back("multiprocessors", number(requested));
       row.parameters.emplace_back("set_apart", number(partition.multiprocessors));
       row.parameters.emplace_back("apart", is_reserved ? "yes" : "no");
       row.samples = gated_samples(device, options, issue);
@@ -521,8 +525,8 @@ std::vector<double> graph_samples(Device& device, const ProbeOptions& options, N
   return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
 }
 
-/// Determines what a single GPU can show: whether NCCL starts, and whether its kernels can be traced, be captured and
-/// use windows.
+/// Determines what a single GPU can show: whether NCCL starts, and whether its kernels can be traced and captured and
+/// can use windows.
 void probe_nccl_features(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
   for (const bool blocking : {true, false}) {
     rows.push_back(row_of_attempt("attributed", {{"blocking", blocking ? "yes" : "no"}},
@@ -565,9 +569,9 @@ std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
       for (int i = 0; i < groups; ++i) {
         issue();
       }
-      const Micros took = std::chrono::steady_clock::now() - begun;
+      const Micros elapsed = std::chrono::steady_clock::now() - begun;
       finish(device);
-      return took / groups;
+      return elapsed / groups;
     };
     const std::vector<std::pair<std::string, std::string>> parameters{{"bytes", number(bytes)}};
     rows.push_back({.probe = "group_enqueue", .parameters = parameters, .samples = sampled(options, enqueue)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small measurements of a device, each with a number as its result: the cost of a launch, an event or a copy, the time
-// of a GEMM on fewer multiprocessors or next to a copy, and how often a pinned algorithm produces equal bits.
+// of a GEMM on fewer multiprocessors or next to a copy, and whether a GEMM that is run by the kernel of its shards has
+// the bits of the shards.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ struct ProbeOptions {
   int repetitions = 15;                 ///< Samples of every row.
   bool quick = false;                   ///< Measures only a few sizes of everything.
   std::vector<std::int64_t> lengths{};  ///< Lengths of sequences for attention; empty: those of the stage.
-  /// Makes a network of this one device, for the stage that needs NCCL; empty: there is no NCCL.
+  /// Makes a network of this one device, for the stage that needs NCCL; empty without NCCL.
   std::function<std::unique_ptr<Network>(const NetworkOptions& options)> connect{};
 };
 
@@ -37,7 +38,7 @@ struct ProbeStage {
   std::vector<ProbeRow> (*run)(Device& device, const ProbeOptions& options);
 };
 
-/// Returns the stages in their best order.
+/// Returns the stages, in the order in which they should run.
 std::span<const ProbeStage> probe_stages();
 
 /// Returns the header; rows have stage,probe,parameters,unit,n,median,p10,p90, with parameters as ctas=4;bytes=1048576.

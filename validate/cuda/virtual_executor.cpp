@@ -58,9 +58,9 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
   }
   const LaneKind kind = program().lanes[lane_of(number)].kind;
   const bool communicates = kind == LaneKind::comm || kind == LaneKind::copy;
-  const auto place = static_cast<std::size_t>(number);
-  return options_.partition > 0 && !communicates ? device().stream_on_partition(place, options_.partition)
-                                                 : device().stream(place, communicates);
+  const auto index = static_cast<std::size_t>(number);
+  return options_.partition > 0 && !communicates ? device().stream_on_partition(index, options_.partition)
+                                                 : device().stream(index, communicates);
 }
 
 /// Returns the limit for GEMMs. On a partition, the limit is its number of multiprocessors; otherwise the waves of a
@@ -204,13 +204,13 @@ std::vector<std::vector<OpHere>> VirtualExecutor::ops_by_step() const {
     if (!is_work(step.kind)) {
       continue;
     }
-    std::vector<At> places{at(step.at), at(step.to)};
+    std::vector<At> participants{at(step.at), at(step.to)};
     if (step.kind == IssueStep::Kind::meet) {
-      places = options_.middle ? std::vector{at(step.at)} : members_of(step);
+      participants = options_.middle ? std::vector{at(step.at)} : members_of(step);
     }
-    for (const At& place : places) {
-      if (place.command != nullptr) {
-        ops[i].emplace_back(ranks_[place.place], place.command->op);
+    for (const At& participant : participants) {
+      if (participant.command != nullptr) {
+        ops[i].emplace_back(ranks_[participant.place], participant.command->op);
       }
     }
   }

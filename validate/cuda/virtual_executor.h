@@ -25,7 +25,7 @@ struct VirtualOptions {
   int multiprocessors = 0;  ///< Limit for GEMMs; 0: all.
   AttentionKernel attention = AttentionKernel::any;
   /// Runs everything except messages and collectives on at least this many reserved multiprocessors, which leaves the
-  /// rest to messages and collectives; 0: everything runs everywhere.
+  /// rest to messages and collectives; 0 means that everything runs everywhere.
   int partition = 0;
   /// Fills buffers with random values at the start, so that prepare() is not needed: for timing at full size.
   bool random_data = false;

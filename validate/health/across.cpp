@@ -26,7 +26,7 @@ std::string tally(const std::map<std::string, int>& counts) {
 }
 
 /// Returns a text such as "process 3 on node-2, process 5 on node-4 and 2 more".
-std::string who(std::span<const NodeReport> reports, const std::vector<std::size_t>& processes) {
+std::string named_processes(std::span<const NodeReport> reports, const std::vector<std::size_t>& processes) {
   constexpr std::size_t max_named = 4;
   std::vector<std::string> words;
   for (std::size_t i = 0; i < std::min(max_named, processes.size()); ++i) {
@@ -46,7 +46,7 @@ HealthCheck difference(std::span<const NodeReport> reports, const CommonFact& fa
   std::vector<std::string> words;
   for (const auto& [value, processes] : values) {
     if (value != usual->first) {
-      words.push_back(fmt::format("{} has {}", who(reports, processes), named(value)));
+      words.push_back(fmt::format("{} has {}", named_processes(reports, processes), named(value)));
     }
   }
   return {.name = "ranks",
@@ -116,9 +116,9 @@ std::vector<HealthCheck> differences(std::span<const NodeReport> reports) {
     Values values;
     for (std::size_t process = 0; process < reports.size(); ++process) {
       const std::vector<CommonFact>& facts = reports[process].facts;
-      const auto same =
+      const auto match =
           std::find_if(facts.begin(), facts.end(), [&](const auto& other) { return other.name == fact.name; });
-      values[same == facts.end() ? "" : same->value].push_back(process);
+      values[match == facts.end() ? "" : match->value].push_back(process);
     }
     if (values.size() > 1) {
       checks.push_back(difference(reports, fact, values));

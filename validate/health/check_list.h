@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A check in progress, and the functions that check: GPUs (gpu_checks.cpp), wires (wire_checks.cpp), RoCE
+// A check in progress, and the functions that check GPUs (gpu_checks.cpp), wires (wire_checks.cpp) and RoCE
 // (roce_checks.cpp).
 #pragma once
 

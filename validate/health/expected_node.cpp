@@ -21,14 +21,14 @@ std::size_t count_of_gpus(const NodeFacts& node, const ManagementFacts& manageme
 void look_at_gpus(const ExpectedNode& expected, const NodeFacts& node, const ManagementFacts& management,
                   CheckList& list) {
   const std::size_t gpus = count_of_gpus(node, management);
-  const auto wanted = static_cast<std::size_t>(expected.gpus);
-  if (gpus < wanted) {
-    list.bad({.found = fmt::format("{} of {} GPUs", gpus, wanted),
-              .wrong = fmt::format("{} has {}", expected.machine, wanted),
+  const auto expected_gpus = static_cast<std::size_t>(expected.gpus);
+  if (gpus < expected_gpus) {
+    list.bad({.found = fmt::format("{} of {} GPUs", gpus, expected_gpus),
+              .wrong = fmt::format("{} has {}", expected.machine, expected_gpus),
               .remedy = "look for the missing GPU in lspci and for Xid 79 in dmesg; reboot, reseat or replace it"});
-  } else if (gpus > wanted && wanted > 0) {
+  } else if (gpus > expected_gpus && expected_gpus > 0) {
     list.warn({.found = fmt::format("{} GPUs", gpus),
-               .wrong = fmt::format("{} has {}", expected.machine, wanted),
+               .wrong = fmt::format("{} has {}", expected.machine, expected_gpus),
                .remedy = "name the actual machine with --expect"});
   }
   for (const GpuFacts& gpu : management.gpus) {

@@ -402,17 +402,17 @@ void look_at_ecc(const NodeFacts& node, const ManagementFacts& management, Check
   if (!has_answers(node, management, list)) {
     return;
   }
-  std::size_t known = 0;
+  std::size_t reporting_gpus = 0;
   for (const GpuFacts& gpu : management.gpus) {
-    known += gpu.has_ecc || gpu.uncorrected || gpu.remap_pending ? 1 : 0;
+    reporting_gpus += gpu.has_ecc || gpu.uncorrected || gpu.remap_pending ? 1 : 0;
     look_at_ecc_of(gpu, list);
   }
-  if (known == 0) {
+  if (reporting_gpus == 0) {
     list.unknown({.found = "these GPUs do not count memory errors",
                   .wrong = "memory errors were not checked",
                   .remedy = "none; use GPUs with ECC where results matter"});
   }
-  list.otherwise_ok(fmt::format("no uncorrected memory error, no row to remap on {}", counted(known, "GPU")));
+  list.otherwise_ok(fmt::format("no uncorrected memory error, no row to remap on {}", counted(reporting_gpus, "GPU")));
 }
 
 void look_at_xids(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {

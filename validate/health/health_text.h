@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 inline constexpr const char* doctor_schema = "commfuse.doctor/1";
 
-/// The checks of one host, made by some processes there.
+/// The checks of one host, and the processes of the job that run on it.
 struct HostHealth {
   std::string host;
   std::vector<int> processes;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view mark = "Xid (PCI:";
 constexpr std::size_t max_address = 16;
 
-/// Parses "SXid (PCI:0000:05:00.0): 12028, Non-fatal, ..." from its "Xid" on.
+/// Parses "SXid (PCI:0000:05:00.0): 12028, Non-fatal, ...", starting at its "Xid".
 std::optional<XidEvent> event_in(std::string_view rest) {
   rest.remove_prefix(mark.size());
   const std::size_t closed = rest.substr(0, max_address + 1).find(')');

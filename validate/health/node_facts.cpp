@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 const fs::path pci_folder = "sys/bus/pci/devices";
 const fs::path rdma_folder = "sys/class/infiniband";
-constexpr std::size_t max_log = std::size_t{4} << 20U;
-constexpr std::size_t deepest_path = 32;
+constexpr std::size_t max_log_bytes = std::size_t{4} << 20U;
+constexpr std::size_t max_path_steps = 32;
 constexpr std::int64_t max_gids = 4096;
 
 /// Returns the number before the first blank: "16.0" of "16.0 GT/s PCIe", "400" of "400 Gb/sec (4X NDR)".
@@ -123,7 +123,7 @@ bool is_address(const std::string& name) {
 PciPath path_of(const NodeFiles& files, const std::string& address) {
   fs::path folder = files.resolved(pci_folder / address);
   PciPath path;
-  while (path.steps.size() < deepest_path && is_address(folder.filename().string())) {
+  while (path.steps.size() < max_path_steps && is_address(folder.filename().string())) {
     path.steps.push_back(function_at(files, folder));
     folder = folder.parent_path();
   }
@@ -353,7 +353,7 @@ NodeFacts node_facts(const NodeFiles& files) {
   add_amd_errors(files, facts);
   add_ports(files, facts);
   facts.gid_index = gid_index_in(files.text("etc/nccl.conf").value_or(""));
-  if (const std::optional<std::string> text = files.kernel_log(max_log)) {
+  if (const std::optional<std::string> text = files.kernel_log(max_log_bytes)) {
     facts.xids = xids_in(*text);
   }
   return facts;

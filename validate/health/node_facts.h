@@ -43,7 +43,7 @@ struct PciPath {
   [[nodiscard]] const PciFunction& device() const { return steps.front(); }
 };
 
-/// Returns "PCIe generation 5" for 32 GT/s, and the rate itself, such as "3.5 GT/s", if no generation has it.
+/// Returns "PCIe generation 5" for 32 GT/s, and the rate itself, such as "3.5 GT/s", if no generation has this rate.
 std::string generation_in_words(double speed);
 
 /// An entry of a port's table of addresses (GIDs). RdmaPort omits entries without an address.

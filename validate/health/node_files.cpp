@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t max_text = std::size_t{64} << 10U;
+constexpr std::size_t max_text_bytes = std::size_t{64} << 10U;
 constexpr std::string_view blanks = " \t\r\n";
 
 class OpenFile {
@@ -70,7 +70,7 @@ std::optional<std::string> NodeFiles::kernel_log(std::size_t max_bytes) const {
 }
 
 std::optional<std::string> NodeFiles::text(const std::filesystem::path& path) const {
-  std::optional<std::string> content = bytes(path, max_text);
+  std::optional<std::string> content = bytes(path, max_text_bytes);
   if (!content) {
     return std::nullopt;
   }

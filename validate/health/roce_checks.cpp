@@ -42,8 +42,8 @@ std::string table_in_words(const RdmaPort& port) {
 
 bool is_ipv4_of_version_2(const Gid& gid) { return gid.type == roce_version_2 && is_mapped_ipv4(gid); }
 
-/// Reports an NCCL_IB_GID_INDEX that names an entry which this port does not have, or an entry of version 1. Returns
-/// true if it reported one.
+/// Reports an NCCL_IB_GID_INDEX that names an entry of RoCE v1, or an entry that this port lacks. Returns true if it
+/// reported one.
 bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   const auto gid = std::ranges::find(port.gids, index, &Gid::index);
   if (gid != port.gids.end() && gid->type == roce_version_2) {

@@ -193,9 +193,9 @@ std::string first_few(const std::set<std::string>& addresses) {
 void look_at_pcie(const NodeFacts& node, const ManagementFacts& /*management*/, CheckList& list) {
   const std::vector<PciPath> paths = gpus_and_nics(node);
   std::set<std::string> seen;
-  std::size_t known = 0;
+  std::size_t devices_with_link = 0;
   for (const PciPath& path : paths) {
-    known += path.device().speed || path.device().width ? 1 : 0;
+    devices_with_link += path.device().speed || path.device().width ? 1 : 0;
     const std::vector<PciLink> links = links_of(path);
     for (const PciLink& link : links) {
       if (seen.insert(link.below.address).second) {
@@ -204,7 +204,7 @@ void look_at_pcie(const NodeFacts& node, const ManagementFacts& /*management*/, 
     }
     look_at_slot(links.front(), list);
   }
-  if (known == 0) {
+  if (devices_with_link == 0) {
     list.unknown({.found = paths.empty() ? "no GPU and no RDMA NIC on the PCI bus" : "Linux shows no PCIe links here",
                   .wrong = "PCIe links were not checked",
                   .remedy = paths.empty() ? "none needed on a node without them; otherwise look at lspci"

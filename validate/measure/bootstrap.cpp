@@ -14,7 +14,8 @@ namespace {
 constexpr int resamples = 2000;
 constexpr int resamples_per_tail = resamples / 40;  // 2.5%
 
-/// Returns the median, the lower one of an even number, like percentile(). Reorders `times`.
+/// Returns the median, like percentile(): for an even number of times, the lower of the two middle ones. Reorders
+/// `times`.
 double median_of(std::vector<Duration>& times) {
   const auto middle = times.begin() + (static_cast<std::ptrdiff_t>(times.size()) - 1) / 2;
   std::nth_element(times.begin(), middle, times.end());

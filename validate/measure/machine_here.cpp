@@ -35,7 +35,7 @@ std::string kernel() {
   return ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "unknown";
 }
 
-/// Returns the time until the last of `threads` waits is over, which begin simultaneously.
+/// Returns the time until the last of `threads` simultaneous waits is over.
 std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) {
   std::latch ready(threads);
   std::latch gate(1);

@@ -121,11 +121,11 @@ void add_op_samples(const Program& program, const Sizes& sizes, const Timeline& 
     }
     sample->beside = inside_schedule;
     sample->ranks = program.mesh.ranks();
-    const auto same = std::ranges::find_if(to, [&](const MicroBenchmark& other) { return is_same(*sample, other); });
-    if (same == to.end()) {
+    const auto match = std::ranges::find_if(to, [&](const MicroBenchmark& other) { return is_same(*sample, other); });
+    if (match == to.end()) {
       to.push_back(std::move(*sample));
     } else {
-      same->samples.push_back(sample->samples.front());
+      match->samples.push_back(sample->samples.front());
     }
   }
 }

@@ -53,10 +53,10 @@ void measure(std::span<Variant> variants, const MeasureOptions& options,
   const int rounds = options.warm_up + options.iterations;
   int done = 0;
   for (const std::vector<std::size_t>& order : turns(variants.size(), rounds, options.seed)) {
-    for (const std::size_t place : order) {
-      const std::optional<Execution> execution = take_turn(variants[place], options.run, options.alone);
+    for (const std::size_t index : order) {
+      const std::optional<Execution> execution = take_turn(variants[index], options.run, options.alone);
       if (execution && done >= options.warm_up) {
-        variants[place].run.makespans.push_back(execution->makespan);
+        variants[index].run.makespans.push_back(execution->makespan);
       }
     }
     ++done;

@@ -80,7 +80,7 @@ class Crew {
   };
   std::optional<Agreement> agree(int code, const std::string& message);
 
-  /// Returns the reason why the processes have lost contact, so that nothing further can run.
+  /// Returns the reason why the processes have lost contact, so that nothing further can run; nothing if they have not.
   [[nodiscard]] const std::optional<std::string>& broken() const { return reason_; }
 
  private:
@@ -105,8 +105,8 @@ class Crew {
 
   int started_ = 0;
   int over_ = 0;
-  Clock::time_point last_moved_{};   // here, or on any process that reported to the leader
-  Clock::time_point last_beat_{};    // sent
+  Clock::time_point last_moved_{};   // last progress of this process; on the leader, also of the others
+  Clock::time_point last_beat_{};    // time of the last beat that this process sent
   Clock::time_point last_leader_{};  // last message from the leader
   bool moved_since_beat_ = false;
   std::optional<int> verdict_;

@@ -38,8 +38,8 @@ class Launch {
   /// TCP. Throws as crew() does, and std::runtime_error if they do not connect within a minute.
   Crew& crew_anyhow(std::chrono::nanoseconds patience);
 
-  /// Ends the program and returns the exit code, which is the same on all processes, once the first one has printed the
-  /// errors. `message` is the text that this process would have printed.
+  /// Ends the program after process 0 has printed the errors. Returns the exit code, which is the same on all
+  /// processes. `message` is the text that this process would have printed.
   int leave(int code, const std::string& message);
 
  private:

@@ -26,10 +26,10 @@ struct Note {
     part,       // a member's part of a collective
     met,        // a member of a collective has its result
     // Notes about a run.
-    arrived,  // ready to begin
-    start,
-    left,  // all ops have ended; with a report
-    over,
+    arrived,   // ready to begin
+    start,     // the run begins
+    left,      // all ops have ended; with a report
+    over,      // the run has ended on all processes
     beat,      // still alive, and at work
     ask,       // requests the places where the process waits
     standing,  // the answer

@@ -55,7 +55,7 @@ class Columns {
   std::vector<double> values_;
 };
 
-/// Returns columns [column, column + count) of every `step`-th row of a matrix from `row` on.
+/// Returns columns [column, column + count) of every `step`-th row of a matrix, starting at `row`.
 Rows<const double> part_of(const Matrix<double>& matrix, std::int64_t row, std::int64_t step, std::int64_t column,
                            std::int64_t count) {
   if (row >= matrix.rows()) {
@@ -128,7 +128,7 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
   }
 }
 
-/// Puts q k of the visible rows into `scores`. Each is summed in the order of the head's elements.
+/// Puts the products q k of the visible rows into `scores`. Each product is summed in the order of the head's elements.
 void score(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
            std::vector<double>& scores) {
   scores.resize(query.seen);

@@ -13,7 +13,7 @@
 namespace commfuse::validate {
 
 /// The layout of q, k and v in a matrix. Each block of `qkv` columns is [q heads | k heads | v heads] and produces a
-/// block of `out` columns; consecutive query heads, equally many, share each kv head. Row = position * batch +
+/// block of `out` columns; equal groups of consecutive query heads share one kv head. Row = position * batch +
 /// sequence.
 struct AttentionLayout {
   std::int64_t qkv = 0;
@@ -34,7 +34,8 @@ Matrix<double> attention(const AttentionLayout& layout, Functions functions, con
 /// Returns the same result, rounded to fp32 once.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv);
 /// Returns the result for some query rows, which are the rows `at` of the whole matrix. `keys` has the first rows of
-/// the whole matrix, as many as the queries see. Every row has the same bits as in the result of the whole matrix.
+/// the whole matrix, up to the last row that the queries see. Every row has the same bits as in the result of the whole
+/// matrix.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& queries,
                         std::span<const std::int64_t> at, const Matrix<float>& keys);
 

@@ -51,7 +51,7 @@ void require_dtypes(const ScheduleFile& file) {
   }
   for (const Shape& shape : file.program.shapes) {
     const std::optional<DType> wire = wire_of(shape);
-    if (wire && *wire != DType::fp8) {  // the bound counts what such a wire rounds after a buffer did
+    if (wire && *wire != DType::fp8) {  // the bound covers fp8 wires in addition to another dtype
       used.insert(*wire);
     }
   }

@@ -25,8 +25,8 @@ struct BlockSizes {
 constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 
 /// Largest size of a dimension that is cut across ranks. Integers up to 2 (after an activation) times weights up to 1
-/// then sum to at most 256, up to which bf16 is exact; so do integers up to 1 over gate and up. Sums over tokens are
-/// gradients in fp32, which is exact up to 2^24.
+/// then sum to at most 256, up to which bf16 is exact; the same holds for integers up to 1 over gate and up together.
+/// Sums over tokens are gradients in fp32, which is exact up to 2^24.
 constexpr std::int64_t longest_exact_sum = 128;  // two GEMMs in a row need the thinned data of integer_data()
 static_assert(max_ranks * block_sizes[0].other <= longest_exact_sum);
 

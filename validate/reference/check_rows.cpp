@@ -203,7 +203,7 @@ constexpr Verdicts executor_columns{"  proof  T0     T1     T-int  T2     T3\n",
 }  // namespace
 
 std::string to_table(std::span<const CheckResult> results) {
-  constexpr auto what = "{:<{}}  {:>5}  {:<{}}";
+  constexpr auto line_format = "{:<{}}  {:>5}  {:<{}}";
   const Verdicts& verdicts = is_from_executor(results) ? executor_columns : reference_columns;
   std::size_t name = 10;
   for (const CheckResult& result : results) {
@@ -211,12 +211,13 @@ std::string to_table(std::span<const CheckResult> results) {
   }
   const std::size_t width =
       name + 10 < verdicts.width ? verdicts.width - name : 10;  // a longer schedule gets its own line
-  std::string text = fmt::format(what, "operation", name, "ranks", "schedule", width) + std::string(verdicts.head);
+  std::string text =
+      fmt::format(line_format, "operation", name, "ranks", "schedule", width) + std::string(verdicts.head);
   for (const CheckResult& result : results) {
     const std::string schedule = cut(schedule_of(result), 71 - name);
-    text += fmt::format(what, operation_of(result), name, result.point.ranks, schedule, width);
+    text += fmt::format(line_format, operation_of(result), name, result.point.ranks, schedule, width);
     if (schedule.size() > width) {
-      text += "\n" + fmt::format(what, "", name, "", "", width);
+      text += "\n" + fmt::format(line_format, "", name, "", "", width);
     }
     text += verdicts.row(result);
   }

@@ -31,7 +31,7 @@ std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matri
 Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t member, std::size_t members);
 Matrix<float> result_of(CollectiveKind kind, std::span<const Matrix<float>> parts);
 
-/// Returns `count` rows from `first` on.
+/// Returns `count` rows, starting at row `first`.
 Matrix<float> rows_of(const Matrix<float>& matrix, std::int64_t first, std::int64_t count);
 /// Stacks matrices with the same columns. Requires at least one.
 Matrix<float> stacked(std::span<const Matrix<float>> parts);

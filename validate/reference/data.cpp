@@ -80,7 +80,7 @@ constexpr unsigned max_thinning = 8;
 std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
                                       unsigned thinning) {
   std::vector<Matrix<float>> data(program.tensors.size());
-  const bool fp8 = sends_fp8(program);  // tags must survive such a wire unchanged
+  const bool has_fp8_wire = sends_fp8(program);  // tags must survive such a wire unchanged
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
     if (tensor.definition != Tensor::Definition::input) {
@@ -89,7 +89,7 @@ std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes
     Random random(Random(seed).next() + id);
     data[id] = Matrix<float>(sizes.elements(tensor.rows), sizes.elements(tensor.columns));
     for (float& value : data[id].values()) {
-      value = element(random, kind == DataKind::tags && fp8 ? DType::fp8 : tensor.dtype, kind, thinning);
+      value = element(random, kind == DataKind::tags && has_fp8_wire ? DType::fp8 : tensor.dtype, kind, thinning);
     }
   }
   return data;

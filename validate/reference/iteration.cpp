@@ -68,7 +68,7 @@ class Iteration {
         }
       }
     }
-    if (std::ranges::any_of(ranks_, [](const Progress& rank) { return rank.left > 0; })) {
+    if (std::ranges::any_of(ranks_, [](const Progress& rank) { return rank.unfinished > 0; })) {
       throw Stuck(fmt::format("no op can run: {}", standing()));
     }
   }
@@ -77,9 +77,9 @@ class Iteration {
   struct Progress {
     std::vector<std::vector<std::int32_t>> lanes;  // by lane: its commands in order
     std::vector<std::size_t> next;                 // by lane: the first that has not ended
-    std::vector<std::int32_t> place;               // by op: its command
+    std::vector<std::int32_t> command_of_op;       // by op: index of its command
     std::vector<char> ended, sent, received;       // by command
-    std::size_t left = 0;
+    std::size_t unfinished = 0;
   };
 
   [[nodiscard]] Progress start_of(std::span<const Command> commands) const {
@@ -87,14 +87,14 @@ class Iteration {
     const std::vector<char> no(commands.size(), 0);
     Progress start{.lanes = std::vector<std::vector<std::int32_t>>(lanes),
                    .next = std::vector<std::size_t>(lanes, 0),
-                   .place = std::vector<std::int32_t>(program_.ops.size(), -1),
+                   .command_of_op = std::vector<std::int32_t>(program_.ops.size(), -1),
                    .ended = no,
                    .sent = no,
                    .received = no,
-                   .left = commands.size()};
+                   .unfinished = commands.size()};
     for (std::size_t i = 0; i < commands.size(); ++i) {
       start.lanes[commands[i].lane].push_back(static_cast<std::int32_t>(i));
-      start.place[position(commands[i].op)] = static_cast<std::int32_t>(i);
+      start.command_of_op[position(commands[i].op)] = static_cast<std::int32_t>(i);
     }
     return start;
   }
@@ -102,7 +102,7 @@ class Iteration {
   [[nodiscard]] Progress& progress(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const Progress& progress(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Place place_of(Rank rank, OpId op) const {
-    const std::int32_t at = progress(rank).place[position(op)];
+    const std::int32_t at = progress(rank).command_of_op[position(op)];
     return {rank, at < 0 ? nullptr : &commands_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(at)]};
   }
   [[nodiscard]] std::size_t index_of(const Place& at) const {
@@ -260,7 +260,7 @@ class Iteration {
     Progress& own_progress = progress(at.rank);
     own_progress.ended[index_of(at)] = 1;
     ++own_progress.next[at.command->lane];
-    --own_progress.left;
+    --own_progress.unfinished;
     find_head(lane_of(at));
     const std::size_t first = static_cast<std::size_t>(at.rank) * program_.lanes.size();
     for (std::size_t lane = first; lane < first + program_.lanes.size(); ++lane) {

@@ -27,7 +27,8 @@ Matrix<float> rounded(DType wire, Matrix<float> value) {
   return value;
 }
 
-/// Converts factors to fp32 once. Uses fp32 factors in place, and also an fp32 result unless the GEMM accumulates.
+/// Converts factors to fp32 once, or uses them in place if they are fp32. Also computes an fp32 result in place, unless
+/// the GEMM accumulates.
 void run_blocked(const GemmShape& shape, Memory& memory, const Place& at, Room& room) {
   const Command& command = *at.command;
   const std::vector<Rectangle>& to = command.outputs[0];

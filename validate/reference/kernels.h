@@ -26,7 +26,7 @@ void run_attention(const Program& program, const Sizes& sizes, Memory& memory, c
 Matrix<float> sent_by(const Program& program, const Memory& memory, const Place& from);
 /// Moves data from the send half of one command to the receive half of another.
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);
-/// Returns a member's part of its collective, rounded to the wire's dtype; nothing if the functions omit sums.
+/// Returns a member's part of its collective, rounded to the wire's dtype; nothing if Functions::none omits its sum.
 std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
                                       const RunOptions& options);
 /// `members` are by coordinate. All inputs are read before any output is written.

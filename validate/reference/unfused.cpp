@@ -24,8 +24,8 @@
 //
 // Function   f(g, u) = silu(g) u: |silu(g^) u^ - silu(g) u| <= |silu(g^) - silu(g)| |u^| + |silu(g)| |u^ - u|
 //              <= L e_g (|u| + e_u) + |silu(g)| e_u, where L is the largest slope of silu (mean value theorem);
-//            f(x) = gelu(x): L e_x. To this spread come one fp32 and one storage rounding of a value no larger than
-//            |f| + spread.
+//            f(x) = gelu(x): L e_x. One fp32 and one storage rounding of a value no larger than |f| + spread are
+//            added to this spread.
 //
 //            f(x) = x / r with r = sqrt(mean x^2 + epsilon): r moves by at most s = sqrt(mean e^2), so x_i / r by at
 //            most

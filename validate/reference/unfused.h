@@ -28,7 +28,7 @@ struct Bounded {
 /// the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// The roundings of one tensor in a schedule. Beside the tensors and sizes, bounded() and sums_are_exact() depend on
+/// The roundings of one tensor in a schedule. Besides the tensors and sizes, bounded() and sums_are_exact() depend on
 /// nothing else: programs with equal tensors, sizes and roundings get equal results from both functions.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored

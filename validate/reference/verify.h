@@ -46,10 +46,10 @@ struct VerifyOptions {
   /// Number of orders in which the program runs on integers: one in sequence and the others at random, each twice over
   /// the same memory.
   int orders = 4;
-  /// The executor that is compared with the interpreter; none: the interpreter itself is checked.
+  /// The executor that is compared with the interpreter. If it is not set, the interpreter itself is checked.
   MakeExecutor executor{};
-  /// The oracle whose bits an executor has to match in T0 and T1; none: the interpreter. For a device the oracle is the
-  /// device itself, one op after another, because its functions differ from the host's in the last bits.
+  /// The oracle whose bits an executor has to match in T0 and T1; by default the interpreter. For a device the oracle
+  /// is the device itself, one op after another, because its functions differ from the host's in the last bits.
   MakeExecutor oracle{};
   /// First of `orders` seeds of chaos for an executor.
   std::uint64_t chaos = 1;
@@ -57,7 +57,7 @@ struct VerifyOptions {
   /// wire's dtype at every hop. If such sums have more than two terms, T1 does not apply; T-int and T3 do, and the
   /// bound of T3 allows for the N - 1 roundings of N ranks (unfused.cpp).
   bool library_sums = false;
-  /// Keeps the expected results from call to call; null: they are calculated every time.
+  /// Keeps the expected results from call to call. If it is null, they are calculated every time.
   References* references = nullptr;
 };
 

@@ -31,12 +31,11 @@ using Clock = std::chrono::steady_clock;
 /// "cmf2": identifies this program and its protocol.
 constexpr std::uint32_t greeting = 0x636d6632;
 /// The longest frame is a record of one rank's spans: 24 bytes per op.
-constexpr std::size_t longest_frame = std::size_t{64} << 20U;
+constexpr std::size_t max_frame_bytes = std::size_t{64} << 20U;
 /// Largest single read from one connection, so that other connections get their turn and a flood stays in the socket.
-constexpr std::size_t max_read = std::size_t{64} << 10U;
-/// Limits the bytes of incomplete frames on all connections, and the frames from one process that were not yet
-/// received.
-constexpr std::size_t max_pending = 4 * longest_frame;
+constexpr std::size_t max_read_bytes = std::size_t{64} << 10U;
+/// Limits the bytes of incomplete frames on all connections, and the bytes that wait to be sent to one process.
+constexpr std::size_t max_pending_bytes = 4 * max_frame_bytes;
 /// Limits the connections that have not yet identified themselves, and their time to do so.
 constexpr std::size_t max_guests = 256;
 constexpr std::chrono::seconds longest_greeting{2};
@@ -98,7 +97,7 @@ int process_in(const Hello& hello, int processes) {
   return is_of_this_launch && hello.process > 0 && hello.process < processes ? hello.process : 0;
 }
 
-/// Returns whether process 0 of the same number of processes answers.
+/// Returns whether the other end answers as process 0 of the same number of processes.
 bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
   if (::send(socket.get(), &mine, sizeof mine, MSG_NOSIGNAL) != sizeof mine) {
     return false;
@@ -272,7 +271,7 @@ void TcpWorld::put(int from, int to, const Payload& bytes) {
   if (peer.closed) {
     return;
   }
-  if (peer.out.size() + bytes.size() > max_pending) {
+  if (peer.out.size() + bytes.size() > max_pending_bytes) {
     throw std::runtime_error(fmt::format("process {} does not read its messages", to));
   }
   append(peer.out, Header{.from = from, .to = to, .length = bytes.size()});
@@ -284,9 +283,9 @@ void TcpWorld::send(int to, Payload bytes) {
     arrived_.push_back({process_, std::move(bytes)});
     return;
   }
-  if (bytes.size() > longest_frame) {
+  if (bytes.size() > max_frame_bytes) {
     throw std::runtime_error(fmt::format(
-        "a message between processes is larger than {} MiB; choose a schedule of fewer ops", longest_frame >> 20U));
+        "a message between processes is larger than {} MiB; choose a schedule of fewer ops", max_frame_bytes >> 20U));
   }
   if (connection_to(to).closed) {
     throw std::runtime_error(fmt::format("process {} has exited", process_ == 0 ? to : 0));
@@ -313,7 +312,7 @@ void TcpWorld::push(Peer& peer) {
 }
 
 void TcpWorld::pull(Peer& peer) {
-  std::array<std::byte, max_read> chunk;
+  std::array<std::byte, max_read_bytes> chunk;
   const ssize_t received = ::recv(peer.socket.get(), chunk.data(), chunk.size(), 0);
   if (received > 0) {
     peer.in.insert(peer.in.end(), chunk.begin(), chunk.begin() + received);
@@ -332,7 +331,7 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     Header header;
     std::memcpy(&header, peer.in.data() + read_bytes, sizeof header);
     const auto is_process = [&](std::int32_t value) { return value >= 0 && value < processes_; };
-    if (header.length > longest_frame || !is_process(header.from) || !is_process(header.to) ||
+    if (header.length > max_frame_bytes || !is_process(header.from) || !is_process(header.to) ||
         (process_ != 0 && header.to != process_)) {
       refuse(fmt::format("data over TCP from process {} is not of this program; choose another port", number));
     }
@@ -352,7 +351,7 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     }
   }
   peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(read_bytes));
-  if (peer.in.empty() && peer.in.capacity() > 2 * max_read) {
+  if (peer.in.empty() && peer.in.capacity() > 2 * max_read_bytes) {
     peer.in.shrink_to_fit();
   }
 }
@@ -371,7 +370,7 @@ void TcpWorld::pump() {
     }
     const bool is_first = !is_behind && !peer.in.empty();
     is_behind = is_behind || is_first;
-    if (pending_bytes < max_pending || is_first) {
+    if (pending_bytes < max_pending_bytes || is_first) {
       pending_bytes -= peer.in.size();
       pull(peer);
       take_frames(peer, static_cast<int>(i));

@@ -54,10 +54,10 @@ class TcpWorld final : public World {
 
   [[nodiscard]] int process() const override { return process_; }
   [[nodiscard]] int processes() const override { return processes_; }
-  /// Also throws std::runtime_error for more than 64 MiB, and if the other end has read nothing for a long time.
+  /// Also throws std::runtime_error for more than 64 MiB, and if more than 256 MiB would wait for the other end.
   void send(int to, Payload bytes) override;
-  /// Throws std::runtime_error if a process sends anything but this program's protocol, whose connection is then
-  /// closed, and if the first process has exited.
+  /// Throws std::runtime_error if the first process has exited, or if a process sends anything but this program's
+  /// protocol; the connection to that process is then closed.
   [[nodiscard]] std::optional<Parcel> receive() override;
   [[nodiscard]] std::string library() const override { return "TCP"; }
   [[nodiscard]] std::string host() const override;

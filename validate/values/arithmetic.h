@@ -14,8 +14,8 @@ namespace commfuse::validate {
 enum class Functions : std::uint8_t {
   real,
   /// Stand-ins that map small integers to small integers, so that every order of summation produces the same bits:
-  /// swiglu is relu(gate) * up, gelu is relu, norm the negative, residual the sum, all clipped to [-2, 2]. They move
-  /// data just as the real functions do.
+  /// swiglu is relu(gate) * up, gelu is relu, norm is the negative, and residual is the sum, all clipped to [-2, 2].
+  /// They move data just as the real functions do.
   integer,
   /// No computation, only moves of bytes: products, functions, sums and collectives that add are omitted.
   none,

@@ -32,7 +32,7 @@ template <class Lanes, class Number>
   total += weight * values;
 }
 
-/// Makes one vector of sums from column `column` on.
+/// Computes one vector of sums, starting at column `column`.
 template <std::size_t bytes, class Number>
 [[gnu::always_inline]] inline void sum_vector(const Sum<Number>& task, std::size_t column, Number* sums) {
   using Lanes = typename Vector<Number, bytes>::Type;
@@ -45,7 +45,8 @@ template <std::size_t bytes, class Number>
   std::memcpy(sums + column, &total, bytes);
 }
 
-/// Makes four vectors of sums from column `column` on. They are four variables because g++ keeps an array in memory.
+/// Computes four vectors of sums, starting at column `column`. They are four variables because g++ keeps an array in
+/// memory.
 template <std::size_t bytes, class Number>
 [[gnu::always_inline]] inline void sum_four_vectors(const Sum<Number>& task, std::size_t column, Number* sums) {
   using Lanes = typename Vector<Number, bytes>::Type;

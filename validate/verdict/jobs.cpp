@@ -85,7 +85,7 @@ double upper_median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// A rank's GEMM, and its largest transfers to all peers, by repetition.
+/// Times of a rank's GEMM, and of its largest transfers to all peers, by repetition.
 struct MeasuredRank {
   std::vector<double> compute_us;
   std::vector<std::vector<double>> sends_us;  ///< By peer.

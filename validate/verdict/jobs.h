@@ -25,7 +25,7 @@ struct JobFiles {
 };
 
 /// Accepts step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
-/// together are one job, with a file for each rank; a trace that states no rank gets its place among the files.
+/// together are one job, with a file for each rank; a trace that states no rank gets its index among the files.
 JobFiles read_jobs(const std::vector<std::string>& files);
 
 struct JobVerdict {

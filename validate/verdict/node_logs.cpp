@@ -102,8 +102,8 @@ bool has_key(std::string_view text, std::initializer_list<std::string_view> keys
 
 ReadFile with_notes(std::string file, ToolResults results, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) {
-    const std::string place = file + ": ";
-    results.passed_over.push_back(note.starts_with(place) ? note.substr(place.size()) : note);
+    const std::string prefix = file + ": ";
+    results.passed_over.push_back(note.starts_with(prefix) ? note.substr(prefix.size()) : note);
   }
   return {.file = std::move(file), .runs = {}, .results = std::move(results)};
 }
@@ -162,9 +162,9 @@ class ByNode {
     NodeLog& node = node_of(read.file, read.run.hosts);
     add_hosts(node.hosts);
     for (const NcclTestsMistake& mistake : run.mistakes) {
-      const std::string place = fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason);
+      const std::string sentence = fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason);
       if (mistake.is_wrong_result) {
-        node.wrong_results.push_back(with_escapes(place));
+        node.wrong_results.push_back(with_escapes(sentence));
       } else {
         pass_row_over(
             fmt::format("{}: rows that cannot be read, the first: {}: {}", read.file, mistake.place, mistake.reason));
@@ -262,7 +262,7 @@ class ByNode {
   NodeBy by_;
   const Machine& machine_;
   std::map<std::string, NodeLog> nodes_;
-  std::set<std::string> hosts_;  // that files name
+  std::set<std::string> hosts_;  // hosts that files name
   std::map<std::string, std::size_t> passed_over_;
   std::set<std::string> rows_passed_over_;  // sentences of passed_over_ whose counts are of rows
 };
@@ -270,33 +270,33 @@ class ByNode {
 }  // namespace
 
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine) {
-  std::vector<ReadFile> read;
+  std::vector<ReadFile> read_files;
   std::vector<std::string> unread;
   for (const std::string& file : files) {
     try {
-      read.push_back(read_any(file));
+      read_files.push_back(read_any(file));
     } catch (const ConfigError& error) {
       unread.emplace_back(error.what());
     }
   }
-  for (const ReadFile& contents : read) {
+  for (const ReadFile& contents : read_files) {
     for (const NcclTestsRun& run : contents.runs) {
       machine.nodes =
           machine.network ? std::max(machine.nodes, static_cast<int>(nodes_of(run, machine))) : machine.nodes;
     }
   }
   ByNode by_node(by, machine);
-  for (ReadFile& contents : read) {
+  for (ReadFile& contents : read_files) {
     for (NcclTestsRun& run : contents.runs) {
       by_node.add({contents.file, std::move(run)});
     }
   }
-  for (const ReadFile& contents : read) {
+  for (const ReadFile& contents : read_files) {
     if (contents.results) {
       by_node.add_hosts(contents.results->hosts);
     }
   }
-  for (const ReadFile& contents : read) {
+  for (const ReadFile& contents : read_files) {
     if (contents.results) {
       by_node.add(contents.file, *contents.results);
     }

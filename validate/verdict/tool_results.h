@@ -41,7 +41,7 @@ ToolResults results_of(const BandwidthRun& run);
 /// fixed cost is negligible.
 ToolResults results_of(const RunRecord& record);
 
-/// Returns a finding for each failed test, and for each warning of a test that did not pass.
+/// Returns a finding for each test that failed or ended with a warning.
 ToolResults results_of(const DcgmDiagnostic& diagnostic);
 
 }  // namespace commfuse::validate

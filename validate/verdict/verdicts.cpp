@@ -23,7 +23,7 @@ std::vector<std::vector<MeasuredMessage>> rows_of(const std::vector<NodeLog>& lo
   return rows;
 }
 
-/// Returns the measurements that a node in the middle of the fleet would have made.
+/// Returns the measurements that the median node of the fleet would have made.
 std::vector<MeasuredMessage> median_node(const Reference& fleet, const Expectation& expectation) {
   std::vector<MeasuredMessage> rows;
   for (const auto& [key, offset] : fleet.offsets) {
@@ -152,16 +152,16 @@ Reason reason_of(const std::vector<const ToolFinding*>& findings) {
 std::vector<std::vector<const ToolFinding*>> by_test(const std::vector<ToolFinding>& findings, bool is_bad) {
   std::vector<std::vector<const ToolFinding*>> groups;
   for (const ToolFinding& finding : findings) {
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+    const auto match = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
       return group.front()->tool == finding.tool && group.front()->test == finding.test;
     });
     if (finding.is_bad != is_bad) {
       continue;
     }
-    if (same == groups.end()) {
+    if (match == groups.end()) {
       groups.push_back({&finding});
     } else {
-      same->push_back(&finding);
+      match->push_back(&finding);
     }
   }
   return groups;
@@ -221,7 +221,7 @@ void explain_healthy(NodeVerdict& verdict) {
   verdict.next = is_sure ? "" : std::string(first->fault->next);
 }
 
-/// Returns true if all links of the node and of its host were timed, and none is bad.
+/// Returns true if copies between GPUs are healthy, and no other copies are bad.
 bool are_copies_healthy(const NodeVerdict& verdict) {
   return std::any_of(verdict.copies.begin(), verdict.copies.end(),
                      [](const CopyJudgement& judgement) {

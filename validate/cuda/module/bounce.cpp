@@ -77,7 +77,7 @@ void Bounce::bounce(const std::vector<MoveCall::Part>& parts, cudaStream_t strea
   require(cudaStreamWaitEvent(stream, end_.get(), 0), "cudaStreamWaitEvent");
 }
 
-/// Sends strips that are at most as wide as a chunk, each chunk with as many rows as fit into it.
+/// Cuts the rows into strips that are at most one chunk wide. Each chunk takes as many rows of a strip as fit into it.
 void Bounce::bounce(const Rows& rows) {
   for (std::int64_t byte = 0; byte < rows.bytes; byte += chunk_bytes) {
     const std::int64_t bytes = std::min(chunk_bytes, rows.bytes - byte);

@@ -42,7 +42,7 @@ class Current {
 };
 
 /// Source of copies, to which no copy writes, and their destination.
-struct Room {
+struct CopyBuffers {
   Address source = 0;
   Address target = 0;
 };
@@ -61,8 +61,8 @@ struct Side {
   OwnedMemory count = new_device_memory(sizeof(unsigned long long));
   OwnedMemory memory;
   PinnedMemory host_memory;
-  Room room;
-  Room host_room;  // addresses as the GPU sees them
+  CopyBuffers buffers;
+  CopyBuffers host_buffers;  // addresses as the GPU sees them
 };
 
 /// Returns the hash state that fills the source of an end. It differs for each end, so that a copy from the wrong end
@@ -92,15 +92,17 @@ class CudaCopier final : public Copier {
   ~CudaCopier() override;
 
   [[nodiscard]] int gpus() const override { return static_cast<int>(sides_.size()); }
-  [[nodiscard]] bool reaches(int gpu, int other) const override { return reach_[place(gpu)][place(other)]; }
+  [[nodiscard]] bool reaches(int gpu, int other) const override { return reach_[index_of(gpu)][index_of(other)]; }
   void make_room(Bytes bytes) override;
   void check(std::span<const TimedCopy> copies) override;
   [[nodiscard]] std::vector<Duration> time(std::span<const TimedCopy> copies) override;
 
  private:
-  static std::size_t place(int gpu) { return static_cast<std::size_t>(gpu); }
-  [[nodiscard]] Side& side(int gpu) { return *sides_[place(gpu)]; }
-  [[nodiscard]] Room room_of(int end, int issuer) { return end == host_end ? side(issuer).host_room : side(end).room; }
+  static std::size_t index_of(int gpu) { return static_cast<std::size_t>(gpu); }
+  [[nodiscard]] Side& side(int gpu) { return *sides_[index_of(gpu)]; }
+  [[nodiscard]] CopyBuffers buffers_of(int end, int issuer) {
+    return end == host_end ? side(issuer).host_buffers : side(end).buffers;
+  }
   void require_possible(const TimedCopy& copy) const;
   /// Returns the lane of every copy: the first or the second of its issuer.
   std::vector<Lane*> lanes_of(std::span<const TimedCopy> copies);
@@ -206,11 +208,11 @@ void CudaCopier::make_room(Bytes bytes) {
     this_side.host_memory = new_pinned_memory(2 * capacity);
     void* device_pointer = nullptr;
     require(cudaHostGetDevicePointer(&device_pointer, this_side.host_memory.get(), 0), "cudaHostGetDevicePointer");
-    this_side.room = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + capacity)};
-    this_side.host_room = {address_of(device_pointer), address_of(device_pointer) + capacity};
+    this_side.buffers = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + capacity)};
+    this_side.host_buffers = {address_of(device_pointer), address_of(device_pointer) + capacity};
     cudaStream_t stream = this_side.lanes.front().stream.get();
-    launch_tags(stream, tags_at(this_side.room.source, bytes, hash_state(gpu, gpu)));
-    launch_tags(stream, tags_at(this_side.host_room.source, bytes, hash_state(host_end, gpu)));
+    launch_tags(stream, tags_at(this_side.buffers.source, bytes, hash_state(gpu, gpu)));
+    launch_tags(stream, tags_at(this_side.host_buffers.source, bytes, hash_state(host_end, gpu)));
     finish(std::array{stream});
   }
 }
@@ -231,7 +233,7 @@ std::vector<Lane*> CudaCopier::lanes_of(std::span<const TimedCopy> copies) {
   std::vector<Lane*> lanes;
   for (const TimedCopy& copy : copies) {
     require_possible(copy);
-    const std::size_t number = used[place(copy.issuer)]++;
+    const std::size_t number = used[index_of(copy.issuer)]++;
     require(number < streams_per_gpu, "a GPU has streams for two simultaneous copies");
     lanes.push_back(&side(copy.issuer).lanes[number]);
   }
@@ -239,8 +241,8 @@ std::vector<Lane*> CudaCopier::lanes_of(std::span<const TimedCopy> copies) {
 }
 
 void CudaCopier::issue_once(const TimedCopy& copy, cudaStream_t stream) {
-  const Address from = room_of(copy.from, copy.issuer).source;
-  const Address to = room_of(copy.to, copy.issuer).target;
+  const Address from = buffers_of(copy.from, copy.issuer).source;
+  const Address to = buffers_of(copy.to, copy.issuer).target;
   const auto bytes = static_cast<std::size_t>(copy.bytes.count);
   if (copy.by == CopiedBy::kernel) {
     const MoveCall call{.parts = {{flat(from, copy.bytes), flat(to, copy.bytes)}}, .wire = DType::fp32, .link = {}};
@@ -297,7 +299,7 @@ void CudaCopier::poison_target(const TimedCopy& copy) {
     return;
   }
   cudaStream_t stream = side(owner).lanes.front().stream.get();
-  require(cudaMemsetAsync(pointer_to(side(owner).room.target), 0xff, bytes, stream), "cudaMemsetAsync");
+  require(cudaMemsetAsync(pointer_to(side(owner).buffers.target), 0xff, bytes, stream), "cudaMemsetAsync");
   finish(std::array{stream});
 }
 
@@ -309,7 +311,7 @@ void CudaCopier::require_arrived(const TimedCopy& copy) {
   unsigned long long wrong = 0;
   require(cudaMemsetAsync(this_side.count.get(), 0, sizeof wrong, stream), "cudaMemsetAsync");
   launch_count_of_wrong_tags(
-      stream, tags_at(room_of(copy.to, copy.issuer).target, copy.bytes, hash_state(copy.from, copy.issuer)),
+      stream, tags_at(buffers_of(copy.to, copy.issuer).target, copy.bytes, hash_state(copy.from, copy.issuer)),
       reinterpret_cast<unsigned long long*>(this_side.count.get()));
   require(cudaMemcpyAsync(count_.get(), this_side.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");

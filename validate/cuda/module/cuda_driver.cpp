@@ -166,8 +166,8 @@ void CudaDriver::record(EventId event_id, StreamId stream_id) {
     const unsigned how = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
     require(cudaEventRecordWithFlags(event.time.get(), on, how), "cudaEventRecordWithFlags");
   }
-  // The wait comes after the node that records the time, because a capture cannot end with a node for which no stream
-  // waits.
+  // In a capture, `order` is recorded after the time, so that streams that wait for the event also wait for the node
+  // that records the time: a capture cannot end with a node for which no stream waits.
   if (event.time == nullptr || capturing_) {
     require(cudaEventRecord(event.order.get(), on), "cudaEventRecord");
   }

@@ -85,7 +85,7 @@ class CudaDriver final : public Driver, public NcclDevice {
  private:
   /// Resources of one stream. All except the handle are device memory that kernels of other streams do not use.
   struct Stream {
-    OwnedStream handle;                    // null once it was destroyed with its partition
+    OwnedStream handle;                    // null after it was destroyed with its partition
     std::optional<std::size_t> partition;  // partition of the stream
     OwnedMemory workspace;                 // workspace of cuBLASLt
     OwnedMemory note;                      // start of a paced move, and counts
@@ -103,7 +103,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   [[nodiscard]] const Stream& stream(StreamId id) const;
   [[nodiscard]] Stream& stream(StreamId id);
   [[nodiscard]] const Event& event(EventId id) const;
-  /// Throws if the gate is closed, because the device would then wait for itself.
+  /// Throws during a capture, and if the gate is closed, because the device would then wait for itself.
   void require_open(const char* what) const;
   /// Returns whether cuDNN computed the attention. Throws if cuDNN is required and cannot compute it.
   bool attend_fused(Stream& on, const AttentionCall& call);

@@ -22,7 +22,7 @@ namespace commfuse::validate {
 namespace {
 
 /// Sets variables that the driver reads before it creates a context. Lanes need separate hardware queues, but an
-/// environment for Megatron has only one. Kernels are loaded at the start, because loading one behind a closed gate
+/// environment for Megatron allows only one. Kernels are loaded at the start, because loading one behind a closed gate
 /// would block the host, which could then not open the gate.
 void prepare_environment() {
   // NOLINTBEGIN(concurrency-mt-unsafe): before threads

@@ -129,17 +129,17 @@ void CudnnGraph::add_pointwise(const GraphOperation& operation, GraphType type) 
                       operation.function == GraphFunction::row ? row_axis : row_axis + 1);
   }
   inner_.back().finish();
-  CudnnDescriptor& made = operations_.emplace_back(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, inner_.back())
+  CudnnDescriptor& descriptor = operations_.emplace_back(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, inner_.back())
       .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensors_[static_cast<std::size_t>(operation.a)])
       .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensors_[static_cast<std::size_t>(operation.out)]);
   if (operation.b >= 0) {
-    made.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors_[static_cast<std::size_t>(operation.b)]);
+    descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors_[static_cast<std::size_t>(operation.b)]);
   }
   if (operation.mask >= 0) {
-    made.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensors_[static_cast<std::size_t>(operation.mask)]);
+    descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensors_[static_cast<std::size_t>(operation.mask)]);
   }
-  made.finish();
+  descriptor.finish();
 }
 
 std::vector<CudnnDescriptor> CudnnGraph::engines() const {

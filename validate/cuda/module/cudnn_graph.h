@@ -24,7 +24,8 @@ class CudnnGraph {
   /// cuDNN's error.
   CudnnGraph(const CudnnLibrary& library, const AttentionGraph& graph, const CudnnTarget& target);
 
-  /// Returns the engines that cuDNN's heuristics recommend, best first; empty: none supports this graph on the target.
+  /// Returns the engines that cuDNN's heuristics recommend, best first; an empty list if none supports this graph on
+  /// the target.
   [[nodiscard]] std::vector<CudnnDescriptor> engines() const;
 
  private:

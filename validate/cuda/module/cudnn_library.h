@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library libcudnn, loaded at run time; nothing is linked with it.
+// The library libcudnn, which is loaded at run time and never linked.
 #pragma once
 
 #include <cudnn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the driver's interface, which is not linked.
+// Functions of the CUDA driver API, which is not linked.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,8 +8,8 @@
 
 namespace commfuse::validate {
 
-/// Returns a function of the driver as a version of CUDA has it, such as 11070; nullptr if the driver lacks it. A
-/// runtime older than 12.5 ignores the version and returns the function as the runtime's own version has it.
+/// Returns the driver's function of this name in the form of a CUDA version, such as 11070; nullptr if the driver lacks
+/// it. A runtime older than 12.5 ignores `version` and uses its own version.
 template <class Function>
 Function driver_function(const char* name, [[maybe_unused]] unsigned version) {
   void* address = nullptr;

@@ -20,7 +20,7 @@ struct ExactProduct {
   bool transpose_a = false, transpose_b = false, accumulate = false;
 };
 
-/// Loads a tile of an operand: rows (or columns, for b) from `first` on, depth from `k` on; zero outside.
+/// Loads the tile of an operand that starts at row `first` (for b, at column `first`) and at depth `k`; zero outside.
 template <class Get>
 __device__ void fill_tile(float (&to)[tile_depth][tile + 1], std::int64_t first, std::int64_t end, std::int64_t k,
                           std::int64_t all_k, bool along_k, const Get& get) {

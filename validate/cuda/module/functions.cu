@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, activations and norms: the functions of arithmetic.cpp on the device. They use fp32 and double in the same
-// places and round once. Every sum has the order of the reference, except in norms of very wide rows.
+// places as the host, and round once. Every sum has the order of the reference, except in norms of very wide rows.
 #include <algorithm>
 
 #include "validate/cuda/module/failures.h"
@@ -69,7 +69,8 @@ template <class In>
 __device__ Eight pairs_at(const Elementwise& args, std::int64_t row, std::int64_t column, int count, Eight& up) {
   const View& from = args.inputs[0];
   const std::uint32_t block = args.block.by();
-  // Column c of the output is column c % block of block c / block, and the input has twice as many.
+  // Column c of the output is column c % block of block c / block. For each block of the output, the input has a block
+  // of gates and then a block of ups.
   const auto gate_at = [&](std::int64_t of_out) {
     return of_out + static_cast<std::int64_t>(args.block.quotient(static_cast<std::uint32_t>(of_out))) * block;
   };
@@ -285,7 +286,7 @@ Kernel checked_kernel(const Dtypes& dtypes) {
     return for_any<rule>;
   }
   return with_known(dtypes.in,
-                    [](auto both) -> Kernel { return elementwise<rule, decltype(both), decltype(both), NoWire>; });
+                    [](auto dtype) -> Kernel { return elementwise<rule, decltype(dtype), decltype(dtype), NoWire>; });
 }
 
 Kernel kernel_of(Rule rule, const Dtypes& dtypes) {
@@ -312,7 +313,8 @@ NormKernel norm_kernel(const FunctionCall& call) {
     return norm<double, AnyDtype, AnyDtype>;
   }
   if (!is_fast(call)) {
-    return with_known(in_dtype, [](auto both) -> NormKernel { return norm<double, decltype(both), decltype(both)>; });
+    return with_known(in_dtype,
+                      [](auto dtype) -> NormKernel { return norm<double, decltype(dtype), decltype(dtype)>; });
   }
   return with_known(in_dtype, [&](auto in) {
     return with_known(call.out.dtype, [](auto out) -> NormKernel { return norm<float, decltype(in), decltype(out)>; });

@@ -47,11 +47,12 @@ class FusedAttention::Plan {
 
   void run(const CudnnLibrary& library, cudnnHandle_t handle, const AttentionPiece& piece,
            const std::function<void*(std::size_t)>& room) {
-    std::ranges::transform(std::array{piece.queries, piece.keys, piece.values, piece.out}, places_.begin(), pointer_to);
+    std::ranges::transform(std::array{piece.queries, piece.keys, piece.values, piece.out}, pointers_.begin(),
+                           pointer_to);
     void* const workspace = workspace_ > 0 ? room(static_cast<std::size_t>(workspace_)) : nullptr;
     CudnnDescriptor pack(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, std::span<const std::int64_t>(ids_))
-        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::span<void* const>(places_))
+        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::span<void* const>(pointers_))
         .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace)
         .finish();
     library.require(library.execute(handle, plan_->handle(), pack.handle()), "cudnnBackendExecute");
@@ -78,7 +79,7 @@ class FusedAttention::Plan {
         values_[i].real = static_cast<float>(tensor.value);
       }
       ids_.push_back(static_cast<std::int64_t>(i) + 1);
-      places_.push_back(&values_[i]);
+      pointers_.push_back(&values_[i]);
     }
   }
 
@@ -102,7 +103,7 @@ class FusedAttention::Plan {
   std::string reason_;
   std::vector<Value> values_;
   std::vector<std::int64_t> ids_;
-  std::vector<void*> places_;
+  std::vector<void*> pointers_;
 };
 
 struct FusedAttention::Plans {

@@ -25,7 +25,7 @@ class FusedAttention {
   /// Returns a text such as "9.19.0".
   [[nodiscard]] std::string version() const;
   /// Returns why cuDNN does not accept these pieces, as the end of a sentence; empty if run() accepts them. Makes a
-  /// plan for every new shape, which compiles and loads kernels. Calls `require_open` before that, which throws if
+  /// plan for every new shape, which compiles and loads kernels. Before that, calls `require_open`, which throws if
   /// kernels cannot be loaded now.
   [[nodiscard]] std::string refused(const std::vector<AttentionPiece>& pieces,
                                     const std::function<void()>& require_open);

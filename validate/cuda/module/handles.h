@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of CUDA's objects, which free them.
+// Owners of CUDA objects, which they free.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -17,8 +17,8 @@ target_link_options(commfuse_cuda PRIVATE
   "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/exports.map" "LINKER:-z,defs")
 target_include_directories(commfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_compile_options(commfuse_cuda PRIVATE
-  # Sums and products are rounded separately, as on the host. Without -Wpedantic, which reports code that nvcc
-  # generates.
+  # Sums and products are rounded separately, as on the host. -Wpedantic is omitted, because it reports code
+  # that nvcc generates.
   "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;-Werror=all-warnings>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow,-Werror,-Wno-missing-field-initializers>")
 target_link_libraries(commfuse_cuda PRIVATE

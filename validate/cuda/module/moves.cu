@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned threads = 512;
 /// Loads in flight per thread: 512 threads with 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
 constexpr unsigned loads_in_flight = 4;
-constexpr std::size_t max_pieces = 32;  // pieces of a launch, which passes their table as an argument
+constexpr std::size_t max_pieces = 32;  // pieces of a launch, whose table is a kernel argument
 
 /// A rectangle of units of memory, or of elements that change their dtype.
 struct Piece {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device as the network over NCCL uses it. Tests replace it by a double that needs no GPU.
+// The part of a device that the NCCL network uses. Tests replace it by a test double that needs no GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -17,11 +17,11 @@ namespace commfuse::validate {
 /// Throws std::runtime_error unless `status` is a success. `comm` may be null.
 void require_nccl(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call);
 
-/// Waits until a call on a communicator that does not block has ended. Throws std::runtime_error if the call fails or
-/// takes longer than `patience`.
+/// Waits until a call on a non-blocking communicator has ended. Throws std::runtime_error if the call fails or takes
+/// longer than `patience`.
 void settle(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call, Duration patience);
 
-/// Calls on communicators that block. Used by one thread.
+/// Calls on blocking communicators. Used by one thread.
 class NcclCalls {
  public:
   NcclCalls(const NcclLibrary& nccl, Duration patience) : nccl_(nccl), patience_(patience) {}

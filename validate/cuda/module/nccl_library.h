@@ -16,7 +16,8 @@ using NcclPutSignal = decltype(&::ncclPutSignal);
 using NcclSignal = decltype(&::ncclSignal);
 using NcclWaitSignal = decltype(&::ncclWaitSignal);
 #elif NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
-// Declarations of nccl.h since 2.29.2, so that a plugin that was compiled with an older header can use them too.
+// nccl.h declares these since 2.29.2. They are repeated here, so that a plugin compiled with an older header can use
+// them.
 struct NcclSignals {
   int opCnt;
   int peer;

@@ -70,20 +70,21 @@ void NcclMemory::add_registration(Block& block, ncclComm_t comm) const {
     return;
   }
   const NcclLibrary& nccl = calls_->nccl();
-  Registration made{.comm = comm};
+  Registration registration{.comm = comm};
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   if (symmetric_) {
     ncclWindow_t window = nullptr;
     calls_->run(comm, "ncclCommWindowRegister", [&] {
       return nccl.comm_window_register(comm, block.at, block.bytes, &window, NCCL_WIN_COLL_SYMMETRIC);
     });
-    made.handle = window;
-    block.registrations.push_back(made);
+    registration.handle = window;
+    block.registrations.push_back(registration);
     return;
   }
 #endif
-  calls_->run(comm, "ncclCommRegister", [&] { return nccl.comm_register(comm, block.at, block.bytes, &made.handle); });
-  block.registrations.push_back(made);
+  calls_->run(comm, "ncclCommRegister",
+              [&] { return nccl.comm_register(comm, block.at, block.bytes, &registration.handle); });
+  block.registrations.push_back(registration);
 }
 
 void NcclMemory::deregister(const Block& block) const {

@@ -25,7 +25,7 @@ class NcclMemory final : public MemorySource {
 
   void* allocate(std::size_t bytes) override;
   void release(void* at) override;
-  /// The place of memory in the windows of a communicator.
+  /// A location in one of the windows of a communicator.
   struct InWindow {
     void* window = nullptr;
     std::size_t offset = 0;

@@ -158,7 +158,7 @@ class NcclNetwork final : public Network {
 
  private:
   void connect(const NetworkKey& key);
-  /// Issues on a communicator: all work as one group, or nothing.
+  /// Issues the work of `issue` on a communicator, as one group.
   template <class Issue>
   void group(std::size_t communicator, const char* what, const Issue& issue);
   void all_to_all(std::size_t communicator, cudaStream_t stream, const Panel& in, const Panel& out);
@@ -233,14 +233,14 @@ std::size_t NcclNetwork::split(int color) {
   ncclConfig_t config = config_of(options_, versions_, options_.blocking ? Blocking::yes : Blocking::no);
   ncclComm_t parent = *communicators_.front();
   communicators_.push_back(std::make_unique<ncclComm_t>(nullptr));
-  ncclComm_t& made = *communicators_.back();  // written when the parent has settled
-  settle(nccl_, nccl_.comm_split(parent, color, member_.rank, &made, &config), parent, "ncclCommSplit",
+  ncclComm_t& child = *communicators_.back();  // written when the parent has settled
+  settle(nccl_, nccl_.comm_split(parent, color, member_.rank, &child, &config), parent, "ncclCommSplit",
          options_.patience);
   ncclResult_t status = ncclSuccess;
-  require_nccl(nccl_, nccl_.comm_get_async_error(made, &status), made, "ncclCommGetAsyncError");
-  settle(nccl_, status, made, "ncclCommSplit", options_.patience);
+  require_nccl(nccl_, nccl_.comm_get_async_error(child, &status), child, "ncclCommGetAsyncError");
+  settle(nccl_, status, child, "ncclCommSplit", options_.patience);
   if (memory_ != nullptr) {
-    memory_->join(made);
+    memory_->join(child);
   }
   return communicators_.size() - 2;
 }
@@ -374,10 +374,10 @@ void NcclNetwork::put(std::size_t communicator, StreamId stream, const MessageEn
   ncclComm_t lane = comm(communicator);
   const auto bytes = static_cast<std::size_t>(data.data.bytes().count);
   // NOLINTNEXTLINE(*-no-int-to-ptr): device memory
-  const NcclMemory::InWindow target_place = memory_->in_window(lane, reinterpret_cast<const void*>(to), bytes);
+  const NcclMemory::InWindow window_target = memory_->in_window(lane, reinterpret_cast<const void*>(to), bytes);
   calls_->run(lane, "ncclPutSignal", [&] {
     return nccl_.put_signal(source(data.data), bytes, ncclUint8, data.peer,
-                            static_cast<ncclWindow_t>(target_place.window), target_place.offset, 0, 0, 0, lane, on);
+                            static_cast<ncclWindow_t>(window_target.window), window_target.offset, 0, 0, 0, lane, on);
   });
 }
 
@@ -408,8 +408,8 @@ void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, const
 
 std::optional<std::string> NcclNetwork::failure() {
   drop_aborted();
-  for (const std::unique_ptr<ncclComm_t>& comm_place : communicators_) {
-    ncclComm_t comm = *comm_place;
+  for (const std::unique_ptr<ncclComm_t>& comm_slot : communicators_) {
+    ncclComm_t comm = *comm_slot;
     ncclResult_t status = ncclSuccess;
     if (comm == nullptr) {
       continue;
@@ -445,9 +445,9 @@ ncclComm_t NcclNetwork::comm(std::size_t communicator) {
 
 void NcclNetwork::drop_aborted() {
   for (ncclComm_t aborted_comm : calls_->aborted()) {
-    for (const std::unique_ptr<ncclComm_t>& comm_place : communicators_) {
-      if (*comm_place == aborted_comm) {
-        *comm_place = nullptr;
+    for (const std::unique_ptr<ncclComm_t>& comm_slot : communicators_) {
+      if (*comm_slot == aborted_comm) {
+        *comm_slot = nullptr;
       }
     }
     if (memory_ != nullptr) {

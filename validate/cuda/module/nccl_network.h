@@ -11,7 +11,7 @@
 
 namespace commfuse::validate {
 
-/// The place of this process in the network.
+/// The rank of this process, and the number of all ranks.
 struct NetworkMember {
   int rank = 0;
   int ranks = 1;

@@ -61,14 +61,14 @@ class OnProcessors {
     if (processors.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) {
       return;
     }
-    cpu_set_t wanted;
-    CPU_ZERO(&wanted);
+    cpu_set_t usable;
+    CPU_ZERO(&usable);
     for (const int processor : processors) {
       if (CPU_ISSET(static_cast<std::size_t>(processor), &before_)) {
-        CPU_SET(static_cast<std::size_t>(processor), &wanted);
+        CPU_SET(static_cast<std::size_t>(processor), &usable);
       }
     }
-    moved_ = CPU_COUNT(&wanted) > 0 && ::sched_setaffinity(0, sizeof wanted, &wanted) == 0;
+    moved_ = CPU_COUNT(&usable) > 0 && ::sched_setaffinity(0, sizeof usable, &usable) == 0;
   }
   OnProcessors(const OnProcessors&) = delete;
   OnProcessors& operator=(const OnProcessors&) = delete;

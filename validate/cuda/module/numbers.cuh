@@ -175,7 +175,7 @@ __device__ inline void store_aligned(const View& to, std::int64_t row, std::int6
   *reinterpret_cast<uint4*>(reinterpret_cast<std::uint16_t*>(to.at) + at) = {words[0], words[1], words[2], words[3]};
 }
 
-/// Loads `count` elements from `column` on; the remaining ones are zero.
+/// Loads `count` elements starting at `column`; the other elements of the eight are zero.
 template <class Dtype = AnyDtype>
 __device__ inline Eight load_eight(const View& from, std::int64_t row, std::int64_t column, int count, bool aligned) {
   if (aligned && count == Eight::size) {
@@ -204,16 +204,16 @@ __device__ inline void store_eight(const View& to, std::int64_t row, std::int64_
   }
 }
 
-/// Division of a rectangle of eights among the threads of a grid. Neighbouring threads have neighbouring eights of a
-/// row, a power of two of them, and the rows of a block follow each other. So threads compute their places without
-/// divisions.
+/// Divides a rectangle of eights among the threads of a grid. A power of two of neighbouring threads share a row and
+/// handle neighbouring eights, and the rows of a block follow each other. Threads therefore compute their positions
+/// without divisions.
 struct Tiles {
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;  ///< Elements; the last eight of a row may hold fewer.
   std::uint32_t across = 0;   ///< Eights of a row.
   std::uint32_t bits = 0;     ///< log2 of the number of threads of a block that share a row.
 
-  /// Blocks next to each other along the columns, and below each other along the rows.
+  /// The index of this block, and the number of blocks: x counts along the columns, y along the rows.
   struct Blocks {
     uint3 index;
     uint3 count;

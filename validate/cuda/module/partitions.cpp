@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-// A green context has no streams before 12.5.
+// Before CUDA 12.5, green contexts have no streams.
 #if CUDA_VERSION >= 12050
 
 namespace {

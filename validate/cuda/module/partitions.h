@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors reserved by green contexts. Green contexts belong to the driver's interface, which is not linked: its
+// Multiprocessors reserved by green contexts. Green contexts belong to the CUDA driver API, which is not linked: its
 // functions are looked up on first use.
 #pragma once
 
@@ -37,8 +37,8 @@ class Partitions {
  public:
   explicit Partitions(int device) : pool_(GreenContexts(device)) {}
 
-  /// Reserves at least `multiprocessors` free ones; devices provide them in groups. Throws std::runtime_error if too
-  /// few are free, or if CUDA is older than 12.5.
+  /// Reserves at least `multiprocessors` free multiprocessors; devices provide them in groups. Throws
+  /// std::runtime_error if too few are free, or if CUDA is older than 12.5.
   std::size_t add(int multiprocessors) { return pool_.add(multiprocessors); }
   /// Requires that the partition's streams are destroyed.
   void give_back(std::size_t id) { pool_.give_back(id); }

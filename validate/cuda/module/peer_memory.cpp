@@ -17,7 +17,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// In older versions, a parameter of the kernel module had to allow these operations.
+// In older versions of CUDA, a parameter of the kernel module had to allow these operations.
 constexpr unsigned version_of_operations = 11070;
 
 template <class Function>

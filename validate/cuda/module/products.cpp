@@ -171,10 +171,10 @@ cublasLtMatmulAlgo_t LibraryProducts::chosen(const Key& key, Plan& plan) const {
 }
 
 LibraryProducts::Plan LibraryProducts::plan_of(const Key& key) const {
-  Key like = key;
-  like.rows = key.algorithm_rows;
-  Plan model = described(like);
-  const cublasLtMatmulAlgo_t algorithm = chosen(like, model);
+  Key algorithm_key = key;
+  algorithm_key.rows = key.algorithm_rows;
+  Plan model = described(algorithm_key);
+  const cublasLtMatmulAlgo_t algorithm = chosen(algorithm_key, model);
   if (key.rows == key.algorithm_rows) {
     model.algorithm = algorithm;
     return model;

@@ -16,11 +16,11 @@ constexpr unsigned warp = 32;
 constexpr int max_kept_eights = 4;
 
 struct Largest {
-  static constexpr float none = -INFINITY;
+  static constexpr float identity = -INFINITY;
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 struct Sum {
-  static constexpr float none = 0.0F;
+  static constexpr float identity = 0.0F;
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
@@ -36,7 +36,7 @@ __device__ float over_block(float value, const Combine& combine) {
     warps[threadIdx.x / warp] = value;
   }
   __syncthreads();
-  float combined = Combine::none;
+  float combined = Combine::identity;
   for (unsigned i = 0; i < blockDim.x / warp; ++i) {
     combined = combine(combined, warps[i]);
   }
@@ -51,7 +51,7 @@ struct Row {
   std::uint32_t room = 0;  // columns of weights, with zeros beyond the visible keys
   bool aligned = false;
 
-  /// Returns scores from `key` on; -infinity beyond the visible keys.
+  /// Returns the scores starting at `key`; -infinity beyond the visible keys.
   __device__ Eight scores_at(std::uint32_t key) const {
     if (key + Eight::size <= seen) {
       return load_eight<Known<DType::fp32>>(scores, number, key, Eight::size, aligned);
@@ -72,7 +72,7 @@ struct Row {
 };
 
 __device__ float largest_of(const Eight& part) {
-  float largest = Largest::none;
+  float largest = Largest::identity;
 #pragma unroll
   for (const float value : part.value) {
     largest = fmaxf(largest, value);
@@ -106,13 +106,14 @@ __device__ void divide(Eight& part, float by) {
   }
 }
 
-/// Every step covers eight keys per thread, of which thread t has the keys 8 t to 8 t + 7.
+/// Computes the weights of a row that fits into registers. In every step, each thread handles eight keys: thread t has
+/// keys 8 t to 8 t + 7 of the step.
 template <class Out, int kept>
 __device__ void keep_row(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
   const std::uint32_t first = threadIdx.x * Eight::size;
   Eight part[kept];
-  float largest = Largest::none;
+  float largest = Largest::identity;
 #pragma unroll
   for (unsigned i = 0; i < kept; ++i) {
     part[i] = row.scores_at(first + i * step);
@@ -134,13 +135,13 @@ __device__ void keep_row(const Row& row) {
   }
 }
 
-/// Finds the largest score and the sum in one pass, which rescales the sum at every larger score (Milakov and
-/// Gimelshein 2018).
+/// Computes the weights of a wider row. Finds the largest score and the sum in one pass, which rescales the sum at
+/// every larger score (Milakov and Gimelshein 2018).
 template <class Out>
 __device__ void read_row_twice(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
   const std::uint32_t first = threadIdx.x * Eight::size;
-  float own_largest = Largest::none;
+  float own_largest = Largest::identity;
   float sum = 0.0F;
   for (std::uint32_t key = first; key < row.seen; key += step) {
     Eight part = row.scores_at(key);
@@ -159,7 +160,7 @@ __device__ void read_row_twice(const Row& row) {
   }
 }
 
-/// kept: number of eights that a thread keeps; 0: it keeps none.
+/// kept: number of eights that a thread keeps; 0 if a row does not fit into registers.
 template <class Out, int kept>
 __global__ void __launch_bounds__(max_threads) softmax(SoftmaxCall call, bool aligned) {
   const std::int64_t position = call.first_position + blockIdx.x;

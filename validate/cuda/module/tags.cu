@@ -26,7 +26,7 @@ struct EightBits {
   unsigned bits[Eight::size];
 };
 
-/// Returns eight elements of the tensor from (row, column) of the panel on, in the bits of the dtype, as data.cpp
+/// Returns eight elements of the tensor, starting at (row, column) of the panel, in the bits of the dtype, as data.cpp
 /// computes them.
 template <class Dtype>
 __device__ EightBits tags_at(const Tags& tags, std::int64_t row, std::int64_t column) {
@@ -54,7 +54,7 @@ using Word = std::conditional_t<is_wide<Dtype>, std::uint32_t, std::uint16_t>;
 
 /// Returns the address of an element.
 template <class Dtype>
-__device__ Word<Dtype>* place_of(const View& view, std::int64_t row, std::int64_t column) {
+__device__ Word<Dtype>* element_at(const View& view, std::int64_t row, std::int64_t column) {
   return reinterpret_cast<Word<Dtype>*>(view.at) + row * view.stride + column;
 }
 
@@ -106,7 +106,7 @@ __device__ unsigned wrong_bits(const Word<Dtype>* from, const EightBits& expecte
 template <class Dtype>
 __global__ void __launch_bounds__(threads) fill_tags(const __grid_constant__ Tags tags) {
   tags.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
-    put_bits<Dtype>(place_of<Dtype>(tags.panel, row, column), tags_at<Dtype>(tags, row, column), count, tags.aligned);
+    put_bits<Dtype>(element_at<Dtype>(tags.panel, row, column), tags_at<Dtype>(tags, row, column), count, tags.aligned);
   });
 }
 
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(threads)
     count_wrong_tags(const __grid_constant__ Tags tags, unsigned long long* count) {
   unsigned long long wrong = 0;
   tags.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int elements) {
-    wrong += wrong_bits<Dtype>(place_of<Dtype>(tags.panel, row, column), tags_at<Dtype>(tags, row, column), elements,
+    wrong += wrong_bits<Dtype>(element_at<Dtype>(tags.panel, row, column), tags_at<Dtype>(tags, row, column), elements,
                                tags.aligned);
   });
   if (wrong != 0) {

@@ -114,7 +114,7 @@ class CuptiTracer final : public Tracer {
   CUpti_SubscriberHandle subscriber_ = nullptr;
 };
 
-// CUPTI's callbacks have no owner, and a process has only one CUPTI.
+// CUPTI's buffer callbacks have no argument for the tracer, and a process has only one CUPTI.
 CuptiTracer* current = nullptr;
 
 void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* max_records) {
