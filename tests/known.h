@@ -14,7 +14,7 @@
 
 namespace commfuse::test {
 
-/// "serial, sliced, ...".
+/// Returns the names of all strategies: "serial, sliced, ...".
 inline std::string known_strategies() {
   std::vector<std::string_view> names;
   for (const Strategy& strategy : strategies()) {
@@ -23,7 +23,7 @@ inline std::string known_strategies() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// "model, hardware, ...".
+/// Returns the keys of all settings of a run: "model, hardware, ...".
 inline std::string known_settings() {
   std::vector<std::string_view> keys;
   for (const Field& field : run_fields()) {

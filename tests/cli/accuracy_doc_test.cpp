@@ -28,7 +28,7 @@ std::string section(const char* from, const char* to = nullptr) {
   return begin == std::string::npos ? std::string{} : text.substr(begin, end == std::string::npos ? end : end - begin);
 }
 
-/// Each of the last sections of the page is written by one command.
+// Each of the last two sections of the page is the output of one command.
 std::string section_of_engines() { return section(engines, verdicts); }
 std::string section_of_verdicts() { return section(verdicts); }
 

@@ -93,7 +93,7 @@ TEST_F(CalibrateCommand, SuggestsAnotherBaseForTooFastCollectives) {
   std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
     for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30;
-         bytes *= 2) {  // The rows need 300 GB/s over links of 63.
+         bytes *= 2) {  // The rows need 300 GB/s, but the links have 63 GB/s.
       text += fmt::format("box,{},8,8,{},{}\n", op, bytes, 20.0 + static_cast<double>(bytes) * 7.0 / 8.0 / 300e3);
     }
   }

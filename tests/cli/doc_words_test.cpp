@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests details that pages mention: links have a target, flags and commands between backquotes exist, and
-// help_examples.md has every example of --help.
+// Tests that the things to which pages refer exist: links have a target, flags and commands between backquotes exist,
+// and help_examples.md has every example of --help.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that happens around a program may make it crash, lose output or change an answer: docs/testing.md.
+// Nothing that happens around a program may make it crash, lose output or change an answer. See docs/testing.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -61,12 +61,12 @@ TEST(Faults, SurvivesClosedStreams) {
 TEST(Faults, NeitherHomeNorLocaleNorTerminalChangeAnAnswer) {
   const Outcome usual = run_program(one_point);
   ASSERT_EQ(usual.code, 0) << usual.err;
-  for (const std::string surroundings :
+  for (const std::string environment :
        {"env -u HOME", "env HOME=/nonexistent", "env LC_ALL=C", "env LC_ALL=xx_XX.UTF-8", "env LANG=de_DE.UTF-8",
         "env LINES=1", "env TERM=dumb", "env -u TERM", "env TZ=Mars/Olympus", "env TMPDIR=/nonexistent"}) {
-    const Outcome outcome = run_program(fmt::format("{} {}", surroundings, one_point));
-    EXPECT_EQ(outcome.code, 0) << surroundings << outcome.err;
-    EXPECT_EQ(outcome.out, usual.out) << surroundings;
+    const Outcome outcome = run_program(fmt::format("{} {}", environment, one_point));
+    EXPECT_EQ(outcome.code, 0) << environment << outcome.err;
+    EXPECT_EQ(outcome.out, usual.out) << environment;
   }
 }
 

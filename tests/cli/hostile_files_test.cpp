@@ -58,7 +58,7 @@ struct Ended {
   std::int64_t peak_kib = 0;
 };
 
-/// Measures the program itself, because the shell replaces itself with it.
+/// Measures the program itself: `exec` replaces the shell with it.
 Ended run_measured(const std::string& command) {
   const std::string line = "PATH=\"" COMMFUSE_BIN_DIR ":$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR
                            "/configs\" exec " +

@@ -104,7 +104,7 @@ TEST(List, ReadsAFolderOfConfigs) {
   EXPECT_EQ(run_program("commfuse-sim list models " + folder.string()).code, 2);
 }
 
-/// Both a folder and a name in the Hugging Face cache are models.
+/// --model takes a folder, or a name in the Hugging Face cache.
 TEST(Models, AreFoundInTheHuggingFaceCache) {
   const fs::path home = fs::temp_directory_path() / ("commfuse-cache-" + std::to_string(getpid()));
   const fs::path snapshot = home / "hub" / "models--me--mine" / "snapshots" / "abc";

@@ -35,8 +35,8 @@ inline bool has_mpi() {
   return built && run_program(mpirun(1) + "true").code == 0;
 }
 
-/// Runs a command under mpirun, and sends `signal` to process `which` as soon as all processes are working.
-inline Outcome run_and_disturb(int processes, const std::string& command, int which, int signal) {
+/// Runs a command under mpirun, and sends `signal` to process `target` as soon as all processes are working.
+inline Outcome run_and_disturb(int processes, const std::string& command, int target, int signal) {
   // Each process first writes its number and its process id to a known file.
   const std::string notes = std::filesystem::temp_directory_path() / ("commfuse-mpi-" + std::to_string(getpid()));
   const auto note = [&](int process) { return notes + "." + std::to_string(process); };
@@ -68,7 +68,7 @@ inline Outcome run_and_disturb(int processes, const std::string& command, int wh
   while (!all_at_work()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  ::kill(ids[static_cast<std::size_t>(which)], signal);
+  ::kill(ids[static_cast<std::size_t>(target)], signal);
   run.join();
   for (int process = 0; process < processes; ++process) {
     std::filesystem::remove(note(process));

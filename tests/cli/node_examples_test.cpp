@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the files of docs/examples/nodes work on planted nodes: Slurm's script, manifests of Kubernetes, an image.
+// Tests that the files of docs/examples/nodes work on planted nodes, which are files in a folder that imitate a node's
+// /proc, /sys and /dev: Slurm's script, manifests of Kubernetes, an image.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that commands that read rows accept rows of layers and of whole models, alone and in one file, and rows of
-// earlier forms.
+// Tests that commands that read rows accept rows of layers and of whole models, in separate files and in one file, and
+// rows in the forms of earlier versions.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns a layer with 60 us of compute and the rest exposed.
+/// Returns the row of a layer with 60 us of compute; the rest of the time is exposed communication.
 std::string layer(std::string_view strategy, double makespan_us) {
   return fmt::format(R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm",)"
                      R"("link_bandwidth":"x1","network_bandwidth":"x1","scope":"mlp","ranks":4,"batch":1,"seq":4096,)"
@@ -28,7 +28,7 @@ std::string layer(std::string_view strategy, double makespan_us) {
                      strategy, makespan_us, makespan_us - 60.0);
 }
 
-/// Returns a training step whose time is all compute except 20 ms.
+/// Returns the row of a training step: the optimizer takes 20 ms, and compute takes the rest.
 std::string step(std::string_view strategy, double time_ms, int zero = 0) {
   return fmt::format(
       R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm",)"
@@ -205,7 +205,7 @@ TEST_F(OneRow, EveryCommandReadsEarlierForms) {
     EXPECT_EQ(json::parse(output_of("best before/" + file + " -o json")).size(), is_both ? 2U : 1U) << file;
     EXPECT_EQ(output_of("diff before/" + file + " before/" + file + " -o jsonl"), "") << file;
     EXPECT_TRUE(has(page_of("before/" + file), "llama-3.1-8b")) << file;
-    // The file has one point, and this model version predicts another time for it, so there is no timeline.
+    // The file has one point, and this model version predicts a different time for it, so there is no timeline.
     if (file == "layers.jsonl") {
       EXPECT_TRUE(has(run_program("commfuse-sim plot before/" + file).err, "have no figure; run more points")) << file;
     } else {

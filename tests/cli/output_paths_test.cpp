@@ -16,7 +16,7 @@ namespace {
 
 struct Mistaken {
   std::string_view command;
-  std::string_view path;  ///< Both read and written.
+  std::string_view path;  ///< The command reads it, and would also write it.
 };
 
 TEST(OutputPaths, AnInputIsNeverReplacedByTheOutput) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manual pages, completions and reference are generated from the tree that parses the command line.
+// Tests the manual pages, completions and reference, which are generated from the tree that parses the command line.
 #include <gtest/gtest.h>
 
 #include <filesystem>

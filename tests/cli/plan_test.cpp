@@ -31,7 +31,7 @@ void check_arithmetic(const json& asked, const json& kind, const json& run) {
   const double gpus = run.at("gpus");
   const double rate = run.at("tokens_per_second").at("value");
   const double tokens = asked.at("tokens");
-  // By the formulas of Young and Daly, from the inputs.
+  // The formulas of Young and Daly give the checkpoint interval and the goodput.
   const double seconds_between_failures = 3600.0 / (gpus * asked.at("failures_per_gpu_hour").get<double>());
   const double checkpoint = asked.at("checkpoint_s");
   const double share = checkpoint / (2.0 * seconds_between_failures);

@@ -17,7 +17,7 @@ namespace {
 
 class Report : public testing::Test {
  protected:
-  /// Makes three rows of one point.
+  /// Writes three rows of one point, as JSON Lines and as JSON.
   void SetUp() override {
     for (const char* format : {"jsonl", "json"}) {
       const Outcome rows =
@@ -136,10 +136,10 @@ TEST_F(Report, ATruncatedListIsReportedWithItsPlace) {
     write("bad.json", text);
     return run_program("commfuse-sim report bad.json --out bad.html").err;
   };
-  constexpr auto no_json = ": this is not JSON; give the store of a sweep, or output of -o json or jsonl\n";
-  EXPECT_EQ(refusal("\n [\n"), std::string("bad.json:3:1") + no_json);
-  EXPECT_EQ(refusal("[ x"), std::string("bad.json:1:3") + no_json);
-  EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
+  constexpr auto not_json = ": this is not JSON; give the store of a sweep, or output of -o json or jsonl\n";
+  EXPECT_EQ(refusal("\n [\n"), std::string("bad.json:3:1") + not_json);
+  EXPECT_EQ(refusal("[ x"), std::string("bad.json:1:3") + not_json);
+  EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + not_json);
 }
 
 TEST_F(Report, AByteOrderMarkBeforeAListOrLinesIsIgnored) {
@@ -199,7 +199,8 @@ TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // The timeline of 1K, one of two, also shows both schedules as measured, and its static drawing labels them.
+  // The page has two timelines. The one of 1K also shows both schedules as measured, and its static drawing labels
+  // them.
   const std::string page = contents_of("two.html");
   const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;

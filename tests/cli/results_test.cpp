@@ -219,16 +219,16 @@ TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
 /// Returns the command that runs the statements in $SQL with DuckDB's program, its Python module or its Node package,
 /// and prints the single value of the last statement. Returns an empty string if none of them is installed.
 std::string duckdb() {
-  const std::string ways[] = {
+  const std::string commands[] = {
       "duckdb -csv -noheader -c \"$SQL\"",
       R"(python3 -c 'import duckdb, os; print(duckdb.connect().execute(os.environ["SQL"]).fetchone()[0])')",
       "NODE_PATH=\"${NODE_PATH:-$(npm root -g)}\" node -e '"
       "const { DuckDBInstance } = require(\"@duckdb/node-api\");"
       "DuckDBInstance.create().then((base) => base.connect()).then((duck) => duck.runAndReadAll(process.env.SQL))"
       ".then((rows) => console.log(rows.getRows()[0][0]), (error) => { console.error(error); process.exit(1); })'"};
-  for (const std::string& way : ways) {
-    if (run_program("export SQL='SELECT 1'; " + way).out == "1\n") {
-      return way;
+  for (const std::string& command : commands) {
+    if (run_program("export SQL='SELECT 1'; " + command).out == "1\n") {
+      return command;
     }
   }
   return "";
@@ -243,8 +243,8 @@ std::string recipe() {
 }
 
 TEST_F(ResultsTest, DuckDbConvertsTheExportToParquetAsDocumented) {
-  const std::string way = duckdb();
-  if (way.empty()) {
+  const std::string duckdb_command = duckdb();
+  if (duckdb_command.empty()) {
     GTEST_SKIP() << "DuckDB is not installed: duckdb, its Python module or Node's @duckdb/node-api";
   }
   ASSERT_EQ(sweep("out/mine").code, 3);
@@ -252,7 +252,7 @@ TEST_F(ResultsTest, DuckDbConvertsTheExportToParquetAsDocumented) {
       "SELECT concat_ws(chr(44), count(*), max(seq), typeof(max(seq)), typeof(max(mfu)), count(makespan_us), "
       "bool_and(makespan_us > 0)) FROM read_parquet($$mine.parquet$$)";
   std::ofstream("ask.sql") << recipe() << "; " << query;
-  const Outcome outcome = run_program("export SQL=\"$(cat ask.sql)\"; " + way);
+  const Outcome outcome = run_program("export SQL=\"$(cat ask.sql)\"; " + duckdb_command);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "12,8192,BIGINT,DOUBLE,8,true\n");
 }

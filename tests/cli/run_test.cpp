@@ -259,8 +259,8 @@ TEST(CommfuseSimRun, ThreadsDoNotChangeAByte) {
   const Outcome many = run_program(grid + " -j 2");
   ASSERT_EQ(one_thread.code, 0) << one_thread.err;
   EXPECT_EQ(one_thread.out, many.out);
-  // There are a header, and for each of 5 lengths and 3 rank counts at least one row of serial, three of sliced and
-  // three of commfuse.
+  // The output has a header and, for each of 5 lengths and 3 rank counts, at least one row of serial, three of sliced
+  // and three of commfuse.
   EXPECT_GE(std::count(one_thread.out.begin(), one_thread.out.end(), '\n'), 1 + 5 * 3 * 7);
 }
 
@@ -295,7 +295,7 @@ TEST(CommfuseSimRun, TheFirstAxisIsOutermost) {
 }
 
 TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
-  // No difference is above 100%, and every difference is above 0 with a probability of one half.
+  // No difference exceeds 100%, and every difference exceeds 0% with a probability of at least 50%.
   const std::string command = "commfuse-sim run --seq 8K ";
   EXPECT_NE(run_program(command + "--verdict-difference 100%").out.find("Tie: "), std::string::npos);
   const Outcome sure = run_program(command + "--set verdict.difference=0% --set verdict.probability=50%");

@@ -120,7 +120,7 @@ TEST(ScheduleExport, ChakraIsOneFilePerRank) {
 TEST(ScheduleExport, AScheduleFromAFileIsPricedLikeAGeneratedOne) {
   const Outcome goal = exported("doubling -o goal --seq 8K");
   EXPECT_EQ(goal.code, 0) << goal.err;
-  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // One shard, and then two.
+  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // Each rank sends one shard, then two.
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
             "doubling.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it\n");

@@ -108,8 +108,8 @@ PiecePlace find(const Piece& piece, const Lines& real, std::size_t from, bool me
   return place;
 }
 
-/// Returns the first line at or after `at` that is equal, or equal except for its numbers; `real.size()` if there is
-/// none.
+/// Returns the index of the first line at or after `at` that is equal, or equal except for its numbers; `real.size()`
+/// if there is none.
 std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
   for (const bool measured : {false, true}) {
     for (std::size_t i = at; i < real.size(); ++i) {
@@ -121,7 +121,7 @@ std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
   return real.size();
 }
 
-/// Returns the last line of as many paragraphs as the piece has.
+/// Counts as many paragraphs from line `first` on as the piece has; returns the index of their last line.
 std::size_t end_of_paragraphs(const Piece& piece, const Lines& real, std::size_t first) {
   auto blanks = std::ranges::count_if(piece.lines, [](const std::string& line) { return line.empty(); });
   std::size_t last = first;

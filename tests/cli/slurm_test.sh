@@ -109,7 +109,7 @@ export SLURM_CONF=$work/slurm.conf
 CONF
 }
 
-# set_port STATE PHYSICAL_STATE
+# set_port STATE PHYSICAL_STATE: sets the state of the node's RDMA port.
 set_port() {
   local port=$work/node/sys/class/infiniband/mlx5_0/ports/1
   printf '%s\n' "$1" >"$port/state"
@@ -152,7 +152,7 @@ example() {
     { sub(/^[$] /, ""); block = block $0 "\n" }' "$source/docs/sweeps.md"
 }
 
-# sweep_file SAMPLES
+# sweep_file SAMPLES: prints a sweep file with this number of samples.
 sweep_file() {
   cat <<YAML
 schema: commfuse.sweep/1

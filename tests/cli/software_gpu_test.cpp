@@ -22,13 +22,13 @@ namespace {
 constexpr const char* small_point =
     " --hardware h100-sxm --model 64x128 --seq 64 --scope gate_up --strategy serial,commfuse --iterations 2 --warm-up "
     "1";
-/// Kernels with more FLOPs only take time and compute nothing.
+/// Kernels with more FLOPs than this take their time but compute nothing.
 constexpr const char* few_flops = "SOFTWARE_GPU_MOST_WORK=10000000 ";
 
 class SoftwareGpu : public testing::Test {
  protected:
   /// Runs on one GPU. `variables` is a text such as "NAME=value ".
-  static Outcome on_one(const std::string& command, const std::string& variables = "") {
+  static Outcome on_one_gpu(const std::string& command, const std::string& variables = "") {
     Outcome outcome =
         run_program("COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' " + variables + "commfuse-validate " + command);
     EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.out << outcome.err;
@@ -67,12 +67,12 @@ class SoftwareGpu : public testing::Test {
 class SoftwareGpuOnRanks : public SoftwareGpu, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(OneToEight, SoftwareGpuOnRanks, testing::Values(1, 2, 4, 8));
 
-/// Returns more schedules for few ranks, because a software GPU is slow.
+/// Returns the strategies to check: more of them on few ranks, because a software GPU is slow.
 std::string strategies_on(int ranks) { return ranks <= 2 ? "serial,sliced" : "serial"; }
 
 TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksPasses) {
-  const Outcome outcome = on_one("check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks " +
-                                 std::to_string(GetParam()) + " --strategy " + strategies_on(GetParam()));
+  const Outcome outcome = on_one_gpu("check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks " +
+                                     std::to_string(GetParam()) + " --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on cuda-virtual"), std::string::npos) << outcome.out;
 }
 
@@ -95,24 +95,24 @@ TEST_F(SoftwareGpu, PeersCheckEveryProtocolAndStrategy) {
 }
 
 TEST_F(SoftwareGpu, AttentionAndItsAllToAllsAreRight) {
-  on_one("check --executor cuda-virtual --scope attention,ulysses --strategy serial --ranks 2");
+  on_one_gpu("check --executor cuda-virtual --scope attention,ulysses --strategy serial --ranks 2");
 }
 
 TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
-  for (const char* how : {"--issue gated", "--issue stream --view all-ranks", "--issue graph --spans", "--link bounce",
-                          "--partition 16", "--link-bandwidth '1 GB/s' --link-latency '20 us'"}) {
+  for (const char* flags : {"--issue gated", "--issue stream --view all-ranks", "--issue graph --spans",
+                            "--link bounce", "--partition 16", "--link-bandwidth '1 GB/s' --link-latency '20 us'"}) {
     std::filesystem::remove("run.json");
-    on_one(std::string("run --executor cuda-virtual --ranks 2 --out run.json ") + how + small_point);
+    on_one_gpu(std::string("run --executor cuda-virtual --ranks 2 --out run.json ") + flags + small_point);
     const RunRecord record = record_of_software("run.json");
-    ASSERT_EQ(record.runs.size(), 2U) << how;
+    ASSERT_EQ(record.runs.size(), 2U) << flags;
     for (const MeasuredRun& run : record.runs) {
-      EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
-      EXPECT_EQ(run.makespans.size(), 2U) << how;
+      EXPECT_EQ(run.status, RunStatus::done) << flags << ": " << run.message;
+      EXPECT_EQ(run.makespans.size(), 2U) << flags;
     }
     // The double of NVML reports the device once before and once after the run.
-    ASSERT_EQ(record.environment.devices.size(), 2U) << how;
-    EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << how;
-    EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << how;
+    ASSERT_EQ(record.environment.devices.size(), 2U) << flags;
+    EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << flags;
+    EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << flags;
   }
 }
 
@@ -123,15 +123,15 @@ TEST_F(SoftwareGpu, DoctorSeesItsGpus) {
 }
 
 TEST_F(SoftwareGpu, ComparesWithPredictions) {
-  const Outcome outcome = on_one(std::string("compare --executor cuda-virtual --ranks 2") + small_point);
+  const Outcome outcome = on_one_gpu(std::string("compare --executor cuda-virtual --ranks 2") + small_point);
   EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
 }
 
-/// Returns microseconds of the kernels that add inside reduce-scatters. The simulator includes them in the collective's
-/// price.
-double sums_of(const nlohmann::json& schedule, const std::string& how) {
+/// Returns the time, in microseconds, of the kernels that add inside reduce-scatters. The simulator includes them in
+/// the collective's price.
+double sums_of(const nlohmann::json& schedule, const std::string& flags) {
   const std::string parameters = schedule["parameters"];
-  const bool scatters = how.find("gate_up") == std::string::npos && schedule["strategy"] != "commfuse";
+  const bool scatters = flags.find("gate_up") == std::string::npos && schedule["strategy"] != "commfuse";
   const std::size_t slices = parameters.find("k=");
   return !scatters ? 0.0 : slices == std::string::npos ? 1.0 : std::stod(parameters.substr(slices + 2));
 }
@@ -145,22 +145,22 @@ INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8)
 TEST_P(SoftwareGpuStated, MakespansEqualThoseOfTheSimulator) {
   std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
   const std::string stated = std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ";
-  for (const char* how : {"--scope gate_up --issue gated", "--scope gate_up --issue stream",
-                          "--scope gate_up --issue graph", "--scope down", "--scope mlp"}) {
-    const Outcome outcome = on_one(
+  for (const char* flags : {"--scope gate_up --issue gated", "--scope gate_up --issue stream",
+                            "--scope gate_up --issue graph", "--scope down", "--scope mlp"}) {
+    const Outcome outcome = on_one_gpu(
         "compare --executor cuda-virtual --hardware ./stated.yaml --model 512x1024 --seq 2048 --strategy "
         "serial,sliced,commfuse --lanes 1 --interference none --link-bandwidth '10 GB/s' --link-latency '5 us' "
         "--iterations 3 --warm-up 1 -o json --ranks " +
-            std::to_string(GetParam()) + ' ' + how,
+            std::to_string(GetParam()) + ' ' + flags,
         stated);
     const auto schedules = nlohmann::json::parse(outcome.out);
     EXPECT_EQ(schedules.size(), 3U);
     for (const auto& schedule : schedules) {
       const double measured = schedule["measured_us"];
       const double predicted = schedule["predicted_us"];
-      const double kernels = sums_of(schedule, how);
-      EXPECT_NEAR(measured, predicted + kernels, 0.05) << how << ", " << schedule["strategy"];
-      EXPECT_EQ(schedule["p10_us"], schedule["p90_us"]) << how << ", " << schedule["strategy"];
+      const double kernels = sums_of(schedule, flags);
+      EXPECT_NEAR(measured, predicted + kernels, 0.05) << flags << ", " << schedule["strategy"];
+      EXPECT_EQ(schedule["p10_us"], schedule["p90_us"]) << flags << ", " << schedule["strategy"];
     }
   }
 }
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Stages, SoftwareGpuProbes,
 
 TEST_P(SoftwareGpuProbes, WriteTheRowsOfTheirStage) {
   const std::string stage = GetParam();
-  on_one("probe --quick --out probes.csv --stage " + stage, few_flops);
+  on_one_gpu("probe --quick --out probes.csv --stage " + stage, few_flops);
   std::ifstream lines("probes.csv");
   std::set<std::string> stages;
   for (std::string line; std::getline(lines, line);) {
@@ -182,27 +182,27 @@ TEST_P(SoftwareGpuProbes, WriteTheRowsOfTheirStage) {
 }
 
 TEST_F(SoftwareGpu, TimesOpsAndLinks) {
-  on_one("bench --quick --executor cuda-virtual --out bench.json", few_flops);
+  on_one_gpu("bench --quick --executor cuda-virtual --out bench.json", few_flops);
   EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());
-  on_one("links --executor cuda-virtual --ranks 3 --tolerance 1000000 --out links.json", few_flops);
+  on_one_gpu("links --executor cuda-virtual --ranks 3 --tolerance 1000000 --out links.json", few_flops);
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
 TEST_F(SoftwareGpu, AHardwareFileStatesTheSourceOfItsValues) {
-  on_one("calibrate --quick --executor cuda-virtual --base h100-sxm --out soft.yaml", few_flops);
+  on_one_gpu("calibrate --quick --executor cuda-virtual --base h100-sxm --out soft.yaml", few_flops);
   const std::string text = contents_of("soft.yaml");
   EXPECT_NE(text.find("on a software GPU"), std::string::npos) << text;
   EXPECT_EQ(text.find("\"measured: micro-benchmarks\""), std::string::npos) << text;
 }
 
 TEST_F(SoftwareGpu, ProcessesRunAndCapture) {
-  for (const char* how : {"", "--issue graph --nccl-register on", "--nccl-register on --cta-policy zero"}) {
+  for (const char* flags : {"", "--issue graph --nccl-register on", "--nccl-register on --cta-policy zero"}) {
     std::filesystem::remove("run.json");
-    on_ranks(4, std::string("run --executor nccl --ranks 4 --out run.json ") + how + small_point);
+    on_ranks(4, std::string("run --executor nccl --ranks 4 --out run.json ") + flags + small_point);
     const RunRecord record = record_of_software("run.json");
-    ASSERT_EQ(record.runs.size(), 2U) << how;
+    ASSERT_EQ(record.runs.size(), 2U) << flags;
     for (const MeasuredRun& run : record.runs) {
-      EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
+      EXPECT_EQ(run.status, RunStatus::done) << flags << ": " << run.message;
     }
     EXPECT_NE(record.environment.gpu.find("4 GPUs"), std::string::npos) << record.environment.gpu;
   }
@@ -221,15 +221,15 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-/// GPUs with few multiprocessors: a kernel that copies has one block for each.
+/// Each GPU has few multiprocessors, because a copy kernel has one block per multiprocessor.
 constexpr const char* four_gpus = "SOFTWARE_GPU_DEVICES=4 SOFTWARE_GPU_MULTIPROCESSORS=4 ";
 
 TEST_F(SoftwareGpu, CopiesBetweenFourGpusMatchNvbandwidth) {
-  const Outcome outcome = on_one(
+  const Outcome outcome = on_one_gpu(
       "links --copies all --both-ways --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json", four_gpus);
   const RunRecord record = record_of_software("copies.json");
-  // Each engine makes 4 copies to the host and 4 from it, 12 reads and 12 writes; and the same number in both
-  // directions.
+  // Each of the two engines makes 4 copies to the host, 4 from it, 12 reads and 12 writes, and repeats them with both
+  // directions busy.
   EXPECT_EQ(record.micro_benchmarks.size(), 2U * 2U * (2U * 4U + 2U * 12U));
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
     EXPECT_EQ(benchmark.samples.size(), 3U) << benchmark.op;
@@ -248,11 +248,12 @@ TEST_F(SoftwareGpu, CopiesBetweenFourGpusMatchNvbandwidth) {
 
 TEST_F(SoftwareGpu, GpusThatDoNotReachEachOtherHaveNoCopies) {
   const Outcome outcome =
-      on_one("links --copies ce --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json",
-             std::string(four_gpus) + "SOFTWARE_GPU_PEERS=2 ");
+      on_one_gpu("links --copies ce --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json",
+                 std::string(four_gpus) + "SOFTWARE_GPU_PEERS=2 ");
   EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U * 4U + 2U * 4U);
   std::filesystem::remove("copies.json");
-  on_one("links --copies sm --ranks 1 --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json", four_gpus);
+  on_one_gpu("links --copies sm --ranks 1 --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json",
+             four_gpus);
   EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U);
 }
 
@@ -299,19 +300,19 @@ TEST_F(SoftwareGpu, RefusesCopiesThatMakeNoSense) {
 }
 
 TEST_F(SoftwareGpu, PeersRunAndAreCompared) {
-  for (const char* how : {"", "--issue stream", "--spans"}) {
+  for (const char* flags : {"", "--issue stream", "--spans"}) {
     std::filesystem::remove("run.json");
-    on_ranks(4, std::string("run --executor cuda-peer --ranks 4 --out run.json ") + how + small_point);
+    on_ranks(4, std::string("run --executor cuda-peer --ranks 4 --out run.json ") + flags + small_point);
     const RunRecord record = record_of_software("run.json");
     EXPECT_EQ(record.executor, "cuda-peer");
     EXPECT_EQ(record.links, "peers");
-    ASSERT_EQ(record.runs.size(), 2U) << how;
+    ASSERT_EQ(record.runs.size(), 2U) << flags;
     for (const MeasuredRun& run : record.runs) {
-      EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
-      EXPECT_EQ(run.spans.empty(), std::string(how) != "--spans") << how;
+      EXPECT_EQ(run.status, RunStatus::done) << flags << ": " << run.message;
+      EXPECT_EQ(run.spans.empty(), std::string(flags) != "--spans") << flags;
       std::set<std::pair<Rank, OpId>> ops;  // one span per op and rank
       for (const OpSpan& span : run.spans) {
-        EXPECT_TRUE(ops.emplace(span.rank, span.op).second) << how;
+        EXPECT_TRUE(ops.emplace(span.rank, span.op).second) << flags;
       }
     }
     EXPECT_NE(record.environment.gpu.find("4 GPUs, copies into peers' memory"), std::string::npos)

@@ -66,7 +66,7 @@ TEST_F(SweepJob, IsAnIndexedJobWithAPodForEveryShard) {
 
 TEST_F(SweepJob, PodsWriteTheSameBytesAsOneProcessEvenIfOneIsKilled) {
   const int pods = job_["spec"]["completions"].as<int>();
-  run_pod(2, "timeout -s KILL 0.05 ");  // It is killed at any point; OnFailure restarts it.
+  run_pod(2, "timeout -s KILL 0.05 ");  // The pod is killed at some point; OnFailure restarts it.
   for (int index = 0; index < pods; ++index) {
     const Outcome outcome = run_pod(index);
     EXPECT_EQ(outcome.code, 0) << outcome.err;  // Points on three ranks cannot run, which is not a failure of the pod.

@@ -30,7 +30,7 @@ class SweepScale : public testing::Test {
   static std::string sweep(const std::string& out, const std::string& more = "") {
     return "commfuse-sim sweep a.yaml --progress none --out " + out + " " + more;
   }
-  /// Compares the files that the sweep writes for people, and its output.
+  /// Compares a sweep's output, and the files that it writes for people, with those of a sweep on one thread.
   static void expect_same(const std::string& folder, const Outcome& outcome) {
     const Outcome one_thread = run_program(sweep("one", "-j 1 -o csv"));
     ASSERT_EQ(one_thread.code, 3) << one_thread.err;
@@ -72,12 +72,12 @@ TEST_F(SweepScale, ThreadsInMpiProcessesWriteTheSameBytesAsOneThread) {
   expect_same("both", run_program(mpirun(2, "-q --bind-to none") + sweep("both", "--threads 8 -o csv")));
 }
 
-// The sweep is killed in the middle, then resumed by another number of processes and threads.
+// The sweep is killed in the middle, then resumed by a different number of processes and threads.
 TEST_F(SweepScale, KilledMpiProcessesWithThreadsResumeToTheSameBytes) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
-  // The first process in the list is killed as soon as some points are stored: a store of tables alone has 32 KiB.
+  // The first process in the list is killed as soon as some points are stored: a store without points has 32 KiB.
   run_program("sh -c '" + mpirun(2, "-q --bind-to none") + sweep("killed", "--threads 2 --samples 8192") +
               " & pid=$!; until [ $(stat -c %s killed/results.sqlite 2>/dev/null || echo 0) -gt 40000 ] || "
               "! kill -0 $pid 2>/dev/null; do sleep 0.01; done; kill -KILL $(pgrep -P $pid | head -n 1); wait $pid'");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that this build reads the files of releases (tests/upgrade/*/commands.tsv, by record.sh), and that its commands
-// answer with at least the keys and columns of those releases.
+// Tests that this build reads the files of releases (listed in tests/upgrade/*/commands.tsv, which record.sh writes),
+// and that its commands answer with at least the keys and columns of those releases.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,8 +29,9 @@ const fs::path upgrade_folder = COMMFUSE_SOURCE_DIR "/tests/upgrade";
 
 /// A line of commands.tsv.
 struct Recorded {
-  std::string
-      how;  ///< "wrote": the file is what the command prints; "left": the command writes the file; "read": no file.
+  /// "wrote": the file contains what the command printed; "left": the command wrote the file; "read": the command only
+  /// reads files.
+  std::string how;
   int code = 0;
   std::string file;
   std::string command;
@@ -191,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Recorded, UpgradeRelease, testing::ValuesIn(recorded_re
   return name;
 });
 
-// The build that records the next release also reads that release, and never writes a folder twice.
+// record.sh must be able to record this build as a release, and must never write a folder twice.
 TEST(UpgradeRecord, RecordsThisBuild) {
   const OwnFolder folder;
   const std::string record = (upgrade_folder / "record.sh").string() + " " COMMFUSE_BIN_DIR " recorded";

@@ -28,7 +28,7 @@ using nlohmann::json;
 
 const fs::path written_folder = COMMFUSE_SOURCE_DIR "/tests/upgrade/26eb1d7";
 constexpr int written_model_version = 4;
-/// This build has the model version of the old stores, and may therefore add points to them.
+/// True if this build has the model version of the old stores, and may therefore add points to them.
 constexpr bool resumes = model_version == written_model_version;
 
 constexpr int done = 0;
@@ -92,7 +92,7 @@ void expect_rows(const json& rows, const json& written) {
     }
     for (const auto& [name, value] : written[i].items()) {
       if (rows[i].contains(name)) {
-        const bool is_flag = value.is_boolean() && rows[i].at(name).is_number();  // SQL has no booleans.
+        const bool is_flag = value.is_boolean() && rows[i].at(name).is_number();  // SQLite has no booleans.
         EXPECT_EQ(rows[i].at(name), is_flag ? json(value.get<bool>() ? 1 : 0) : value) << "row " << i << ", " << name;
       }
     }

@@ -87,7 +87,8 @@ TEST(ValidateCheck, JsonHasOneObjectPerSchedule) {
       run_program("commfuse-validate check --strategy sliced --ranks 3 --scope mlp --seed 9 -o json");
   EXPECT_EQ(outcome.code, 0);
   const auto rows = nlohmann::json::parse(outcome.out);
-  ASSERT_EQ(rows.size(), 2U * 7U);  // There are swiglu and gelu, with k = 1 and 2, 4, 8 strided and copied.
+  // The activations are swiglu and gelu. Each has k = 1, and k = 2, 4 and 8 both strided and copied.
+  ASSERT_EQ(rows.size(), 2U * 7U);
   for (const auto& row : rows) {
     EXPECT_EQ(row.at("schema"), "commfuse.check/1");
     EXPECT_EQ(row.at("strategy"), "sliced");

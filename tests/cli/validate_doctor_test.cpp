@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests doctor on planted nodes: exit codes, the JSON, and the comparison of processes. The /sys of this machine is not
-// tested.
+// Tests doctor on planted nodes, which are files in a folder that imitate a node's /proc, /sys and /dev: exit codes,
+// the JSON, and the comparison of processes. The /sys of this machine is not tested.
 #include <gtest/gtest.h>
 
 #include <algorithm>

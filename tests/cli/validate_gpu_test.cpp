@@ -16,7 +16,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Returns whether this machine has a GPU. Such machines skip these tests, because the commands run there.
+// Machines with a GPU skip this test, because the commands would run on it.
 TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
   if (has_gpu()) {
     GTEST_SKIP() << "this machine has a GPU";

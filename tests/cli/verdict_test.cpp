@@ -112,7 +112,7 @@ TEST(VerdictCommand, RefusesUnsupportedRequests) {
   EXPECT_NE(error_of("--expect h100-smx").find("h100-sxm"), std::string::npos);
 }
 
-/// Returns the output of nvbandwidth -j for eight GPUs on one host; one pair has a share of the others' rate.
+/// Returns the output of nvbandwidth -j for eight GPUs on one host; one pair has only `share` of the others' rate.
 std::string bandwidth_of(const std::string& host, double share) {
   nlohmann::json devices = nlohmann::json::array();
   nlohmann::json rows = nlohmann::json::array();
@@ -174,7 +174,7 @@ TEST(VerdictCommand, FailedTestsOfDcgmAreBad) {
   EXPECT_EQ(json[0]["findings"][0]["subject"], "GPU 6");
 }
 
-/// Returns six ranks with eight steps; rank 4 computes `factor` times as long as the others.
+/// Returns a table of six ranks and eight steps; rank 4 computes `factor` times as long as the others.
 std::string steps_of(double factor) {
   std::string text = "rank,step,time_ms,compute_ms,host\n";
   for (int step = 0; step < 8; ++step) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload: every write and sync takes SLOW_DISK_US microseconds, as on a network file system. From the
-// SLOW_DISK_FAILS_AFTERth sync on, they fail, as when the server disappears.
+// A library to preload: every write and sync takes SLOW_DISK_US microseconds, as on a network file system. After
+// SLOW_DISK_FAILS_AFTER syncs have succeeded, the next sync and everything after it fail, as when the server
+// disappears.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>

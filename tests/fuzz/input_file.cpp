@@ -12,7 +12,7 @@ namespace commfuse::fuzz {
 
 namespace {
 
-/// The folder is in memory if the system has such a place.
+/// A folder of this process, in memory if the system has /dev/shm.
 class Folder {
  public:
   Folder() {

@@ -105,7 +105,7 @@ void config(std::string_view bytes) {
   });
 }
 
-/// Scores on machines that are loaded only once, so that time and memory depend on the input.
+/// Scores on machines that are loaded only once, so that time and memory depend only on the input.
 void csv(std::string_view bytes) {
   static score::KnownMachines machines;
   static score::Doubts doubts;
@@ -310,7 +310,7 @@ void store_rows(std::string_view bytes) {
   }
 }
 
-/// Without rates a table would stop at its first link.
+/// Without these rates, the reader would stop at the first link of a table.
 constexpr WireRates wire_rates{
     .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{32e9}, .root = BytesPerSecond{20e9}};
 

@@ -20,7 +20,7 @@ struct MachineChoice {
   std::vector<DType> dtypes;
 };
 
-/// A combination that must be covered.
+/// A combination of machine, scope and strategy that must be covered.
 struct Place {
   std::size_t machine = 0;  ///< Index in Axes::machines.
   std::string scope;
@@ -35,8 +35,8 @@ struct Axes {
 /// Reads the machines of the config folder.
 Axes shipped_axes();
 
-/// Makes the setting of a number. If it cannot be run, another `attempt` gives a different one at the same place. A
-/// pure function.
+/// Makes the setting with number `index`. If that setting cannot be run, another `attempt` gives a different one at the
+/// same place. A pure function.
 struct Generator {
   std::string_view name;
   Setting (*make)(const Axes&, std::uint64_t seed, std::uint32_t index, std::uint32_t attempt);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known violations of laws by the model. known_violations.yaml lists them; each must still violate its
-// law.
+// Known violations of laws by the model. known_violations.yaml lists them; each must still violate its law.
 #pragma once
 
 #include <map>

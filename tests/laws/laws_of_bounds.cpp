@@ -29,7 +29,7 @@ std::optional<Setting> fused_kernel(const Setting& setting, Draws&) {
   return compares ? std::optional(best_of(setting, "fused_kernel")) : std::nullopt;
 }
 
-/// If rates change, an exchange that waits for its partner still occupies SMs, however fast it is.
+/// Does not apply where rates change: an exchange that waits for its partner occupies SMs, however fast its link is.
 std::optional<Setting> infinite_links(const Setting& setting, Draws&) {
   if (!is_layer(setting) || setting.text("faults") != "none" || setting.text("interference") == "dynamic") {
     return std::nullopt;
@@ -132,8 +132,8 @@ std::optional<double> model_below_hardware_flops(const Outcome& outcome, const O
   return outcome.mfu / outcome.cell("hfu") / rounding_tolerance;
 }
 
-/// Allows an excess of a thousandth of the communication time on the file's links, and of a thousandth of the result,
-/// because another schedule, with another time, may win on faster links.
+/// Compares results of one schedule, because another may win on faster links. Allows an excess of about a thousandth of
+/// the communication time on the file's links, and of a thousandth of the result.
 std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after) {
   if (!(before.prediction->options == after.prediction->options)) {
     return std::nullopt;

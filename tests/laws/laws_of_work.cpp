@@ -13,7 +13,7 @@ namespace {
 
 double link_bound(const Outcome& outcome) { return static_cast<double>(outcome.prediction->link.count()); }
 double compute(const Outcome& outcome) { return static_cast<double>(outcome.parts().compute.count()); }
-/// Compares results of one schedule, because the best for fewer tokens may be another one, with more messages or
+/// Compares results of one schedule, because the best schedule for fewer tokens may be another, with more messages or
 /// buffers.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow_by_one_schedule(const Outcome& before, const Outcome& after) {
@@ -26,9 +26,9 @@ bool has_op(const Outcome& outcome, OpKind kind) {
                              [kind](const Op& op) { return op.kind == kind; });
 }
 
-/// Returns the factor by which a time may jump where FlashAttention-3 begins to split keys, by a rule that looks at one
-/// sequence: split tiles take longer, or an unsplit tile alone on its SM does (model/cost/attention.h). 1 for other
-/// kernels, and for whole models, whose other ops hide the jump.
+/// Returns the factor by which a time may jump where FlashAttention-3 begins to split keys. Its rule looks at one
+/// sequence at a time: split tiles may take longer, and so may an unsplit tile that has its SM to itself
+/// (model/cost/attention.h). 1 for other kernels, and for whole models, whose other ops hide the jump.
 double split_jump(const Outcome& before) {
   return before.whole_model || !has_op(before, OpKind::attention)
              ? 1.0
@@ -39,10 +39,10 @@ double split_jump(const Outcome& before) {
 /// attention splits keys.
 double jump_at(const Outcome& before) {
   double jump = split_jump(before);
-  const bool has_any = before.whole_model || has_op(before, OpKind::collective);
+  const bool has_collectives = before.whole_model || has_op(before, OpKind::collective);
   const Machine& machine = *before.machine;
   for (const Link* link : {&machine.link, machine.network ? &*machine.network : nullptr}) {
-    if (link != nullptr && link->collective.nccl != nullptr && has_any) {
+    if (link != nullptr && link->collective.nccl != nullptr && has_collectives) {
       jump = std::max(jump, measured_step(link->collective.nccl->tuning.wire));
     }
   }
@@ -53,7 +53,6 @@ std::optional<double> beyond_jumps(std::optional<double> factor, const Outcome& 
   return factor ? std::optional(std::max(1.0, *factor / jump_at(before))) : std::nullopt;
 }
 
-/// Compares results of one schedule.
 std::optional<double> messages_must_not_grow(const Outcome& before, const Outcome& after) {
   return beyond_jumps(must_not_grow_by_one_schedule<link_bound>(before, after), before);
 }
@@ -66,7 +65,7 @@ double weights(const Outcome& outcome) { return outcome.cell("weights_gb"); }
 
 bool is_step(const Setting& setting) { return setting.text("scope") == "step"; }
 
-/// Halves the count of layers, or of any setting.
+/// Halves a setting that is a count; returns nothing if the count is odd.
 std::optional<Setting> halved(const Setting& setting, std::string_view key) {
   const std::int64_t count = setting.count(key);
   return count % 2 == 0 ? std::optional(setting.with(key, count / 2)) : std::nullopt;
@@ -76,8 +75,8 @@ std::optional<Setting> doubled(const Setting& setting, std::string_view key) {
   return setting.with(key, 2 * setting.count(key));
 }
 
-/// Returns whether a token at the start of a block of keys attends to few of them, however many tokens precede it
-/// (Llama 4).
+/// Returns whether a decoded token may attend to few keys though many tokens precede it, because layers attend within
+/// blocks of keys (Llama 4).
 bool decodes_in_blocks(const Setting& setting) {
   if (setting.text("scope") != "decode") {
     return false;
@@ -179,7 +178,7 @@ std::optional<Setting> part_of_scope(const Setting& setting, Draws& draws) {
   return setting.text("scope") == part.first ? std::optional(setting.with("scope", part.second)) : std::nullopt;
 }
 
-std::optional<Setting> slower_rank_draws(const Setting& setting, Draws&) {
+std::optional<Setting> longer_kernels(const Setting& setting, Draws&) {
   return setting.text("jitter") != "none" && !is_whole_model(setting)
              ? std::optional(setting.with({"accelerator.kernel_floor", 2.0}))
              : std::nullopt;
@@ -229,7 +228,7 @@ constexpr std::array work_laws{
         must_not_grow<memory_of>},
     Law{"part-of-a-scope", "A part of a scope never takes longer than the whole", part_of_scope,
         must_not_grow<time_of>},
-    Law{"every-sample", "Longer kernels make no sample shorter", slower_rank_draws, every_sample_grows},
+    Law{"every-sample", "Longer kernels make no sample shorter", longer_kernels, every_sample_grows},
 };
 
 }  // namespace

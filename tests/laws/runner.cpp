@@ -31,7 +31,7 @@ std::optional<Finding> finding_of(const Law& law, const Setting& before, const O
   return factor ? std::optional(Finding{std::move(*after), *factor}) : std::nullopt;
 }
 
-/// The draws of a law at a setting do not depend on other laws.
+/// Returns the key of a law's draws at a setting. These draws do not depend on other laws.
 DrawKey key_of(const Law& law, const DrawKey& setting) {
   std::uint32_t hash = 2166136261;  // FNV-1a
   for (const char letter : law.name) {
@@ -54,7 +54,7 @@ void cover(Coverage& coverage, const Setting& setting) {
   coverage.places.insert(fmt::format("{} {} {}", machine, scope, strategy));
 }
 
-/// A setting of this number that can be run, with its result.
+/// A setting that can be run, with its result.
 struct Runnable {
   Setting setting;
   Outcome outcome;

@@ -54,7 +54,7 @@ struct Report {
 /// Tries all laws on the settings of a trial.
 Report try_laws(const Trial& trial, const Axes& axes, const std::vector<KnownViolation>& known, Simulator& simulator);
 
-/// Tries a law at a setting; returns nothing if it holds or does not apply.
+/// Tries a law at a setting and returns its violation; nothing if the law holds or does not apply.
 std::optional<Violation> violation_of(const Law& law, const Setting& setting, const DrawKey& key, Simulator& simulator);
 
 /// Removes every choice without which the law is still violated.

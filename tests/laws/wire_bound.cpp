@@ -20,7 +20,8 @@ struct KernelLoad {
   std::set<Rank> receivers;
   std::set<std::pair<Rank, Rank>> pairs;
 
-  /// A block that many ranks receive, or that many add to, needs to cross only once.
+  /// Returns the fewest bytes that must cross the link: a block that many ranks receive, or that many add to, needs to
+  /// cross only once.
   [[nodiscard]] double least_bytes() const {
     const std::size_t blocks = std::min(senders.size(), receivers.size());
     return pairs.empty() ? 0.0 : bytes * static_cast<double>(blocks) / static_cast<double>(pairs.size());
@@ -67,7 +68,7 @@ class LoadsOfRun {
     }
   }
 
-  /// Data that a rank fetches from another leave there as a send of the other rank.
+  /// Counts sends only: data that a rank fetches from another rank are a send of that other rank.
   void add(const Op& op, const ExchangeShape& exchange, Rank rank, const std::vector<std::optional<Route>>& routes) {
     const Rank target = target_of(program_, exchange, rank);
     if (!exchange.sends || target == rank) {

@@ -63,6 +63,7 @@ expect() {
   echo "$1"
 }
 
+# none_in FILE WORD: fails if a line of the file contains the word.
 none_in() { ! grep -i "$2" "$1"; }
 
 refuses() {

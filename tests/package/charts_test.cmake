@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests how the build reacts to results of npm: `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and
-# node are small scripts here, so no network is needed.
+# Tests how the build reacts if npm fails, works or is missing:
+# `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and node are small scripts here, so no network is
+# needed.
 set(work "${FOLDER}/work")
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${work}")

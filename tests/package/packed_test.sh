@@ -18,7 +18,7 @@ fail() {
 
 command -v objdump >/dev/null || { printf 'skipped: objdump is missing\n' && exit 77; }
 packed=(-std=c++20 -O1 -static-libstdc++ "-Wl,--as-needed")
-# Only our replacement for the glibc 2.36 function keeps the program's minimum at glibc 2.34 or lower.
+# The static C++ library needs a function of glibc 2.36. newer_glibc.cpp replaces it, so the program needs only 2.34.
 "$compiler" -std=c++20 -O1 -fPIC -c "$source/cmake/package/newer_glibc.cpp" -o "$work/newer_glibc.o"
 folder=$source/tests/package/module_exceptions
 "$compiler" "${packed[@]}" "$folder/program.cpp" "$work/newer_glibc.o" -o "$work/program" -ldl

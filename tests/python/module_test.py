@@ -47,7 +47,8 @@ class InOwnFolder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
 
-# Each entry is a call and the arguments of its command line.
+# Each entry has a name, a function with its arguments and keywords, the words of the same command, and the outputs to
+# compare.
 GRID = {"model": "llama-3.1-8b", "axis": {"seq": [4096, 8192], "ranks": "2,4"}}
 GRID_WORDS = ["run", "--model", "llama-3.1-8b", "--axis", "seq=4096,8192", "--axis", "ranks=2,4"]
 CALLS = [

@@ -22,7 +22,7 @@ NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 
 
 def spec_folder(folder):
-    """Creates a kernel that uses this interpreter, whatever kernels Jupyter has, and returns `folder`."""
+    """Writes into `folder` the specification of a Jupyter kernel that runs this interpreter; returns `folder`."""
     kernel = pathlib.Path(folder) / "kernels" / "commfuse-test"
     kernel.mkdir(parents=True)
     (kernel / "kernel.json").write_text(

@@ -61,8 +61,8 @@ model_version_is_stated() {
     print_and_fail "CHANGELOG.md does not state model version $now"
 }
 
-# Rename{"before", "now", MAJOR, MINOR}: the name is accepted up to that release, so the entry must be removed before
-# the next one.
+# Rename{"before", "now", MAJOR, MINOR}: releases up to MAJOR.MINOR accept the name "before". The entry must be removed
+# before the next release.
 no_alias_is_too_old() {
   local before major_minor old=()
   while IFS=' ' read -r before major_minor; do

@@ -55,7 +55,7 @@ TEST(Breakdown, LocalWorkUnderEssentialWorkCostsNothing) {
 }
 
 TEST(Breakdown, StretchIsNegativeWhenComputeLanesOverlap) {
-  // Two GEMMs of 10 that overlap by 4 keep the rank busy for 16.
+  // Two GEMMs of 10 us that overlap by 4 us keep the rank busy for 16 us.
   OneRank rank;
   rank.op(Purpose::essential, 0us, 10us).op(Purpose::essential, 6us, 16us);
   EXPECT_EQ(rank.breakdown(20us, 20us).stretch, Duration{-4us});

@@ -36,7 +36,8 @@ TEST(CrossoverMap, ACellHasTheSavingOverTheNextFamilyAndOverSerial) {
 }
 
 TEST(CrossoverMap, TheCrossoverIsExactForPowerLaws) {
-  // One family takes 1000 x seq, the other 8000 at every length: equal at 8, between 4 and 16; log 2 below and above.
+  // One family takes 1000 x seq, the other 8000 at every length. They are equal at 8, which is halfway between 4 and 16
+  // on a logarithmic scale.
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000), at_seq(4, "flat", 8000), at_seq(16, "linear", 16000),
                                       at_seq(16, "flat", 8000)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);

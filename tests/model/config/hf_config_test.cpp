@@ -343,7 +343,7 @@ TEST_F(HfConfigTest, EverySecondLayerHasExpertsAndAnImpliedSharedOne) {
   EXPECT_EQ(parameters_of(model).total(), weights + 17 * 1024);
 }
 
-TEST_F(HfConfigTest, ModelsOfExpertsAloneNeedNoDenseWidth) {
+TEST_F(HfConfigTest, ModelsWithOnlyExpertsNeedNoDenseWidth) {
   const Transformer model =
       read(R"({"model_type": "qwen3_moe", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 16,
     "num_key_value_heads": 8, "vocab_size": 1024, "num_experts": 16, "num_experts_per_tok": 2,

@@ -69,7 +69,7 @@ TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
   EXPECT_EQ(estimate_gemm(slower, {.m = 1, .n = 64, .k = 64}, slower.sms).time, plain.kernel_floor.value);
 }
 
-TEST(ReadKernelChoice, ReplacesThatOfTheExtendedFileAsAWhole) {
+TEST(ReadKernelChoice, ReplacesTheWholeTableOfTheExtendedFile) {
   const OwnFolder folder;
   KernelChoice choice;
   choice.source = "mine";
@@ -88,7 +88,7 @@ TEST(ReadKernelChoice, RefusesATableBesideTheNameOfAnother) {
             "machine.yaml:7:27: 'as' names the table of another file, but this map has one too; remove either");
 }
 
-TEST(ReadKernelChoice, RefusesWhatIsNoTable) {
+TEST(ReadKernelChoice, RefusesMapsThatAreNotATable) {
   const OwnFolder folder;
   const auto refusal_with = [](const std::string& line) {
     write_machine("      kernel_choice: " + line + "\n");

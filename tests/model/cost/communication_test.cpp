@@ -237,7 +237,8 @@ TEST(CollectiveTime, TreesAreFasterBetweenTwoNodesWithEveryProtocol) {
   EXPECT_EQ(all_reduce_time(collective, 32, Bytes{1'000'000}, 4), Duration{40us});
 }
 
-/// One shot: 4 us, 1 us per rank, 100 GB/s. Two shots: 8 us, 1 us per rank, 200 GB/s. Up to 8 MB.
+/// Returns kernels with round numbers for tensors of up to 8 MB. One shot: 4 us, 1 us per peer, 100 GB/s. Two shots:
+/// 8 us, 1 us per peer, 200 GB/s.
 CustomAllReduce plain_kernels() {
   CustomAllReduce kernels;
   kernels.up_to.value = Bytes{8'000'000};

@@ -37,7 +37,7 @@ struct Keyed {
 DrawKey essential(std::uint32_t work, std::uint32_t step) { return {.step = step, .purpose = 4 * work}; }
 
 TEST(DrawKeys, TheGemmOfSerialAndTheFirstPartOfCommfuseShareADraw) {
-  // The unfused works of an MLP: gate_up, activation, down.
+  // The unfused work of an MLP has three parts: gate_up, activation, down.
   const std::vector<DrawKey> whole{essential(0, 0), essential(1, 0), essential(2, 0)};
   EXPECT_EQ(Keyed("serial").of(Purpose::essential), whole);
   const std::vector<DrawKey> parts{essential(0, 0), essential(0, 1), essential(0, 2), essential(0, 3), essential(1, 0),
@@ -59,8 +59,8 @@ TEST(DrawKeys, CommunicationAndLocalOpsAreNumberedSeparately) {
   EXPECT_EQ(step, 3U);
 }
 
-// Two MLPs in sequence: works 0 to 2 belong to the first, 3 to 5 to the second. Partial sums alternate between two
-// buffers, so only the weights show to which of the similar works a GEMM belongs.
+// Two MLPs in sequence: parts 0 to 2 of the work belong to the first, 3 to 5 to the second. Partial sums alternate
+// between two buffers, so only the weights show to which of the similar parts a GEMM belongs.
 TEST(DrawKeys, SimilarWorkIsDistinguishedByItsWeights) {
   Operation twice = operation_of(Scope::mlp, true);
   const std::size_t stages = twice.stages.size();

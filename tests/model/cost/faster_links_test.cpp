@@ -29,7 +29,7 @@ Duration time_of(std::size_t kind, const CollectiveParameters& collective, int r
 
 /// Reports a failure for each collective that takes longer on a faster link. Returns the number of comparisons.
 int compare_links(const Machine& machine, int ranks, int nodes) {
-  int steps = 0;
+  int comparisons = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 32U; bytes *= 4) {
     const Bytes total{bytes / ranks * ranks};
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -42,25 +42,25 @@ int compare_links(const Machine& machine, int ranks, int nodes) {
         EXPECT_LE(time, slower) << machine.name << ' ' << kinds.at(kind) << " of " << total.count << " bytes on "
                                 << ranks << " ranks, links x" << factor;
         slower = time;
-        ++steps;
+        ++comparisons;
       }
     }
   }
-  return steps;
+  return comparisons;
 }
 
 TEST(FasterLinks, NoCollectiveOfAnyMachineTakesLonger) {
-  int steps = 0;
+  int comparisons = 0;
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);
     for (int ranks = 2; ranks <= machine.gpus_per_node; ranks *= 2) {
-      steps += compare_links(machine, ranks, 1);
+      comparisons += compare_links(machine, ranks, 1);
     }
     if (machine.network && machine.nodes > 1) {
-      steps += compare_links(machine, total_gpus(machine), machine.nodes);
+      comparisons += compare_links(machine, total_gpus(machine), machine.nodes);
     }
   }
-  EXPECT_GT(steps, 20'000);
+  EXPECT_GT(comparisons, 20'000);
 }
 
 double step_of(const CollectiveParameters& collective) {

@@ -67,7 +67,8 @@ GemmParameters& bf16_of(Accelerator& accelerator) { return accelerator.matrix_un
 TEST(EstimateGemm, BusySmsShareTheRateOfOperands) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).operand_feed.value = 1.0;
-  // A tile of 64 x 64 needs 8 / 3 as many operands per FLOP as one of 256 x 128. Alone it has the rate of all ten SMs.
+  // A tile of 64 x 64 needs 8 / 3 as many operands per FLOP as one of 256 x 128. A single tile has the rate of all ten
+  // SMs.
   const GemmEstimate alone = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 1024}, 10);
   EXPECT_NEAR(to_microseconds(alone.time), 8.388608 * std::hypot(1.0, 8.0 / 3.0 / 10.0), 1e-6);
   // On nine SMs, 80 tiles would take 8.388608 us x hypot(9 waves, 80 x 8 / 3 / 10) = 194.2 us. Fourteen tiles of

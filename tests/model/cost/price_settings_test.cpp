@@ -13,9 +13,9 @@ TEST(PriceSettings, EachWordSetsAndReadsItsOwnMember) {
     for (const std::string_view word : setting.value.choices()) {
       PriceOptions options;
       setting.value.put(word, options);
-      const PricedAs told = priced_as(options);
+      const PricedAs priced = priced_as(options);
       for (const PriceSetting& other : price_settings) {
-        EXPECT_EQ(told.*other.member, other.key == setting.key ? word : other.preset) << setting.key << ' ' << word;
+        EXPECT_EQ(priced.*other.member, other.key == setting.key ? word : other.preset) << setting.key << ' ' << word;
       }
     }
   }

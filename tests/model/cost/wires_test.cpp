@@ -22,11 +22,12 @@ using test::shipped_machine;
 
 /// Prices scope gate_up of Llama-3.1-70B with 32K tokens.
 struct PricedGate {
-  PricedGate(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const PriceOptions& how = {})
+  PricedGate(std::int32_t ranks, const StrategyOptions& options, const Machine& on,
+             const PriceOptions& price_options = {})
       : program(generate(operation_of(Scope::gate_up, true), ranks, commfuse_strategy, options)),
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = 32768}))),
-        costs(price(program, meetings_of(program, Order(program, 0)), sizes, on, how)) {}
+        costs(price(program, meetings_of(program, Order(program, 0)), sizes, on, price_options)) {}
 
   /// Returns the exchanges, in program order.
   [[nodiscard]] std::vector<std::size_t> exchanges() const {
@@ -48,7 +49,7 @@ constexpr StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
 
 BytesPerSecond part(const Parameter<BytesPerSecond>& rate, int of) { return {rate.value.value / of}; }
 
-// Seven peers on two lanes: three pairs of transfers, then the last peer alone.
+// Seven peers on two lanes: three pairs of transfers, then a single transfer to the last peer.
 TEST(Wires, AreOnePortForAllLanesOfASwitch) {
   const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   for (const std::int32_t lanes : {1, 2, 7}) {
@@ -141,8 +142,8 @@ Machine two_roots() {
 }
 
 // In step s a GPU sends to the GPU s places further, so s GPUs of each root, at most four, send across to the other
-// root. A pair across has 20 x 10 / 25 = 8 GB/s alone, which is also the rate of all transfers between the roots
-// together.
+// root. A single transfer between the roots has 20 x 10 / 25 = 8 GB/s, which is also the total rate of all transfers
+// between them.
 TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
   const Machine tree = two_roots();
   const PricedGate priced(8, direct_form(1), tree);
@@ -159,8 +160,8 @@ TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
   }
 }
 
-// A node has eight GPUs and two NICs; in the step of distance eight all GPUs send across, four through
-// each NIC.
+// A node has eight GPUs and two NICs; in the step of distance eight, all GPUs send to the other node, four through each
+// NIC.
 TEST(Wires, IncludeNicsThatTheGpusOfANodeShare) {
   const Machine cluster = shipped_machine("clusters/a100-100g-x2.yaml");
   const PricedGate priced(16, direct_form(1), cluster);

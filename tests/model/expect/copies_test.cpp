@@ -158,8 +158,8 @@ std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, d
   const double shared_error = 0.05 * normal_of_node(node, 0);
   std::uint32_t which = 0;
   const auto rate = [&](int from, int to) {
-    const double off = shared_error + 0.015 * normal_of_node(node, ++which);
-    return (std::pair<int, int>(std::minmax(from, to)) == pair ? share : 1.0) * 388.35 * math::exp(off);
+    const double error = shared_error + 0.015 * normal_of_node(node, ++which);
+    return (std::pair<int, int>(std::minmax(from, to)) == pair ? share : 1.0) * 388.35 * math::exp(error);
   };
   return {copy_table("read", 8, rate), copy_table("write", 8, rate)};
 }

@@ -235,7 +235,8 @@ TEST(Judge, StaysFiniteOnAbsurdTimes) {
   }
 }
 
-// The median of ln over three nodes is that of the middle node; the spread follows from the median distance to it.
+// The median of the logarithms over three nodes is that of the middle node; the spread follows from the median distance
+// to it.
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);

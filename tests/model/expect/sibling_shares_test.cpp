@@ -9,8 +9,8 @@
 namespace commfuse {
 namespace {
 
-/// Returns the likelihood of every tried share for the medians of eight collectives, which have an error of 0.02 and a
-/// share of the residual of 0.1.
+/// Returns the likelihood of every tried share for the medians of eight collectives. The error of a median combines
+/// 0.02 with the tried share of the residual, 0.1.
 ShareLikelihood likelihood_of(double median, Limit limit) {
   ShareLikelihood likelihood;
   for (const double share : tried_shares()) {

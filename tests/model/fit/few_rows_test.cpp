@@ -22,9 +22,9 @@ namespace {
 
 using test::h100_accelerator;
 
-/// Returns a number that is uniform in [0, 1), determined by seed and place.
-double uniform_number(std::uint32_t seed, std::uint32_t place) {
-  return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0;
+/// Returns a number that is uniform in [0, 1), determined by seed and index.
+double uniform_number(std::uint32_t seed, std::uint32_t index) {
+  return philox({seed, index, 0, 0}, 39)[0] / 4294967296.0;
 }
 
 GemmParameters& gemm_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
@@ -179,9 +179,9 @@ double median_error(const Accelerator& accelerator, const std::vector<Row>& rows
 template <class Row>
 std::vector<Row> measured_rows(const Accelerator& machine, std::vector<Row> shapes, std::uint32_t seed) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const auto place = static_cast<std::uint32_t>(3 * i);
+    const auto index = static_cast<std::uint32_t>(3 * i);
     const double sum =
-        uniform_number(seed, place) + uniform_number(seed, place + 1) + uniform_number(seed, place + 2) - 1.5;
+        uniform_number(seed, index) + uniform_number(seed, index + 1) + uniform_number(seed, index + 2) - 1.5;
     shapes[i].time = from_seconds(predicted(machine, shapes[i]) * std::exp(0.1 * sum));
   }
   return shapes;
@@ -196,10 +196,10 @@ Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& m
     std::vector<Row> rows = measured_rows(machine_of(seed), shapes, seed);
     std::vector<Row> seen;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto place = static_cast<std::size_t>(uniform_number(seed, static_cast<std::uint32_t>(90'000 + i)) *
+      const auto index = static_cast<std::size_t>(uniform_number(seed, static_cast<std::uint32_t>(90'000 + i)) *
                                                   static_cast<double>(rows.size()));
-      seen.push_back(rows[place]);
-      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(place));
+      seen.push_back(rows[index]);
+      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(index));
     }
     const double before = median_error(base, rows);
     const double after = median_error(fitted(base, seen), rows);

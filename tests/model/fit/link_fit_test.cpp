@@ -171,8 +171,8 @@ TEST(LinkFit, DistinguishesTreesOfTwoNodesFromLargerOnes) {
   EXPECT_NEAR(to_microseconds(fit.parameters.tree->base_latency.value), 30.0, 2.0);
 }
 
-/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. A share other than 1 returns a guess at their
-/// parameters.
+/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. For a share other than 1, returns a guess at
+/// their parameters.
 CollectiveParameters slow_network(double share) {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,

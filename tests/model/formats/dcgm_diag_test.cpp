@@ -17,7 +17,7 @@ std::string diagnostic_refusal(const std::string& text) {
   return test::refusal_of([&] { read_diagnostic(text); });
 }
 
-/// Returns a line such as "pcie GPU 1 fail" for each result.
+/// Returns a line such as "Hardware/pcie GPU1 fail" for each result.
 std::vector<std::string> lines(const DcgmDiagnostic& diagnostic) {
   constexpr const char* words[] = {"pass", "skip", "warn", "fail"};
   std::vector<std::string> lines;

@@ -10,19 +10,19 @@
 namespace commfuse {
 namespace {
 
-constexpr std::size_t rows_of_m = KernelChoice::tiles_knots.size() * KernelChoice::k_knots.size();
+constexpr std::size_t factors_per_m = KernelChoice::tiles_knots.size() * KernelChoice::k_knots.size();
 
-TEST(KernelChoice, Log2IsExactAtPowersOfTwoAndStraightBetween) {
+TEST(KernelChoice, Log2IsExactAtPowersOfTwoAndLinearBetween) {
   EXPECT_EQ(KernelChoice::log2_in_steps(1.0), 0.0);
   EXPECT_EQ(KernelChoice::log2_in_steps(0.125), -3.0);
   EXPECT_EQ(KernelChoice::log2_in_steps(65536.0), 16.0);
-  EXPECT_EQ(KernelChoice::log2_in_steps(96.0), 6.5);  // half way from 64 to 128
+  EXPECT_EQ(KernelChoice::log2_in_steps(96.0), 6.5);  // halfway from 64 to 128
   EXPECT_EQ(KernelChoice::log2_in_steps(1.25), 0.25);
 }
 
 TEST(KernelChoice, AKnotHasItsOwnFactor) {
   KernelChoice choice;
-  choice.factors[rows_of_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;  // m = 64, one tile per SM, k = 1024
+  choice.factors[factors_per_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;  // m = 64, one tile per SM, k = 1024
   EXPECT_EQ(choice.factor({1.0, 1024, 64}), 1.5);
   EXPECT_EQ(choice.factor({2.0, 1024, 64}), 1.0);
   EXPECT_EQ(choice.factor({1.0, 2048, 64}), 1.0);
@@ -31,10 +31,10 @@ TEST(KernelChoice, AKnotHasItsOwnFactor) {
 
 TEST(KernelChoice, InterpolatesInTheLogarithmOfEachSize) {
   KernelChoice choice;
-  choice.factors[rows_of_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;
-  EXPECT_EQ(choice.factor({1.0, 1536, 64}), 1.25);    // half way from 1,024 to 2,048
-  EXPECT_EQ(choice.factor({1.0, 1024, 32}), 1.25);    // half way from 16 to 64
-  EXPECT_EQ(choice.factor({1.5, 1536, 32}), 1.0625);  // half way on all three
+  choice.factors[factors_per_m + 5 * KernelChoice::k_knots.size() + 3] = 1.5;
+  EXPECT_EQ(choice.factor({1.0, 1536, 64}), 1.25);    // halfway from 1,024 to 2,048
+  EXPECT_EQ(choice.factor({1.0, 1024, 32}), 1.25);    // halfway from 16 to 64
+  EXPECT_EQ(choice.factor({1.5, 1536, 32}), 1.0625);  // halfway on all three
 }
 
 TEST(KernelChoice, SizesBeyondTheGridCountAsItsEdge) {

@@ -58,11 +58,11 @@ inline std::uint64_t to_bits(double value) { return std::bit_cast<std::uint64_t>
 
 /// Returns the distance of two numbers, counted in doubles. Requires that neither is NaN.
 inline std::uint64_t doubles_between(double a, double b) {
-  const auto place = [](double value) {
+  const auto ordinal = [](double value) {
     const auto magnitude = static_cast<std::int64_t>(to_bits(std::abs(value)));
     return std::signbit(value) ? -magnitude : magnitude;
   };
-  return static_cast<std::uint64_t>(std::abs(place(a) - place(b)));
+  return static_cast<std::uint64_t>(std::abs(ordinal(a) - ordinal(b)));
 }
 
 /// Returns the distance from a double to the next double away from 0.

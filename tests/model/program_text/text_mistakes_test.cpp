@@ -53,7 +53,7 @@ std::string text_refusal(const std::string& text) {
 }
 
 struct Mistake {
-  std::string_view right;  // Its first occurrence in `ring` is replaced.
+  std::string_view right;  // Its first occurrence in the base text is replaced.
   std::string_view wrong;  // The text that replaces it.
   std::string_view message;
 };

@@ -127,7 +127,8 @@ ops:
 )");
 }
 
-/// A program with two axes, every kind of op, and other values of all members that generators leave at their defaults.
+/// A program with two axes, every kind of op, and unusual values for all members that generators leave at their
+/// defaults.
 class Zoo {
  public:
   Zoo() {

@@ -205,7 +205,7 @@ TEST(MutationReport, AddsUp) {
 }
 
 TEST(Equivalence, TracksOpsThatChangedPlaces) {
-  // Two copies on one lane are independent of each other; only `now` distinguishes them.
+  // Two copies on one lane do not depend on each other. The ids state which op of `swapped` is which copy.
   ProgramBuilder builder("two", Mesh{{{"tp", 1}}});
   const Extent two{builder.dimension("tokens", 2), 2};
   const Extent one_block{builder.dimension("hidden", 1), 1};

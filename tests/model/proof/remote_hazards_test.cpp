@@ -53,7 +53,7 @@ std::vector<std::string> sentences_of(const CheckReport& report) {
   return texts;
 }
 
-/// Returns the findings of the proof on one rank, after checking that the proof on all ranks agrees.
+/// Returns the findings of the proof on all ranks, after checking that the proof on one rank agrees.
 std::vector<std::string> check_both_ways(const Program& program) {
   const CheckReport all_ranks = check_every_rank(program);
   const std::optional<CheckReport> one_rank = check_one_rank(program);
@@ -63,22 +63,22 @@ std::vector<std::string> check_both_ways(const Program& program) {
 }
 
 Program ring_program(std::int32_t ranks, Protocol protocol, bool credit) {
-  Ring ring_program(ranks);
-  OpId last = ring_program.copy_own();
+  Ring ring(ranks);
+  OpId last = ring.copy_own();
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    last = ring_program.forward(step, protocol, last);
+    last = ring.forward(step, protocol, last);
   }
   if (credit) {
-    ring_program.builder.credit({.shift = -1, .waits = {last}});
+    ring.builder.credit({.shift = -1, .waits = {last}});
   }
-  return std::move(ring_program.builder).build();
+  return std::move(ring.builder).build();
 }
 
 TEST(RemoteHazards, ARingOfPushesNeedsACreditBeforeTheNextIteration) {
   EXPECT_EQ(check_both_ways(ring_program(4, Protocol::push, true)), std::vector<std::string>{});
-  const std::vector<std::string> sentences_of = check_both_ways(ring_program(4, Protocol::push, false));
-  ASSERT_FALSE(sentences_of.empty());
-  EXPECT_EQ(sentences_of.front(),
+  const std::vector<std::string> sentences = check_both_ways(ring_program(4, Protocol::push, false));
+  ASSERT_FALSE(sentences.empty());
+  EXPECT_EQ(sentences.front(),
             "op 2 (exchange) on rank 3 of the next iteration writes row 2 of gathered of rank 0 while op 3 (exchange) "
             "on rank "
             "0 may still be reading it; order them with a credit");
@@ -90,10 +90,10 @@ TEST(RemoteHazards, ARingOfRendezvousNeedsNoCredit) {
 
 TEST(RemoteHazards, PulledDataMayNotBeOverwrittenBeforeThePullersCredit) {
   // The copy of the next iteration overwrites row r of rank r, which its neighbour may still be pulling.
-  const std::vector<std::string> sentences_of = check_both_ways(ring_program(2, Protocol::pull, false));
-  ASSERT_FALSE(sentences_of.empty());
+  const std::vector<std::string> sentences = check_both_ways(ring_program(2, Protocol::pull, false));
+  ASSERT_FALSE(sentences.empty());
   EXPECT_EQ(
-      sentences_of.front(),
+      sentences.front(),
       "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of gathered of rank 0 while op 1 (exchange) on "
       "rank 1 may still be reading it; order them with a credit");
   EXPECT_EQ(check_both_ways(ring_program(2, Protocol::pull, true)), std::vector<std::string>{});
@@ -145,8 +145,8 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
         waits = {builder.credit({.lane = {LaneKind::comm, 1}, .shift = 1, .waits = {copied}})};
       }
     }
-    const std::vector<std::string> sentences_of = check_both_ways(std::move(builder).build());
-    EXPECT_EQ(sentences_of.empty(), credit) << (sentences_of.empty() ? "" : sentences_of.front());
+    const std::vector<std::string> sentences = check_both_ways(std::move(builder).build());
+    EXPECT_EQ(sentences.empty(), credit) << (sentences.empty() ? "" : sentences.front());
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t all_words = std::uint64_t{1} << 32;
 
-/// Known quantiles of the standard normal distribution: probability above, and value.
+/// Known quantiles of the standard normal distribution: the probability of a larger value, and the value.
 struct NormalQuantile {
   double above;
   double z;
@@ -28,7 +28,7 @@ std::uint32_t word_with(double above) {
   return static_cast<std::uint32_t>((1.0 - above) * static_cast<double>(all_words) - 0.5);
 }
 
-/// Returns the mean over every 1024th word.
+/// Returns the mean of `function` over every 1024th word.
 template <class Function>
 double mean_over_words(const Function& function) {
   constexpr std::uint64_t stride = 1024;
@@ -44,7 +44,7 @@ TEST(QuantileTable, ALognormalHasTheRightQuantilesFarIntoBothTails) {
   for (const double sigma : {0.01, 0.2, 1.0}) {
     const QuantileTable table(lognormal(sigma), all_words);
     for (const auto& [above, z] : normal_quantiles) {
-      // The word itself is a rounded probability: at 1e-7 it is off by one in a thousand, in z by 2e-4.
+      // A word is a rounded probability: at 1e-7 the probability is off by up to 1/1000 of itself, and z by 2e-4.
       const double tolerance = 1e-4 + 1.5 / (above * static_cast<double>(all_words) * z);
       EXPECT_NEAR(std::log(table.at(word_with(above))) / sigma, z, tolerance) << sigma << " " << above;
       EXPECT_NEAR(std::log(table.at(~word_with(above))) / sigma, -z, tolerance) << sigma << " " << above;

@@ -15,7 +15,7 @@ CheckedTime row(std::int64_t shape, double errors_off, double error = 0.1) {
 }
 
 TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
-  // Half-widths in standard errors: 0.649, 0.994, 1.867, 2.432.
+  // Half-widths of the intervals, in standard errors: 0.649, 0.994, 1.867, 2.432.
   const Coverage coverage = coverage_of({row(1, 0.64), row(2, -0.64), row(3, 0.99), row(4, -1.86), row(5, 1.86),
                                          row(6, 2.43), row(7, 2.43), row(8, 2.44)});
   EXPECT_EQ(coverage.n, 8);

@@ -18,7 +18,8 @@ TEST(NarrowColumn, ReturnsItsValuesAcrossBlocks) {
   NarrowColumn column;
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < 5000; ++i) {
-    // Blocks of one value, of small differences, of times of layers, and of all magnitudes.
+    // The first block has equal values, the second small differences, the third the times of layers, and the rest all
+    // magnitudes.
     values.push_back(i < 1024   ? 7
                      : i < 2048 ? 1'000'000 + i
                      : i < 3072 ? 100'000'000'000 + i * i * i * i % 99'999'999'999
@@ -43,7 +44,7 @@ TEST(NarrowColumn, IsConstantWhileItsValuesAreEqual) {
   EXPECT_FALSE(column.is_constant());
 }
 
-TEST(WordColumn, NumbersWordsAsTheyFirstCome) {
+TEST(WordColumn, NumbersWordsInOrderOfFirstUse) {
   WordColumn column;
   for (const char* word : {"b", "a", "b", "b", "", "a"}) {
     column.push_back(word);
@@ -94,9 +95,9 @@ ResultRow full_row() {
                   .max_exposed = 32ns};
   row.tails.emplace();
   row.tails->percentiles.samples = 100;
-  for (const auto which :
+  for (const auto member :
        {&Percentiles::mean, &Percentiles::p50, &Percentiles::p95, &Percentiles::p99, &Percentiles::p99_9}) {
-    row.tails->percentiles.*which = {Duration{41'000 + next}, TimeRange{Duration{40'000}, Duration{42'000 + next}}};
+    row.tails->percentiles.*member = {Duration{41'000 + next}, TimeRange{Duration{40'000}, Duration{42'000 + next}}};
     ++next;
   }
   row.tails->causes = {.samples = 2, .rank_on_path = {1.0, 0.5}, .rank_time_on_path = {5ns, 6ns}};
@@ -131,11 +132,11 @@ TEST(RowTable, ReturnsEveryMemberOfARow) {
   const std::vector<ResultRow> rows{full_row(), infeasible, full_row()};
   const RowTable table(rows);
   ASSERT_EQ(table.size(), 3U);
-  ResultRow again = full_row();
+  ResultRow reused = full_row();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     expect_same_row(table[i], rows[i]);
-    table.read(i, again);  // Overwrites the values of the previous row.
-    expect_same_row(again, rows[i]);
+    table.read(i, reused);  // Overwrites the values of the previous row.
+    expect_same_row(reused, rows[i]);
   }
   EXPECT_EQ(table[0].tails->causes.worst_rank(), 1);
   EXPECT_EQ(table.rows(1, 2).size(), 2U);
@@ -174,8 +175,8 @@ TEST(RowTable, JoinedTablesEqualOneTable) {
 
 TEST(RowTable, DistinguishesTheSamePointsAsTheColumnsOfResults) {
   const RowTable table(std::vector{full_row()});
-  // The nine columns are model, hardware, both bandwidths, all_reduce_kernel, scope, dtype, faults and batch; then
-  // follow the settings that change prices, and two axes.
+  // The nine columns are model, hardware, both bandwidths, all_reduce_kernel, scope, dtype, faults and batch. The
+  // settings that change prices follow, and then two axes.
   EXPECT_EQ(table.setting_columns().size(), 9U + price_settings.size());
   EXPECT_EQ(table.point_columns().size(), 11U + price_settings.size());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a record reads back as it was written, and that any other text is refused with its place.
+// Tests that a record reads back as it was written, and that messages about a wrong record name the place of the
+// mistake.
 #include "model/record/run_record.h"
 
 #include <fmt/format.h>

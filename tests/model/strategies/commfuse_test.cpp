@@ -25,7 +25,7 @@ StrategyOptions canonical_options(const StrategyOptions& options, std::int32_t r
 }
 
 TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
-  // Groups move whole shards; the direct form has no directions; nested rings only choose the lane of adds.
+  // Groups move whole shards; the direct form has no directions; nested rings have no option but the lane of adds.
   EXPECT_EQ(canonical_options({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
   EXPECT_EQ(canonical_options({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
             (StrategyOptions{.form = Form::direct}));
