@@ -90,11 +90,11 @@ TEST_F(TuneTest, BreaksTiesByLessMemory) {
 
 TEST_F(TuneTest, KeepsFixedDegrees) {
   PlanSpace wished = space(8, 16);
-  const std::size_t free = plans_of(wished).size();
+  const std::size_t unrestricted = plans_of(wished).size();
   wished.wish = {.tensor = 4, .micro_batch = 2, .recompute = Recompute::selective};
   const std::vector<TrainingPlan> plans = plans_of(wished);
   EXPECT_FALSE(plans.empty());
-  EXPECT_LT(plans.size(), free / 4);
+  EXPECT_LT(plans.size(), unrestricted / 4);
   for (const TrainingPlan& plan : plans) {
     EXPECT_EQ(plan.tensor, 4);
     EXPECT_EQ(plan.micro_batch, 2);
@@ -134,14 +134,14 @@ TEST_F(TuneTest, NoChosenDoublingOfExpertRanksBeatsTheFreeChoice) {
   data_parallel.data = 256;
   const Machine nodes = resized(load_machine("dgx-h100-x2"), data_parallel);
   PlanSpace many{.model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
-  const Duration free = tune(many, fastest_alone).best.front().step.time;
-  Duration least = Duration::max();
+  const Duration free_choice = tune(many, fastest_alone).best.front().step.time;
+  Duration shortest = Duration::max();
   for (std::int64_t ranks = 1; ranks <= 256; ranks *= 2) {
     many.wish.expert = ranks;
     const Tuning tuning = tune(many, fastest_alone);
-    least = tuning.best.empty() ? least : std::min(least, tuning.best.front().step.time);
+    shortest = tuning.best.empty() ? shortest : std::min(shortest, tuning.best.front().step.time);
   }
-  EXPECT_EQ(free, least);
+  EXPECT_EQ(free_choice, shortest);
 }
 
 TEST_F(TuneTest, TheBestOfFewPlansIsTheFastestWithAllStrategies) {
@@ -294,7 +294,7 @@ TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
   jitter.rank_sigma.value = 0.02;
   const auto gpus = std::make_shared<const JitterTables>(jitter);
   jitter.rank_sigma.value = 0.0;
-  // This is not one expression, because g++ 12 sees an uninitialised pointer in it.
+  // The options are set one by one, because g++ 12 warns of an uninitialised pointer in a single expression.
   TuneOptions options;
   options.rank_sigma = 0.02;
   options.minimize = Minimize::p99;
@@ -339,10 +339,10 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
   StructureCache structures;
   SiteTimes times(structures, machine_);
   const SitePoint site{.model = &model_, .scope = Scope::qkv, .ranks = 4, .tokens = 4096};
-  const auto least = [](const std::vector<SampledSite>& samples, Duration SampledTimes::*which) {
+  const auto lowest = [](const std::vector<SampledSite>& samples, Duration SampledTimes::*statistic) {
     Duration shortest = Duration::max();
     for (const SampledSite& sample : samples) {
-      shortest = std::min(shortest, sample.times.*which);
+      shortest = std::min(shortest, sample.times.*statistic);
     }
     return shortest;
   };
@@ -369,8 +369,8 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
     }
   }
   EXPECT_LT(sampled_sites.size(), simulated_schedules);
-  EXPECT_EQ(least(sampled_sites, &SampledTimes::p99), p99);
-  EXPECT_NEAR(to_seconds(least(sampled_sites, &SampledTimes::mean)), to_seconds(mean), 2e-12);
+  EXPECT_EQ(lowest(sampled_sites, &SampledTimes::p99), p99);
+  EXPECT_NEAR(to_seconds(lowest(sampled_sites, &SampledTimes::mean)), to_seconds(mean), 2e-12);
 }
 
 TEST_F(TuneTest, TheResultIsEmptyIfNoPlanFitsInMemory) {
