@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples from the spans of a schedule: programs of one op, with spans that can be added up by hand.
+// Tests samples from the spans of a schedule, on programs of one op whose spans can be added up by hand.
 #include "validate/measure/op_samples.h"
 
 #include <gtest/gtest.h>
