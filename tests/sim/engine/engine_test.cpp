@@ -142,9 +142,9 @@ TEST(Engine, GroupsOfACollectiveAreTheRanksThatDifferOnItsAxisOnly) {
 
 TEST(Engine, TheSameRunTwiceGivesTheSameTimeline) {
   const OpCosts costs{.gemm = 10us, .exchange = 7us, .elementwise = 1us, .issue = 2us};
-  const Simulated once(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
-  const Simulated again(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
-  EXPECT_EQ(once.recorder.timeline(), again.recorder.timeline());
+  const Simulated first(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  const Simulated second(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  EXPECT_EQ(first.recorder.timeline(), second.recorder.timeline());
 }
 
 TEST(Engine, AReusedEngineForgetsThePreviousRun) {

@@ -56,9 +56,10 @@ Costs op_costs(std::vector<Duration> durations) {
   return costs;
 }
 
-Timeline simulate(const std::shared_ptr<const Program>& program, const Fluid& fluid, const EngineOptions& more = {}) {
+Timeline simulate(const std::shared_ptr<const Program>& program, const Fluid& fluid,
+                  const EngineOptions& other_options = {}) {
   Recorder recorder(Recorder::Keep::timeline);
-  EngineOptions options = more;
+  EngineOptions options = other_options;
   options.fluid = &fluid;
   Engine{}.run(plan_of(lower(program)), fluid.costs, recorder, options);
   return recorder.timeline();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests max-min sharing on the wires of whole machines, worked out by hand. Rates are in GB/s, so 3 MB at 10 take 300
-// us.
+// Tests max-min sharing on the wires of whole machines, worked out by hand. In comments, rates without a unit are in
+// GB/s and times in us: 3 MB at 10 take 300.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -173,13 +173,13 @@ class RandomCases {
   }
   /// Returns two sets of costs that differ in one parameter, at both kinds of sites: the first has the lower cost.
   std::pair<ImplementedSites, ImplementedSites> costs() {
-    std::pair<ImplementedSites, ImplementedSites> both;
-    const auto which = random_() % 8;
+    std::pair<ImplementedSites, ImplementedSites> low_and_high;
+    const auto parameter = random_() % 8;
     const double low = share(), high = low + share();
-    for (ImplementedSites* sites : {&both.first, &both.second}) {
-      const double cost = (sites == &both.first ? low : high) / 2.0;  // 0 to 1
+    for (ImplementedSites* sites : {&low_and_high.first, &low_and_high.second}) {
+      const double cost = (sites == &low_and_high.first ? low : high) / 2.0;  // 0 to 1
       for (ImplementedSite* site : {&sites->ag_gemm, &sites->gemm_rs}) {
-        switch (which) {
+        switch (parameter) {
           case 0: site->per_call.value = from_seconds(cost * 300e-6); break;
           case 1: site->per_step.value = from_seconds(cost * 100e-6); break;
           case 2: site->product_time.value = 1.0 + cost; break;
@@ -187,11 +187,11 @@ class RandomCases {
           case 4: site->rate_share.value = 1.0 - 0.95 * cost; break;
           case 5: site->rate.emplace().value = BytesPerSecond{500e9 * (1.01 - cost)}; break;
           case 6: site->sms.value = static_cast<int>(64.0 * cost); break;
-          default: site->separate_sum.value = sites == &both.first ? 0 : 1; break;
+          default: site->separate_sum.value = sites == &low_and_high.first ? 0 : 1; break;
         }
       }
     }
-    return both;
+    return low_and_high;
   }
 
  private:

@@ -521,10 +521,10 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
   const Bytes keys{4LL * 1024 * 2 * 8 * 128 * 2};
   EXPECT_EQ(decode_cache(point, {.attention = true}), keys);
   EXPECT_EQ(predict_decode(point, sites).cache, 4 * state + keys);
-  const Duration few = predict_decode(point, sites).time;
+  const Duration short_context = predict_decode(point, sites).time;
   point.cached = 128 * 1024 - 1;  // Only the single layer with attention reads more.
-  const Duration many = predict_decode(point, sites).time;
-  EXPECT_EQ(many - few,
+  const Duration long_context = predict_decode(point, sites).time;
+  EXPECT_EQ(long_context - short_context,
             decode_attention_time(machine.accelerator, decode_attention_size(point, dense_layer)) -
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }

@@ -60,10 +60,10 @@ TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
 }
 
 TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
-  PlanSpace few = space(8, 1);
-  few.base.seq = 8;
-  few.wish = {.tensor = 8};
-  const Tuning tuning = tune(few, {});
+  PlanSpace few_tokens = space(8, 1);
+  few_tokens.base.seq = 8;
+  few_tokens.wish = {.tensor = 8};
+  const Tuning tuning = tune(few_tokens, {});
   ASSERT_FALSE(tuning.best.empty());
   EXPECT_NE(tuning.single, nullptr);
   ASSERT_EQ(tuning.left_out.size(), 1U);
@@ -133,30 +133,31 @@ TEST_F(TuneTest, NoChosenDoublingOfExpertRanksBeatsTheFreeChoice) {
   TrainingPlan data_parallel;
   data_parallel.data = 256;
   const Machine nodes = resized(load_machine("dgx-h100-x2"), data_parallel);
-  PlanSpace many{.model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
-  const Duration free_choice = tune(many, fastest_alone).best.front().step.time;
+  PlanSpace mixture_space{
+      .model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
+  const Duration free_choice = tune(mixture_space, fastest_alone).best.front().step.time;
   Duration shortest = Duration::max();
   for (std::int64_t ranks = 1; ranks <= 256; ranks *= 2) {
-    many.wish.expert = ranks;
-    const Tuning tuning = tune(many, fastest_alone);
+    mixture_space.wish.expert = ranks;
+    const Tuning tuning = tune(mixture_space, fastest_alone);
     shortest = tuning.best.empty() ? shortest : std::min(shortest, tuning.best.front().step.time);
   }
   EXPECT_EQ(free_choice, shortest);
 }
 
 TEST_F(TuneTest, TheBestOfFewPlansIsTheFastestWithAllStrategies) {
-  PlanSpace few = space(4, 4);
-  few.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
-  const Tuning tuning = tune(few, fastest_alone);
+  PlanSpace small_space = space(4, 4);
+  small_space.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
+  const Tuning tuning = tune(small_space, fastest_alone);
   StructureCache structures;
   SiteTimes times(structures, machine_);
   Duration fastest = Duration::max();
-  for (const TrainingPlan& plan : plans_of(few)) {
+  for (const TrainingPlan& plan : plans_of(small_space)) {
     const StepPoint point{.model = &model_, .machine = &machine_, .plan = plan, .strategies = strategies_for_steps()};
     fastest = std::min(fastest, predict_step(point, times).time);
   }
   EXPECT_EQ(tuning.best.front().step.time, fastest);
-  EXPECT_EQ(tuning.plans, plans_of(few).size());
+  EXPECT_EQ(tuning.plans, plans_of(small_space).size());
 }
 
 TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
@@ -172,16 +173,16 @@ TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
     ranked.emplace_back(predict_step(point, times).time, i);
   }
   std::sort(ranked.begin(), ranked.end());
-  const FastestPlans few = fastest_plans(point, plans, times, 12);
-  ASSERT_EQ(few.best.size(), 12U);
-  for (std::size_t i = 0; i < few.best.size(); ++i) {
+  const FastestPlans twelve = fastest_plans(point, plans, times, 12);
+  ASSERT_EQ(twelve.best.size(), 12U);
+  for (std::size_t i = 0; i < twelve.best.size(); ++i) {
     const TrainingPlan& expected = plans[ranked[i].second];
-    EXPECT_EQ(few.best[i].step.time, ranked[i].first);
-    EXPECT_EQ(few.best[i].plan.expert, expected.expert);
-    EXPECT_EQ(few.best[i].plan.micro_batch, expected.micro_batch);
-    EXPECT_EQ(few.best[i].plan.zero, expected.zero);
+    EXPECT_EQ(twelve.best[i].step.time, ranked[i].first);
+    EXPECT_EQ(twelve.best[i].plan.expert, expected.expert);
+    EXPECT_EQ(twelve.best[i].plan.micro_batch, expected.micro_batch);
+    EXPECT_EQ(twelve.best[i].plan.zero, expected.zero);
   }
-  EXPECT_LT(few.priced, plans.size() / 2);
+  EXPECT_LT(twelve.priced, plans.size() / 2);
   EXPECT_EQ(fastest_plans(point, plans, times, plans.size() + 1).best.size(), plans.size());
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
