@@ -131,7 +131,7 @@ TEST(ChakraExport, FuseAgOnEightRanksConsistsOfSendsReceivesAndTiles) {
         EXPECT_EQ(attribute(node, "comm_size").int64_val(), 32768);
       }
     }
-    EXPECT_EQ(dependencies, 20);  // as many as in the GOAL export of this schedule
+    EXPECT_EQ(dependencies, 20);  // equal to the number in the GOAL export of this schedule
   }
   EXPECT_EQ(traces[0].nodes[0].name(), "op0_send to 1");
   EXPECT_EQ(traces[0].nodes[2].name(), "op1 gemm site[0]");
