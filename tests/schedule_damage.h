@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds small mistakes to texts of schedules, which usually remain readable schedules.
+// Adds small mistakes to the text of a schedule, which usually can still be parsed.
 #pragma once
 
 #include <cstdint>

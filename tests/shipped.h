@@ -17,7 +17,7 @@ inline Machine shipped_machine(const std::string& file) { return load_machine(co
 inline Machine h100_machine() { return shipped_machine("hardware/h100-sxm.yaml"); }
 inline Accelerator h100_accelerator() { return h100_machine().accelerator; }
 
-/// Takes away the tables of what libraries choose, so that GEMMs follow the formula.
+/// Removes the tables of kernel choices, so that the formula alone prices GEMMs.
 inline Accelerator by_formula_alone(Accelerator accelerator) {
   for (std::optional<MatrixUnit>& unit : accelerator.matrix_units) {
     if (unit) {

@@ -72,8 +72,8 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatClearlyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
-// The time is 10% lower; its 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x
-// e^0.187.
+// The time is 10% lower. Its 90% interval extends 1.867 standard errors of 0.1 to either side: from 900 us / e^0.187 to
+// 900 us x e^0.187.
 TEST(Comparison, TheSavingHasAnInterval) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.saving_error = 0.1;
@@ -100,9 +100,9 @@ TEST(Comparison, TheWinnerStatesItsProbability) {
 
 TEST(Comparison, ACloseProbabilityIsATie) {
   std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1000us), row("commfuse", "ring", 1031us)};
-  for (const auto& [place, probability] : {std::pair(0, 0.01), std::pair(1, 0.57), std::pair(2, 0.43)}) {
-    rows[static_cast<std::size_t>(place)].makespan_error = 0.05;
-    rows[static_cast<std::size_t>(place)].win_probability = probability;
+  for (const auto& [row_index, probability] : {std::pair(0, 0.01), std::pair(1, 0.57), std::pair(2, 0.43)}) {
+    rows[static_cast<std::size_t>(row_index)].makespan_error = 0.05;
+    rows[static_cast<std::size_t>(row_index)].win_probability = probability;
   }
   EXPECT_EQ(
       verdict(rows),
@@ -154,8 +154,8 @@ TEST(Comparison, RowsAreGroupedByPointInTheirOrder) {
       rows.back().parameters = std::to_string(i);
     }
     std::vector<ResultRow> expected;
-    for (const std::size_t place : order_by_point(rows)) {
-      expected.push_back(rows[place]);
+    for (const std::size_t index : order_by_point(rows)) {
+      expected.push_back(rows[index]);
     }
     const std::vector<ResultRow> ordered = ordered_by_point(rows);
     ASSERT_EQ(ordered.size(), expected.size());
@@ -240,8 +240,8 @@ TEST(Comparison, ABoundIsShownButNeverWins) {
   }
   EXPECT_EQ(verdict(attention_rows), "Tie: commfuse and serial are within 1.0%.");
   EXPECT_NE(comparison_table(attention_rows).find("\n  fused_kernel (no bound) "), std::string::npos);
-  const std::vector alone{rows.back()};
-  EXPECT_EQ(verdict(alone), "fused_kernel (bound) takes 900.0 us.");
+  const std::vector bound_only{rows.back()};
+  EXPECT_EQ(verdict(bound_only), "fused_kernel (bound) takes 900.0 us.");
   std::vector two_points = rows;
   for (const ResultRow& copied : rows) {
     two_points.push_back(copied);

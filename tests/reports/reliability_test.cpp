@@ -32,7 +32,7 @@ std::vector<TableScore> scores() {
   score.observations = {{.what = "send|recv: p90", .machine = "h100-sxm", .measured = 1.1, .predicted = 1.05}};
   TableScore degraded = score;
   degraded.degraded = true;
-  TableScore published = score;  // a table of configs/published, whose rows the first table has, too
+  TableScore published = score;  // a table of configs/published with the rows of the first table
   published.brought_along = true;
   return {score, degraded, published};
 }

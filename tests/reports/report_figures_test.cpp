@@ -114,7 +114,7 @@ TEST(Distribution, AnIndistinguishablePercentileIsNotAWinner) {
 TEST(Distribution, FewSamplesGiveNoHighPercentiles) {
   const SampledRun run{"serial", {1us, 2us, 3us, 4us, 5us, 6us, 7us, 8us, 9us, 10us}};
   const Figure figure = distribution_figure({&run, 1});
-  EXPECT_EQ(figure.data.rows.back()[1], "90");  // one in ten
+  EXPECT_EQ(figure.data.rows.back()[1], "90");  // ten samples resolve no percentile above p90
 }
 
 TEST(RooflineFigure, AGemmIsAtItsIntensityAndRate) {

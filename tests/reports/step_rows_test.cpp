@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests blocks of whole models and a baseline framework: widths of columns, and the baseline of comparisons.
+// Tests tables of training steps with a baseline framework: widths of columns, and the baseline of comparisons.
 #include "reports/step_rows.h"
 
 #include <gtest/gtest.h>

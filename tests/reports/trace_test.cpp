@@ -180,7 +180,7 @@ TEST_F(TraceFiles, HostileNamesMakeValidJson) {
   EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
 }
 
-/// The GEMM of each step waits for an exchange of 25 us; each of 4 ranks sends to the next, 3 times.
+/// The GEMM of each step waits for an exchange of 25 us. Each of 4 ranks sends to the next rank three times.
 TEST_F(TraceFiles, AFlowConnectsEverySendWithItsReceive) {
   const TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   const std::vector<Flow> flows = flows_of(run);
@@ -276,8 +276,8 @@ TEST_F(TraceFiles, ProtobufHasTheSameSlicesFlowsAndTracks) {
   EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& flow) { return flow.second == 11; }));
 }
 
-/// Adds the fields of a message in the order of its bytes, as "1.11.9 varint". The set of fields that are messages is
-/// all that this function takes from the schema.
+/// Adds the fields of a serialized message, such as "1.11.9 varint". The set of fields that are messages is all that
+/// this function takes from the schema.
 void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,
                 std::set<std::string>& fields) {
   const auto varint = [&bytes] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings and grids of points from texts, as --set and --axis give them.
+// Parses settings and grids of points, which are written as for --set and --axis.
 #pragma once
 
 #include <string>

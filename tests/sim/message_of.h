@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of exceptions, for tests of what a user is told.
+// Messages of exceptions, for tests of error messages.
 #pragma once
 
 #include <string>

@@ -86,11 +86,11 @@ class RandomProgram {
     return chosen;
   }
 
-  /// Returns a predicate on any coordinate, or on the given axis.
-  Predicate predicate(int on) {
+  /// Returns a random predicate on the coordinate of an axis.
+  Predicate predicate(int axis) {
     constexpr std::array relations{Relation::equal, Relation::not_equal, Relation::less, Relation::at_least};
-    return {relations[static_cast<std::size_t>(below(random_, 4))], static_cast<std::int8_t>(on),
-            static_cast<std::int32_t>(below(random_, extent(on)))};
+    return {relations[static_cast<std::size_t>(below(random_, 4))], static_cast<std::int8_t>(axis),
+            static_cast<std::int32_t>(below(random_, extent(axis)))};
   }
 
   OpId count(OpId op) {
@@ -137,7 +137,7 @@ class RandomProgram {
     return protocols[static_cast<std::size_t>(below(random_, std::ssize(protocols)))];
   }
 
-  /// Adds a credit to all neighbours, or a credit that another op takes.
+  /// Adds an op that both gives and takes a credit, or two ops of which one gives it and the other takes it.
   void add_credit() {
     const int along = axis();
     CreditSpec credit{.lane = lane(),
@@ -196,13 +196,13 @@ class RandomProgram {
     builder_.only_where(op, half.where);
   }
 
-  /// Makes every rank send by one op and receive by another op.
+  /// Makes every rank send in one op and receive in another op.
   void add_shift() {
     const int along = axis();
     add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
   }
 
-  /// Makes the ranks at one coordinate send, and the ranks `shift` further receive, each by a separate op.
+  /// Makes the ranks at one coordinate send in one op, and the ranks `shift` further receive in another op.
   void add_pair() {
     const int along = axis();
     if (extent(along) < 2) {
@@ -260,9 +260,9 @@ inline bool runs_to_completion(const Program& program) {
   return matching.problems.empty() && findings.empty();
 }
 
-/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and up to some 20 ops: exchanges by any
-/// shift and protocol, either half absent where predicates say so, credits, collectives, computes, waits. match() finds
-/// no problem and nothing deadlocks. About half of the programs are uniform.
+/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and about 20 ops at most: exchanges with any
+/// shift and protocol, in which predicates may omit either half, credits, collectives, compute ops and waits. match()
+/// finds no problem and nothing deadlocks. About half of the programs are uniform.
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();

@@ -123,18 +123,18 @@ class SimGridRun {
   void run_lane(Rank rank, std::size_t lane) {
     std::vector<Ending>& endings = endings_[static_cast<std::size_t>(rank)];
     const std::vector<Command>& commands = commands_[static_cast<std::size_t>(rank)];
-    for (std::size_t place = 0; place < commands.size(); ++place) {
-      if (commands[place].lane != lane) {
+    for (std::size_t index = 0; index < commands.size(); ++index) {
+      if (commands[index].lane != lane) {
         continue;
       }
-      for (const std::int32_t wait : commands[place].waits) {
+      for (const std::int32_t wait : commands[index].waits) {
         const Ending& earlier = endings[static_cast<std::size_t>(wait)];
         earlier.open->acquire();
         earlier.open->release();  // for other waiters
       }
-      run(rank, commands[place]);
-      endings[place].time = s4u::Engine::get_clock();
-      endings[place].open->release();
+      run(rank, commands[index]);
+      endings[index].time = s4u::Engine::get_clock();
+      endings[index].open->release();
     }
   }
 

@@ -10,9 +10,9 @@
 
 namespace commfuse::test {
 
-/// Returns when each op ends, in seconds, by rank and then by place in the rank's commands. Links, routes, latencies
-/// and caps are those of the wiring; kernels take their costs and do not slow each other. SimGrid computes the shares
-/// of links over time.
+/// Returns when each op ends, in seconds, ordered by rank and then by position in the rank's commands. Links, routes,
+/// latencies and caps are those of the wiring; kernels take their costs and do not slow each other. SimGrid computes
+/// the shares of links over time.
 ///
 /// A transfer waits for both its ends, sleeps for its latency and then moves its bytes. Links have no latency in
 /// SimGrid, because SimGrid shares a link in proportion to the inverse of latencies, as TCP does; without latencies its

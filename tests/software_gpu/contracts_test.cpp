@@ -623,8 +623,8 @@ TEST(SoftwareGpuNccl, CommunicatorsInDifferentOrdersWaitUntilTheyAreAborted) {
       ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     }
     const auto first = static_cast<std::size_t>(rank);
-    for (const std::size_t which : {first, 1 - first}) {
-      ASSERT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comms[which], stream), ncclSuccess);
+    for (const std::size_t index : {first, 1 - first}) {
+      ASSERT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comms[index], stream), ncclSuccess);
     }
     std::this_thread::sleep_for(300ms);
     stuck += cudaStreamQuery(stream) == cudaErrorNotReady ? 1 : 0;
@@ -689,17 +689,17 @@ TEST(SoftwareGpuNccl, APutHasArrivedOnceItsSignalHas) {
     {
       const Window window(comm);
       const int next = (rank + 1) % 3;
-      const int before = (rank + 2) % 3;
+      const int previous = (rank + 2) % 3;
       ASSERT_EQ(cudaMemsetAsync(window.at, rank + 1, 64, stream), cudaSuccess);
       ASSERT_EQ(ncclSignal(next, 0, 0, 0, comm, stream), ncclSuccess);
       ASSERT_EQ(ncclPutSignal(window.at, 64, ncclUint8, next, window.window, 128, 0, 0, 0, comm, stream), ncclSuccess);
-      ncclWaitSignalDesc_t both{.opCnt = 2, .peer = before, .sigIdx = 0, .ctx = 0};
-      ASSERT_EQ(ncclWaitSignal(1, &both, comm, stream), ncclSuccess);
+      ncclWaitSignalDesc_t two_signals{.opCnt = 2, .peer = previous, .sigIdx = 0, .ctx = 0};
+      ASSERT_EQ(ncclWaitSignal(1, &two_signals, comm, stream), ncclSuccess);
       ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
       std::array<unsigned char, 64> got{};
       ASSERT_EQ(cudaMemcpy(got.data(), window.at + 128, got.size(), cudaMemcpyDeviceToHost), cudaSuccess);
       for (const unsigned char byte : got) {
-        ASSERT_EQ(byte, before + 1);
+        ASSERT_EQ(byte, previous + 1);
       }
     }
     end(comm);

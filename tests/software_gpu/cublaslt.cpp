@@ -82,19 +82,20 @@ std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
 
 /// A GEMM from its description and layouts; `fits` is true if they match each other.
 struct Gemm {
-  Description what;
+  Description description;
   Layout a, b, d;
-  std::int64_t rows = 0, columns = 0, depth = 0;  // extents of op(a) op(b), by columns
+  std::int64_t rows = 0, columns = 0, depth = 0;  // extents of the product op(a) op(b), stored by columns
   bool fits = false;
 };
 
-Gemm gemm_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t d) {
-  Gemm gemm{.what = content_of<Description>(what),
+Gemm gemm_of(cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+             cublasLtMatrixLayout_t d) {
+  Gemm gemm{.description = content_of<Description>(description),
             .a = content_of<Layout>(a),
             .b = content_of<Layout>(b),
             .d = content_of<Layout>(d)};
-  const bool ta = gemm.what.transpose_a == CUBLAS_OP_T;
-  const bool tb = gemm.what.transpose_b == CUBLAS_OP_T;
+  const bool ta = gemm.description.transpose_a == CUBLAS_OP_T;
+  const bool tb = gemm.description.transpose_b == CUBLAS_OP_T;
   gemm.rows = ta ? gemm.a.columns : gemm.a.rows;
   gemm.depth = ta ? gemm.a.rows : gemm.a.columns;
   gemm.columns = tb ? gemm.b.rows : gemm.b.columns;
@@ -181,9 +182,9 @@ struct Operands {
 void multiply(const Gemm& gemm, const Algorithm& algorithm, const Operands& operands) {
   for (std::int64_t i = 0; i < gemm.a.count; ++i) {
     const std::vector<float> a = vectors_over_k(operands.a, gemm.a, i * gemm.a.step, gemm.rows, gemm.depth,
-                                                gemm.what.transpose_a == CUBLAS_OP_T);
+                                                gemm.description.transpose_a == CUBLAS_OP_T);
     const std::vector<float> b = vectors_over_k(operands.b, gemm.b, i * gemm.b.step, gemm.columns, gemm.depth,
-                                                gemm.what.transpose_b == CUBLAS_OP_N);
+                                                gemm.description.transpose_b == CUBLAS_OP_N);
     for (std::int64_t column = 0; column < gemm.columns; ++column) {
       software_gpu::beat();
       for (std::int64_t row = 0; row < gemm.rows; ++row) {
@@ -235,8 +236,8 @@ class InUse {
 unsigned ctas_of(const Gemm& gemm) {
   constexpr std::int64_t tile = 128;
   const std::int64_t tiles = (gemm.rows + tile - 1) / tile * ((gemm.columns + tile - 1) / tile) * gemm.a.count;
-  const std::int64_t largest =
-      gemm.what.multiprocessors > 0 ? gemm.what.multiprocessors : software_gpu::settings().multiprocessors;
+  const std::int64_t largest = gemm.description.multiprocessors > 0 ? gemm.description.multiprocessors
+                                                                    : software_gpu::settings().multiprocessors;
   return static_cast<unsigned>(std::min(tiles, largest));
 }
 
@@ -272,25 +273,26 @@ const char* cublasLtGetStatusString(cublasStatus_t status) {
   return "unknown";
 }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t what, std::size_t size, cublasComputeType_t compute,
-                                               cudaDataType_t scale) {
-  if (size != sizeof *what || compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) {
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description, std::size_t size,
+                                               cublasComputeType_t compute, cudaDataType_t scale) {
+  if (size != sizeof *description || compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  put(what, Description{});
+  put(description, Description{});
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute,
-                                              const void* value, std::size_t size) {
-  auto content = content_of<Description>(what);
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              std::size_t size) {
+  auto content = content_of<Description>(description);
   bool taken = false;
   switch (attribute) {
     case CUBLASLT_MATMUL_DESC_TRANSA: taken = take(content.transpose_a, value, size); break;
     case CUBLASLT_MATMUL_DESC_TRANSB: taken = take(content.transpose_b, value, size); break;
     case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: taken = take(content.multiprocessors, value, size); break;
   }
-  put(what, content);
+  put(description, content);
   return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -344,7 +346,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t what,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t /*c*/, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int max_results,
@@ -353,7 +355,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  const Gemm gemm = gemm_of(what, a, b, d);
+  const Gemm gemm = gemm_of(description, a, b, d);
   const auto limits = content_of<Preference>(preference);
   if (!gemm.fits) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -383,13 +385,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return *count == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a,
-                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t /*c*/, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t /*c*/,
+                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algorithm,
+                                       cublasLtMatmulHeuristicResult_t* result) {
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  const Gemm gemm = gemm_of(what, a, b, d);
+  const Gemm gemm = gemm_of(description, a, b, d);
   const auto chosen = content_of<Algorithm>(algorithm);
   if (!gemm.fits) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -414,15 +417,16 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what, const void* alpha, const void* a,
-                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
-                              const void* beta, const void* c, cublasLtMatrixLayout_t /*c_layout*/, void* d,
-                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
-                              std::size_t workspace_bytes, cudaStream_t stream) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t /*c_layout*/, void* d, cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t* algorithm, void* workspace, std::size_t workspace_bytes,
+                              cudaStream_t stream) {
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  const Gemm gemm = gemm_of(what, a_layout, b_layout, d_layout);
+  const Gemm gemm = gemm_of(description, a_layout, b_layout, d_layout);
   const auto chosen = content_of<Algorithm>(algorithm);
   const int device = software_gpu::device_of(stream);
   if (!gemm.fits || c != d || device < 0 || workspace_of(gemm, chosen) > workspace_bytes ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Puts faults of the GPU side back, one at a time, and checks that the test which its patch names fails.
+# Puts former faults of the GPU code back, one at a time, and checks that the test which the fault's patch names fails.
 #
 #   tests/software_gpu/faults.sh check             checks that every patch applies to this tree; builds nothing
 #   tests/software_gpu/faults.sh run [A03 ...]     runs all or some of them; prints a table. Needs a build of this tree

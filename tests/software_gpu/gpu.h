@@ -96,7 +96,7 @@ cudaError_t wait_to_allocate(const char* call);
 cudaError_t wait_to_allocate_on(int device, const char* call);
 /// Returns a random number that depends on the seed and differs from call to call.
 std::uint64_t random_number();
-/// Waits for a short time in some calls, which depend on the seed.
+/// Sometimes waits for a short time. The seed determines in which calls.
 void dawdle();
 
 /// Keeps a handle forever, so that it does not count as a leak.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undocumented functions of the runtime that code made by nvcc calls: kernels are registered by name and launched by
-// handle. Their code is for a GPU, so a launch only takes its place in the stream and computes nothing. The plugin's
+// Undocumented functions of the runtime that code compiled by nvcc calls: kernels are registered by name and launched
+// by handle. Their code is for a GPU, so a launch only takes its place in the stream and computes nothing. The plugin's
 // build for GPUs is linked with this double, which shows that the double has all functions that the plugin calls.
 #include <map>
 #include <mutex>

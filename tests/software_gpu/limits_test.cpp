@@ -44,9 +44,9 @@ TEST(Limits, CoverMovesThatChangeTheirDtype) {
   const auto panel = [](std::int64_t rows, std::int64_t columns, DType dtype) {
     return Panel{4096, rows, columns, columns + 8, dtype};
   };
-  for (const std::int64_t many : {two_to_31, two_to_32}) {
-    EXPECT_EQ(refusal_of_move(panel(many, 2, DType::fp32), panel(many, 2, DType::bf16)), too_large);
-    EXPECT_EQ(refusal_of_move(panel(2, many, DType::fp32), panel(2, many, DType::bf16)), too_large);
+  for (const std::int64_t extent : {two_to_31, two_to_32}) {
+    EXPECT_EQ(refusal_of_move(panel(extent, 2, DType::fp32), panel(extent, 2, DType::bf16)), too_large);
+    EXPECT_EQ(refusal_of_move(panel(2, extent, DType::fp32), panel(2, extent, DType::bf16)), too_large);
   }
 }
 

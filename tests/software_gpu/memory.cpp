@@ -135,18 +135,18 @@ class Memory {
     if (!lock.owns_lock()) {
       return false;
     }
-    auto after = blocks_.upper_bound(number_of(at));
-    if (after == blocks_.begin()) {
+    auto block = blocks_.upper_bound(number_of(at));
+    if (block == blocks_.begin()) {
       return false;
     }
-    --after;
-    const std::uintptr_t offset = number_of(at) - after->first;
-    const std::size_t bytes = after->second.bytes;
+    --block;
+    const std::uintptr_t offset = number_of(at) - block->first;
+    const std::size_t bytes = block->second.bytes;
     if (offset > rounded_up(std::max<std::size_t>(bytes, 1), alignment) + page_bytes) {
       return false;
     }
-    const char* const where = after->second.device == host_memory ? "of pinned memory" : "of device memory";
-    if (after->second.freed) {
+    const char* const where = block->second.device == host_memory ? "of pinned memory" : "of device memory";
+    if (block->second.freed) {
       std::snprintf(words.data(), words.size(), "byte %zu of a block of %zu bytes %s that was freed", offset, bytes,
                     where);
     } else {
@@ -179,13 +179,13 @@ class Memory {
   }
 
   const MemoryBlock* find(const void* at) {
-    auto after = blocks_.upper_bound(number_of(at));
-    if (after == blocks_.begin()) {
+    auto block = blocks_.upper_bound(number_of(at));
+    if (block == blocks_.begin()) {
       return nullptr;
     }
-    --after;
-    start_ = after->first;
-    return number_of(at) < start_ + std::max<std::size_t>(after->second.bytes, 1) ? &after->second : nullptr;
+    --block;
+    start_ = block->first;
+    return number_of(at) < start_ + std::max<std::size_t>(block->second.bytes, 1) ? &block->second : nullptr;
   }
 
   std::mutex mutex_;
@@ -253,13 +253,13 @@ bool is_in_stated_memory(const Side& side, const Copy& copy, int device) {
   return side.on_device ? memory().contains(side.at, bytes, device) : !memory().is_of_a_device(side.at);
 }
 
-cudaError_t copy(const Copy& what, int device) {
-  if (!is_in_stated_memory(what.to, what, device) || !is_in_stated_memory(what.from, what, device)) {
+cudaError_t copy(const Copy& request, int device) {
+  if (!is_in_stated_memory(request.to, request, device) || !is_in_stated_memory(request.from, request, device)) {
     return cudaErrorIllegalAddress;
   }
-  for (std::size_t row = 0; row < what.height; ++row) {
-    auto* to = static_cast<std::byte*>(const_cast<void*>(what.to.at)) + row * what.to.pitch;
-    std::memmove(to, static_cast<const std::byte*>(what.from.at) + row * what.from.pitch, what.width);
+  for (std::size_t row = 0; row < request.height; ++row) {
+    auto* to = static_cast<std::byte*>(const_cast<void*>(request.to.at)) + row * request.to.pitch;
+    std::memmove(to, static_cast<const std::byte*>(request.from.at) + row * request.from.pitch, request.width);
   }
   return cudaSuccess;
 }
@@ -288,20 +288,20 @@ Hold& hold() {
   return process_hold;
 }
 
-cudaError_t enqueue_copy(const Copy& what, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t enqueue_copy(const Copy& request, cudaMemcpyKind kind, cudaStream_t stream) {
   const int device = device_of(stream);
   if (device < 0) {
     return cudaErrorInvalidResourceHandle;
   }
-  if (what.width > what.to.pitch || what.width > what.from.pitch) {
+  if (request.width > request.to.pitch || request.width > request.from.pitch) {
     return cudaErrorInvalidPitchValue;
   }
-  if (!is_in_stated_memory(what.to, what, device) || !is_in_stated_memory(what.from, what, device)) {
+  if (!is_in_stated_memory(request.to, request, device) || !is_in_stated_memory(request.from, request, device)) {
     return cudaErrorInvalidValue;
   }
-  return enqueue(stream, {.kind = WorkKind::copy, .name = "a copy", .direction = kind, .run = [what, device] {
+  return enqueue(stream, {.kind = WorkKind::copy, .name = "a copy", .direction = kind, .run = [request, device] {
                             hold().wait();
-                            return copy(what, device);
+                            return copy(request, device);
                           }});
 }
 

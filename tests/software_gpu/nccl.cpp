@@ -342,10 +342,10 @@ ncclResult_t add(Operation operation) {
   return depth > 0 ? ncclSuccess : launch(std::exchange(group, {}));
 }
 
-ncclResult_t add_collective(Collective which, const void* from, void* to, std::size_t count, ncclDataType_t type,
+ncclResult_t add_collective(Collective kind, const void* from, void* to, std::size_t count, ncclDataType_t type,
                             ncclComm* comm, cudaStream_t stream) {
   return add({.kind = Operation::Kind::collective,
-              .collective = which,
+              .collective = kind,
               .from = from,
               .to = to,
               .count = count,

@@ -52,8 +52,8 @@ struct Operation {
 thread_local int depth = 0;
 thread_local std::vector<Operation> group;
 
-ncclResult_t misuse(const std::string& what) {
-  facts().misuses.push_back(what);
+ncclResult_t misuse(const std::string& sentence) {
+  facts().misuses.push_back(sentence);
   return ncclInvalidUsage;
 }
 

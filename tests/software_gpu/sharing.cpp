@@ -230,11 +230,11 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
   if (mapped == nullptr || ledger->freed != 0) {
     return reported(cudaErrorMapBufferObjectFailed);
   }
-  const auto place = std::ranges::find_if(ledger->openers, [](std::atomic<pid_t>& opener) {
+  const auto slot = std::ranges::find_if(ledger->openers, [](std::atomic<pid_t>& opener) {
     pid_t nobody = 0;
     return opener.compare_exchange_strong(nobody, ::getpid());
   });
-  if (place == ledger->openers.end()) {
+  if (slot == ledger->openers.end()) {
     return reported(cudaErrorTooManyPeers);
   }
   add_opened(mapped, name.pages.block_bytes, current_device(), ledger);

@@ -110,11 +110,11 @@ cudaError_t open_handle_from_environment(void** at) {
 TEST(OtherProcess, DISABLED_AddsOne) {
   void* at = nullptr;
   ASSERT_EQ(open_handle_from_environment(&at), cudaSuccess);
-  void* again = nullptr;
-  EXPECT_EQ(open_handle_from_environment(&again),
+  void* second = nullptr;
+  EXPECT_EQ(open_handle_from_environment(&second),
             cudaSuccess);  // the second opening is counted and has the same address
-  EXPECT_EQ(again, at);
-  EXPECT_EQ(cudaIpcCloseMemHandle(again), cudaSuccess);
+  EXPECT_EQ(second, at);
+  EXPECT_EQ(cudaIpcCloseMemHandle(second), cudaSuccess);
   EXPECT_EQ(values_at(at), std::vector<unsigned>(count, 7));
   cudaStream_t stream = new_stream();
   unsigned* eights = allocated_numbers(8);  // copies between two devices, as a copy engine does

@@ -264,7 +264,7 @@ namespace {
 
 /// Runs the work of a stream on the stream's thread until the stream is destroyed and empty.
 void serve(cudaStream_t stream) {
-  Device& on = device(stream->device);
+  Device& gpu = device(stream->device);
   for (;;) {
     Work work;
     {
@@ -278,12 +278,13 @@ void serve(cudaStream_t stream) {
     }
     dawdle();
     wait_for_stated(stream->time);
-    // Work that an error cancels must not keep other work waiting either.
-    const bool runs = on.error() == cudaSuccess || work.kind == WorkKind::other;
+    // After an error, kernels and copies are skipped. Other work, such as events and waits, still runs, so that nothing
+    // waits for it forever.
+    const bool runs = gpu.error() == cudaSuccess || work.kind == WorkKind::other;
     const cudaError_t status = runs ? run_watched(work) : cudaSuccess;
     work = {};
     stream->time = stated_now();
-    on.end_work(status);
+    gpu.end_work(status);
     const std::lock_guard lock(stream->mutex);
     --stream->works;
     stream->changed.notify_all();

@@ -131,7 +131,7 @@ TEST(ChakraExport, FuseAgOnEightRanksConsistsOfSendsReceivesAndTiles) {
         EXPECT_EQ(attribute(node, "comm_size").int64_val(), 32768);
       }
     }
-    EXPECT_EQ(dependencies, 20);  // equal to the GOAL of this schedule
+    EXPECT_EQ(dependencies, 20);  // equal to the number in the GOAL export of this schedule
   }
   EXPECT_EQ(traces[0].nodes[0].name(), "op0_send to 1");
   EXPECT_EQ(traces[0].nodes[2].name(), "op1 gemm site[0]");
@@ -150,7 +150,7 @@ TEST(ChakraExport, CollectivesStayCollectives) {
   struct Case {
     CollectiveKind kind;
     proto::CollectiveCommType type;
-    std::int64_t bytes;  // bytes that one of 4 ranks contributes, of 12 rows in bf16
+    std::int64_t bytes;  // bytes that each of 4 ranks contributes; there are 12 rows in bf16
   };
   for (const Case& expected : {Case{CollectiveKind::all_gather, proto::ALL_GATHER, 6},
                                Case{CollectiveKind::reduce_scatter, proto::REDUCE_SCATTER, 24},

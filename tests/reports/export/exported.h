@@ -19,7 +19,7 @@ struct Exported {
   Sizes sizes;
   Costs costs;
 
-  /// All blocks have one element, except blocks of `hidden` and `k`.
+  /// All blocks have one element, except blocks of `hidden` and `k`, which have `width`.
   Exported(Program unlowered, const OpCosts& op_costs, std::int64_t width = 1)
       : program(std::make_shared<const Program>(std::move(unlowered))),
         lowered(lower(program)),
@@ -36,7 +36,8 @@ inline Program generated(Scope scope, std::int32_t ranks, const Strategy& strate
   return generate(operation_of(scope, true), ranks, strategy, options);
 }
 
-/// AG(P): at step s rank r sends to r + 1 the shard that it received at step s - 1; at step 0 it sends its own.
+/// Returns an all-gather. At step s, rank r sends to rank r + 1 the shard that it received at step s - 1. At step 0 it
+/// sends its own shard.
 inline Program ring_all_gather(std::int32_t ranks) {
   ProgramBuilder builder("AG", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);

@@ -297,7 +297,7 @@ TEST(GoalExport, CalculationsOfACpuNeverOverlap) {
 
 TEST(GoalExport, TextHasTheFormatOfTxt2bin) {
   const Exported exported(one_site("commfuse", SiteKind::ag_gemm, 2), {.gemm = Duration{10'000'400}, .issue = 1us}, 4);
-  constexpr const char* rank =  // a rank and its peer
+  constexpr const char* rank =  // {0} is the rank, {1} its peer
       "rank {0} {{\n"
       "op0_issue: calc 1000 cpu 2\n"
       "op0_send: send 8b to {1} tag 0 cpu 0\n"

@@ -82,8 +82,8 @@ double deviation(const Parameter<T>& fitted, const Parameter<T>& truth) {
 }
 
 TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
-  // In every parameter that determines large messages, the truth has lower rates and higher latencies than the base, by
-  // factors unknown to the fit.
+  // The true machine has a lower rate and higher latencies than the base in every parameter that determines large
+  // messages. The fit does not know by how much.
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
@@ -153,7 +153,7 @@ CustomAllReduce invented_kernels() {
   return kernels;
 }
 
-/// Returns rows of vLLM on two, four and eight GPUs, from 256 B to 64 MiB.
+/// Returns rows of vLLM's all-reduce on two, four and eight GPUs, from 256 B to 64 MiB.
 std::string all_reduce_rows(const CustomAllReduce& kernels, Noise& noise) {
   std::string text = "hw,kernel,ngpus,bytes,time_us\n";
   for (const int ranks : {2, 4, 8}) {
@@ -225,7 +225,7 @@ TEST_F(Calibrate, KernelsOfFrameworksAreFittedTogetherWithCollectives) {
             truth.custom_all_reduce->trtllm->one_shot_rate.source);
 }
 
-/// Expects equal parameters, except for a tenth of the error, because compilers round differently.
+/// Expects parameters that are equal within a tenth of their standard error, because compilers round differently.
 template <class T>
 void expect_same(const Parameter<T>& fitted, const Parameter<T>& file) {
   EXPECT_LT(std::abs(std::log(value_of(fitted.value) / value_of(file.value))), 0.001 + 0.1 * file.standard_error);
@@ -325,7 +325,7 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
     text += fmt::format("mine,mlp_down_proj,{},64,4096,{},20\n", tp, 11008 / tp);
     for (std::int64_t m = 8; m <= 4096; m += 136) {
       const std::int64_t inner = 11008 / tp;
-      const std::int64_t heads = 8192 / tp;  // These are queries and keys.
+      const std::int64_t heads = 8192 / tp;  // queries and keys
       add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{6 * m * 4096}});
       add("input_layernorm", tp,
           {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{4 * m * 4096}});
@@ -714,7 +714,7 @@ TEST_F(Calibrate, RecordsAreOfOneMachine) {
                                           "links copied; give records of one machine");
 }
 
-/// Returns ten sizes, as one training step has them, with forty calls of each.
+/// Returns rows of ten GEMM sizes, as one training step has them, with forty calls of each.
 std::string step_of(const Accelerator& machine) {
   std::string text = "hw,dtype,m,n,k,time_us\n";
   Noise noise;

@@ -126,8 +126,8 @@ TEST(KinetoJoin, SkipsKernelsConcurrentWithOthersOfTheirDevice) {
     EXPECT_EQ(profile_with(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
     EXPECT_EQ(profile_with(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
   }
-  // Within the microsecond that clocks resolve, the memset runs before or after the kernels; and kernels of the same
-  // call are not other work.
+  // The memset overlaps the kernels by 1 us, which is within the resolution of the clocks, so it counts as before or
+  // after them. Kernels of the same call do not count as other work.
   for (const double begin : {371.0, 434.0}) {
     const Profile sequential = profile_with(kernel("memset", begin, 30.0, ""));
     EXPECT_EQ(sequential.skipped.count(slowed), 0U) << begin;
@@ -167,7 +167,7 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
   ASSERT_EQ(profile.products.size(), 1U);
   EXPECT_EQ(profile.products[0].size.dtype, DType::fp16);
-  // begin + duration would only be exact to a quarter of a microsecond.
+  // With so large a begin, begin + duration would be exact only to a quarter of a microsecond.
   EXPECT_EQ(profile.products[0].time, Duration{30'001'000});
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit uses", 1}}));
@@ -312,7 +312,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsAnError) {
             "trace.json: correlation 3 belongs to launches" + remedy);
   EXPECT_EQ(error_of({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), kernel_event}),
             "trace.json: External id 1 belongs to operators" + remedy);
-  // Within a process, a call of the runtime and its arrow also share a correlation.
+  // Within one process, several launches and their flow event may share a correlation.
   EXPECT_EQ(error_of({mm(1, 100.0, 64), launch_event, launch_event,
                       R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})",
                       kernel_event}),
@@ -419,7 +419,7 @@ TEST(KinetoJoin, AFewSizesAdjustTheBase) {
   const Machine base = load_machine("h100-sxm");
   Events events;
   double begin = 0.0;
-  // Five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us.
+  // Five sizes, from 2 MB to 512 MB, at 250 GB/s with a latency of 25 us.
   for (int size = 1 << 20; size <= 1 << 28; size <<= 2) {
     const double time = 25.0 + size * 2.0 / 250e3;
     events.push_back(all_gather(8, R"(, "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]")", size, begin, time));

@@ -70,7 +70,7 @@ TEST(Nsight, ReadsSizesOfGemmsFromEmitNvtxRanges) {
   EXPECT_EQ(profile.products[0].size.m, 4096);
   EXPECT_EQ(profile.products[0].size.n, 1024);
   EXPECT_EQ(profile.products[0].size.k, 8192);
-  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);  // nvjet_tst
+  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);  // from the kernel's name, nvjet_tst
   EXPECT_EQ(profile.products[0].time, microseconds(100));
   EXPECT_EQ(profile.products[1].size.m, 64);
   EXPECT_EQ(profile.products[1].time, microseconds(30));
@@ -170,8 +170,8 @@ TEST(Nsight, ReportsThatATableOfStatsHasNoSizes) {
                             "200,25,2,132,1,1,384,1,1,168,0.000,0.2,,,,,NVIDIA H100 (0),1,,7,"
                             "\"void at::native::kernel<int, float>(int)\"\n";
   EXPECT_TRUE(is_nsight_table("t.csv"));
-  const Observations seen = read_observations({"t.csv"}, std::nullopt);
-  EXPECT_EQ(seen.skipped,
+  const Observations observations = read_observations({"t.csv"}, std::nullopt);
+  EXPECT_EQ(observations.skipped,
             (std::vector<std::string>{
                 "t.csv: kernels of GEMMs without sizes: profile under "
                 "torch.autograd.profiler.emit_nvtx(record_shapes=True) (75% of the kernel time) (1 row)",

@@ -33,7 +33,7 @@ TEST(Engine, OpsOfTwoLanesRunSideBySideUnlessOneWaits) {
 }
 
 TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
-  // Issuing costs 3 per op: op n is issued at 3 (n+1), and starts then because its lane is free.
+  // Issuing costs 3 us per op, so op n is issued at 3 (n + 1) us. It starts immediately because its lane is free.
   Hand hand(1);
   hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
@@ -45,7 +45,7 @@ TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
 }
 
 TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
-  // Rank 1 works for 5 before it exchanges, rank 0 does not: no half can start before 5.
+  // Rank 1 works for 5 us before it exchanges, rank 0 does not, so no half can start before 5 us.
   Hand hand(2);
   const OpId slow = hand.builder.elementwise(
       {.function = Function::copy, .inputs = {hand.slot(0)}, .out = hand.slot(0), .purpose = Purpose::essential});
@@ -58,8 +58,9 @@ TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
 }
 
 TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
-  // Three ranks form a ring; only rank 1 is late, by 5. Rank 0 sends to 1 and receives from 2: its receive half runs
-  // immediately, but its send half waits for rank 1, so its lane is occupied until 7 and the second exchange ends at 9.
+  // Three ranks form a ring; only rank 1 is late, by 5 us. Rank 0 sends to 1 and receives from 2: its receive half runs
+  // immediately, but its send half waits for rank 1, so its lane is occupied until 7 us and the second exchange ends at
+  // 9 us.
   Hand hand(3);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1, {late});
@@ -94,10 +95,10 @@ TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsSimultaneously) {
 }
 
 TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
-  // FuseAG on three ranks, with GEMMs of 10 and transfers of 4; only the link 0 -> 1 takes 25.
-  // First exchange: 0 sends at 0-25, 1 and 2 send at 0-4; the lanes of 0 and 1 are held until 25, the lane of 2 until
-  // 4. Second exchange: 1 -> 2 and 2 -> 0 at 25-29, 0 -> 1 at 25-50. So the last GEMMs of ranks 0, 1 and 2 start at
-  // 50, 50 and 29.
+  // FuseAG on three ranks, with GEMMs of 10 us and transfers of 4 us; only the link 0 -> 1 takes 25 us. First exchange:
+  // 0 sends at 0-25 us, 1 and 2 send at 0-4 us. The lanes of 0 and 1 are held until 25 us, the lane of 2 until 4 us.
+  // Second exchange: 1 -> 2 and 2 -> 0 at 25-29 us, 0 -> 1 at 25-50 us. So the last GEMMs of ranks 0, 1 and 2 start at
+  // 50, 50 and 29 us.
   const Program program = one_site("commfuse", SiteKind::ag_gemm, 3);
   const auto shared = std::make_shared<const Program>(program);
   Costs costs = costs_of(program, {.gemm = 10us, .exchange = 4us});
@@ -141,9 +142,9 @@ TEST(Engine, GroupsOfACollectiveAreTheRanksThatDifferOnItsAxisOnly) {
 
 TEST(Engine, TheSameRunTwiceGivesTheSameTimeline) {
   const OpCosts costs{.gemm = 10us, .exchange = 7us, .elementwise = 1us, .issue = 2us};
-  const Simulated once(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
-  const Simulated again(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
-  EXPECT_EQ(once.recorder.timeline(), again.recorder.timeline());
+  const Simulated first(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  const Simulated second(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  EXPECT_EQ(first.recorder.timeline(), second.recorder.timeline());
 }
 
 TEST(Engine, AReusedEngineForgetsThePreviousRun) {

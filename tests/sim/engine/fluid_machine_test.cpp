@@ -17,7 +17,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a mesh with round numbers: 28 GB/s per wire, 137 for all wires of a GPU together.
+/// Returns a mesh with round numbers: 28 GB/s per wire, 137 GB/s for all wires of a GPU together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -29,18 +29,18 @@ constexpr std::int64_t rows_of_block = 4096;  // With 1024 columns of 4 bytes a 
 constexpr Bytes block{rows_of_block * 1024 * 4};
 
 /// Runs the program without host costs.
-Timeline simulate(const std::shared_ptr<const Program>& program, const Machine& on, Recorder& recorder) {
+Timeline simulate(const std::shared_ptr<const Program>& program, const Machine& hardware, Recorder& recorder) {
   const std::array<Quantity, 2> quantities{{{"rows", 4 * rows_of_block}, {"columns", 1024}}};
   const Sizes sizes = bind_sizes(*program, quantities);
-  Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, on, {},
-                            std::make_shared<const Wiring>(wiring_of(*program, on)));
+  Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, hardware, {},
+                            std::make_shared<const Wiring>(wiring_of(*program, hardware)));
   fluid.costs.issue.assign(program->ops.size(), Duration{});
   Engine{}.run(plan_of(lower(program)), fluid.costs, recorder, {.fluid = &fluid});
   return recorder.timeline();
 }
 
 /// Returns the times of exchanges that run simultaneously: every rank sends one block over each of these distances.
-std::vector<Duration> simultaneous_times(const Machine& on, std::int32_t ranks,
+std::vector<Duration> simultaneous_times(const Machine& hardware, std::int32_t ranks,
                                          const std::vector<std::int32_t>& shifts) {
   Hand hand(ranks);
   std::uint16_t lane = 0;
@@ -53,7 +53,8 @@ std::vector<Duration> simultaneous_times(const Machine& on, std::int32_t ranks,
   }
   Recorder recorder(Recorder::Keep::timeline);
   std::vector<Duration> times;
-  for (const OpSpan& span : simulate(std::make_shared<const Program>(std::move(hand.builder).build()), on, recorder)) {
+  for (const OpSpan& span :
+       simulate(std::make_shared<const Program>(std::move(hand.builder).build()), hardware, recorder)) {
     times.push_back(span.end - span.start);
   }
   return times;
@@ -74,8 +75,9 @@ void expect_all_near(const std::vector<Duration>& times, Duration expected) {
 TEST(FluidMachine, ATransferAloneTakesExactlyItsPrice) {
   for (const char* file :
        {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
-    const Machine on = machine(file);
-    EXPECT_EQ(simultaneous_times(on, 2, {1}), std::vector<Duration>(2, p2p_time(peer_between(on, 0, 1), block)))
+    const Machine hardware = machine(file);
+    EXPECT_EQ(simultaneous_times(hardware, 2, {1}),
+              std::vector<Duration>(2, p2p_time(peer_between(hardware, 0, 1), block)))
         << file;
   }
 }

@@ -18,8 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 constexpr Lane second_comm{LaneKind::comm, 1};
 
-/// Options of ports(): a wiring in which every exchange uses only its sender's link, of `capacity`; a lone transfer
-/// uses `cap` of it.
+/// Options of ports(), which returns a wiring in which every exchange uses only its sender's link. The link has
+/// `capacity`, of which a single transfer uses `cap`.
 struct PortOptions {
   double cap = 1.0;
   Duration latency{};
@@ -56,15 +56,16 @@ Costs op_costs(std::vector<Duration> durations) {
   return costs;
 }
 
-Timeline simulate(const std::shared_ptr<const Program>& program, const Fluid& fluid, const EngineOptions& more = {}) {
+Timeline simulate(const std::shared_ptr<const Program>& program, const Fluid& fluid,
+                  const EngineOptions& other_options = {}) {
   Recorder recorder(Recorder::Keep::timeline);
-  EngineOptions options = more;
+  EngineOptions options = other_options;
   options.fluid = &fluid;
   Engine{}.run(plan_of(lower(program)), fluid.costs, recorder, options);
   return recorder.timeline();
 }
 
-/// Returns spans by rank and op.
+/// Returns spans ordered by rank, then by op.
 std::vector<Span> spans_of(const Timeline& timeline) {
   std::vector<Span> spans;
   for (const OpSpan& span : timeline) {
@@ -91,7 +92,7 @@ TEST(FluidRun, TwoTransfersOnOneLinkTakeTwiceAsLong) {
 }
 
 TEST(FluidRun, LatencyIsNotShared) {
-  // 2 of latency, then 8 of work at half the rate.
+  // 2 us of latency, then 8 us of work at half the rate.
   Hand hand(2);
   hand.pass_on(0, 1);
   pass_on_second_lane(hand);
@@ -101,8 +102,8 @@ TEST(FluidRun, LatencyIsNotShared) {
 }
 
 TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
-  // The first transfer is alone until 4 and has 6 left; with both at half the rate it ends at 16. The second then has 4
-  // left.
+  // The first transfer has the link to itself until 4 us and has 6 us of work left. With both at half the rate it ends
+  // at 16 us. The second then has 4 us left.
   Hand hand(2);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1);
@@ -124,8 +125,8 @@ TEST(FluidRun, TransfersThatTogetherFitTheLinkDoNotDisturbEachOther) {
 }
 
 TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
-  // Each of the three lanes has 1/3 until the shortest transfer, of 3, ends at 9. The other two then have 1/2 each, so
-  // the 3 left of the 6 take 6; the last 3 of the 9 run alone.
+  // Each of the three transfers has 1/3 of the link until the shortest, of 3 us, ends at 9 us. The other two then have
+  // 1/2 each, so the 3 us left of the 6 us take 6 us. The last 3 us of the 9 us have the whole link.
   Hand hand(2);
   hand.pass_on(0, 1);
   pass_on_second_lane(hand);
@@ -137,25 +138,27 @@ TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
 }
 
 TEST(FluidRun, StagesFollowEachOther) {
-  // Two hops over one link follow each other: alone they take their usual time; while another transfer runs they have
-  // half the speed.
-  Hand alone(2);
-  alone.pass_on(0, 1);
-  const auto one_transfer = built(std::move(alone));
+  // Two hops over one link follow each other. A single transfer takes its usual time; two transfers have half the
+  // speed.
+  Hand single(2);
+  single.pass_on(0, 1);
+  const auto one_transfer = built(std::move(single));
   const PortOptions hops{.latency = 1us, .stages = 2};
   EXPECT_EQ(spans_of(simulate(one_transfer, fluid_of(*one_transfer, op_costs({7us}), hops))),
             std::vector<Span>(2, {0, 7 * us}));
-  Hand both(2);
-  both.pass_on(0, 1);
-  pass_on_second_lane(both);
-  const auto two = built(std::move(both));
-  EXPECT_EQ(spans_of(simulate(two, fluid_of(*two, op_costs({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
+  Hand pair(2);
+  pair.pass_on(0, 1);
+  pass_on_second_lane(pair);
+  const auto two_transfers = built(std::move(pair));
+  EXPECT_EQ(spans_of(simulate(two_transfers, fluid_of(*two_transfers, op_costs({7us, 7us}), hops))),
+            std::vector<Span>(4, {0, 13 * us}));
 }
 
 TEST(FluidRun, ASlowedTransferLeavesItsShareToOneOnAnotherLink) {
-  // Rank 0 sends to ranks 1, 2 and 3: A over a link of 1/2, B over that link and one of 1, C over the link of 1. A and
-  // B want 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4, ends at 8; then B has
-  // 1/2, so C, which has 4 left, falls to 1/2 and ends at 16. B, of 20, has 16 left at 8 and ends at 24.
+  // Rank 0 sends to ranks 1, 2 and 3: A over a link of capacity 1/2, B over that link and one of capacity 1, C over the
+  // link of capacity 1. A and B want 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4
+  // us, ends at 8 us. Then B has 1/2, so C, which has 4 us left, falls to 1/2 and ends at 16 us. B, of 20 us, has 16 us
+  // left at 8 us and ends at 24 us.
   Hand hand(4);
   for (std::uint16_t lane = 0; lane < 3; ++lane) {
     hand.builder.exchange(
@@ -210,8 +213,8 @@ TEST(FluidRun, ACopyEngineTakesNoSms) {
 }
 
 TEST(FluidRun, AnExchangeThatWaitsForItsPeerHoldsSmsToo) {
-  // Rank 1 posts its exchange at 6, after its first work; rank 0 waits for it from the start. Rank 0's work of 10 does
-  // 5 until 10, when the exchange ends, and the rest alone.
+  // Rank 1 posts its exchange at 6 us, after its first work; rank 0 waits for it from the start. Rank 0 does 5 us of
+  // its 10 us of work by 10 us, when the exchange ends, and the rest at full speed.
   Hand hand(2);
   const OpId late = hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
@@ -314,7 +317,7 @@ TEST(FluidRun, SharingNeverMakesAnOpFaster) {
   std::mt19937_64 random(13);
   int slower = 0;
   Engine engine;
-  Recorder alone;
+  Recorder plain;
   for (int i = 0; i < 1'000; ++i) {
     const auto program = std::make_shared<const Program>(random_program(random));
     const Fluid fluid = random_fluid(*program, random);
@@ -326,8 +329,8 @@ TEST(FluidRun, SharingNeverMakesAnOpFaster) {
       }
       last = std::max(last, span.end.time_since_epoch().count());
     }
-    engine.run(plan_of(lower(program)), fluid.costs, alone);
-    const std::int64_t undisturbed = alone.makespan().time_since_epoch().count();
+    engine.run(plan_of(lower(program)), fluid.costs, plain);
+    const std::int64_t undisturbed = plain.makespan().time_since_epoch().count();
     ASSERT_GE(last, undisturbed);
     slower += last > undisturbed ? 1 : 0;
   }

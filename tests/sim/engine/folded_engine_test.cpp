@@ -14,11 +14,11 @@ namespace commfuse::test {
 namespace {
 
 /// Compares each rank with the rank that represents it, op by op.
-void expect_repeated(const Recorder& every_rank, const Recorder& few, Rank ranks, int program) {
+void expect_repeated(const Recorder& every_rank, const Recorder& representatives, Rank ranks, int program) {
   const Timeline whole = every_rank.timeline();
   Timeline repeated;
-  for (Rank first = 0; first < ranks; first += few.ranks()) {
-    for (OpSpan span : few.timeline()) {
+  for (Rank first = 0; first < ranks; first += representatives.ranks()) {
+    for (OpSpan span : representatives.timeline()) {
       span.rank += first;
       repeated.push_back(span);
     }
@@ -30,25 +30,29 @@ TEST(FoldedEngine, TheFirstRanksRepresentAllWhereCostsRepeat) {
   std::mt19937_64 random(21);
   Engine engine;
   Recorder every_rank(Recorder::Keep::timeline);
-  Recorder few(Recorder::Keep::timeline);
+  Recorder representatives(Recorder::Keep::timeline);
   for (int i = 0; i < 5'000; ++i) {
     const RandomFold fold = random_fold(random);
     const auto program = std::make_shared<const Program>(random_program(random, fold.mesh));
     const Costs costs = random_costs(*program, random, fold.ranks);
     const Plan plan = plan_of(lower(program));
     engine.run(plan, costs, every_rank);
-    engine.run(plan, costs, few, {.first_ranks = fold.ranks});
-    ASSERT_EQ(few.ranks(), fold.ranks);
-    expect_repeated(every_rank, few, fold.mesh.ranks(), i);
+    engine.run(plan, costs, representatives, {.first_ranks = fold.ranks});
+    ASSERT_EQ(representatives.ranks(), fold.ranks);
+    expect_repeated(every_rank, representatives, fold.mesh.ranks(), i);
   }
 }
 
-/// Wires of equal nodes with `each` ranks. Some links belong to every node, at the sender's or the receiver's side,
-/// some to the node after the sender's, and some to all nodes together. All transfers of a link have the same cap.
+/// Random wires of equal nodes with `ranks_per_node` ranks. A transfer crosses links of the sender's node, of the
+/// receiver's node and of the node after the sender's, and links of all nodes together. All transfers over a link have
+/// the same cap.
 class RandomWires {
  public:
-  RandomWires(std::mt19937_64& random, const Program& program, Rank each)
-      : random_(random), program_(program), each_(each), nodes_(program.mesh.ranks() / each) {
+  RandomWires(std::mt19937_64& random, const Program& program, Rank ranks_per_node)
+      : random_(random),
+        program_(program),
+        ranks_per_node_(ranks_per_node),
+        nodes_(program.mesh.ranks() / ranks_per_node) {
     wiring_.ranks = static_cast<std::size_t>(program.mesh.ranks());
     for (std::int64_t i = 2 + below(random, 8); i > 0; --i) {
       const bool shared_by_all = one_in(random, 4);
@@ -88,12 +92,12 @@ class RandomWires {
   void add_move(const ExchangeShape& exchange) {
     std::vector<std::vector<Crossing>> routes;  // Indexed by the first ranks.
     std::vector<Duration> latencies;
-    for (Rank rank = 0; rank < each_; ++rank) {
+    for (Rank rank = 0; rank < ranks_per_node_; ++rank) {
       routes.push_back(random_route());
       latencies.emplace_back(below(random_, 3) * 1000);
     }
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const auto representative = static_cast<std::size_t>(rank % each_);
+      const auto representative = static_cast<std::size_t>(rank % ranks_per_node_);
       add_path(rank, target_of(program_, exchange, rank), routes[representative], latencies[representative]);
     }
   }
@@ -117,15 +121,15 @@ class RandomWires {
     wiring_.stages.push_back({route.front().kind.cap, 1.0, static_cast<std::uint32_t>(wiring_.links.size()),
                               static_cast<std::uint32_t>(route.size())});
     for (const Crossing& crossing : route) {
-      const Rank node = crossing.place == Place::receiver ? to / each_ : from / each_;
-      const Rank further = crossing.place == Place::next ? (node + 1) % nodes_ : node;
-      wiring_.links.push_back(crossing.kind.first + (crossing.kind.shared_by_all ? 0 : further));
+      const Rank node = crossing.place == Place::receiver ? to / ranks_per_node_ : from / ranks_per_node_;
+      const Rank crossed_node = crossing.place == Place::next ? (node + 1) % nodes_ : node;
+      wiring_.links.push_back(crossing.kind.first + (crossing.kind.shared_by_all ? 0 : crossed_node));
     }
   }
 
   std::mt19937_64& random_;
   const Program& program_;
-  Rank each_;
+  Rank ranks_per_node_;
   Rank nodes_;
   std::vector<Kind> kinds_;
   std::int32_t moves_ = 0;
@@ -145,8 +149,8 @@ TEST(FoldedEngine, TheFirstRanksRepresentAllWhereTransfersShareLinks) {
   std::mt19937_64 random(22);
   Engine engine;
   Recorder every_rank(Recorder::Keep::timeline);
-  Recorder few(Recorder::Keep::timeline);
-  Recorder alone(Recorder::Keep::timeline);
+  Recorder compared(Recorder::Keep::timeline);
+  Recorder plain(Recorder::Keep::timeline);
   int shared = 0;
   int fewer_links = 0;
   for (int i = 0; i < 5'000; ++i) {
@@ -160,15 +164,15 @@ TEST(FoldedEngine, TheFirstRanksRepresentAllWhereTransfersShareLinks) {
     const Plan plan = plan_of(lower(program));
     fluid.wiring = wiring;
     engine.run(plan, fluid.costs, every_rank, {.fluid = &fluid});
-    engine.run(plan, fluid.costs, alone);
-    shared += alone.makespan() == every_rank.makespan() ? 0 : 1;
+    engine.run(plan, fluid.costs, plain);
+    shared += plain.makespan() == every_rank.makespan() ? 0 : 1;
     fluid.wiring = std::make_shared<const Wiring>(narrowest_links(*wiring));
     fewer_links += fluid.wiring->links.size() < wiring->links.size() ? 1 : 0;
-    engine.run(plan, fluid.costs, few, {.fluid = &fluid});
-    ASSERT_EQ(few.timeline(), every_rank.timeline()) << "program " << i;
+    engine.run(plan, fluid.costs, compared, {.fluid = &fluid});
+    ASSERT_EQ(compared.timeline(), every_rank.timeline()) << "program " << i;
     fluid.wiring = std::make_shared<const Wiring>(*folded);
-    engine.run(plan, fluid.costs, few, {.fluid = &fluid, .first_ranks = fold.ranks});
-    expect_repeated(every_rank, few, fold.mesh.ranks(), i);
+    engine.run(plan, fluid.costs, compared, {.fluid = &fluid, .first_ranks = fold.ranks});
+    expect_repeated(every_rank, compared, fold.mesh.ranks(), i);
   }
   EXPECT_GT(shared, 1000);
   EXPECT_GT(fewer_links, 1000);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A program of two ranks. Rank 0 sends slot 0 by op 2, and rank 1 receives it into slot 1 by op 3. Before that either
+/// A program of two ranks. Rank 0 sends slot 0 in op 2, and rank 1 receives it into slot 1 in op 3. Before that, either
 /// the sender works (op 0) or the receiver does (op 1).
 struct OneWay {
   explicit OneWay(Protocol protocol, bool late_sender) {

@@ -76,7 +76,7 @@ class Recurrence {
     return known;
   }
 
-  /// Returns the span of the transfer that a rank sends by an op.
+  /// Returns the span of the transfer that a rank sends in an op.
   Span transfer(Rank rank, OpId op) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[position(op)].shape]);
     std::int64_t start = posted(rank, op);

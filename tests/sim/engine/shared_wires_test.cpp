@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests max-min sharing on the wires of whole machines, worked out by hand. Rates are in GB/s, so 3 MB at 10 take 300
-// us.
+// Tests max-min sharing on the wires of whole machines, worked out by hand. In comments, rates without a unit are in
+// GB/s and times in us: 3 MB at 10 take 300.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -104,8 +104,8 @@ TEST(SharedWiresOfATree, AFlowSlowsDownWhenAFlowOnOtherLinksEnds) {
 }
 
 TEST(SharedWiresOfRails, GpusShareTheirNic) {
-  // 5 GB/s each on NIC 0; 2 -> 6 has NIC 1 to itself. The same holds for the receivers' NICs: 0 and 2 both send to NIC
-  // 0.
+  // 5 GB/s each on NIC 0; 2 -> 6 has NIC 1 to itself. The same holds for the receivers' NICs: GPUs 0 and 2 both send to
+  // NIC 0 of the other node.
   expect_ends(rails(), {{0, 4, 3000}, {1, 5, 3000}, {2, 6, 3000}}, {605us, 605us, 305us});
   expect_ends(rails(), {{0, 4, 3000}, {2, 5, 3000}}, {605us, 605us});
 }

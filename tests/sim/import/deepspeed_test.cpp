@@ -73,9 +73,9 @@ TEST_F(Deepspeed, TwoBatchSizesGiveTheThird) {
   const auto sizes = [](const std::string& keys) {
     return read("{\"zero_optimization\": {\"stage\": 3}, " + keys + "}");
   };
-  const Imported both = sizes(R"("train_batch_size": 64, "train_micro_batch_size_per_gpu": 2)");
-  EXPECT_TRUE(has_line(both, "batch: 64"));
-  EXPECT_TRUE(has_line(both, "  micro_batch: 2"));
+  const Imported total_and_micro = sizes(R"("train_batch_size": 64, "train_micro_batch_size_per_gpu": 2)");
+  EXPECT_TRUE(has_line(total_and_micro, "batch: 64"));
+  EXPECT_TRUE(has_line(total_and_micro, "  micro_batch: 2"));
   const Imported steps = sizes(R"("train_batch_size": 64, "gradient_accumulation_steps": 2)");
   EXPECT_TRUE(has_line(steps, "  micro_batch: 2"));
   const Imported batch = sizes(R"("train_batch_size": 64)");

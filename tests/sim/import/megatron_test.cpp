@@ -99,7 +99,7 @@ TEST(Megatron, OutputIsReadByOurLoaders) {
   EXPECT_FALSE(model.biases);
   EXPECT_EQ(model.norm, Norm::rms);
   EXPECT_EQ(model.positions, 0);
-  EXPECT_EQ(model.vocab, 128512);  // Each of 4 ranks has whole multiples of 128.
+  EXPECT_EQ(model.vocab, 128512);  // rounded up, so that each of 4 ranks has a multiple of 128
   std::ofstream("mine.run.yaml") << run_text(import) << "model: ./mine.model.yaml\n";
   Resolver resolver;
   resolver.read_file("mine.run.yaml");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that YAML of NeMo and Megatron-Bridge becomes the model and step of Megatron-LM's flags of the same names.
+// Tests that YAML of NeMo and Megatron-Bridge becomes the same model and step as Megatron-LM's flags of the same names.
 #include "sim/import/nemo.h"
 
 #include <gtest/gtest.h>

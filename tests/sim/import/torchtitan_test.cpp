@@ -99,11 +99,11 @@ TEST_F(Torchtitan, PipelineSchedulesAreImported) {
   EXPECT_TRUE(has_line(
       imported_with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
       "  interleave: 4"));
-  const Imported v = imported_with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
-  EXPECT_TRUE(has_line(v, "  schedule: zero_bubble"));
-  ASSERT_EQ(v.notes.size(), 1U);
+  const Imported zbv = imported_with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
+  EXPECT_TRUE(has_line(zbv, "  schedule: zero_bubble"));
+  ASSERT_EQ(zbv.notes.size(), 1U);
   EXPECT_EQ(
-      v.notes[0],
+      zbv.notes[0],
       "pipeline_parallel_schedule ZBVZeroBubble has no counterpart: ZB-H1 is simulated, with one piece per stage");
   EXPECT_EQ(refusal(model + "[parallelism]\npipeline_parallel_schedule = \"1F1C\"\n"),
             "a.toml:5:1: parallelism.pipeline_parallel_schedule is '1F1C'; did you mean '1F1B'?");
@@ -202,7 +202,7 @@ TEST_F(Torchtitan, DeeplyNestedKeysAreRefused) {
   EXPECT_EQ(refusal("x = '''\n\"'''\n\"" + std::string(3, '.') + "\"." + deep + " = 1"), "a.toml:3" + sentence);
 }
 
-TEST_F(Torchtitan, NonAsciiLettersMayBeOnlyInStringsAndComments) {
+TEST_F(Torchtitan, NonAsciiLettersAreAllowedOnlyInStringsAndComments) {
   const std::string sentence = ":1: a non-ASCII letter outside a string; put it in quotes";
   EXPECT_EQ(refusal("[job]\n1aflavor \xc3\x91= 3\n"), "a.toml:2" + sentence);
   EXPECT_EQ(refusal("x = \"\"\"a\"\"\"\"\"\n\xc3\x91 = 3\n"), "a.toml:2" + sentence)

@@ -55,9 +55,9 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   const LabWorkload random = lab("faj", 64);
   const LabRun by_engine = run_lab(random, {.simulation = {Evaluator::engine}});
   EXPECT_EQ(run_lab(random, {.simulation = {Evaluator::replay}}).makespan, by_engine.makespan);
-  // A single rank has 64 tiles of 10 to 1010 us, and nothing to wait for.
-  const LabWorkload alone = lab("faj", 1);
-  const Duration tile = run_lab(alone, {}).makespan;
+  // A single rank has one tile of 10 to 1010 us, and nothing to wait for.
+  const LabWorkload one_rank = lab("faj", 1);
+  const Duration tile = run_lab(one_rank, {}).makespan;
   EXPECT_EQ(tile % 1us, 0us);
   EXPECT_GE(tile, 10us);
   EXPECT_LE(tile, 1010us);

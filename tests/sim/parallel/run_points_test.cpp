@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a list of points has the same rows as its single points, for any number of threads, and stops on request.
+// Tests that a list of points has the same rows as each point run separately, for any number of threads, and that a run
+// stops on request.
 #include "sim/parallel/run_points.h"
 
 #include <gtest/gtest.h>

@@ -38,14 +38,14 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
   const CapacityPlan result = plan("deadline: 3 days");
   ASSERT_EQ(result.answer, 0U);
   const CapacityKind& kind = result.kinds[0];
-  double least = kind.best()->cost.value;
+  double lowest_cost = kind.best()->cost.value;
   for (const CapacityRun& run : kind.runs) {
-    least = run.misses.empty() ? std::min(least, run.cost.value) : least;
+    lowest_cost = run.misses.empty() ? std::min(lowest_cost, run.cost.value) : lowest_cost;
   }
-  EXPECT_LE(kind.best()->cost.value, 1.02 * least);
+  EXPECT_LE(kind.best()->cost.value, 1.02 * lowest_cost);
   for (std::size_t i = 0; i < kind.runs.size(); ++i) {
     EXPECT_EQ(kind.runs[i].misses.empty(), kind.runs[i].days.value <= 3.0);
-    EXPECT_TRUE(i >= *kind.answer || !kind.runs[i].misses.empty() || kind.runs[i].cost.value > 1.02 * least);
+    EXPECT_TRUE(i >= *kind.answer || !kind.runs[i].misses.empty() || kind.runs[i].cost.value > 1.02 * lowest_cost);
     EXPECT_EQ(kind.runs[i].gpus, kind.runs[i].layout.gpus());
     EXPECT_LT(kind.runs[i].days.low, kind.runs[i].days.value);
     EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
@@ -94,8 +94,7 @@ TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
 }
 
 TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
-  // Four L40S need more techniques to save memory than eight: they are slower and cost more
-  // (cases/reliability/plan_dominated_answer).
+  // Four L40S need more techniques to save memory than eight, so they are slower and cost more.
   const CapacityPlan result = plan("deadline: 365 days",
                                    "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
                                    "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "

@@ -34,20 +34,20 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
   StructureCache structures;
   LayoutSearch search(model, cluster, structures, terms());
   PlanSpace space{.model = &model, .machine = &cluster, .gpus = 64, .base = terms().base};
-  std::size_t seen = 0;
-  std::size_t near = 0;
+  std::size_t layouts = 0;
+  std::size_t near_bound = 0;
   for (const PipelineSchedule schedule : all_pipeline_schedules) {
     space.base.schedule = schedule;
     for (const TrainingPlan& plan : plans_of(space)) {
       const Duration bound = least_step_time(search.point_of(plan), search.times());
       const Duration time = predict_step(search.point_of(plan), search.times()).time;
       EXPECT_LE(bound, time) << plan.tensor << " " << plan.pipeline << " " << plan.interleave << " " << plan.data;
-      ++seen;
-      near += to_seconds(time) < 1.1 * to_seconds(bound) ? 1 : 0;
+      ++layouts;
+      near_bound += to_seconds(time) < 1.1 * to_seconds(bound) ? 1 : 0;
     }
   }
-  EXPECT_GT(seen, 300U);
-  EXPECT_GT(near, seen / 2);  // A bound that is far too low would prune nothing.
+  EXPECT_GT(layouts, 300U);
+  EXPECT_GT(near_bound, layouts / 2);  // A bound that is far too low would prune nothing.
 }
 
 TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
@@ -57,18 +57,18 @@ TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
   LayoutSearch search(model, cluster, structures, terms());
   const PlanSpace space{.model = &model, .machine = &cluster, .gpus = 64, .base = terms().base};
   std::set<std::int64_t> degrees;
-  std::size_t seen = 0;
-  std::size_t near = 0;
+  std::size_t layouts = 0;
+  std::size_t near_bound = 0;
   for (const TrainingPlan& plan : plans_of(space)) {
     const Duration bound = least_step_time(search.point_of(plan), search.times());
     const Duration time = predict_step(search.point_of(plan), search.times()).time;
     EXPECT_LE(bound, time) << plan.tensor << " " << plan.pipeline << " " << plan.expert << " " << plan.data;
     degrees.insert(plan.expert);
-    ++seen;
-    near += to_seconds(time) < 1.1 * to_seconds(bound) ? 1 : 0;
+    ++layouts;
+    near_bound += to_seconds(time) < 1.1 * to_seconds(bound) ? 1 : 0;
   }
   EXPECT_EQ(degrees, (std::set<std::int64_t>{1, 2, 4, 8, 16, 32, 64}));
-  EXPECT_GT(near, seen / 2);
+  EXPECT_GT(near_bound, layouts / 2);
 }
 
 TEST_F(LayoutSearchTest, FindsTheSameLayoutAsSimulatingAll) {
@@ -80,16 +80,16 @@ TEST_F(LayoutSearchTest, FindsTheSameLayoutAsSimulatingAll) {
     LayoutSearch search(model, cluster, structures, terms());
     const std::optional<FoundLayout> fastest = search.fastest(32, strategies);
     ASSERT_TRUE(fastest);
-    Duration least = Duration::max();
+    Duration shortest = Duration::max();
     for (const TrainingPlan& plan : plans_of(space)) {
       StepPoint point = search.point_of(plan);
       point.strategies = strategies;
       const StepPrediction step = predict_step(point, search.times());
       const double share =
           static_cast<double>(step.memory.total().count) / static_cast<double>(cluster.accelerator.hbm_capacity.count);
-      least = share <= 0.9 ? std::min(least, step.time) : least;
+      shortest = share <= 0.9 ? std::min(shortest, step.time) : shortest;
     }
-    EXPECT_EQ(fastest->step.time, least);
+    EXPECT_EQ(fastest->step.time, shortest);
     EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // Fewer than half are simulated.
     EXPECT_LE(fastest->tail.p50, fastest->tail.p99);
   }

@@ -25,8 +25,8 @@ Program program_of(Scope scope, const char* strategy, std::int32_t ranks, const 
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
 }
 
-/// Returns one part, plus the longer of part and transfer for each step: every gather, scatter and exchange of heads
-/// takes N - 1 steps.
+/// Returns the time of one part plus, for each of N - 1 steps, the longer of part and transfer. Every gather, scatter
+/// and exchange of heads takes N - 1 steps.
 Duration steps(std::int32_t ranks, Duration part, Duration p) { return part + (ranks - 1) * std::max(part, p); }
 
 TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndGemm) {

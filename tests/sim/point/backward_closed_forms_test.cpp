@@ -168,17 +168,18 @@ TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
   for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     constexpr Duration all_gather = 6us;
     const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
-    const bool alone = ranks == 1;
-    const Duration gap = !alone && ranks % 2 == 1 ? std::min(c, p) : Duration{};
-    const Duration scattered = c + (ranks - 1) * std::max(c, p) + gap + (alone ? Duration{} : a);
+    const bool single_rank = ranks == 1;
+    const Duration gap = !single_rank && ranks % 2 == 1 ? std::min(c, p) : Duration{};
+    const Duration scattered = c + (ranks - 1) * std::max(c, p) + gap + (single_rank ? Duration{} : a);
     const auto makespan = [&](SiteKind kind, Regather regather) {
       return Simulated(one_site("async_tp", kind, ranks, {.regather = regather}), costs).makespan();
     };
-    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + (alone ? Duration{} : all_gather) + w);
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again),
+              scattered + (single_rank ? Duration{} : all_gather) + w);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
     // The copy into symmetric memory comes first; the copy of the rank's own shard overlaps the last GEMM.
     EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
-              (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
+              (single_rank ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
   });
 }
 
@@ -186,17 +187,17 @@ TEST(BackwardClosedForms, RingExchangeGathersDuringItsScatterAndSumsFirst) {
   for_all_cases([](std::int32_t ranks, Duration p, Duration w) {
     constexpr Duration all_gather = 150us;  // longer than most scatters
     const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
-    const bool alone = ranks == 1;
-    const Duration scattered = c + (ranks - 1) * std::max(c, p) + (alone ? Duration{} : a);
+    const bool single_rank = ranks == 1;
+    const Duration scattered = c + (ranks - 1) * std::max(c, p) + (single_rank ? Duration{} : a);
     const auto makespan = [&](SiteKind kind, Regather regather) {
       return Simulated(one_site("ring_exchange", kind, ranks, {.regather = regather}), costs).makespan();
     };
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again),
-              std::max(scattered, alone ? Duration{} : all_gather) + w);
+              std::max(scattered, single_rank ? Duration{} : all_gather) + w);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
     // dy is copied into the buffer of the ring first.
     EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
-              (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
+              (single_rank ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
   });
 }
 

@@ -58,8 +58,8 @@ TEST(Bound, NoScheduleTakesLessTimeIfCuttingMakesAGemmFaster) {
   }
 }
 
-// Sixteen ranks receive over the links of their node and by their NICs at the same time, and small exchanges on an A100
-// are measured to be faster than the data sheet's rate.
+// Sixteen ranks receive over the links of their node and through their NICs at the same time, and small exchanges on an
+// A100 are measured to be faster than the data sheet's rate.
 TEST(Bound, NoScheduleTakesLessTimeOverHypotheticalLinks) {
   StructureCache structures;
   Predictor predictor(structures);

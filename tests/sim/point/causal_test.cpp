@@ -85,8 +85,8 @@ TEST(CausalSlices, InZigZagAllCostTheSame) {
 
 TEST(CausalSlices, MakeTheFasterOfTwoRanksWaitUnlessInZigZag) {
   // x is gathered in 20 us. By query, rank 0 takes slice 1 (30 us) and then slice 0 (10 us), rank 1 in the opposite
-  // order: both transfers start at 50 and end at 70. In zig-zag both ranks have their first slice at 40 and their last
-  // at 60, and have sent by then.
+  // order: both transfers start at 50 us and end at 70 us. In zig-zag order both ranks finish their first slice at 40
+  // us and their last at 60 us, and have sent by then.
   EXPECT_EQ(Causal(2, AttentionCut::by_query, 20us).makespan(), Duration{70us});
   EXPECT_EQ(Causal(2, AttentionCut::zigzag, 20us).makespan(), Duration{60us});
 }

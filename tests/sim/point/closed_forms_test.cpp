@@ -57,7 +57,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheComputeLanePaysOneAddPerStep) {
 }
 
 TEST(ClosedForms, FuseRsRingOfFourRanksTakes46) {
-  // c = 10, p = 6, a = 2: 10 + 3 x (10 + 2) = 46.
+  // c = 10 us, p = 6 us, a = 2 us: 10 + 3 x (10 + 2) = 46 us.
   const Simulated simulated(one_site("commfuse", SiteKind::gemm_rs, 4, form(Form::ring)),
                             {.gemm = 10us, .exchange = 6us, .elementwise = 2us});
   EXPECT_EQ(simulated.makespan(), Duration{46us});
@@ -132,7 +132,7 @@ TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
 }
 
 TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
-  // 4 ranks, c = 10 except for the first GEMM's 25, p = 15.
+  // Four ranks; the first GEMM takes 25 us, the others 10 us, transfers 15 us.
   const auto slow_first = [](const char* strategy) {
     return Simulated(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
                      [](Costs& costs) { costs.duration[1] = 25us; });
@@ -215,25 +215,25 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
     const Duration f = r + a + a + r;
     const Simulated simulated(one_site("tokenweave", SiteKind::mlp_ar, ranks),
                               {.gemm = c, .collective = r, .elementwise = a});
-    const Duration alone = m + a + a;
-    EXPECT_EQ(simulated.makespan(), ranks == 1 ? alone : m + std::max(m, f) + f);
+    const Duration one_rank_time = m + a + a;
+    EXPECT_EQ(simulated.makespan(), ranks == 1 ? one_rank_time : m + std::max(m, f) + f);
     const Simulated two_mlps(generate(operation_of(Scope::mlp_ar, true), ranks, tokenweave_strategy, {}),
                              {.gemm = c, .collective = r, .elementwise = a});
-    EXPECT_EQ(two_mlps.makespan(), ranks == 1 ? 2 * alone : m + 3 * std::max(m, f) + f);
+    EXPECT_EQ(two_mlps.makespan(), ranks == 1 ? 2 * one_rank_time : m + 3 * std::max(m, f) + f);
   });
 }
 
 TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
   for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration r) {
-    const Duration alone = c + a + c + a + a;
+    const Duration one_rank_time = c + a + c + a + a;
     const Simulated serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
-    EXPECT_EQ(serial.makespan(), ranks == 1 ? alone : alone + r);
+    EXPECT_EQ(serial.makespan(), ranks == 1 ? one_rank_time : one_rank_time + r);
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
       const Simulated sliced(one_site("sliced", SiteKind::mlp_ar, ranks, options),
                              {.gemm = c, .collective = r, .elementwise = a});
-      EXPECT_EQ(sliced.makespan(), ranks == 1 ? alone : alone + (slices - 1) * std::max(c, r) + r);
+      EXPECT_EQ(sliced.makespan(), ranks == 1 ? one_rank_time : one_rank_time + (slices - 1) * std::max(c, r) + r);
     }
   });
 }
@@ -254,7 +254,8 @@ TEST(ClosedForms, CommFuseExposesNothingIffATransferIsNoLongerThanAGemm) {
 }
 
 TEST(ClosedForms, SlicedGatherShowsItsFirstSliceAsHeadAndTheRestAsBubble) {
-  // k = 4, c' = 10, r = 25: head 25, then a gap of 15 before each of the other three GEMMs, no tail.
+  // Four slices, each with a collective of 25 us and a GEMM of 10 us: the head is 25 us, then there is a gap of 15 us
+  // before each of the other three GEMMs, and no tail.
   StrategyOptions options;
   options.slices = 4;
   const Breakdown parts =
@@ -267,7 +268,8 @@ TEST(ClosedForms, SlicedGatherShowsItsFirstSliceAsHeadAndTheRestAsBubble) {
 }
 
 TEST(ClosedForms, SlicedScatterShowsEverythingAsTail) {
-  // k = 4, c' = 10, r = 25: GEMMs end at 40, collectives at 10 + 4 x 25 = 110.
+  // Four slices, each with a GEMM of 10 us and a collective of 25 us: the GEMMs end at 40 us, the collectives at 10 + 4
+  // x 25 = 110 us.
   StrategyOptions options;
   options.slices = 4;
   const Breakdown parts =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs every schedule with jitter: its critical path is as long as the run, made of whole ops, and binding.
+// Runs every schedule with jitter and checks that its critical path is as long as the run and consists of whole ops.
+// Each of these ops is binding: if it takes longer, so does the run.
 #include "model/analysis/critical_path.h"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ Point point_on(const Machine& machine) {
   return {.model = model, .machine = machine};
 }
 
-struct Both {
+struct FoldedAndWhole {
   Prediction folded;
   Prediction whole;
   Timeline folded_timeline;
@@ -34,9 +34,10 @@ struct Both {
 };
 
 /// Returns nothing if the strategy cannot cut so few tokens.
-std::optional<Both> both(Predictor& predictor, Point point, const Strategy& strategy, const StrategyOptions& options) {
+std::optional<FoldedAndWhole> predictions_of(Predictor& predictor, Point point, const Strategy& strategy,
+                                             const StrategyOptions& options) {
   try {
-    Both result;
+    FoldedAndWhole result;
     result.folded = predictor.predict(point, strategy, options);
     result.folded_timeline = predictor.timeline(point, *result.folded.structure, result.folded.sizes);
     point.simulation.symmetry = false;
@@ -48,7 +49,7 @@ std::optional<Both> both(Predictor& predictor, Point point, const Strategy& stra
   }
 }
 
-void expect_same(const Both& predictions, const std::string& what) {
+void expect_same(const FoldedAndWhole& predictions, const std::string& what) {
   const Analysis& a = predictions.folded.analysis;
   const Analysis& b = predictions.whole.analysis;
   EXPECT_EQ(a.critical_rank, b.critical_rank) << what;
@@ -74,7 +75,7 @@ int compare_all(const Point& point, const std::string& where) {
     }
     for (const StrategyOptions& options : schedules_to_try(strategy, kinds_of(point.scope), point.ranks)) {
       const std::string what = where + ", " + std::string{strategy.name} + " " + strategy.describe(options);
-      if (const std::optional<Both> predictions = both(predictor, point, strategy, options)) {
+      if (const std::optional<FoldedAndWhole> predictions = predictions_of(predictor, point, strategy, options)) {
         expect_same(*predictions, what);
         ++compared;
       }
@@ -112,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
                            return name;
                          });
 
-/// Four lanes on which every rank sends to every other rank share links the most.
+/// Links are shared most when every rank sends to every other rank on four lanes.
 TEST(FoldedPoints, EqualUnfoldedPointsInDirectForms) {
   StructureCache structures;
   Predictor predictor(structures);
@@ -122,7 +123,7 @@ TEST(FoldedPoints, EqualUnfoldedPointsInDirectForms) {
     point.seq = seq;
     point.price.interference = Interference::dynamic;
     const StrategyOptions options{.form = Form::direct, .lanes = 4};
-    const std::optional<Both> predictions = both(predictor, point, commfuse_strategy, options);
+    const std::optional<FoldedAndWhole> predictions = predictions_of(predictor, point, commfuse_strategy, options);
     ASSERT_TRUE(predictions);
     expect_same(*predictions, "seq " + std::to_string(seq));
   }

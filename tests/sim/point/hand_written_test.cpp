@@ -91,12 +91,12 @@ TEST_F(HandWrittenTest, AScheduleFromAFileIsPredictedAsTheGeneratedOne) {
       if (!applies(strategy, kinds_of(scope))) {
         continue;
       }
-      const Point at = point(scope, 4);
-      const Prediction expected = predictor.predict(at, strategy, {});
+      const Point tested_point = point(scope, 4);
+      const Prediction expected = predictor.predict(tested_point, strategy, {});
       const std::string text = to_text(generate(operation_of(scope, true), 4, strategy, {}));
       const HandWritten file = hand_written(file_of(text), {});
-      ASSERT_TRUE(belongs(file, at));
-      const Prediction prediction = predictor.predict(at, file);
+      ASSERT_TRUE(belongs(file, tested_point));
+      const Prediction prediction = predictor.predict(tested_point, file);
       EXPECT_EQ(prediction.analysis.critical.makespan, expected.analysis.critical.makespan) << file.program().name;
       EXPECT_EQ(prediction.ideal, expected.ideal);
       EXPECT_EQ(prediction.link, expected.link);
@@ -109,10 +109,10 @@ TEST_F(HandWrittenTest, AScheduleFromAFileIsPredictedAsTheGeneratedOne) {
 TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsTheWorkOfAScope) {
   for (const Scope scope : all_scopes) {
     HandWritten file = written(generated(scope, 4, "serial"));
-    const Point at = point(scope, 4);
-    const Flops scope_flops = flops_of(file, at, sizes_at(file, at));
+    const Point tested_point = point(scope, 4);
+    const Flops scope_flops = flops_of(file, tested_point, sizes_at(file, tested_point));
     file.scope.reset();
-    EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, scope_flops.count) << name_of(scope);
+    EXPECT_EQ(flops_of(file, tested_point, sizes_at(file, tested_point)).count, scope_flops.count) << name_of(scope);
   }
 }
 
@@ -141,17 +141,18 @@ TEST_F(HandWrittenTest, BelongsToPointsOfItsRanksDtypeAndScope) {
 
 TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndCustomOnesBySize) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
-  // tokens 4096 in 2, hidden, qkv (64 + 2 x 8) x 128 in 2, attention 64 x 128 in 2, experts, batch, head.
+  // Elements per block: tokens 4096 / 2, hidden 8192, qkv (64 + 2 x 8) x 128 / 2, attention 64 x 128 / 2, experts 64 /
+  // 2, batch 1, head 128.
   EXPECT_EQ(sizes_at(file, point(Scope::mlp, 2)).block,
             (std::vector<std::int64_t>{2048, 8192, 5120, 4096, 32, 1, 128}));
 }
 
 TEST_F(HandWrittenTest, FlopsOfCustomWorkAreUnfusedFlopsTimesRanks) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
-  const Point at = point(Scope::mlp, 2);
-  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w FLOPs, half of them masked
+  const Point tested_point = point(Scope::mlp, 2);
+  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 x queries x keys x columns, half of them masked
   const double gemm = 2.0 * 4096 * 8192 * 32;
-  EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + gemm));
+  EXPECT_EQ(flops_of(file, tested_point, sizes_at(file, tested_point)).count, 2.0 * (attention + gemm));
 }
 
 TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
@@ -237,10 +238,10 @@ TEST_F(HandWrittenTest, AnyHandWrittenScheduleIsPricedOrRefused) {
       ScheduleFile file = file_of(text);
       if (check_program(file.program).ok()) {
         const HandWritten schedule = hand_written(std::move(file), {{"experts", 64}});
-        Point at = point(Scope::mlp, schedule.ranks());
-        at.dtype = schedule.dtype;
-        require_machine(at);
-        predictor.predict(at, schedule);
+        Point tested_point = point(Scope::mlp, schedule.ranks());
+        tested_point.dtype = schedule.dtype;
+        require_machine(tested_point);
+        predictor.predict(tested_point, schedule);
         ++priced;
       }
     } catch (const ConfigError&) {

@@ -87,8 +87,8 @@ TEST(Implementations, OnlyTheyStateTheChanceOfBeatingSerial) {
 
 TEST(Implementations, StateTheirHandicaps) {
   const std::string held_back = row_named(gemm_rows({"as=flux", "strategy.name=serial"}), "flux").held_back;
-  EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // One site has 57.29 us.
-  EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // The GEMM is 3.2% longer.
+  EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // 57.29 us at one site
+  EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // 3.2% longer
   EXPECT_EQ(held_back.find("its separate sums"), std::string::npos) << held_back;
   EXPECT_EQ(row_named(gemm_rows({"as=flux"}), "serial").held_back, "");
 }
@@ -173,13 +173,13 @@ class RandomCases {
   }
   /// Returns two sets of costs that differ in one parameter, at both kinds of sites: the first has the lower cost.
   std::pair<ImplementedSites, ImplementedSites> costs() {
-    std::pair<ImplementedSites, ImplementedSites> both;
-    const auto which = random_() % 8;
+    std::pair<ImplementedSites, ImplementedSites> low_and_high;
+    const auto parameter = random_() % 8;
     const double low = share(), high = low + share();
-    for (ImplementedSites* sites : {&both.first, &both.second}) {
-      const double cost = (sites == &both.first ? low : high) / 2.0;  // 0 to 1
+    for (ImplementedSites* sites : {&low_and_high.first, &low_and_high.second}) {
+      const double cost = (sites == &low_and_high.first ? low : high) / 2.0;  // 0 to 1
       for (ImplementedSite* site : {&sites->ag_gemm, &sites->gemm_rs}) {
-        switch (which) {
+        switch (parameter) {
           case 0: site->per_call.value = from_seconds(cost * 300e-6); break;
           case 1: site->per_step.value = from_seconds(cost * 100e-6); break;
           case 2: site->product_time.value = 1.0 + cost; break;
@@ -187,11 +187,11 @@ class RandomCases {
           case 4: site->rate_share.value = 1.0 - 0.95 * cost; break;
           case 5: site->rate.emplace().value = BytesPerSecond{500e9 * (1.01 - cost)}; break;
           case 6: site->sms.value = static_cast<int>(64.0 * cost); break;
-          default: site->separate_sum.value = sites == &both.first ? 0 : 1; break;
+          default: site->separate_sum.value = sites == &low_and_high.first ? 0 : 1; break;
         }
       }
     }
-    return both;
+    return low_and_high;
   }
 
  private:
@@ -244,18 +244,19 @@ TEST(Implementations, AHigherCostNeverMakesThemFaster) {
     const Point point = cases.point();
     const auto [strategy, options] = cases.schedule(point);
     const auto [low, high] = cases.costs();
-    const auto less = makespan(predictor, point, *strategy, options, &low);
-    const auto more = makespan(predictor, point, *strategy, options, &high);
-    ASSERT_EQ(less.has_value(), more.has_value());
-    if (less) {
-      EXPECT_LE(*less, *more) << i << " " << point.model.name << " " << name_of(point.scope) << " on "
-                              << point.machine.name << ", " << point.ranks << " ranks, seq " << point.seq << ", "
-                              << strategy->name << ", per call " << to_microseconds(high.ag_gemm.per_call.value)
-                              << " us, per step " << to_microseconds(high.ag_gemm.per_step.value) << " us, GEMM x"
-                              << high.ag_gemm.product_time.value << ", cut " << high.ag_gemm.cut_cost.value
-                              << ", share " << high.ag_gemm.rate_share.value << ", SMs " << high.ag_gemm.sms.value;
+    const auto low_cost_time = makespan(predictor, point, *strategy, options, &low);
+    const auto high_cost_time = makespan(predictor, point, *strategy, options, &high);
+    ASSERT_EQ(low_cost_time.has_value(), high_cost_time.has_value());
+    if (low_cost_time) {
+      EXPECT_LE(*low_cost_time, *high_cost_time)
+          << i << " " << point.model.name << " " << name_of(point.scope) << " on " << point.machine.name << ", "
+          << point.ranks << " ranks, seq " << point.seq << ", " << strategy->name << ", per call "
+          << to_microseconds(high.ag_gemm.per_call.value) << " us, per step "
+          << to_microseconds(high.ag_gemm.per_step.value) << " us, GEMM x" << high.ag_gemm.product_time.value
+          << ", cut " << high.ag_gemm.cut_cost.value << ", share " << high.ag_gemm.rate_share.value << ", SMs "
+          << high.ag_gemm.sms.value;
       ++compared;
-      longer += *more > *less ? 1 : 0;
+      longer += *high_cost_time > *low_cost_time ? 1 : 0;
     }
   }
   EXPECT_GT(compared, 200);

@@ -18,8 +18,8 @@ constexpr std::int32_t ranks = 8;
 constexpr Duration c = 10us;
 constexpr Duration p = 8us;
 
-/// Returns, by step of the schedule, how much later it ends when that step's transfer of rank 0 takes `delay` longer.
-/// Fails unless replay and engine agree.
+/// Returns, for each step of the schedule, how much later the run ends when that step's transfer of rank 0 takes
+/// `delay` longer. Fails unless replay and engine agree.
 std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Duration delay) {
   Simulated simulated(one_site("commfuse", site, ranks, options), {.gemm = c, .exchange = p});
   const Duration before = simulated.makespan();
@@ -43,7 +43,7 @@ std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Du
   return later;
 }
 
-/// Returns the rest of a delay after `steps` steps of c - p.
+/// Returns what is left of a delay after `steps` steps, each of which recovers c - p.
 Duration remaining(Duration delay, std::int32_t steps) { return std::max(Duration{}, delay - steps * (c - p)); }
 
 class LateTransfer : public testing::TestWithParam<std::int64_t> {
@@ -98,7 +98,8 @@ TEST_P(LateTransfer, AScatterWithALanePerPeerIsLateOnlyByTheLastStep) {
 
 TEST_P(LateTransfer, AScatterWithTwoBuffersDelaysTheGemmThatNeedsOne) {
   // GEMM s + 2 writes the buffer that transfer s sends, so it waits for that transfer. No GEMM waits for the last two
-  // transfers, because the last GEMM computes the rank's own shard; a late last but one delays only the last transfer.
+  // transfers, because the last GEMM computes the rank's own shard; a delay of the last but one transfer delays only
+  // the last transfer.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], remaining(delay, step == ranks - 3 ? 2 : 1)) << step;

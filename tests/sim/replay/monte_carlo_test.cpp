@@ -53,7 +53,7 @@ TEST(MonteCarlo, ReplayInLanesAndTheEngineAgreeToThePicosecond) {
   EXPECT_GT(single_ranks, 30);
 }
 
-TEST(MonteCarlo, MoreSamplesBeginWithTheFewerSamples) {
+TEST(MonteCarlo, MoreSamplesKeepTheFirstSamples) {
   const Ready ready(one_site("commfuse", SiteKind::gemm_rs, 8), {.gemm = 100us, .exchange = 90us, .elementwise = 5us});
   const std::vector<Duration> few = MonteCarlo{}.makespans(ready.schedule(), options(5));
   std::vector<Duration> many = MonteCarlo{}.makespans(ready.schedule(), options(101));
@@ -82,11 +82,11 @@ TEST(MonteCarlo, ThreadsChangeNeitherSamplesNorCauses) {
     const Ready ready(random_program(random), random);
     MonteCarloOptions sampling = options(i % 4 == 0 ? 2500 : 130, random());
     sampling.engine = i % 2 == 0 ? nullptr : &engine;
-    MonteCarlo alone;
+    MonteCarlo single_thread;
     MonteCarlo threaded(&on_three_threads);
-    const Tails expected = alone.run(ready.schedule(), sampling);
+    const Tails expected = single_thread.run(ready.schedule(), sampling);
     ASSERT_EQ(threaded.run(ready.schedule(), sampling), expected) << "program " << i;
-    ASSERT_EQ(threaded.makespans(ready.schedule(), sampling), alone.makespans(ready.schedule(), sampling))
+    ASSERT_EQ(threaded.makespans(ready.schedule(), sampling), single_thread.makespans(ready.schedule(), sampling))
         << "program " << i;
   }
 }

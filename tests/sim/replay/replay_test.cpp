@@ -45,7 +45,7 @@ bool has_self_paired_exchange(const Tape& tape) {
 TEST(Replay, MatchesTheEngineOnTenThousandRandomPrograms) {
   std::mt19937_64 random(1);
   int single_ranks = 0;
-  int one_for_all = 0;
+  int folded_to_one_rank = 0;
   int mixed = 0;
   int all_self_paired = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -78,12 +78,12 @@ TEST(Replay, MatchesTheEngineOnTenThousandRandomPrograms) {
       for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
         ASSERT_TRUE(same_summary(first.summary(0), summaries.summary(rank))) << "program " << i;
       }
-      ++one_for_all;
+      ++folded_to_one_rank;
     }
   }
   EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and so was the symmetric one.
   EXPECT_LT(single_ranks, 9000);
-  EXPECT_GT(one_for_all, 1000);
+  EXPECT_GT(folded_to_one_rank, 1000);
   EXPECT_GT(mixed, 500);  // There were tapes with and without exchanges that are not self-paired.
   EXPECT_GT(all_self_paired, 50);
 }
@@ -123,9 +123,10 @@ TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
 }
 
 /// Compares each rank with the rank that represents it.
-void expect_repeated(const Recorder& every_rank, const Recorder& few, int program) {
+void expect_repeated(const Recorder& every_rank, const Recorder& representatives, int program) {
   for (Rank rank = 0; rank < every_rank.ranks(); ++rank) {
-    ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), every_rank.summary(rank))) << "program " << program;
+    ASSERT_TRUE(same_summary(representatives.summary(rank % representatives.ranks()), every_rank.summary(rank)))
+        << "program " << program;
   }
 }
 
@@ -137,23 +138,23 @@ TEST(Replay, TheFirstRanksRepresentAllWhereCostsRepeat) {
     const Replayed simulated(random_program(random, fold.mesh));
     const Costs costs = random_costs(*simulated.program, random, fold.ranks);
     Recorder every_rank;
-    Recorder few;
+    Recorder representatives;
     const Makespans all_makespans = simulated.run(costs, every_rank);
-    const Makespans few_makespans = simulated.run(costs, few, Replay::Ranks::distinct);
+    const Makespans folded_makespans = simulated.run(costs, representatives, Replay::Ranks::distinct);
     ASSERT_EQ(every_rank.ranks(), fold.mesh.ranks());
-    ASSERT_EQ(few.ranks(), costs.by_rank.empty() ? 1 : fold.ranks);
-    ASSERT_EQ(few_makespans.actual, all_makespans.actual) << "program " << i;
-    ASSERT_EQ(few_makespans.ideal, all_makespans.ideal) << "program " << i;
-    ASSERT_EQ(few_makespans.link, all_makespans.link) << "program " << i;
+    ASSERT_EQ(representatives.ranks(), costs.by_rank.empty() ? 1 : fold.ranks);
+    ASSERT_EQ(folded_makespans.actual, all_makespans.actual) << "program " << i;
+    ASSERT_EQ(folded_makespans.ideal, all_makespans.ideal) << "program " << i;
+    ASSERT_EQ(folded_makespans.link, all_makespans.link) << "program " << i;
     ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::distinct),
               all_makespans.actual);
-    expect_repeated(every_rank, few, i);
+    expect_repeated(every_rank, representatives, i);
     const Analysis a = analyse(*simulated.program, costs, every_rank);
-    const Analysis b = analyse(*simulated.program, costs, few);
+    const Analysis b = analyse(*simulated.program, costs, representatives);
     ASSERT_EQ(a.critical_rank, b.critical_rank) << "program " << i;
     ASSERT_EQ(a.mean_exposed, b.mean_exposed) << "program " << i;
     ASSERT_EQ(a.max_exposed, b.max_exposed) << "program " << i;
-    folded_runs += few.ranks() > 1 ? 1 : 0;
+    folded_runs += representatives.ranks() > 1 ? 1 : 0;
   }
   EXPECT_GT(folded_runs, 1000);
 }

@@ -35,7 +35,7 @@ std::string gemm_row(const GemmSize& size, double factor) {
                      gemm_us(h100(), size) * factor);
 }
 
-/// Returns one standard error of one GEMM, by the sums of docs/metrics.md.
+/// Returns one standard error of one GEMM, by the formulas of docs/metrics.md.
 double error_of_gemm(const GemmSize& size) {
   double squares = std::pow(std::log(1.0 + residual_of(size)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
@@ -58,7 +58,7 @@ TEST(Intervals, ARowHasTheErrorThatARunWouldState) {
   EXPECT_EQ(checked.times[0].shape, (ShapeKey{4096, 4096, 0}));
 }
 
-TEST(Intervals, OnlyHeldBackRowsOfAFittedTableAreChecked) {
+TEST(Intervals, OnlyHeldOutRowsOfAFittedTableAreChecked) {
   std::string text(gemm_header);
   std::size_t held_out_count = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {

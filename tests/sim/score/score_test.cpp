@@ -278,7 +278,8 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
 }
 
 TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
-  // The score compares only the rate, so the shape in the row does not matter; no search would choose the first one.
+  // The score compares only the rate, so the shape in the row does not matter. No search would choose the shape of the
+  // first row.
   const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
   const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
   const TableScore good = score_text(header + "NVIDIA H100 SXM,bf16,2048,2048,13312,700,70\n", "x.csv", {});

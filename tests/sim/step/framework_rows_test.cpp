@@ -107,7 +107,7 @@ TEST(FrameworkRows, AFrameworkChoosesAttentionDropoutAndGradients) {
   EXPECT_EQ(mine.front().text("attention_kernel"), "fused");
 }
 
-/// A profile without content equals no framework; each added line then changes the step in the expected direction.
+/// Each changed value of the profile changes the time of the step in the expected direction.
 TEST(FrameworkRows, TheProfileOfAUserChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {

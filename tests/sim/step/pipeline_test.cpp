@@ -36,7 +36,7 @@ Duration last_end(const Pipeline& pipeline) {
   return last;
 }
 
-// Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, interleaved (p - 1) / (m v).
+// Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, or (p - 1) / (m v) with interleaving.
 TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
@@ -95,7 +95,8 @@ Pipeline zb_h1(std::int64_t stages, std::int64_t micro_batches, Duration forward
           .splits_backward = true};
 }
 
-// Qi et al. 2024, section 2.3: (p - 1) (f + b - w), a third of 1F1B's (p - 1) (f + b + w) where all are equal.
+// Qi et al. 2024, section 2.3: the bubble is (p - 1) (f + b - w), a third of 1F1B's (p - 1) (f + b + w) if f, b and w
+// are equal.
 TEST(Pipeline, ZbH1HasTheBubbleOfItsClosedForm) {
   EXPECT_EQ(last_end(zb_h1(4, 8, 10us, 10us, 10us)), 8 * Duration(30us) + 3 * Duration(10us));
   EXPECT_EQ(last_end(zb_h1(2, 4, 10us, 10us, 10us)), 4 * Duration(30us) + 1 * Duration(10us));
@@ -112,9 +113,9 @@ TEST(Pipeline, ZbH1WithFreeWeightGradientsIs1F1B) {
 }
 
 TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
-  // Sends take 1. Stage 0 runs F0 0-10 and F1 10-20, and waits for the gradient of stage 1 (F0 11-21, B0 21-31) until
-  // 32: B0 32-42, W0 42-52. The next gradient (F1 31-41, B1 41-51) arrives at 52: B1 52-62, W1 62-72. Stage 1 runs its
-  // weight gradients one micro-batch later: W0 51-61, W1 61-71.
+  // Sends take 1 us, and all times are in us. Stage 0 runs F0 0-10 and F1 10-20, and waits for the gradient of stage 1
+  // (F0 11-21, B0 21-31) until 32: B0 32-42, W0 42-52. The next gradient (F1 31-41, B1 41-51) arrives at 52: B1 52-62,
+  // W1 62-72. Stage 1 runs its weight gradients one micro-batch later: W0 51-61, W1 61-71.
   Pipeline pipeline = zb_h1(2, 2, 10us, 10us, 10us);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   const std::vector<StageTimes> stages = simulate(pipeline);

@@ -89,7 +89,7 @@ TEST_F(StepTest, TwoHeadsOfOneSequenceHaveNoFusedSoftmax) {
   // On 8 tensor ranks one sequence has two heads, which Megatron's fused softmax refuses; two sequences have four.
   Transformer model = small;
   model.layers = 1;
-  const auto at = [&](std::int64_t micro_batch) {
+  const auto compute_time = [&](std::int64_t micro_batch) {
     framework_.issue.value =
         std::chrono::milliseconds(1);  // so the host determines the time, and only the number of calls matters
     return predict(model, {.tensor = 8,
@@ -102,7 +102,7 @@ TEST_F(StepTest, TwoHeadsOfOneSequenceHaveNoFusedSoftmax) {
   // Five more kernels forward and four backward; each waits for its call.
   const Duration nine = std::chrono::milliseconds(9);
   framework_.host_runs_ahead = false;
-  EXPECT_NEAR(to_seconds(at(1) - at(2)), to_seconds(nine), 1e-4);
+  EXPECT_NEAR(to_seconds(compute_time(1) - compute_time(2)), to_seconds(nine), 1e-4);
 }
 
 TEST_F(StepTest, ZeroBubbleDoesTheSameWorkWithLessWaiting) {
@@ -184,11 +184,11 @@ TEST_F(StepTest, HidesGradientsDuringTheLastBackwardPass) {
 
 TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
   TrainingPlan plan{.data = 8, .global_batch = 32};
-  const StepPrediction alone = predict(small, plan);
+  const StepPrediction replicated = predict(small, plan);
   plan.zero = Zero::optimizer;
-  const StepPrediction shared = predict(small, plan);
-  EXPECT_LT(shared.parts.optimizer, alone.parts.optimizer / 7);
-  EXPECT_EQ(shared.memory.optimizer.count, (alone.memory.optimizer.count + 7) / 8);
+  const StepPrediction sharded = predict(small, plan);
+  EXPECT_LT(sharded.parts.optimizer, replicated.parts.optimizer / 7);
+  EXPECT_EQ(sharded.memory.optimizer.count, (replicated.memory.optimizer.count + 7) / 8);
 }
 
 TEST_F(StepTest, ExceedingTheMemoryIsAResult) {
@@ -211,11 +211,11 @@ TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
 TEST_F(StepTest, ExpertsExchangeTokens) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
-  const StepPrediction alone = predict(model, {.data = 8, .expert = 1, .global_batch = 8});
-  const StepPrediction shared = predict(model, {.data = 8, .expert = 8, .global_batch = 8});
+  const StepPrediction without_exchange = predict(model, {.data = 8, .expert = 1, .global_batch = 8});
+  const StepPrediction with_exchange = predict(model, {.data = 8, .expert = 8, .global_batch = 8});
   // The step has all-to-alls, and a rank's GEMMs keep their number of rows.
-  EXPECT_GT(shared.parts.compute, alone.parts.compute);
-  EXPECT_LT(shared.memory.weights, alone.memory.weights);
+  EXPECT_GT(with_exchange.parts.compute, without_exchange.parts.compute);
+  EXPECT_LT(with_exchange.memory.weights, without_exchange.memory.weights);
 }
 
 /// Returns a model with eight experts of width 4096, of which a token uses two, and with `shared` shared experts.
@@ -268,7 +268,8 @@ TEST_F(StepTest, SeparateExpertsGatherTokensOncePerExpertTheyUse) {
   const Group group = group_of(machine, {1, 2});
   const Bytes tokens{2LL * 2048 * 2048};
   const Duration gathered = group.all_gather(2 * tokens) + group.reduce_scatter(2 * tokens);
-  const Duration sent = 2 * group_of(machine, {2, 4}).all_to_all(tokens);  // Half of the tokens, twice.
+  const Duration sent =
+      2 * group_of(machine, {2, 4}).all_to_all(tokens);  // half of the tokens to two experts each, and back
   EXPECT_GT(layer(4, true).device, gathered + sent);
   EXPECT_GT(layer(4, true).device - layer(1, true).device,
             sent + group.all_gather(2 * tokens) - group.all_gather(tokens));
@@ -390,24 +391,23 @@ TEST_F(StepTest, ShardedWeightsAreBoundByTheLongerOfGatherAndCompute) {
 }
 
 TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
-  // All other exchanges are hidden behind layers. A faster network still takes less time, because both ends are
-  // exposed.
+  // Only the first gather and the last scatter are exposed, and a faster network shortens them.
   const Transformer model = load_model("llama-3.1-8b");
   const TrainingPlan plan{.data = 16, .zero = Zero::weights, .global_batch = 32, .micro_batch = 2, .seq = 8192};
   const Machine machine = load_machine("dgx-h100-x2");
-  const auto on = [&](double network) {
-    const Machine faster = with_link_rates(resized(machine, plan), {.network = network});
-    const StepPoint point{.model = &model, .machine = &faster, .plan = plan, .framework = framework_};
-    SiteTimes sites(structures_, faster);
+  const auto step_at = [&](double network) {
+    const Machine scaled = with_link_rates(resized(machine, plan), {.network = network});
+    const StepPoint point{.model = &model, .machine = &scaled, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, scaled);
     return predict_step(point, sites);
   };
-  const StepPrediction fast = on(0.5);
-  const StepPrediction faster = on(1.0);
+  const StepPrediction slow_network = step_at(0.5);
+  const StepPrediction fast_network = step_at(1.0);
   // Nothing is exposed inside the passes, but longer exchanges hold their SMs for longer.
-  EXPECT_GT(fast.parts.compute, faster.parts.compute);
-  EXPECT_LT(to_seconds(fast.parts.compute), 1.01 * to_seconds(faster.parts.compute));
-  EXPECT_GT(faster.parts.gradients, Duration{});
-  EXPECT_GT(fast.parts.gradients, faster.parts.gradients);
+  EXPECT_GT(slow_network.parts.compute, fast_network.parts.compute);
+  EXPECT_LT(to_seconds(slow_network.parts.compute), 1.01 * to_seconds(fast_network.parts.compute));
+  EXPECT_GT(fast_network.parts.gradients, Duration{});
+  EXPECT_GT(slow_network.parts.gradients, fast_network.parts.gradients);
 }
 
 TEST_F(StepTest, RefusesModelsItCannotPrice) {
@@ -521,10 +521,10 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
   const Bytes keys{4LL * 1024 * 2 * 8 * 128 * 2};
   EXPECT_EQ(decode_cache(point, {.attention = true}), keys);
   EXPECT_EQ(predict_decode(point, sites).cache, 4 * state + keys);
-  const Duration few = predict_decode(point, sites).time;
+  const Duration short_context = predict_decode(point, sites).time;
   point.cached = 128 * 1024 - 1;  // Only the single layer with attention reads more.
-  const Duration many = predict_decode(point, sites).time;
-  EXPECT_EQ(many - few,
+  const Duration long_context = predict_decode(point, sites).time;
+  EXPECT_EQ(long_context - short_context,
             decode_attention_time(machine.accelerator, decode_attention_size(point, dense_layer)) -
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
@@ -555,8 +555,8 @@ TEST_F(StepTest, UlyssesAttendsToWholeSequencesWithSomeOfTheHeads) {
   const Duration ulysses_time = LayerCost(point, sites).forward(dense_layer).device;
   // The time is that of a layer of the same tokens without the core, the core of two heads over the sequence, and two
   // exchanges.
-  const StepPoint alone{.model = &small, .machine = &machine, .plan = {.global_batch = 1, .seq = 2048}};
-  const Duration alone_time = LayerCost(alone, sites).forward(dense_layer).device;
+  const StepPoint one_shard{.model = &small, .machine = &machine, .plan = {.global_batch = 1, .seq = 2048}};
+  const Duration one_shard_time = LayerCost(one_shard, sites).forward(dense_layer).device;
   const AttentionSize exchanged_size{.seq = 16384, .heads = 2, .kv_heads = 2};
   const AttentionSize local_size{.seq = 2048, .heads = 16, .kv_heads = 16};
   const auto core = [&](const AttentionSize& size) {
@@ -565,7 +565,7 @@ TEST_F(StepTest, UlyssesAttendsToWholeSequencesWithSomeOfTheHeads) {
   const Group eight = group_of(machine, {1, 8});
   const Duration exchanged =
       eight.all_to_all(Bytes{2LL * 2048 * 3 * 2048}) + eight.all_to_all(Bytes{2LL * 2048 * 2048});
-  EXPECT_EQ(ulysses_time, alone_time - core(local_size) + core(exchanged_size) + exchanged);
+  EXPECT_EQ(ulysses_time, one_shard_time - core(local_size) + core(exchanged_size) + exchanged);
 }
 
 TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
@@ -719,7 +719,7 @@ TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
 }
 
 TEST_F(StepTest, ASlowGpuSlowsItsKernelsAndNotTheWires) {
-  // A single site has kernels twice as long: serial takes its collective and twice its GEMM.
+  // If kernels take twice as long, a serial site takes its collective and twice its GEMM.
   StructureCache structures;
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures, machine);

@@ -98,7 +98,7 @@ TEST(BadConfigs, EachHasItsExactMessage) {
   std::map<std::string, int> kinds;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory()) {
-      continue;  // Files that are named in tested files are not tested themselves.
+      continue;  // Folders hold files that tested files name.
     }
     const std::string name = entry.path().filename().string();
     ++kinds[name.substr(0, name.find('-'))];

@@ -54,8 +54,8 @@ class Handout : public testing::Test {
 };
 
 TEST_F(Handout, EveryPointIsTakenOnceAndMatchesASingleProcess) {
-  SimulatorFactory alone(library_, StoreKind::layers);
-  const SimulatePoint simulator = alone.make();
+  SimulatorFactory single_process(library_, StoreKind::layers);
+  const SimulatePoint simulator = single_process.make();
   PointCursor cursor(list_);
   for (const int processes : {1, 2, 4}) {
     for (const int threads : {1, 3, 64}) {

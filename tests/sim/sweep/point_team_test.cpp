@@ -82,7 +82,7 @@ class Gate {
   std::size_t wanted_;
 };
 
-// The number is kept even if the machine, or the process, has fewer cores.
+// The team has the requested number of threads even if the machine, or the process, has fewer cores.
 TEST_F(PointTeamTest, SimulatesWithTheRequestedNumberOfThreads) {
   Gate gate(5);
   PointTeam team(

@@ -121,13 +121,13 @@ TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
     for (const StoreRow& row : rows) {
       reader.read(before, "store");
       const ResultRow& after_other = reader.read(row, "store");
-      const ResultRow alone = layer_row(row, "store");
+      const ResultRow fresh = layer_row(row, "store");
       EXPECT_EQ(stored(after_other), row);
-      EXPECT_EQ(after_other.parameters, alone.parameters);
-      EXPECT_EQ(after_other.bound, alone.bound);
-      EXPECT_EQ(after_other.options, alone.options);
-      EXPECT_EQ(after_other.relevant, alone.relevant);
-      EXPECT_EQ(after_other.analysis.critical.busy, alone.analysis.critical.busy);
+      EXPECT_EQ(after_other.parameters, fresh.parameters);
+      EXPECT_EQ(after_other.bound, fresh.bound);
+      EXPECT_EQ(after_other.options, fresh.options);
+      EXPECT_EQ(after_other.relevant, fresh.relevant);
+      EXPECT_EQ(after_other.analysis.critical.busy, fresh.analysis.critical.busy);
     }
   }
 }
@@ -136,7 +136,7 @@ TEST(StoreRow, RefusesInvalidValuesAfterValidOnesToo) {
   LayerRowReader reader;
   reader.read(stored_rows().front(), "results.db");
   const StoreRow invalid = row_with("ranks", std::int64_t{-1});
-  for (int time = 0; time < 2; ++time) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
     EXPECT_NE(test::message_of([&] { reader.read(invalid, "results.db"); }).find("ranks is -1, which is out of range"),
               std::string::npos);
   }
@@ -476,7 +476,7 @@ TEST(ResultStore, ReportsAMissingTextWhenItIsRead) {
 /// Writes a store whose rows differ in a few columns, each of which has few values.
 void fill_at_random(const std::string& path, std::size_t points, std::mt19937& dice) {
   const auto columns = store_columns(StoreKind::layers);
-  const auto place_of = [&](std::string_view name) {
+  const auto column_index = [&](std::string_view name) {
     return std::ranges::find(columns, name, &StoreColumn::name) - columns.begin();
   };
   const auto one_of = [&](const std::vector<Value>& values) { return values[dice() % values.size()]; };
@@ -485,10 +485,10 @@ void fill_at_random(const std::string& path, std::size_t points, std::mt19937& d
   for (std::size_t point = 0; point < points; ++point) {
     std::vector<StoreRow> rows(1 + dice() % 4, row);
     for (StoreRow& values : rows) {
-      values[static_cast<std::size_t>(place_of("makespan_us"))] = one_of({1.5, 2.0, 3.25, Value{}});
-      values[static_cast<std::size_t>(place_of("win_probability"))] = one_of({0.0, 1.0, Value{}});
-      values[static_cast<std::size_t>(place_of("seq"))] = one_of({std::int64_t{1024}, std::int64_t{2048}});
-      values[static_cast<std::size_t>(place_of("strategy"))] =
+      values[static_cast<std::size_t>(column_index("makespan_us"))] = one_of({1.5, 2.0, 3.25, Value{}});
+      values[static_cast<std::size_t>(column_index("win_probability"))] = one_of({0.0, 1.0, Value{}});
+      values[static_cast<std::size_t>(column_index("seq"))] = one_of({std::int64_t{1024}, std::int64_t{2048}});
+      values[static_cast<std::size_t>(column_index("strategy"))] =
           one_of({std::string("serial"), std::string("commfuse"), std::string("async_tp")});
     }
     store.add(point, rows);
@@ -508,7 +508,7 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
     const OwnFolder folder;
     fill_at_random("a.sqlite", round == 0 ? 700 : 12, dice);  // The larger store is queried in parts.
     const StoreQuery store("a.sqlite");
-    const auto place_of = [&](std::string_view name) {
+    const auto column_index = [&](std::string_view name) {
       return static_cast<std::size_t>(std::ranges::find(store.columns(), name) - store.columns().begin());
     };
     for (const std::string by : {"makespan_us", "win_probability", "strategy", "point", "warnings"}) {
@@ -522,14 +522,14 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
           for (const std::vector<Value>& row : rows_of(Query{}, store)) {
             std::vector<Value> group;
             for (const std::string& name : per) {
-              group.push_back(row[place_of(name)]);
+              group.push_back(row[column_index(name)]);
             }
-            const Value& value = row[place_of(by)];
+            const Value& value = row[column_index(by)];
             if (std::holds_alternative<std::monostate>(value)) {
               continue;
             }
             const auto [entry, is_new] = best.try_emplace(group, row);
-            const Value& best_value = entry->second[place_of(by)];
+            const Value& best_value = entry->second[column_index(by)];
             if (!is_new && (descending ? best_value < value : value < best_value)) {
               entry->second = row;
             }
@@ -545,8 +545,8 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
           sorted.query.sort_by = {"-makespan_us", "strategy"};
           sorted.query.limit = 3;
           std::ranges::stable_sort(expected, [&](const auto& a, const auto& b) {
-            const auto& [time_a, time_b] = std::tie(a[place_of("makespan_us")], b[place_of("makespan_us")]);
-            return time_a != time_b ? time_b < time_a : a[place_of("strategy")] < b[place_of("strategy")];
+            const auto& [time_a, time_b] = std::tie(a[column_index("makespan_us")], b[column_index("makespan_us")]);
+            return time_a != time_b ? time_b < time_a : a[column_index("strategy")] < b[column_index("strategy")];
           });
           expected.resize(std::min<std::size_t>(expected.size(), 3));
           EXPECT_EQ(rows_of(sorted, store), expected) << by << " " << descending << " " << round;
@@ -591,8 +591,8 @@ TEST(ResultStore, RefusesAForeignSchemaAndKeepsItsRows) {
 /// columns that this version does not know.
 void fill_by_another_version(const std::string& path, std::string_view lacks, const std::vector<StoreRow>& rows) {
   std::vector<HeldColumn> columns = own_columns(StoreKind::layers);
-  const auto place = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
-  columns.erase(columns.begin() + place);
+  const auto missing_index = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
+  columns.erase(columns.begin() + missing_index);
   columns.insert(columns.begin() + 2, {"later", StoreType::word});
   columns.push_back({"latest_us", StoreType::number});
   Database database(path, Database::Access::write);
@@ -608,7 +608,7 @@ void fill_by_another_version(const std::string& path, std::string_view lacks, co
   }
   for (std::size_t at = 0; at < rows.size(); ++at) {
     StoreRow row = rows[at];
-    row.erase(row.begin() + place);
+    row.erase(row.begin() + missing_index);
     row.insert(row.begin() + 2, Value{std::string("later")});
     row.emplace_back(2.5);
     Statement insert(database, "INSERT INTO rows VALUES(?, ?" + marks + ")");
@@ -853,11 +853,11 @@ TEST(ResultStore, ReportsAFullDiskAndKeepsCommittedRows) {
   EXPECT_NE(sentence.find("a.sqlite could not be written: "), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("free some space and run the same command again"), std::string::npos) << sentence;
   EXPECT_GT(committed, 10U);
-  StoreWriter again("a.sqlite", identity(10'000));
-  const std::vector<bool> held = again.held();
+  StoreWriter reopened("a.sqlite", identity(10'000));
+  const std::vector<bool> held = reopened.held();
   EXPECT_EQ(std::count(held.begin(), held.end(), true), static_cast<std::ptrdiff_t>(committed));
-  again.add(committed, rows);
-  again.commit();
+  reopened.add(committed, rows);
+  reopened.commit();
 }
 
 }  // namespace

@@ -60,12 +60,12 @@ std::string model(std::string_view schema, std::string_view more = "") {
 }
 
 TEST(RowsOfJson, TheCurrentFormHasBothKindsAndEarlierFormsOneEach) {
-  const ReadRows both = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
+  const ReadRows rows = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
                              layer("commfuse.result/1") + "\n" + model("commfuse.step/1") + "\n");
-  ASSERT_EQ(both.layers.size(), 2U);
-  ASSERT_EQ(both.models.size(), 2U);
-  EXPECT_EQ(both.layers[1].analysis.critical.makespan, std::chrono::microseconds(100));
-  EXPECT_EQ(both.models[1].number("time_ms"), 5.0);
+  ASSERT_EQ(rows.layers.size(), 2U);
+  ASSERT_EQ(rows.models.size(), 2U);
+  EXPECT_EQ(rows.layers[1].analysis.critical.makespan, std::chrono::microseconds(100));
+  EXPECT_EQ(rows.models[1].number("time_ms"), 5.0);
   const ReadRows list = read("[\n" + model("commfuse.result/2") + ",\n" + layer("commfuse.result/2") + "\n]\n");
   EXPECT_EQ(list.layers.size(), 1U);
   EXPECT_EQ(list.models.size(), 1U);

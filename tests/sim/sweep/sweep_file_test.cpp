@@ -130,10 +130,10 @@ TEST_F(SweepFileTest, ItsOutputReadsBackTheSame) {
   EXPECT_EQ(text, test::contents_of(COMMFUSE_SOURCE_DIR "/tests/sim/sweep/written_out.yaml"));
   std::ofstream("b.yaml") << text;
   Resolver resolver;
-  Sweep again = read_sweep("b.yaml", resolver);
-  again.grid.axes = merged_axes(std::move(again.grid.axes), {}, resolver);
-  again.grid.settings = resolver.finish();
-  EXPECT_EQ(to_yaml(again), text);
+  Sweep read_back = read_sweep("b.yaml", resolver);
+  read_back.grid.axes = merged_axes(std::move(read_back.grid.axes), {}, resolver);
+  read_back.grid.settings = resolver.finish();
+  EXPECT_EQ(to_yaml(read_back), text);
 }
 
 TEST_F(SweepFileTest, TheOutputHasAbsolutePathsOfModels) {

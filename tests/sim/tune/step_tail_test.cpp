@@ -27,11 +27,11 @@ using namespace std::chrono_literals;
 TEST(StepTail, MatchesAStepOfASlowMachineWhereOnlyGpusDiffer) {
   const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .equal_gpus = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
-  const auto at = [](double probability) {
+  const auto seconds_at = [](double probability) {
     return 0.1 + 0.08 * (slowest_of(64, 0.02, Probability{probability}) - 1.0);
   };
-  EXPECT_NEAR(to_seconds(tail.p50), at(0.5), 3e-5);
-  EXPECT_NEAR(to_seconds(tail.p99), at(0.99), 3e-5);
+  EXPECT_NEAR(to_seconds(tail.p50), seconds_at(0.5), 3e-5);
+  EXPECT_NEAR(to_seconds(tail.p99), seconds_at(0.99), 3e-5);
   EXPECT_NEAR(to_seconds(tail.mean), 0.1 + 0.08 * (slowest_of(64, 0.02) - 1.0), 3e-5);
 }
 

@@ -60,10 +60,10 @@ TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
 }
 
 TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
-  PlanSpace few = space(8, 1);
-  few.base.seq = 8;
-  few.wish = {.tensor = 8};
-  const Tuning tuning = tune(few, {});
+  PlanSpace few_tokens = space(8, 1);
+  few_tokens.base.seq = 8;
+  few_tokens.wish = {.tensor = 8};
+  const Tuning tuning = tune(few_tokens, {});
   ASSERT_FALSE(tuning.best.empty());
   EXPECT_NE(tuning.single, nullptr);
   ASSERT_EQ(tuning.left_out.size(), 1U);
@@ -90,11 +90,11 @@ TEST_F(TuneTest, BreaksTiesByLessMemory) {
 
 TEST_F(TuneTest, KeepsFixedDegrees) {
   PlanSpace wished = space(8, 16);
-  const std::size_t free = plans_of(wished).size();
+  const std::size_t unrestricted = plans_of(wished).size();
   wished.wish = {.tensor = 4, .micro_batch = 2, .recompute = Recompute::selective};
   const std::vector<TrainingPlan> plans = plans_of(wished);
   EXPECT_FALSE(plans.empty());
-  EXPECT_LT(plans.size(), free / 4);
+  EXPECT_LT(plans.size(), unrestricted / 4);
   for (const TrainingPlan& plan : plans) {
     EXPECT_EQ(plan.tensor, 4);
     EXPECT_EQ(plan.micro_batch, 2);
@@ -133,30 +133,31 @@ TEST_F(TuneTest, NoChosenDoublingOfExpertRanksBeatsTheFreeChoice) {
   TrainingPlan data_parallel;
   data_parallel.data = 256;
   const Machine nodes = resized(load_machine("dgx-h100-x2"), data_parallel);
-  PlanSpace many{.model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
-  const Duration free = tune(many, fastest_alone).best.front().step.time;
-  Duration least = Duration::max();
+  PlanSpace mixture_space{
+      .model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
+  const Duration free_choice = tune(mixture_space, fastest_alone).best.front().step.time;
+  Duration shortest = Duration::max();
   for (std::int64_t ranks = 1; ranks <= 256; ranks *= 2) {
-    many.wish.expert = ranks;
-    const Tuning tuning = tune(many, fastest_alone);
-    least = tuning.best.empty() ? least : std::min(least, tuning.best.front().step.time);
+    mixture_space.wish.expert = ranks;
+    const Tuning tuning = tune(mixture_space, fastest_alone);
+    shortest = tuning.best.empty() ? shortest : std::min(shortest, tuning.best.front().step.time);
   }
-  EXPECT_EQ(free, least);
+  EXPECT_EQ(free_choice, shortest);
 }
 
 TEST_F(TuneTest, TheBestOfFewPlansIsTheFastestWithAllStrategies) {
-  PlanSpace few = space(4, 4);
-  few.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
-  const Tuning tuning = tune(few, fastest_alone);
+  PlanSpace small_space = space(4, 4);
+  small_space.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
+  const Tuning tuning = tune(small_space, fastest_alone);
   StructureCache structures;
   SiteTimes times(structures, machine_);
   Duration fastest = Duration::max();
-  for (const TrainingPlan& plan : plans_of(few)) {
+  for (const TrainingPlan& plan : plans_of(small_space)) {
     const StepPoint point{.model = &model_, .machine = &machine_, .plan = plan, .strategies = strategies_for_steps()};
     fastest = std::min(fastest, predict_step(point, times).time);
   }
   EXPECT_EQ(tuning.best.front().step.time, fastest);
-  EXPECT_EQ(tuning.plans, plans_of(few).size());
+  EXPECT_EQ(tuning.plans, plans_of(small_space).size());
 }
 
 TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
@@ -172,16 +173,16 @@ TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
     ranked.emplace_back(predict_step(point, times).time, i);
   }
   std::sort(ranked.begin(), ranked.end());
-  const FastestPlans few = fastest_plans(point, plans, times, 12);
-  ASSERT_EQ(few.best.size(), 12U);
-  for (std::size_t i = 0; i < few.best.size(); ++i) {
+  const FastestPlans twelve = fastest_plans(point, plans, times, 12);
+  ASSERT_EQ(twelve.best.size(), 12U);
+  for (std::size_t i = 0; i < twelve.best.size(); ++i) {
     const TrainingPlan& expected = plans[ranked[i].second];
-    EXPECT_EQ(few.best[i].step.time, ranked[i].first);
-    EXPECT_EQ(few.best[i].plan.expert, expected.expert);
-    EXPECT_EQ(few.best[i].plan.micro_batch, expected.micro_batch);
-    EXPECT_EQ(few.best[i].plan.zero, expected.zero);
+    EXPECT_EQ(twelve.best[i].step.time, ranked[i].first);
+    EXPECT_EQ(twelve.best[i].plan.expert, expected.expert);
+    EXPECT_EQ(twelve.best[i].plan.micro_batch, expected.micro_batch);
+    EXPECT_EQ(twelve.best[i].plan.zero, expected.zero);
   }
-  EXPECT_LT(few.priced, plans.size() / 2);
+  EXPECT_LT(twelve.priced, plans.size() / 2);
   EXPECT_EQ(fastest_plans(point, plans, times, plans.size() + 1).best.size(), plans.size());
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
@@ -294,7 +295,7 @@ TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
   jitter.rank_sigma.value = 0.02;
   const auto gpus = std::make_shared<const JitterTables>(jitter);
   jitter.rank_sigma.value = 0.0;
-  // This is not one expression, because g++ 12 sees an uninitialised pointer in it.
+  // The options are set one by one, because g++ 12 warns of an uninitialised pointer in a single expression.
   TuneOptions options;
   options.rank_sigma = 0.02;
   options.minimize = Minimize::p99;
@@ -339,10 +340,10 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
   StructureCache structures;
   SiteTimes times(structures, machine_);
   const SitePoint site{.model = &model_, .scope = Scope::qkv, .ranks = 4, .tokens = 4096};
-  const auto least = [](const std::vector<SampledSite>& samples, Duration SampledTimes::*which) {
+  const auto lowest = [](const std::vector<SampledSite>& samples, Duration SampledTimes::*statistic) {
     Duration shortest = Duration::max();
     for (const SampledSite& sample : samples) {
-      shortest = std::min(shortest, sample.times.*which);
+      shortest = std::min(shortest, sample.times.*statistic);
     }
     return shortest;
   };
@@ -369,8 +370,8 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
     }
   }
   EXPECT_LT(sampled_sites.size(), simulated_schedules);
-  EXPECT_EQ(least(sampled_sites, &SampledTimes::p99), p99);
-  EXPECT_NEAR(to_seconds(least(sampled_sites, &SampledTimes::mean)), to_seconds(mean), 2e-12);
+  EXPECT_EQ(lowest(sampled_sites, &SampledTimes::p99), p99);
+  EXPECT_NEAR(to_seconds(lowest(sampled_sites, &SampledTimes::mean)), to_seconds(mean), 2e-12);
 }
 
 TEST_F(TuneTest, TheResultIsEmptyIfNoPlanFitsInMemory) {

@@ -150,9 +150,9 @@ TEST(Bench, ThePlanHasEnoughGemmsAndMessagesToFit) {
   EXPECT_EQ(count(programs, "product"), 2 * 105);
   EXPECT_EQ(count(programs, "exchange"), 23);
   EXPECT_EQ(count(programs, "all_reduce"), 23);
-  const std::vector<MicroProgram> alone = micro_programs({.ranks = 1, .quick = true});
-  EXPECT_EQ(count(alone, "product"), 4);
-  EXPECT_EQ(count(alone, "exchange"), 0);
+  const std::vector<MicroProgram> single_rank = micro_programs({.ranks = 1, .quick = true});
+  EXPECT_EQ(count(single_rank, "product"), 4);
+  EXPECT_EQ(count(single_rank, "exchange"), 0);
 }
 
 TEST(Bench, TheTableHasRates) {

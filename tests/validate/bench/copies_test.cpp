@@ -89,11 +89,11 @@ TEST(Copies, TheIssuerIsTheRowAndReadsOrWrites) {
     ASSERT_EQ(program.copies.size(), program.what.size());
     for (std::size_t i = 0; i < program.copies.size(); ++i) {
       const TimedCopy& copy = program.copies[i];
-      const MicroBenchmark& what = program.what[i];
-      EXPECT_EQ(copy.issuer, what.rank);
-      if (const std::optional<CopyTest> test = copy_test_named(what.op); test && !test->with_host) {
-        EXPECT_EQ(copy.from, test->reads ? what.peer : what.rank) << what.op;
-        EXPECT_EQ(copy.to, test->reads ? what.rank : what.peer) << what.op;
+      const MicroBenchmark& benchmark = program.what[i];
+      EXPECT_EQ(copy.issuer, benchmark.rank);
+      if (const std::optional<CopyTest> test = copy_test_named(benchmark.op); test && !test->with_host) {
+        EXPECT_EQ(copy.from, test->reads ? benchmark.peer : benchmark.rank) << benchmark.op;
+        EXPECT_EQ(copy.to, test->reads ? benchmark.rank : benchmark.peer) << benchmark.op;
       }
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs of the commands that run ranks on GPUs. Each process is a thread, and each GPU is simulated in software (a
-// test double). Idle ranks, fewer ranks than processes, and processes that share a GPU must neither hang nor change
-// what is reported.
+// Tests whole runs of the commands that run ranks on GPUs. Each process is a thread, and each GPU is simulated in
+// software (a test double). Idle ranks, fewer ranks than processes, and processes that share a GPU must neither hang
+// nor change what is reported.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>

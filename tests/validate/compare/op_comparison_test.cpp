@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GEMM and an exchange on two ranks, predicted and measured, summed by hand.
+// Tests comparisons of ops: a GEMM and an exchange on two ranks are predicted, measured and summed by hand.
 #include "validate/compare/op_comparison.h"
 
 #include <gtest/gtest.h>

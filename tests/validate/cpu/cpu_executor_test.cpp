@@ -46,8 +46,8 @@ Program program_named(std::string_view operation, std::string_view strategy, std
   return program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1});
 }
 
-/// Returns whether only `commfuse-validate check --executor cpu --long` checks the point: schedules with more slices,
-/// and the variants of chains of sites.
+/// True if only `commfuse-validate check --executor cpu --long` checks the point: a schedule with more slices, or a
+/// variant of a chain of sites.
 bool is_left_to_the_long_cpu_check(const CheckPoint& point) {
   const StrategyOptions& options = point.options;
   if ((point.strategy->name == "sliced" && options.slices > 2) || options.sub_slices > 2) {

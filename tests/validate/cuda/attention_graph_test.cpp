@@ -30,7 +30,7 @@ std::size_t offset(const Extents& at, const Extents& strides) {
 class GraphInterpreter {
  public:
   GraphInterpreter(const AttentionPiece& piece, Store& store) : graph_(attention_graph(piece.shape)), store_(store) {
-    places_ = {piece.queries / 2, piece.keys / 2, piece.values / 2, piece.out / 2};
+    starts_ = {piece.queries / 2, piece.keys / 2, piece.values / 2, piece.out / 2};
     for (const GraphTensor& tensor : graph_.tensors) {
       values_.emplace_back(tensor.place == GraphTensor::Place::inside ? size_of(tensor) : 1, tensor.value);
     }
@@ -53,20 +53,20 @@ class GraphInterpreter {
   }
 
  private:
-  [[nodiscard]] const GraphTensor& tensor(int which) const { return graph_.tensors[static_cast<std::size_t>(which)]; }
+  [[nodiscard]] const GraphTensor& tensor(int index) const { return graph_.tensors[static_cast<std::size_t>(index)]; }
   static std::size_t size_of(const GraphTensor& tensor) {
     return static_cast<std::size_t>(tensor.extents[0] * tensor.extents[1] * tensor.extents[2] * tensor.extents[3]);
   }
   /// Returns an element of a tensor. On an axis where the tensor has one element, that element applies to all
   /// positions.
-  double& element(int which, Extents at) {
-    const GraphTensor& from = tensor(which);
+  double& element(int index, Extents at) {
+    const GraphTensor& from = tensor(index);
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
       at[axis] = std::min(at[axis], from.extents[axis] - 1);
     }
-    const std::size_t place = offset(at, from.strides);
-    return from.place == GraphTensor::Place::memory ? store_.at(places_[static_cast<std::size_t>(which)] + place)
-                                                    : values_[static_cast<std::size_t>(which)].at(place);
+    const std::size_t position = offset(at, from.strides);
+    return from.place == GraphTensor::Place::memory ? store_.at(starts_[static_cast<std::size_t>(index)] + position)
+                                                    : values_[static_cast<std::size_t>(index)].at(position);
   }
 
   double result(const GraphOperation& operation, const Extents& at) {
@@ -108,7 +108,7 @@ class GraphInterpreter {
 
   AttentionGraph graph_;
   Store& store_;
-  std::array<std::size_t, 4> places_{};
+  std::array<std::size_t, 4> starts_{};
   std::vector<Store> values_;
 };
 
@@ -119,8 +119,8 @@ struct Case {
   std::int64_t queries;  // number of queried rows
 };
 
-// A whole sequence, a slice in its middle, the last slice of two sequences, a slice with more rows of one sequence than
-// of the others, two sequences without a causal mask, and a single row.
+// The cases are a whole sequence, a slice in its middle, the last slice of two sequences, a slice with more rows of one
+// sequence than of the others, two sequences without a causal mask, and a single row.
 constexpr std::array cases{
     Case{{.qkv = 16, .out = 8, .head = 4, .batch = 1, .causal = true}, 6, 0, 6},
     Case{{.qkv = 24, .out = 16, .head = 4, .batch = 1, .causal = true}, 8, 2, 3},

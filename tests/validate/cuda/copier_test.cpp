@@ -104,7 +104,7 @@ TEST_F(CudaCopies, AreAbandonedIfTheyNeverFinish) {
   };
   const std::string stuck = "copies did not finish within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
-  // After a copy that does not end, nothing waits again: not clearing the target, not timing, not the destructor.
+  // After a copy that does not end, nothing waits again: neither clearing the target, nor timing, nor the destructor.
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
   EXPECT_EQ(sentence([&] { static_cast<void>(copier->time(copies)); }), stuck);
   copier = nullptr;

@@ -36,7 +36,7 @@ class FakeMachine {
 class FakePeers final : public Peers {
  public:
   FakePeers(FakeMachine& machine, FakeCluster& cluster, int rank) : machine_(machine), cluster_(cluster), rank_(rank) {}
-  /// Omits waits for flags with such numbers from now on.
+  /// From now on, omits the waits for flags whose numbers `which` selects.
   void omit_waits(std::function<bool(std::int64_t flag)> which) { is_omitted_ = std::move(which); }
 
   Shared share(Bytes bytes) override;

@@ -223,7 +223,7 @@ struct AttentionCase {
   std::int64_t blocks, rows, first, queries;
 };
 
-// Two query heads share a kv head; two sequences; slices that begin in the middle of them.
+// Two query heads share a kv head, there are two sequences, or slices begin in the middle of a sequence.
 const std::vector<AttentionCase> attention_cases{
     {{.qkv = 24, .out = 12, .head = 6, .batch = 1, .causal = true}, 1, 9, 4, 5},
     {{.qkv = 16, .out = 8, .head = 4, .batch = 2, .causal = true}, 2, 12, 3, 7},
@@ -234,8 +234,9 @@ const std::vector<AttentionCase> attention_cases{
 class CudaAttention : public test::OnDevice {
  protected:
   /// Returns the device's result for one slice of the queries, and the reference.
-  std::pair<Matrix<float>, Matrix<float>> both(const AttentionCase& tested, Functions functions, Products products,
-                                               DType dtype, AttentionKernel kernel = AttentionKernel::any) {
+  std::pair<Matrix<float>, Matrix<float>> result_and_reference(const AttentionCase& tested, Functions functions,
+                                                               Products products, DType dtype,
+                                                               AttentionKernel kernel = AttentionKernel::any) {
     const Matrix<float> whole =
         some_values(tested.rows, tested.blocks * tested.layout.qkv, dtype, 11, functions == Functions::integer);
     std::vector<std::int64_t> at(static_cast<std::size_t>(tested.queries));
@@ -253,7 +254,8 @@ class CudaAttention : public test::OnDevice {
   }
 
   void expect_close(const AttentionCase& tested, AttentionKernel kernel) {
-    const auto [result, expected] = both(tested, Functions::real, Products::blocked, DType::bf16, kernel);
+    const auto [result, expected] =
+        result_and_reference(tested, Functions::real, Products::blocked, DType::bf16, kernel);
     for (std::size_t i = 0; i < result.values().size(); ++i) {
       // Weights and results are rounded to bf16, and values lie in [-1, 1).
       EXPECT_NEAR(result.values()[i], expected.values()[i], 0x1p-6F) << tested.rows << ' ' << i;
@@ -265,7 +267,7 @@ TEST_F(CudaAttention, InDoubleHasTheBitsOfTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     for (const Functions functions : {Functions::real, Functions::integer}) {
       for (const DType dtype : stored_dtypes) {
-        const auto [result, expected] = both(tested, functions, Products::ascending, dtype);
+        const auto [result, expected] = result_and_reference(tested, functions, Products::ascending, dtype);
         EXPECT_EQ(result, expected) << tested.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
       }
     }
@@ -364,7 +366,7 @@ struct MoveCase {
   std::int64_t rows, columns, padding_from, padding_to;
 };
 
-// Whole rows, odd rows, rows that begin in the middle of 16 bytes, and a matrix that several CTAs share.
+// The cases are whole rows, odd rows, rows that begin in the middle of 16 bytes, and a matrix that several CTAs share.
 constexpr std::array move_cases{MoveCase{1, 1, 0, 0}, MoveCase{7, 24, 0, 0}, MoveCase{5, 13, 3, 0},
                                 MoveCase{9, 8, 8, 0}, MoveCase{4, 40, 0, 8}, MoveCase{300, 97, 0, 0},
                                 MoveCase{3, 12, 4, 4}};
@@ -374,7 +376,7 @@ class CudaMoves : public test::OnDevice {
   void expect_moved(const DeviceLink& link, DType from, DType wire, DType to) {
     MoveCall call{.wire = wire, .link = link};
     std::vector<Matrix<float>> expected;
-    for (int again = 0; again < 6; ++again) {  // more parts than one launch accepts
+    for (int round = 0; round < 6; ++round) {  // more parts than one launch accepts
       for (const MoveCase& tested : move_cases) {
         const Matrix<float> values = some_values(tested.rows, tested.columns, from, 21 + expected.size());
         call.parts.push_back(

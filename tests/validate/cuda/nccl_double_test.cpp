@@ -243,7 +243,7 @@ TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndWriteIntoWindows) {
   EXPECT_TRUE(network().has_puts());
   const std::size_t lane = network().split(0);
   auto* const at = static_cast<std::byte*>(device().memory().allocate(4096));
-  ASSERT_EQ(facts().registrations.size(), 2U);  // a signal that exists before the first is raised
+  ASSERT_EQ(facts().registrations.size(), 2U);  // the first window, which NCCL needs before signals, and `at`
   EXPECT_TRUE(facts().registrations[0].window && facts().registrations[1].window);
   const auto address = [](const std::byte* byte) { return reinterpret_cast<Address>(byte); };
   Panel data = panel;

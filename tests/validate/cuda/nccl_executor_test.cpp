@@ -193,7 +193,7 @@ TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
 }
 
-/// Two ranks; rank 0 sends to 1 and receives something back, by one op on one rank and two ops on the other.
+/// On two ranks, each rank sends to the other and receives from it in one op.
 TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
   const CheckedOperation& ag = operation_named("ag_gemm");
   const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 2, 1}));
@@ -203,10 +203,10 @@ TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
   ASSERT_EQ(signals.size(), commands.size());
   int exchanges = 0;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    const bool exchanges_here = commands[i].kind == OpKind::exchange;
-    exchanges += exchanges_here ? 1 : 0;
+    const bool is_exchange = commands[i].kind == OpKind::exchange;
+    exchanges += is_exchange ? 1 : 0;
     // The only peer raises two signals: that it is ready, and that its data has arrived.
-    EXPECT_EQ(signals[i], (exchanges_here ? PutSignals{true, 1, 1} : PutSignals{}));
+    EXPECT_EQ(signals[i], (is_exchange ? PutSignals{true, 1, 1} : PutSignals{}));
   }
   EXPECT_GT(exchanges, 0);
 }

@@ -12,7 +12,7 @@ namespace commfuse::validate {
 namespace {
 
 /// Returns equal versions of header and library.
-NcclVersions both(int major, int minor, int patch) {
+NcclVersions same_versions(int major, int minor, int patch) {
   return {nccl_code(major, minor, patch), nccl_code(major, minor, patch)};
 }
 
@@ -27,10 +27,10 @@ TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
   EXPECT_FALSE(has({22809, 22703}, NcclFeature::all_to_all));
   EXPECT_FALSE(has({22703, 22809}, NcclFeature::all_to_all));
   EXPECT_FALSE(has({22802, 22802}, NcclFeature::all_to_all));  // it came with 2.28.3
-  EXPECT_TRUE(has(both(2, 19, 3), NcclFeature::registration));
-  EXPECT_FALSE(has(both(2, 18, 6), NcclFeature::registration));
-  EXPECT_FALSE(has(both(2, 28, 9), NcclFeature::graph_usage));
-  EXPECT_TRUE(has(both(2, 29, 2), NcclFeature::graph_usage));
+  EXPECT_TRUE(has(same_versions(2, 19, 3), NcclFeature::registration));
+  EXPECT_FALSE(has(same_versions(2, 18, 6), NcclFeature::registration));
+  EXPECT_FALSE(has(same_versions(2, 28, 9), NcclFeature::graph_usage));
+  EXPECT_TRUE(has(same_versions(2, 29, 2), NcclFeature::graph_usage));
 }
 
 TEST(NcclFeatures, RefusesVersionsWithoutCommunicatorSplits) {
@@ -54,23 +54,23 @@ TEST(NcclFeatures, PutsNeedTheLibraryAndWindowsOfTheHeader) {
 
 TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
   const NetworkOptions windows{.registered = true, .windows = true};
-  EXPECT_TRUE(registers_windows(windows, both(2, 27, 0)));
-  EXPECT_FALSE(registers_windows(windows, both(2, 26, 5)));
-  EXPECT_FALSE(registers_windows({.registered = true}, both(2, 30, 7)));
-  EXPECT_TRUE(registers_windows({.cta_policy = 2, .registered = true}, both(2, 28, 3)));
-  EXPECT_FALSE(registers_windows({.cta_policy = 2, .registered = true}, both(2, 27, 5)));
-  EXPECT_TRUE(registers_windows({.puts = true}, both(2, 29, 2)));
+  EXPECT_TRUE(registers_windows(windows, same_versions(2, 27, 0)));
+  EXPECT_FALSE(registers_windows(windows, same_versions(2, 26, 5)));
+  EXPECT_FALSE(registers_windows({.registered = true}, same_versions(2, 30, 7)));
+  EXPECT_TRUE(registers_windows({.cta_policy = 2, .registered = true}, same_versions(2, 28, 3)));
+  EXPECT_FALSE(registers_windows({.cta_policy = 2, .registered = true}, same_versions(2, 27, 5)));
+  EXPECT_TRUE(registers_windows({.puts = true}, same_versions(2, 29, 2)));
   EXPECT_EQ(
-      notes_on(windows, both(2, 26, 5)),
+      notes_on(windows, same_versions(2, 26, 5)),
       std::vector<std::string>{
           "NCCL 2.26.5 has no symmetric windows, so buffers are registered without windows; use 2.27.0 or later"});
-  EXPECT_EQ(notes_on(windows, both(2, 28, 9)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on(windows, same_versions(2, 28, 9)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
   const NetworkOptions every_option{
       .max_ctas = 8, .least_p2p_channels = 32, .nvls = false, .cta_policy = 2, .registered = true};
-  EXPECT_EQ(notes_on(every_option, both(2, 28, 9)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on(every_option, same_versions(2, 28, 9)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, UnsupportedOptionsOfAVersionAreNoted) {
@@ -79,14 +79,14 @@ TEST(NcclFeatures, UnsupportedOptionsOfAVersionAreNoted) {
       "NCCL 2.18.5 has no CTA policy, so the default is used; use 2.27.0 or later",
       "NCCL 2.18.5 keeps no order among communicators, so lanes may wait; use 2.26.0 or later",
   };
-  EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, both(2, 18, 5)), expected);
+  EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, same_versions(2, 18, 5)), expected);
 }
 
 TEST(NcclFeatures, ThePolicyWithoutCtasIsNewerThanPolicies) {
   const std::vector<std::string> expected{
       "NCCL 2.27.5 has no collectives without CTAs, so the default is used; use 2.28.3 or later"};
-  EXPECT_EQ(notes_on({.cta_policy = 2}, both(2, 27, 5)), expected);
-  EXPECT_EQ(notes_on({.cta_policy = 1}, both(2, 27, 5)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on({.cta_policy = 2}, same_versions(2, 27, 5)), expected);
+  EXPECT_EQ(notes_on({.cta_policy = 1}, same_versions(2, 27, 5)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, AHeaderOfAnotherMinorVersionIsNoted) {
@@ -104,13 +104,13 @@ TEST(NcclFeatures, ProcessVariablesSetLaunchOrderAndChannels) {
 
 TEST(NcclFeatures, GraphsDoNotMixWhereNcclSupportsIt) {
   const NetworkOptions graphs{.graphs = true};
-  EXPECT_EQ(graph_usage_mode(graphs, both(2, 26, 0)), std::nullopt);
-  EXPECT_EQ(graph_usage_mode(graphs, both(2, 28, 9)), std::nullopt);
-  EXPECT_EQ(graph_usage_mode(graphs, both(2, 29, 2)), 1);
-  EXPECT_EQ(graph_usage_mode(graphs, both(2, 30, 3)), 1);
-  EXPECT_EQ(graph_usage_mode(graphs, both(2, 30, 7)), 1);
+  EXPECT_EQ(graph_usage_mode(graphs, same_versions(2, 26, 0)), std::nullopt);
+  EXPECT_EQ(graph_usage_mode(graphs, same_versions(2, 28, 9)), std::nullopt);
+  EXPECT_EQ(graph_usage_mode(graphs, same_versions(2, 29, 2)), 1);
+  EXPECT_EQ(graph_usage_mode(graphs, same_versions(2, 30, 3)), 1);
+  EXPECT_EQ(graph_usage_mode(graphs, same_versions(2, 30, 7)), 1);
   EXPECT_EQ(graph_usage_mode(graphs, {22809, 23007}), std::nullopt);  // the header's structure lacks the field
-  EXPECT_EQ(graph_usage_mode({}, both(2, 30, 7)), std::nullopt);
+  EXPECT_EQ(graph_usage_mode({}, same_versions(2, 30, 7)), std::nullopt);
 }
 
 // NCCL allows NCCL_GRAPH_STREAM_ORDERING=0 only without mixing, and with one operation at a time on a GPU; lanes
@@ -126,14 +126,14 @@ TEST(NcclFeatures, TheOrderOfGraphsIsLeftToNccl) {
 TEST(NcclFeatures, CostsOfGraphsAreNoted) {
   const std::vector<std::string> mixing{
       "NCCL 2.28.9 adds nodes to graphs that order them among other operations, which costs time; use 2.29.2 or later"};
-  EXPECT_EQ(notes_on({.graphs = true}, both(2, 28, 9)), mixing);
+  EXPECT_EQ(notes_on({.graphs = true}, same_versions(2, 28, 9)), mixing);
   const std::vector<std::string> ordered{
       "NCCL 2.30.7 runs captured operations one after another, so lanes wait for each other in a graph; use another "
       "launch "
       "mode to see them overlap"};
-  EXPECT_EQ(notes_on({.graphs = true}, both(2, 30, 7)), ordered);
-  EXPECT_EQ(notes_on({.graphs = true}, both(2, 29, 2)), std::vector<std::string>{});
-  EXPECT_EQ(notes_on({}, both(2, 30, 7)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on({.graphs = true}, same_versions(2, 30, 7)), ordered);
+  EXPECT_EQ(notes_on({.graphs = true}, same_versions(2, 29, 2)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on({}, same_versions(2, 30, 7)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, WithoutNvlsAllOtherAlgorithmsRemain) {

@@ -304,7 +304,7 @@ TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
     EXPECT_THROW(executor.run({}), Stuck);
     // The flags of this window let every wait pass from now on: a run would read data that no rank has sent.
     EXPECT_EQ(thrown_by([&] { executor.run({}); }), abandoned);
-    EXPECT_EQ(thrown_by([&] { const PeerLease again(windows, {.flags = 1, .data = {1}}); }), abandoned);
+    EXPECT_EQ(thrown_by([&] { const PeerLease next_lease(windows, {.flags = 1, .data = {1}}); }), abandoned);
     ++stuck;
   };
   EXPECT_THROW(on_ranks(3, 1, {}, work), std::logic_error);
@@ -333,9 +333,9 @@ TEST(PeerWindows, AreReusedAndGrowOnceAllRanksHaveClosedThem) {
       EXPECT_NE(second.window().at[static_cast<std::size_t>(rank)], first);
       lease.window().iterations = 7;
     }
-    const PeerLease again(windows, {.flags = 20, .data = {2000}});
-    EXPECT_EQ(again.window().at[static_cast<std::size_t>(rank)], first);
-    EXPECT_EQ(again.window().iterations, 7U);
+    const PeerLease next_lease(windows, {.flags = 20, .data = {2000}});
+    EXPECT_EQ(next_lease.window().at[static_cast<std::size_t>(rank)], first);
+    EXPECT_EQ(next_lease.window().iterations, 7U);
     const PeerLease larger(windows, {.flags = 10, .data = {std::int64_t{5} << 20U}});
     EXPECT_GE(larger.window().size.data.count, std::int64_t{5} << 20U);
     EXPECT_EQ(larger.window().iterations, 0U);

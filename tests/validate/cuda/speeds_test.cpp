@@ -63,8 +63,8 @@ bool same_bits(const std::vector<Matrix<float>>& left, const std::vector<Matrix<
 }
 
 /// Runs a schedule at the given number of speeds on integers, whose sums have the same bits in every order, and names
-/// each run that hangs or whose memory differs from the interpreter's. Because order does not matter, GEMMs are the
-/// library's, which take a third of the processor time of exact ones.
+/// each run whose memory differs from the interpreter's. A run that hangs throws an exception. Because order does not
+/// matter, GEMMs are the library's, which take a third of the processor time of exact ones.
 std::vector<std::string> wrong_runs(Executor& executor, int times) {
   const Program& program = executor.program();
   const std::vector<Matrix<float>> inputs = integer_data(program, executor.sizes(), 1).inputs;

@@ -30,7 +30,7 @@ using test::points_of;
 using test::shared;
 
 /// Makes executors on the first device of a cluster.
-MakeExecutor on(Device& device, VirtualOptions options = {}) {
+MakeExecutor executor_on(Device& device, VirtualOptions options = {}) {
   return [&device, options](Lowered lowered, Sizes sizes) {
     return std::make_unique<VirtualExecutor>(std::move(lowered), std::move(sizes), device, options);
   };
@@ -46,7 +46,7 @@ TEST_P(VirtualRanks, EveryScheduleGivesTheInterpretersBitsInAnyDeviceOrder) {
       FakeCluster cluster(1, 7);
       Device device(cluster.device(0));
       const Verdict verdict =
-          verify(program, checked_sizes(*program)[0], {.seed = 1, .orders = 3, .executor = on(device)});
+          verify(program, checked_sizes(*program)[0], {.seed = 1, .orders = 3, .executor = executor_on(device)});
       EXPECT_TRUE(verdict.ok()) << program->name << " " << point.ranks;
       EXPECT_EQ(verdict.same_order.value_or(Tally{}).wrong, 0) << program->name;
       EXPECT_EQ(cluster.device(0).allocations(), 0U) << program->name;
@@ -68,7 +68,7 @@ TEST(VirtualRanksOfEight, GiveTheInterpretersBits) {
       const auto program = shared_program(operation, strategy, 8);
       FakeCluster cluster(1, 3);
       Device device(cluster.device(0));
-      EXPECT_TRUE(verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = on(device)}).ok())
+      EXPECT_TRUE(verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = executor_on(device)}).ok())
           << program->name;
     }
   }
@@ -127,7 +127,8 @@ TEST(VirtualExecutor, GivesTheSameBitsBehindAGateByGraphAndOnOneStream) {
         VirtualOptions{.one_stream = true}, VirtualOptions{.mode = LaunchMode::graph, .one_stream = true}}) {
     FakeCluster cluster(1, 5);
     Device device(cluster.device(0));
-    EXPECT_TRUE(verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = on(device, options)}).ok());
+    EXPECT_TRUE(
+        verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = executor_on(device, options)}).ok());
   }
 }
 
@@ -136,7 +137,8 @@ TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
   FakeCluster cluster(1, 5);
   Device device(cluster.device(0));
   EXPECT_TRUE(
-      verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = on(device, {.partition = 5})}).ok());
+      verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = executor_on(device, {.partition = 5})})
+          .ok());
   EXPECT_EQ(device.partition(5).multiprocessors, 8);  // in groups of eight
   const auto count = [](const std::vector<std::string>& names, const char* name) {
     return std::ranges::count(names, name);
@@ -160,8 +162,9 @@ TEST(VirtualExecutor, IsComparedWithAnOracleOfItsOwnKind) {
   const auto program = shared_program("gemm_rs", "commfuse", 4);
   FakeCluster cluster(1, 5);
   Device device(cluster.device(0));
-  const Verdict verdict = verify(program, checked_sizes(*program)[0],
-                                 {.orders = 4, .executor = on(device), .oracle = on(device, {.one_stream = true})});
+  const Verdict verdict =
+      verify(program, checked_sizes(*program)[0],
+             {.orders = 4, .executor = executor_on(device), .oracle = executor_on(device, {.one_stream = true})});
   EXPECT_TRUE(verdict.ok());
   EXPECT_GT(verdict.same_order->elements, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples from the spans of a schedule: programs of one op, with spans that can be added up by hand.
+// Tests samples from the spans of a schedule, on programs of one op whose spans can be added up by hand.
 #include "validate/measure/op_samples.h"
 
 #include <gtest/gtest.h>
@@ -54,10 +54,10 @@ TEST(OpSamples, ACollectiveLastsFromTheLastStartToTheLastEnd) {
 TEST(OpSamples, OpsOfOneSizeAreSamplesOfOneRow) {
   const MicroProgram halves = transfers_alone(2, 0, 1, DType::bf16, {512}, 1);
   EXPECT_TRUE(samples(halves, {span(0, 0, 0ms, 1ms), span(1, 1, 0ms, 1ms)}).empty());
-  const MicroProgram both = beside_each_other(1, {.m = 4, .n = 4, .k = 4}, {512}, 1, Watched::product);
-  std::vector<MicroBenchmark> benchmarks = samples(both, {span(0, 0, 0ms, 2ms), span(0, 1, 0ms, 1ms)});
+  const MicroProgram concurrent = beside_each_other(1, {.m = 4, .n = 4, .k = 4}, {512}, 1, Watched::product);
+  std::vector<MicroBenchmark> benchmarks = samples(concurrent, {span(0, 0, 0ms, 2ms), span(0, 1, 0ms, 1ms)});
   ASSERT_EQ(benchmarks.size(), 2U);
-  add_op_samples(*both.program, both.sizes, {span(0, 0, 0ms, 3ms), span(0, 1, 0ms, 1ms)}, benchmarks);
+  add_op_samples(*concurrent.program, concurrent.sizes, {span(0, 0, 0ms, 3ms), span(0, 1, 0ms, 1ms)}, benchmarks);
   ASSERT_EQ(benchmarks.size(), 2U);
   EXPECT_EQ(benchmarks[0].op, "product");
   EXPECT_EQ(benchmarks[0].samples, (std::vector<Duration>{2ms, 3ms}));

@@ -91,9 +91,9 @@ TEST(Rounding, AllSixteenBitsComeBackFromMemory) {
       const std::array bytes{static_cast<std::byte>(bits & 0xffU), static_cast<std::byte>(bits >> 8U)};
       float value = 0.0F;
       decode(dtype, bytes, {&value, 1});
-      std::array<std::byte, 2> again{};
-      encode(dtype, {&value, 1}, again);
-      EXPECT_EQ(again, bytes) << name_of(dtype) << " " << bits;
+      std::array<std::byte, 2> encoded{};
+      encode(dtype, {&value, 1}, encoded);
+      EXPECT_EQ(encoded, bytes) << name_of(dtype) << " " << bits;
     }
   }
 }
@@ -173,9 +173,9 @@ TEST(Rounding, AllEightBitsComeBackFromMemory) {
     const std::array bytes{static_cast<std::byte>(bits)};
     float value = 0.0F;
     decode(DType::fp8, bytes, {&value, 1});
-    std::array<std::byte, 1> again{};
-    encode(DType::fp8, {&value, 1}, again);
-    EXPECT_EQ(again[0], std::isnan(value) ? std::byte{0x7f} : bytes[0]) << bits;
+    std::array<std::byte, 1> encoded{};
+    encode(DType::fp8, {&value, 1}, encoded);
+    EXPECT_EQ(encoded[0], std::isnan(value) ? std::byte{0x7f} : bytes[0]) << bits;
     EXPECT_EQ(std::isnan(value), (bits & 0x7fU) == 0x7fU) << bits;
   }
 }

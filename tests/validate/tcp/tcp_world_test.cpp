@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that meet over TCP, without MPI: their identities, and the messages between them.
+// Tests processes that meet over TCP, without MPI: their identities, and the messages between them.
 #include "validate/tcp/tcp_world.h"
 
 #include <arpa/inet.h>
@@ -90,12 +90,12 @@ TEST(TcpWorld, ProcessesExchangeMessagesThroughTheLeader) {
 
 /// Connects without sending anything yet; returns the descriptor.
 int guest_at(std::uint16_t port) {
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_port = htons(port);
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int guest = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(::connect(guest, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  EXPECT_EQ(::connect(guest, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   return guest;
 }
 

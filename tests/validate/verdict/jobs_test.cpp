@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of jobs: step times, traces of several ranks, records of links.
+// Tests files of jobs: step times, traces of several ranks, records of links.
 #include "validate/verdict/jobs.h"
 
 #include <fmt/format.h>

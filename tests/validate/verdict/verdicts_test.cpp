@@ -166,8 +166,8 @@ TEST(Verdicts, AFleetShowsNodesSlowerThanTheirNeighbours) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<NodeLog> logs = fleet_of(machine, 9);
   logs[4] = log_of("node-4", rows_of(machine, 1.14));
-  const Verdicts alone = verdicts_on({logs[4]}, machine, {});
-  EXPECT_EQ(alone.nodes[0].health, Health::healthy);
+  const Verdicts single_node = verdicts_on({logs[4]}, machine, {});
+  EXPECT_EQ(single_node.nodes[0].health, Health::healthy);
   const Verdicts verdicts = verdicts_on(logs, machine, {});
   ASSERT_TRUE(verdicts.fleet.has_value());
   EXPECT_EQ(verdicts.fleet->median.health, Health::healthy);
