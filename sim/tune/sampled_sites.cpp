@@ -78,7 +78,7 @@ class Chooser {
     return candidates;
   }
 
-  /// Returns the first on ties, which is the fastest without jitter.
+  /// Returns the index of the candidate with the smallest mean; on ties the first, which is the fastest without jitter.
   static std::size_t least_mean(const std::vector<Candidate>& candidates) {
     const auto least = std::min_element(
         candidates.begin(), candidates.end(),

@@ -78,7 +78,7 @@ struct Tuning {
   /// The plan to use, then the other plans, fastest first, with the best schedule at every site. Empty if no plan fits.
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.
-  double ties_within = 0.0;  ///< Relative difference between the slowest of these and the fastest.
+  double ties_within = 0.0;  ///< Relative difference between the slowest of these plans and the fastest.
   std::string tie_rule;  ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
   /// The first plan under other schedules: serial at every site, the best single strategy for all sites, and sites that
   /// take only their compute time, which no schedule beats.
@@ -98,7 +98,7 @@ struct Tuning {
 };
 
 struct TuneOptions {
-  std::size_t keep = 5;       ///< Plans to return.
+  std::size_t keep = 5;       ///< Number of plans to return.
   double memory_share = 0.9;  ///< Share of a GPU's memory for a plan; the rest is reserved.
   double rank_sigma = 0.0;    ///< Same as in StepPoint.
   double communication_sigma = 0.0;
