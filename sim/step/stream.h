@@ -53,7 +53,7 @@ struct Stream {
     device += kernel.time;
     end = counted(std::max(end + kernel.time, host + kernel.time));
   }
-  /// Adds work of the host alone.
+  /// Adds work that only the host does.
   void add_host(Duration issue) { host = counted(host + issue); }
 
   /// Returns this sequence followed by another one.

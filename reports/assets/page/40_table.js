@@ -186,7 +186,7 @@ function ranksOf(words) {
   return ranks;
 }
 
-/// Replaces the rows in the page for readers without scripts.
+/// Shows the table, which replaces the rows that the page has for readers without scripts.
 async function fillTable(place) {
   const block = await blockColumns("rows");
   if (block) {
