@@ -123,7 +123,7 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-/// Returns the largest memory need; rows of prefill state theirs only if it does not fit.
+/// Returns the largest memory need; rows of prefill state their need only if it does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {

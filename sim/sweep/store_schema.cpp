@@ -71,14 +71,14 @@ std::vector<SchemaObject> sessions(const std::vector<HeldColumn>& /*columns*/) {
            " seconds REAL)"}};
 }
 
-constexpr std::array steps{tables, sessions};
-static_assert(steps.size() == store_version);
+constexpr std::array migrations{tables, sessions};
+static_assert(migrations.size() == store_version);
 
 /// Returns all tables and views of a store of this version.
 std::vector<SchemaObject> objects_of(const std::vector<HeldColumn>& columns, int version) {
   std::vector<SchemaObject> objects;
   for (std::size_t step = 0; step < static_cast<std::size_t>(version); ++step) {
-    for (SchemaObject& object : steps[step](columns)) {
+    for (SchemaObject& object : migrations[step](columns)) {
       objects.push_back(std::move(object));
     }
   }
@@ -152,8 +152,8 @@ std::vector<HeldColumn> own_columns(StoreKind kind) {
 }
 
 void migrate(Database& database, const std::vector<HeldColumn>& columns, int version) {
-  for (auto step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
-    for (const SchemaObject& object : steps[step](columns)) {
+  for (auto step = static_cast<std::size_t>(version); step < migrations.size(); ++step) {
+    for (const SchemaObject& object : migrations[step](columns)) {
       database.run(object.sql);
     }
   }
