@@ -208,11 +208,12 @@ std::string goals_section(Scores scores) {
 }
 
 std::string gain(const Errors& errors, const Errors& unpenalised, double ErrorSummary::*member) {
-  const double least = summary_of(unpenalised).*member;
-  return least > 0.0 ? fmt::format("{:.0f}%", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
+  const double without_penalty = summary_of(unpenalised).*member;
+  return without_penalty > 0.0 ? fmt::format("{:.0f}%", 100.0 * (1.0 - summary_of(errors).*member / without_penalty))
+                               : "-";
 }
 
-/// Formats "2.6, 8.3 | 4.2, 32.0 | 39%, 74%": our errors, the errors of a model without penalties, and the
+/// Formats "2.6, 8.3 | 4.2, 32.0 | 39%, 74%": the errors of the model, the errors without a penalty, and the
 /// reductions.
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& unpenalised) {
   const ErrorSummary with_penalty = summary_of(errors);

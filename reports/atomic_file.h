@@ -20,16 +20,16 @@ enum class Links : std::uint8_t {
 bool is_database(const std::filesystem::path& path);
 
 /// Throws ConfigError if `out` is one of the input files of a command, by any path, or a file in an input folder of a
-/// sweep. Ignores inputs that are not files. Also refuses a named pipe, before the work begins.
+/// sweep. Ignores inputs that are not files. Also refuses a named pipe as `out` before the work begins.
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
 
-/// Writes a temporary file next to `path`, which replaces `path` on commit(); without commit() no new file remains and
-/// an older file keeps its contents. The file gets the permissions of the file that it replaces. If links are followed,
-/// a target that is not a regular file (/dev/stdout, a device) is written directly.
+/// Writes a temporary file next to `path`; commit() replaces `path` by that file. Without commit() no new file remains,
+/// and an older file keeps its contents. The file gets the permissions of the file that it replaces. If links are
+/// followed, a target that is not a regular file (/dev/stdout, a device) is written directly.
 class AtomicFile {
  public:
-  /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, a database, a named pipe, no
-  /// permission.
+  /// Throws ConfigError, which names the path and the remedy, if the folder does not exist, the path is a folder, a
+  /// database or a named pipe, or permission is missing.
   explicit AtomicFile(const std::filesystem::path& path, Links links = Links::followed);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

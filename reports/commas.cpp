@@ -11,9 +11,9 @@ std::string with_commas(std::int64_t count) {
   if (digits.size() - first < 5) {
     return digits;
   }
-  for (std::size_t place = digits.size() - 3; place > first; place -= 3) {
-    digits.insert(place, 1, ',');
-    if (place <= first + 3) {
+  for (std::size_t position = digits.size() - 3; position > first; position -= 3) {
+    digits.insert(position, 1, ',');
+    if (position <= first + 3) {
       break;
     }
   }

@@ -26,7 +26,7 @@ std::string unmapped(const ResultRow& row) {
   return text;
 }
 
-/// An unknown rate has a separate place on the axis.
+/// Returns a value on the axis of a bandwidth. An unknown rate has the value 1, which no real rate has.
 MapValue bandwidth(const std::optional<double>& rate, const std::string& requested) {
   return {rate.value_or(1.0), requested};
 }
@@ -178,8 +178,8 @@ std::vector<Scaling> scalings_of(std::span<const StepRow> rows) {
   return fastest.scalings();
 }
 
-std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t place) {
-  const std::string& text = map.values(axis)[place].text;
+std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t index) {
+  const std::string& text = map.values(axis)[index].text;
   switch (axis) {
     case MapAxis::seq: return "seq " + text;
     case MapAxis::link: return "links " + text;
@@ -189,10 +189,10 @@ std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t pl
   return text;
 }
 
-std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but) {
+std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis omitted) {
   std::string text;
   for (const MapAxis axis : {MapAxis::ranks, MapAxis::network, MapAxis::link, MapAxis::seq}) {
-    if (axis != but && map.values(axis).size() > 1) {
+    if (axis != omitted && map.values(axis).size() > 1) {
       text += (text.empty() ? "" : ", ") + value_in_words(map, axis, place[static_cast<std::size_t>(axis)]);
     }
   }
@@ -240,18 +240,18 @@ std::vector<std::string> short_names(const CrossoverMap& map) {
 }
 
 std::string scaling_text(std::span<const Scaling> scalings) {
-  const auto is_like = [](const Scaling& a, const Scaling& b) {
+  const auto is_in_group = [](const Scaling& a, const Scaling& b) {
     return a.kind == b.kind && a.setting == b.setting && a.fewest_ranks.ranks == b.fewest_ranks.ranks &&
            a.max_ranks.ranks == b.max_ranks.ranks;
   };
   std::string text;
-  std::string above;
+  std::string last_kind;
   for (auto first = scalings.begin(); first != scalings.end();) {
     const auto end =
-        std::find_if(first, scalings.end(), [&](const Scaling& scaling) { return !is_like(scaling, *first); });
+        std::find_if(first, scalings.end(), [&](const Scaling& scaling) { return !is_in_group(scaling, *first); });
     const std::string kind = kind_in_words(*first);
-    text += kind == above ? "" : wrapped(kind, "", "");
-    above = kind;
+    text += kind == last_kind ? "" : wrapped(kind, "", "");
+    last_kind = kind;
     std::string line = first->setting + ":";
     for (; first != end; ++first) {
       line +=

@@ -26,8 +26,8 @@ std::size_t max_columns() { return (terminal_width() - map_label_width) / cell_w
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// Formats "co 12/38": the winner, and its savings in percent of the time of the next family and of serial. Begins with
-/// "~" if another strategy ties.
+/// Formats "co 12/38": the winner, and the percentages of time that it saves against the next best strategy and against
+/// serial. Begins with "~" if another strategy ties.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
   if (cell == nullptr) {
     return "-";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as JSON, one per line: an array of them, or JSON lines. `object` writes one row without a line break.
+// Rows as JSON, one per line: as an array, or as JSON Lines. `object` writes one row without a line break.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of files inside Markdown tables.
+// Escapes text for cells of Markdown tables.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace commfuse::reports {
 
-/// Returns a file's text as a cell, with its bars and the start of its tags escaped.
+/// Returns the text as a cell of a Markdown table, with bars and "<" escaped.
 std::string markdown_cell(std::string_view text);
 
 }  // namespace commfuse::reports

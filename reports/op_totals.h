@@ -13,7 +13,7 @@ struct OpTotals {
   Bytes moved;                  // read and written at least once
 };
 
-/// Returns the totals of a gemm, an attention or an elementwise op; nothing for communication.
+/// Returns the totals of a gemm, an attention or an elementwise op; zeros for communication.
 OpTotals totals_of(const Sizes& sizes, const Shape& shape);
 
 }  // namespace commfuse::reports

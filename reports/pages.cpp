@@ -131,7 +131,7 @@ const OptionEntry* first_argument(const CommandEntry& command) {
   return argument == command.options.end() ? nullptr : &*argument;
 }
 
-/// Returns the assignment that keeps an offer in the script of bash.
+/// Returns the assignments that hold an offer in the bash script.
 std::string assignments(OfferKind kind, const std::string& words) {
   constexpr std::array kinds{std::pair(OfferKind::nothing, "nothing"), std::pair(OfferKind::words, "words"),
                              std::pair(OfferKind::names, "names"),     std::pair(OfferKind::settings, "settings"),
@@ -277,7 +277,8 @@ FUNCTION() {
 }
 )";
 
-/// At completion the script runs the program to get names of catalogues; it contains all other words itself.
+/// The script runs the program to get the names of catalogues when it completes a word. It contains all other words
+/// itself.
 std::string bash_functions(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");

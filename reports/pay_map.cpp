@@ -25,11 +25,11 @@ std::string cell_of(const ResultRow& row, const ResultRow& serial, const Verdict
 /// Finds the row of a strategy at a point of a map; null if there is none.
 const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_view strategy, std::int64_t ranks,
                       std::int64_t seq) {
-  const auto row_at_place = std::ranges::find_if(rows, [&](const ResultRow* row) {
+  const auto match = std::ranges::find_if(rows, [&](const ResultRow* row) {
     return row->strategy == strategy && (strategy == "serial") == row->implements.empty() && row->ranks == ranks &&
            row->seq == seq && row->feasible();
   });
-  return row_at_place == rows.end() ? nullptr : *row_at_place;
+  return match == rows.end() ? nullptr : *match;
 }
 
 std::string map_of(const std::string& name, const std::vector<const ResultRow*>& rows, const VerdictRule& rule) {

@@ -42,11 +42,12 @@ std::vector<Rows> rows_by_point(Rows rows) {
 
 std::vector<std::size_t> order_by_point(Rows rows) {
   const auto before = [](const ResultRow* a, const ResultRow* b) { return compare_points(*a, *b) < 0; };
-  std::map<const ResultRow*, std::size_t, decltype(before)> places;  // points in order of appearance
+  std::map<const ResultRow*, std::size_t, decltype(before)> point_numbers;  // in order of appearance
   std::vector<std::size_t> point(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    point[i] = i > 0 && same_point(rows[i], rows[i - 1]) ? point[i - 1]
-                                                         : places.try_emplace(&rows[i], places.size()).first->second;
+    point[i] = i > 0 && same_point(rows[i], rows[i - 1])
+                   ? point[i - 1]
+                   : point_numbers.try_emplace(&rows[i], point_numbers.size()).first->second;
   }
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -58,12 +59,12 @@ std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows) {
   std::vector<std::size_t> order = order_by_point(rows);
   // The permutation is applied in place, cycle by cycle: a sweep has millions of rows, usually in order.
   for (std::size_t first = 0; first < order.size(); ++first) {
-    for (std::size_t place = first; order[place] != place;) {
-      const std::size_t next = std::exchange(order[place], place);
+    for (std::size_t index = first; order[index] != index;) {
+      const std::size_t next = std::exchange(order[index], index);
       if (next != first) {
-        std::swap(rows[place], rows[next]);
+        std::swap(rows[index], rows[next]);
       }
-      place = next;
+      index = next;
     }
   }
   return rows;
@@ -114,8 +115,9 @@ PointVerdict point_verdict(Rows rows, const VerdictRule& rule) {
     return result;
   }
   const Verdict verdict = verdict_of(contenders, rule);
-  const auto rows_at = [&](const std::vector<std::size_t>& places, std::vector<const ResultRow*>& to) {
-    std::transform(places.begin(), places.end(), std::back_inserter(to), [&](std::size_t i) { return candidates[i]; });
+  const auto rows_at = [&](const std::vector<std::size_t>& indices, std::vector<const ResultRow*>& to) {
+    std::transform(indices.begin(), indices.end(), std::back_inserter(to),
+                   [&](std::size_t i) { return candidates[i]; });
   };
   rows_at(verdict.order, result.ranking);
   rows_at(verdict.front, result.front);
@@ -131,11 +133,11 @@ std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule) {
   }
   const Rows ordered = copies.empty() ? rows : Rows(copies);
   std::vector<std::string> words(rows.size());
-  auto place = order.begin();
+  auto row_index = order.begin();
   for (const Rows point : rows_by_point(ordered)) {
     const PointVerdict verdict = point_verdict(point, rule);
     for (const ResultRow& row : point) {
-      std::string& word = words[*place++];
+      std::string& word = words[*row_index++];
       if (row.feasible() && verdict.ranking.size() > 1) {
         word = !can_win(row, point) ? "bound" : !verdict.in_front(row) ? "loses" : verdict.wins() ? "wins" : "ties";
       }

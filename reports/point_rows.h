@@ -19,15 +19,15 @@ using Rows = std::span<const ResultRow>;
 
 inline Duration makespan_of(const ResultRow& row) { return row.analysis.critical.makespan; }
 
-/// True if two rows answer the same question, so that their strategies can be compared: model, hardware and its links,
-/// scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
+/// Returns whether two rows answer the same question, so that their strategies can be compared: model, hardware and its
+/// links, scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
 bool same_point(const ResultRow& a, const ResultRow& b);
 
-/// Returns the runs of adjacent rows of one point.
+/// Splits the rows into groups of adjacent rows of one point.
 std::vector<Rows> rows_by_point(Rows rows);
 
-/// Returns places of the rows such that rows of one point are adjacent, in order of first appearance. An axis over
-/// strategies separates them.
+/// Returns the indices of the rows in an order in which rows of one point are adjacent, and points are in order of
+/// first appearance. Rows of one point are not adjacent in the results of an axis over strategies.
 std::vector<std::size_t> order_by_point(Rows rows);
 /// Returns the rows in the order of order_by_point().
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
@@ -55,7 +55,7 @@ PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 /// Returns true for a row of a bound strategy whose time another schedule may beat.
 bool is_no_bound(const ResultRow& row);
 
-/// "sliced (k=4)"
+/// Formats "sliced (k=4)".
 std::string label(const ResultRow& row);
 /// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.
 std::string short_label(const ResultRow& row, Rows rows);

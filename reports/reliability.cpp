@@ -49,8 +49,8 @@ std::vector<CoverageRow> coverage_rows(Scores scores) {
       }
       auto kind = std::find(kinds.begin(), kinds.end(), checked.kind);
       kind = kind == kinds.end() ? kinds.insert(kinds.end(), checked.kind) : kind;
-      const auto place = static_cast<std::size_t>(kind - kinds.begin());
-      auto& collected = times[{place, checked.machine, !checked.fitted}];
+      const auto kind_index = static_cast<std::size_t>(kind - kinds.begin());
+      auto& collected = times[{kind_index, checked.machine, !checked.fitted}];
       collected.insert(collected.end(), checked.times.begin(), checked.times.end());
     }
   }
@@ -64,7 +64,7 @@ std::vector<CoverageRow> coverage_rows(Scores scores) {
 
 using PairsByMachine = std::map<std::string, std::map<std::string, std::vector<JudgedPair>>>;
 
-/// Returns pairs by machine and number of ways.
+/// Returns pairs by machine, then by the ways that they compare.
 PairsByMachine pairs_of(Scores scores) {
   PairsByMachine pairs;
   for (const TableScore& score : scores) {
@@ -166,7 +166,7 @@ std::vector<const CoverageRow*> worst_of(const std::vector<CoverageRow>& rows) {
   return worst;
 }
 
-/// "GEMM fp8 on b200-sxm (no fit): 68% intervals hold 10%, 95% intervals 19% (14,324 times)".
+/// Returns "GEMM fp8 on b200-sxm (no fit): 68% intervals hold 10%, 95% intervals 19% (14324 times)".
 std::string in_words(const CoverageRow& row) {
   return fmt::format("{} on {}: 68% intervals hold {}%, 95% intervals {}% ({} times)", row.kind, row.machine_in_words(),
                      whole_percent(row.coverage.at[1].share), whole_percent(row.coverage.at[3].share), row.coverage.n);
@@ -291,8 +291,8 @@ std::string reach(std::span<const CheckedTime> times, double share) {
     errors.push_back(time.error > 0.0 ? std::abs(time.distance) / time.error : 0.0);
   }
   std::sort(errors.begin(), errors.end());
-  const auto place = static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1));
-  return percent_digits(0.04 * errors[place]);
+  const auto index = static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1));
+  return percent_digits(0.04 * errors[index]);
 }
 
 std::string plus_minus_in_practice(Scores scores) {

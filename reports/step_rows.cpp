@@ -123,7 +123,7 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-/// Returns the largest memory need; rows of prefill state theirs only if it does not fit.
+/// Returns the largest memory need; rows of prefill state their need only if it does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {
@@ -271,7 +271,7 @@ std::string plan_key(const StepRow& row) {
   return step_object(settings);
 }
 
-/// "commfuse on 64 GPUs (8 tensor x 8 pipeline)"
+/// Returns "commfuse on 64 GPUs (8 tensor x 8 pipeline)".
 std::string plan_in_words(const StepRow& row) {
   return fmt::format("{} on {} GPUs ({})", row.text("strategy"), row.count("gpus"), layout_in_words(row));
 }
@@ -356,7 +356,7 @@ PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule
 
 bool PlanVerdict::in_front(const StepRow* row) const {
   return feasible_.size() > 1 &&
-         std::ranges::any_of(verdict_.front, [&](std::size_t place) { return feasible_[place] == row; });
+         std::ranges::any_of(verdict_.front, [&](std::size_t index) { return feasible_[index] == row; });
 }
 
 std::string PlanVerdict::sentence() const {
@@ -370,9 +370,9 @@ std::string PlanVerdict::sentence() const {
   }
   std::vector<std::string> names;
   double slowest = 0.0;
-  for (const std::size_t place : verdict_.front) {
-    names.push_back(feasible_[place]->text("strategy"));
-    slowest = std::max(slowest, feasible_[place]->number("time_ms"));
+  for (const std::size_t index : verdict_.front) {
+    names.push_back(feasible_[index]->text("strategy"));
+    slowest = std::max(slowest, feasible_[index]->number("time_ms"));
   }
   return fmt::format("Tie: {} are within {:.1f}%; a win needs {}.", names_in_words(names),
                      100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
@@ -410,10 +410,10 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
 }
 
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows) {
-  std::map<std::string, std::size_t> places;
+  std::map<std::string, std::size_t> plan_indices;
   std::vector<std::vector<const StepRow*>> plans;
   for (const StepRow& row : rows) {
-    const auto [entry, is_new] = places.try_emplace(plan_key(row), plans.size());
+    const auto [entry, is_new] = plan_indices.try_emplace(plan_key(row), plans.size());
     if (is_new) {
       plans.emplace_back();
     }

@@ -26,7 +26,7 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = 
 /// fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
 
-/// "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
+/// Returns "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
 std::string plan_heading(const StepRow& row);
 
 /// The verdict over the rows of one plan.
@@ -41,8 +41,12 @@ class PlanVerdict {
   [[nodiscard]] std::string sentence() const;
 
  private:
-  [[nodiscard]] std::string name(std::size_t place) const { return feasible_[verdict_.order[place]]->text("strategy"); }
-  [[nodiscard]] double time(std::size_t place) const { return feasible_[verdict_.order[place]]->number("time_ms"); }
+  [[nodiscard]] std::string name(std::size_t position) const {
+    return feasible_[verdict_.order[position]]->text("strategy");
+  }
+  [[nodiscard]] double time(std::size_t position) const {
+    return feasible_[verdict_.order[position]]->number("time_ms");
+  }
 
   std::vector<const StepRow*> feasible_;
   VerdictRule rule_;

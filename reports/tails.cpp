@@ -57,10 +57,10 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   for (const auto& [kind, name] :
        {std::pair(PathKind::essential, " essential ops "), std::pair(PathKind::local, ", adds and copies "),
         std::pair(PathKind::communication, ", communication "), std::pair(PathKind::issue, ", host ")}) {
-    const auto place = static_cast<std::size_t>(kind);
-    text +=
-        fmt::format("{}{} ({})", name, rounded_percent(to_seconds(causes.time_on_path[place]) / path_seconds(causes)),
-                    rounded_percent(causes.on_path[place]));
+    const auto kind_index = static_cast<std::size_t>(kind);
+    text += fmt::format("{}{} ({})", name,
+                        rounded_percent(to_seconds(causes.time_on_path[kind_index]) / path_seconds(causes)),
+                        rounded_percent(causes.on_path[kind_index]));
   }
   if (causes.rank_on_path.size() > 1) {
     const Rank worst = causes.worst_rank();

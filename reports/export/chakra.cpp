@@ -43,9 +43,9 @@ class Attributes {
 
 /// Returns the scaled time, rounded to the nearest microsecond.
 std::uint64_t microseconds(Duration time, std::int64_t scale) {
-  constexpr std::int64_t ps = 1'000'000;
-  const std::int64_t whole = time.count() / ps * scale;
-  return static_cast<std::uint64_t>(whole + (time.count() % ps * scale + ps / 2) / ps);
+  constexpr std::int64_t ps_per_us = 1'000'000;
+  const std::int64_t whole = time.count() / ps_per_us * scale;
+  return static_cast<std::uint64_t>(whole + (time.count() % ps_per_us * scale + ps_per_us / 2) / ps_per_us);
 }
 
 proto::CollectiveCommType type_of(CollectiveKind kind) {
@@ -139,7 +139,8 @@ proto::GlobalMetadata metadata_of(const ChakraOptions& options) {
   return metadata;
 }
 
-void write_behind_length(const google::protobuf::MessageLite& message, google::protobuf::io::CodedOutputStream& out) {
+/// Writes the length of a message, then the message.
+void write_with_length(const google::protobuf::MessageLite& message, google::protobuf::io::CodedOutputStream& out) {
   out.WriteVarint32(static_cast<std::uint32_t>(message.ByteSizeLong()));
   check(message.SerializeToCodedStream(&out), "every message can be written to a string");
 }
@@ -151,17 +152,17 @@ std::string chakra_trace(const ExportInput& input, Rank rank, const ChakraOption
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream out(&stream);
-    write_behind_length(metadata_of(options), out);
+    write_with_length(metadata_of(options), out);
     const std::vector<Task> tasks = tasks_of(input, rank, {.messages = options.messages});
     const NodeWriter writer(input, rank, options);
     for (std::size_t id = 0; id < tasks.size(); ++id) {
-      write_behind_length(writer.node(id, tasks[id]), out);
+      write_with_length(writer.node(id, tasks[id]), out);
     }
     if (tasks.empty()) {
       proto::Node idle;
       idle.set_name("idle");
       idle.set_type(proto::COMP_NODE);
-      write_behind_length(idle, out);
+      write_with_length(idle, out);
     }
   }
   return bytes;

@@ -14,8 +14,8 @@ namespace commfuse::reports {
 
 struct ChakraOptions {
   MessageOrder messages = MessageOrder::lane;
-  /// Chakra's durations are whole microseconds, too coarse for small GEMMs: the file multiplies them by this number.
-  /// The network must be slowed by the same factor, and the result divided by it.
+  /// Chakra's durations are whole microseconds, which is too coarse for small GEMMs. The file therefore contains
+  /// durations multiplied by this number. The network must be slowed by the same factor, and the result divided by it.
   std::int64_t time_scale = 1;
 };
 

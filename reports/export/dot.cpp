@@ -64,8 +64,8 @@ void write_node(const Program& program, Rank rank, const Command& command, Out o
 /// Writes waits, and the order of lanes where no wait implies it.
 void write_order(const Program& program, Rank rank, const std::vector<Command>& commands, Out out) {
   std::vector<std::int32_t> last(program.lanes.size(), -1);
-  for (std::size_t at = 0; at < commands.size(); ++at) {
-    const Command& command = commands[at];
+  for (std::size_t index = 0; index < commands.size(); ++index) {
+    const Command& command = commands[index];
     const auto edge = [&](std::int32_t from, std::string_view style) {
       fmt::format_to(out, "    {} -> {}{};\n", node_of(rank, commands[static_cast<std::size_t>(from)].op),
                      node_of(rank, command.op), style);
@@ -77,7 +77,7 @@ void write_order(const Program& program, Rank rank, const std::vector<Command>& 
     if (before >= 0 && std::find(command.waits.begin(), command.waits.end(), before) == command.waits.end()) {
       edge(before, " [style=dotted]");
     }
-    before = static_cast<std::int32_t>(at);
+    before = static_cast<std::int32_t>(index);
   }
 }
 

@@ -12,9 +12,9 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t max_lanes = 255;  // CPU numbers have one byte, and the host uses one.
+constexpr std::size_t max_lanes = 255;  // A CPU number has one byte, and the host uses one number.
 
-/// Returns for each lane the number of lanes before it that communicate.
+/// Returns, for each lane, the number of its NIC: the number of communicating lanes before it.
 std::vector<std::size_t> nics_of(const Program& program) {
   std::vector<bool> communicates(program.lanes.size());
   for (const Op& op : program.ops) {

@@ -12,7 +12,7 @@
 namespace commfuse::reports {
 
 /// Returns the candidates in ascending order, without duplicates, and without ops that end before another candidate
-/// starts, which implies them. Requires that all candidates take part.
+/// starts: a wait for that candidate implies a wait for them. Requires that the rank takes part in all candidates.
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates);
 
 /// Remembers which tasks touched each part of a rank's memory; the next task to touch it waits for these.

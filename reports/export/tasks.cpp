@@ -13,9 +13,9 @@ namespace commfuse::reports {
 
 namespace {
 
-using Places = std::vector<std::int32_t>;  // places of tasks
+using TaskIndices = std::vector<std::int32_t>;
 
-void append(Places& to, const Places& more) { to.insert(to.end(), more.begin(), more.end()); }
+void append(TaskIndices& to, const TaskIndices& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 /// Returns the largest number of messages of one op between two ranks.
 std::int64_t tags_per_op(const Program& program, const TaskOptions& options) {
@@ -75,7 +75,7 @@ class RankTasks {
  private:
   /// The portion of an op that starts and ends together: the whole op, or one half of an exchange.
   struct Part {
-    Places first, last;  // tasks
+    TaskIndices first, last;
     bool reads = true;   // the op reads its inputs in this part
     bool writes = true;  // the op writes its outputs in this part
   };
@@ -103,14 +103,14 @@ class RankTasks {
     issued_by_[position(command.op)] = host_;
   }
 
-  /// Adds a wait for the host, unless the op waits for an op that the host issued later.
+  /// Adds a wait for the host's last task, unless the op already waits for an op that this task issued.
   void wait_for_host(OpId op) {
     if (host_ < 0) {
       return;
     }
     for (const Part& part : parts_[position(op)]) {
-      for (const std::int32_t place : part.first) {
-        Task& task = tasks_[static_cast<std::size_t>(place)];
+      for (const std::int32_t index : part.first) {
+        Task& task = tasks_[static_cast<std::size_t>(index)];
         const auto issued_with = [&](std::int32_t earlier) {
           return issued_by_[position(tasks_[static_cast<std::size_t>(earlier)].op)] == host_;
         };
@@ -132,8 +132,8 @@ class RankTasks {
       options_.spell_out_collectives ? add_steps(command, parts) : add_collective(command, parts);
     } else {
       const Duration time = input_.costs.of(rank_, position(command.op));
-      const std::int32_t place = push({.op = command.op, .time = time});
-      parts.push_back({{place}, {place}});
+      const std::int32_t index = push({.op = command.op, .time = time});
+      parts.push_back({{index}, {index}});
     }
   }
 
@@ -141,13 +141,13 @@ class RankTasks {
     const auto& shape = std::get<ExchangeShape>(program_.shapes[command.shape]);
     const Bytes bytes = size_of(shape.rows, shape.columns, shape.wire);
     if (command.target >= 0) {
-      const std::int32_t place = push(message(Task::Kind::send, command.op, command.target, bytes, command.op));
-      parts.push_back({{place}, {place}, true, false});
+      const std::int32_t index = push(message(Task::Kind::send, command.op, command.target, bytes, command.op));
+      parts.push_back({{index}, {index}, true, false});
     }
     if (command.source >= 0) {
-      const std::int32_t place =
+      const std::int32_t index =
           push(message(Task::Kind::receive, command.op, command.source, bytes, command.source_op));
-      parts.push_back({{place}, {place}, false, true});
+      parts.push_back({{index}, {index}, false, true});
     }
   }
 
@@ -157,15 +157,15 @@ class RankTasks {
     if (shape.kind == CollectiveKind::all_gather) {
       bytes.count /= static_cast<std::int64_t>(command.group.size());
     }
-    const std::int32_t place = push({.kind = Task::Kind::collective, .op = command.op, .bytes = bytes});
-    parts.push_back({{place}, {place}});
+    const std::int32_t index = push({.kind = Task::Kind::collective, .op = command.op, .bytes = bytes});
+    parts.push_back({{index}, {index}});
   }
 
-  /// Adds the messages of a collective, step by step. Rounds the parts of the data up where they do not divide.
+  /// Adds the messages of a collective, step by step. Rounds the size of a part up if the data do not divide evenly.
   void add_steps(const Command& command, std::vector<Part>& parts) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[command.shape]);
     const auto ranks = static_cast<std::int32_t>(command.group.size());
-    const auto place =
+    const auto own_index =
         static_cast<std::int32_t>(std::find(command.group.begin(), command.group.end(), rank_) - command.group.begin());
     const std::int64_t whole = size_of(shape.rows, shape.columns, shape.wire).count;
     const Bytes bytes{(whole + ranks - 1) / ranks};
@@ -173,10 +173,10 @@ class RankTasks {
     Part part;
     for (std::int32_t step = 0; step < steps; ++step) {
       const std::int32_t shift = shape.kind == CollectiveKind::all_to_all ? step + 1 : 1;
-      const auto member = [&](std::int32_t at) { return command.group[static_cast<std::size_t>(at % ranks)]; };
-      Places pair;
-      for (const auto& [kind, peer] : {std::pair{Task::Kind::send, member(place + shift)},
-                                       std::pair{Task::Kind::receive, member(place + ranks - shift)}}) {
+      const auto member = [&](std::int32_t index) { return command.group[static_cast<std::size_t>(index % ranks)]; };
+      TaskIndices pair;
+      for (const auto& [kind, peer] : {std::pair{Task::Kind::send, member(own_index + shift)},
+                                       std::pair{Task::Kind::receive, member(own_index + ranks - shift)}}) {
         Task task = message(kind, command.op, peer, bytes, command.op);
         task.step = step;
         task.tag += step;
@@ -219,13 +219,13 @@ class RankTasks {
     for (const Part& part : parts_[position(command.op)]) {
       const auto& reads = part.reads ? command.inputs : none;
       const auto& writes = part.writes ? command.outputs : none;
-      for (const std::int32_t place : part.first) {
-        append(tasks_[static_cast<std::size_t>(place)].after, memory_.conflicts(reads, writes));
+      for (const std::int32_t index : part.first) {
+        append(tasks_[static_cast<std::size_t>(index)].after, memory_.conflicts(reads, writes));
       }
     }
     for (const Part& part : parts_[position(command.op)]) {
-      for (const std::int32_t place : part.last) {
-        memory_.note(place, part.reads ? command.inputs : none, part.writes ? command.outputs : none);
+      for (const std::int32_t index : part.last) {
+        memory_.note(index, part.reads ? command.inputs : none, part.writes ? command.outputs : none);
       }
     }
     if (earlier.on_lane != OpId{-1}) {
@@ -233,16 +233,16 @@ class RankTasks {
     }
     for (const OpId before : earlier.waits) {
       if (!waits_for_some_of(command.op, before)) {
-        wait_for(command.op, before);  // The task itself needs this wait.
+        wait_for(command.op, before);  // No data dependency implies this wait.
       }
     }
   }
 
   void wait_for(OpId op, OpId before) {
     for (const Part& part : parts_[position(op)]) {
-      for (const std::int32_t place : part.first) {
+      for (const std::int32_t index : part.first) {
         for (const Part& ended : parts_[position(before)]) {
-          append(tasks_[static_cast<std::size_t>(place)].after, ended.last);
+          append(tasks_[static_cast<std::size_t>(index)].after, ended.last);
         }
       }
     }
@@ -250,8 +250,8 @@ class RankTasks {
 
   [[nodiscard]] bool waits_for_some_of(OpId op, OpId before) const {
     for (const Part& part : parts_[position(op)]) {
-      for (const std::int32_t place : part.first) {
-        const Places& after = tasks_[static_cast<std::size_t>(place)].after;
+      for (const std::int32_t index : part.first) {
+        const TaskIndices& after = tasks_[static_cast<std::size_t>(index)].after;
         if (std::any_of(after.begin(), after.end(), [&](std::int32_t earlier) {
               const Task& task = tasks_[static_cast<std::size_t>(earlier)];
               return task.op == before && !task.host;
@@ -275,7 +275,7 @@ class RankTasks {
   std::vector<OpId> last_calculation_;    // by lane; -1: none
   std::vector<OpId> last_on_lane_;        // by lane; -1: none
   std::int32_t host_ = -1;                // the host's last task
-  Places issued_by_;                      // by op: the host's last task when it was issued
+  TaskIndices issued_by_;                 // by op: the host's last task when it was issued
 };
 
 }  // namespace

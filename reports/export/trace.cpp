@@ -72,7 +72,7 @@ class Output {
       gzip_.emplace();
     }
   }
-  /// Call before each event.
+  /// Must be called before each event.
   void separate() {
     text += first_ ? "\n" : ",\n";
     first_ = false;
@@ -192,7 +192,7 @@ std::string arguments_of(const TracedRun& run, std::size_t id) {
   return dump(json);
 }
 
-/// Text of a slice that is equal on every rank, made once per op.
+/// The text of an op's slices that is equal on all ranks. It is made once per op.
 struct PreparedOp {
   std::vector<LabelPiece> name;  // escaped
   std::string behind_name;       // category, track and arguments, up to the process

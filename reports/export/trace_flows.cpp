@@ -11,22 +11,22 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Indices in the timeline of all runs of a rank's op, in order of time, by key_of().
-using TimelinePlaces = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
+/// The indices in the timeline of all runs of an op on a rank, in order of time; the key is key_of().
+using TimelineIndices = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
 std::uint64_t key_of(Rank rank, OpId op) {
   return static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint64_t>(position(op));
 }
 
-TimelinePlaces places_of(const TracedRun& run) {
-  TimelinePlaces places;
+TimelineIndices indices_of(const TracedRun& run) {
+  TimelineIndices indices;
   for (std::size_t i = 0; i < run.timeline.size(); ++i) {
     const OpSpan& span = run.timeline[i];
     if (exchange_of(*run.program, run.program->ops[position(span.op)]) != nullptr) {
-      places[key_of(span.rank, span.op)].push_back(i);
+      indices[key_of(span.rank, span.op)].push_back(i);
     }
   }
-  return places;
+  return indices;
 }
 
 Bytes sent_by(const TracedRun& run, OpId op) {
@@ -42,9 +42,9 @@ Bytes sent_by(const TracedRun& run, OpId op) {
 
 std::vector<Flow> flows_of(const TracedRun& run) {
   const Program& program = *run.program;
-  const TimelinePlaces places = places_of(run);
+  const TimelineIndices indices = indices_of(run);
   std::vector<Flow> flows;
-  if (places.empty()) {
+  if (indices.empty()) {
     return flows;
   }
   const Matching matching = match(program);
@@ -57,8 +57,8 @@ std::vector<Flow> flows_of(const TracedRun& run) {
       continue;
     }
     const std::size_t run_index = runs[key_of(span.rank, span.op)]++;
-    const auto receives = places.find(key_of(target_of(program, *exchange, span.rank), OpId{receiver}));
-    if (receives != places.end() && run_index < receives->second.size()) {
+    const auto receives = indices.find(key_of(target_of(program, *exchange, span.rank), OpId{receiver}));
+    if (receives != indices.end() && run_index < receives->second.size()) {
       flows.push_back({i, receives->second[run_index]});
     }
   }

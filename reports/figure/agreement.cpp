@@ -46,8 +46,8 @@ void add_guides(double low, double high, Figure& figure) {
   figure.legend.push_back({"10% off", Role::muted, false, true, "5 4"});
 }
 
-void add_pair(const MeasuredPair& pair, std::size_t place, const TimeUnit& unit, Figure& figure) {
-  const LineStyle style = style_of(place);
+void add_pair(const MeasuredPair& pair, std::size_t index, const TimeUnit& unit, Figure& figure) {
+  const LineStyle style = style_of(index);
   const double x = unit.value(pair.predicted);
   const std::string tip =
       fmt::format("{}, {}: predicted {}, measured {} (p10 to p90: {} to {}, {} rounds), {}", pair.name, pair.point,
@@ -138,8 +138,8 @@ PointsMark residual_points(const FitCheck& fit, bool held_out) {
                   .symbol = held_out ? Symbol::diamond : Symbol::circle,
                   .size = 3.5,
                   .name = held_out ? "held out" : "fitted"};
-  for (const std::size_t place : spread({.count = fit.residuals.size(), .kept = max_marks})) {
-    const FitResidual& residual = fit.residuals[place];
+  for (const std::size_t index : spread({.count = fit.residuals.size(), .kept = max_marks})) {
+    const FitResidual& residual = fit.residuals[index];
     if (residual.held_out == held_out) {
       const double error = std::clamp(residual_of(residual), -farthest, farthest);
       mark.points.push_back({residual.measured_us, 100.0 * error});

@@ -53,17 +53,17 @@ struct Bars {
   /// If parts are negative (compute lanes overlap), the bar begins left of the axis, so that the last part ends at the
   /// makespan.
   void add(const TracedRun& run, double y) const {
-    Duration at{};
+    Duration start{};
     const std::vector<TimePart> parts = time_parts(run);
     for (const TimePart& part : parts) {
-      at += std::min(part.time, Duration{});
+      start += std::min(part.time, Duration{});
     }
-    figure.x.low = std::min(figure.x.low, unit.value(at));
+    figure.x.low = std::min(figure.x.low, unit.value(start));
     for (const TimePart& part : parts) {
       figure.data.rows.push_back({label_of(run.row), part.name, fmt::format("{}", to_microseconds(part.time))});
       if (part.time > Duration{}) {
-        draw(run, part, at, y);
-        at += part.time;
+        draw(run, part, start, y);
+        start += part.time;
       }
     }
     const std::string total = unit.text(makespan_of(run.row));
@@ -71,11 +71,11 @@ struct Bars {
     figure.description += fmt::format("{}: {}. ", label_of(run.row), total);
   }
 
-  void draw(const TracedRun& run, const TimePart& part, Duration at, double y) const {
+  void draw(const TracedRun& run, const TimePart& part, Duration start, double y) const {
     const std::string length = unit.text(part.time);
     const double share = to_seconds(part.time) / to_seconds(makespan_of(run.row));
-    figure.marks.emplace_back(RectMark{.from = {unit.value(at), y - bar_share / 2},
-                                       .to = {unit.value(at + part.time), y + bar_share / 2},
+    figure.marks.emplace_back(RectMark{.from = {unit.value(start), y - bar_share / 2},
+                                       .to = {unit.value(start + part.time), y + bar_share / 2},
                                        .role = part.role,
                                        .hatched = part.hatched,
                                        .labels = {fmt::format("{} {}", part.name, length), part.name},

@@ -27,32 +27,32 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// The shown values of an axis, and their places.
+/// The shown values of an axis, and their indices.
 class ShownAxis {
  public:
   explicit ShownAxis(const std::vector<MapValue>& values)
-      : values_(values), places_(spread({.count = values.size(), .kept = max_map_values})) {}
+      : values_(values), indices_(spread({.count = values.size(), .kept = max_map_values})) {}
 
-  [[nodiscard]] double size() const { return static_cast<double>(places_.size()); }
-  [[nodiscard]] std::optional<double> at(std::size_t place) const {
-    const auto shown = std::lower_bound(places_.begin(), places_.end(), place);
-    return shown != places_.end() && *shown == place ? std::optional(static_cast<double>(shown - places_.begin()))
-                                                     : std::nullopt;
+  [[nodiscard]] double size() const { return static_cast<double>(indices_.size()); }
+  [[nodiscard]] std::optional<double> at(std::size_t index) const {
+    const auto shown = std::lower_bound(indices_.begin(), indices_.end(), index);
+    return shown != indices_.end() && *shown == index ? std::optional(static_cast<double>(shown - indices_.begin()))
+                                                      : std::nullopt;
   }
-  [[nodiscard]] const std::string& text(std::size_t place) const { return values_[place].text; }
+  [[nodiscard]] const std::string& text(std::size_t index) const { return values_[index].text; }
   /// Returns as many labels as fit.
   [[nodiscard]] std::vector<Tick> ticks(double label_size, double length) const {
-    const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(label_size * size() / length)));
+    const auto stride = static_cast<std::size_t>(std::max(1.0, std::ceil(label_size * size() / length)));
     std::vector<Tick> ticks;
-    for (std::size_t i = 0; i < places_.size(); i += every) {
-      ticks.push_back({static_cast<double>(i), values_[places_[i]].text});
+    for (std::size_t i = 0; i < indices_.size(); i += stride) {
+      ticks.push_back({static_cast<double>(i), values_[indices_[i]].text});
     }
     return ticks;
   }
 
  private:
   const std::vector<MapValue>& values_;
-  std::vector<std::size_t> places_;
+  std::vector<std::size_t> indices_;
 };
 
 Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
@@ -94,7 +94,7 @@ std::optional<CellSaving> saving_of(const MapCell& cell) {
                     : std::nullopt;
 }
 
-/// "commfuse wins 12 of 15 points, serial 1, 2 tie".
+/// Returns "commfuse wins 12 of 15 points, serial 1, 2 tie".
 std::string winners_title(const CrossoverMap& map) {
   std::vector<std::pair<std::size_t, std::string>> wins;
   std::size_t points = 0;
@@ -145,10 +145,10 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
     }
   }
   std::map<std::int64_t, Lead> leads;
-  for (const auto& [place, fastest] : best) {
+  for (const auto& [point, fastest] : best) {
     if (fastest.chosen != nullptr && fastest.other != nullptr) {
       const Verdict verdict = verdict_of(std::array{contender_of(*fastest.chosen), contender_of(*fastest.other)}, rule);
-      leads[place.first][place.second] = {times_slower(*fastest.other, *fastest.chosen),
+      leads[point.first][point.second] = {times_slower(*fastest.other, *fastest.chosen),
                                           verdict.wins() && verdict.front.front() == 0};
     }
   }
@@ -158,11 +158,11 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
 
 template <class Map>
 void thin(Map& lines, std::size_t max_kept) {
-  const std::vector<std::size_t> places = spread({.count = lines.size(), .kept = max_kept});
-  std::size_t place = 0;
-  auto next = places.begin();
+  const std::vector<std::size_t> kept = spread({.count = lines.size(), .kept = max_kept});
+  std::size_t index = 0;
+  auto next = kept.begin();
   std::erase_if(lines, [&](const auto&) {
-    const bool keep = next != places.end() && place++ == *next;
+    const bool keep = next != kept.end() && index++ == *next;
     next += keep ? 1 : 0;
     return !keep;
   });

@@ -23,8 +23,8 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "s
 
 /// Draws the time of the best other strategy divided by the time of `strategy`, a line for each number of ranks (at
 /// most seven, evenly spread): above 1 the strategy wins. Names the sequence length where a line crosses 1, by
-/// interpolation in logarithms. Returns nothing unless both have rows at two sequence lengths. Requires rows that
-/// differ in seq, ranks and strategy only.
+/// interpolation in logarithms. Returns nothing unless `strategy` and another strategy both have results at the same
+/// two sequence lengths with the same ranks. Requires rows that differ in seq, ranks and strategy only.
 std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "lead",
                                   const VerdictRule& rule = {});
 

@@ -30,8 +30,8 @@ std::string name_of(int per_mille) {
                              : fmt::format("p{}.{}", per_mille / 10, per_mille % 10);
 }
 
-void add_run(const SampledRun& run, std::size_t place, const TimeUnit& unit, Figure& figure) {
-  const LineStyle style = style_of(place);
+void add_run(const SampledRun& run, std::size_t index, const TimeUnit& unit, Figure& figure) {
+  const LineStyle style = style_of(index);
   LineMark line{.role = style.role, .name = run.name, .dashes = std::string{style.dashes}};
   BandMark band{.role = style.role};
   for (const int per_mille : per_milles) {

@@ -80,7 +80,7 @@ struct LineMark {
   std::string dashes{};             // "6 3": lengths of dash and gap; empty: `dashed` decides
 };
 
-/// A band between two lines, with one place in each for every x.
+/// A band between two lines, with one point of each line for every x.
 struct BandMark {
   std::vector<Place> low;
   std::vector<Place> high;

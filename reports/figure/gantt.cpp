@@ -135,13 +135,13 @@ std::vector<std::string> shortened_labels(const std::string& label) {
   }
   labels.push_back(label.substr(space + 1));
   if (open != std::string::npos && label.back() == ']') {
-    const std::string place = label.substr(open + 1, label.size() - open - 2);
-    const std::size_t digits = std::min(place.find_first_not_of("0123456789"), place.size());
-    if (digits == place.size()) {
-      labels.push_back(place);
+    const std::string index = label.substr(open + 1, label.size() - open - 2);
+    const std::size_t digits = std::min(index.find_first_not_of("0123456789"), index.size());
+    if (digits == index.size()) {
+      labels.push_back(index);
     } else {
-      const std::string first = place.substr(0, digits) + "\u2026";
-      labels.push_back(place.find(';') == std::string::npos ? place
+      const std::string first = index.substr(0, digits) + "\u2026";
+      labels.push_back(index.find(';') == std::string::npos ? index
                                                             : label.substr(space + 1, open - space) + first + "]");
     }
   }

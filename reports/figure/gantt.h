@@ -12,7 +12,7 @@
 
 namespace commfuse::reports {
 
-/// A stretch of time in which the rank runs neither essential nor local work.
+/// An interval in which the rank runs neither essential nor local work.
 struct ExposedTime {
   enum class Place : std::uint8_t { head, bubble, tail };
   Place place = Place::head;
@@ -20,7 +20,7 @@ struct ExposedTime {
   Instant to;
 };
 
-/// Returns the times in order; their sum is the rank's `exposed` of the breakdown.
+/// Returns the intervals in order; their sum is `exposed` in the breakdown of the rank.
 std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank);
 
 /// Draws all runs on the same rank. Requires at least one run, all of the same point.

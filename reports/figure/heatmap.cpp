@@ -56,8 +56,8 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
 /// Limits columns and rows to a number that readers can distinguish.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
-  for (const std::size_t place : spread({.count = values.size(), .kept = max_map_values})) {
-    kept.push_back(values[place]);
+  for (const std::size_t index : spread({.count = values.size(), .kept = max_map_values})) {
+    kept.push_back(values[index]);
   }
   return kept;
 }
@@ -65,12 +65,12 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
 Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
   Map map{thinned(values_of(rows, &ResultRow::seq)), thinned(values_of(rows, &ResultRow::ranks)), {}};
   map.cells.resize(map.sequences.size() * map.ranks.size());
-  const auto place = [](const std::vector<std::int64_t>& values, std::int64_t value) {
+  const auto index_in = [](const std::vector<std::int64_t>& values, std::int64_t value) {
     return static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), value) - values.begin());
   };
   for (const ResultRow& row : rows) {
-    const std::size_t rank = place(map.ranks, row.ranks);
-    const std::size_t sequence = place(map.sequences, row.seq);
+    const std::size_t rank = index_in(map.ranks, row.ranks);
+    const std::size_t sequence = index_in(map.sequences, row.seq);
     if (map.ranks[rank] != row.ranks || map.sequences[sequence] != row.seq) {
       continue;
     }
@@ -99,12 +99,12 @@ Figure frame_of(const Map& map, std::string id) {
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
   // Labels every column or, if space is short, every second, third, ...
-  const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(44.0 * columns / figure.plot_width)));
-  for (std::size_t i = 0; i < map.sequences.size(); i += every) {
+  const auto column_stride = static_cast<std::size_t>(std::max(1.0, std::ceil(44.0 * columns / figure.plot_width)));
+  for (std::size_t i = 0; i < map.sequences.size(); i += column_stride) {
     figure.x.ticks.push_back({static_cast<double>(i), format_count(map.sequences[i])});
   }
-  const auto every_row = static_cast<std::size_t>(std::max(1.0, std::ceil(14.0 * rows / figure.height)));
-  for (std::size_t i = 0; i < map.ranks.size(); i += every_row) {
+  const auto row_stride = static_cast<std::size_t>(std::max(1.0, std::ceil(14.0 * rows / figure.height)));
+  for (std::size_t i = 0; i < map.ranks.size(); i += row_stride) {
     figure.y.ticks.push_back({static_cast<double>(i), fmt::format("{}", map.ranks[i])});
   }
   return figure;
@@ -200,7 +200,7 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
                      strategy, ahead, behind, ties, signed_points(gain(*widest)), point_of(*widest->chosen));
 }
 
-/// The recommended schedule and serial, by the cells of a map; `chosen` is null if a point lacks either.
+/// The recommended schedule and serial in each cell of a map; `chosen` is null if a point lacks either.
 struct SavingCells {
   Map map;
   std::map<const ResultRow*, PayVerdict> verdicts;  ///< Verdicts by recommended schedule.
@@ -246,7 +246,7 @@ std::string saving_title(const SavingCells& cells) {
                                        count.pays == count.points ? std::string{"pays at every point"} : counts);
 }
 
-/// "commfuse (ring) takes 21.3% less time than serial (91% sure); too close to call".
+/// Returns "commfuse (ring) takes 21.3% less time than serial (91% sure); too close to call".
 std::string saving_tip(const PayVerdict& verdict) {
   return fmt::format("{} takes {} {} time than serial{}{}", label_of(*verdict.overlap),
                      percent(std::abs(verdict.saved)), verdict.saved < 0.0 ? "more" : "less",

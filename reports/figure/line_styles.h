@@ -16,10 +16,10 @@ struct LineStyle {
 };
 
 /// Returns the style of the series with this index; colours repeat after the seventh.
-constexpr LineStyle style_of(std::size_t place) {
+constexpr LineStyle style_of(std::size_t index) {
   constexpr std::array<std::string_view, 4> dashes{"", "7 4", "2 3", "9 3 2 3"};
-  return {series_roles[place % series_roles.size()], all_symbols[place % all_symbols.size()],
-          dashes[place % dashes.size()]};
+  return {series_roles[index % series_roles.size()], all_symbols[index % all_symbols.size()],
+          dashes[index % dashes.size()]};
 }
 
 }  // namespace commfuse::reports

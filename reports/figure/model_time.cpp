@@ -41,24 +41,24 @@ std::string text_of(const StepRow& row, double ms) {
 }
 
 void add_bar(const StepRow& row, double y, Figure& figure, std::vector<TextMark>& totals) {
-  double at = 0.0;
+  double start = 0.0;
   for (const ModelPart& part : parts_of(row)) {
     const double ms = row.number(part.column);
     figure.data.rows.push_back({row.text("strategy"), std::string(part.name), fmt::format("{}", ms)});
     if (ms > 0.0) {
       const std::string length = text_of(row, ms);
       figure.marks.emplace_back(
-          RectMark{.from = {at, y - bar_share / 2},
-                   .to = {at + ms, y + bar_share / 2},
+          RectMark{.from = {start, y - bar_share / 2},
+                   .to = {start + ms, y + bar_share / 2},
                    .role = part.role,
                    .hatched = part.hatched,
                    .labels = {fmt::format("{} {}", part.name, length), std::string(part.name)},
                    .tip = fmt::format("{}: {} {}, {} of {}", row.text("strategy"), part.name, length,
                                       percent(ms / row.number("time_ms")), model_time_text(row))});
     }
-    at += ms;
+    start += ms;
   }
-  totals.push_back({.at = {at * 1.01, y + 0.15}, .strong = model_time_text(row), .text = ""});
+  totals.push_back({.at = {start * 1.01, y + 0.15}, .strong = model_time_text(row), .text = ""});
   figure.description += fmt::format("{}: {}. ", row.text("strategy"), model_time_text(row));
 }
 

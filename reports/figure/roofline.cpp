@@ -54,18 +54,18 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
   std::vector<PointsMark> marks;
   for (const RoofedProduct& product : roofline.products) {
     const auto named = std::find(names.begin(), names.end(), product.schedule);
-    const auto place = static_cast<std::size_t>(named - names.begin());
+    const auto index = static_cast<std::size_t>(named - names.begin());
     if (named == names.end()) {
       names.push_back(product.schedule);
-      const LineStyle style = style_of(place);
+      const LineStyle style = style_of(index);
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
       figure.legend.push_back({product.schedule, style.role});
     }
     const std::string text = fmt::format("{}: {} times, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
                                          op_in_words(product.shape), product.count, intensity(product),
                                          rate(product) / tera, percent(rate(product) / roofline.peak.value));
-    marks[place].points.push_back({intensity(product), rate(product) / tera});
-    marks[place].tips.push_back(fmt::format("{}, {}", product.schedule, text));
+    marks[index].points.push_back({intensity(product), rate(product) / tera});
+    marks[index].tips.push_back(fmt::format("{}, {}", product.schedule, text));
     figure.description += fmt::format("{}, {}. ", product.schedule, text);
     figure.data.rows.push_back({product.schedule, product.shape, fmt::format("{}", product.count),
                                 fmt::format("{}", intensity(product)), fmt::format("{}", rate(product))});

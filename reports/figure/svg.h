@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures as SVG: the same bytes for the same figure, readable in light and dark, printed light.
+// Figures as SVG: the same bytes for the same figure, readable in light and dark themes, printed in light colours.
 #pragma once
 
 #include <string>

@@ -183,7 +183,7 @@ class Plot {
     return figure_.y.high - figure_.y.low == static_cast<double>(figure_.y.ticks.size());
   }
   [[nodiscard]] int plot_width() const { return options_.columns - static_cast<int>(left_) - 1; }
-  /// Maps and bars have one line for each row, a timeline one for each lane; line figures have a dozen.
+  /// Maps and bars have one line for each row, timelines two for each lane; line figures have 14.
   [[nodiscard]] int plot_height() const {
     const bool in_pixels = figure_.y.high == figure_.height;
     constexpr double lane = 12.0;  // pixels of half a lane

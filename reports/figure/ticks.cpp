@@ -13,13 +13,14 @@ namespace commfuse::reports {
 
 namespace {
 
-/// The smallest of 1, 2, 5 times a power of ten that is not below `least`, as mantissa and exponent.
+/// A step of 1, 2 or 5 times a power of ten.
 struct Step {
   int mantissa = 1;
   int exponent = 0;
   [[nodiscard]] double value() const { return mantissa * math::pow(10.0, exponent); }
 };
 
+/// Returns the smallest step that is not below `least`.
 Step step_above(double least) {
   Step step{1, static_cast<int>(std::floor(math::log10(least)))};
   for (const int mantissa : {1, 2, 5}) {

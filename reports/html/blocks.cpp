@@ -154,7 +154,7 @@ template <class T>
 void ColumnBlock::append(std::string_view name, std::string_view type, std::vector<T> values) {
   const std::size_t count = values.size();
   auto write = [values = std::move(values)](const TakeBytes& take) {
-    // NOLINTNEXTLINE(*-reinterpret-cast): their bytes
+    // NOLINTNEXTLINE(*-reinterpret-cast): the bytes of the numbers
     take({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   };
   append(
@@ -171,7 +171,7 @@ void ColumnBlock::append(std::string_view name, std::string_view type, std::size
       for (std::size_t i = 0; i < size; ++i) {
         buffer[i] = value(first + i);
       }
-      // NOLINTNEXTLINE(*-reinterpret-cast): their bytes
+      // NOLINTNEXTLINE(*-reinterpret-cast): the bytes of the numbers
       take({reinterpret_cast<const char*>(buffer.data()), size * sizeof(T)});
     }
   };

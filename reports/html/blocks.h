@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// Takes bytes as they come.
+/// Receives bytes, piece by piece.
 using TakeBytes = std::function<void(std::string_view)>;
 
 /// Encodes by RFC 4648, with padding.

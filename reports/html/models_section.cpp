@@ -174,8 +174,8 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
   std::size_t number = 0;
   std::vector<Plan> plans = plans_of(rows);
   if (const std::optional<std::size_t> first = plan_savings(rows, rule).decisive) {
-    const auto place = plans.begin() + static_cast<std::ptrdiff_t>(*first);
-    std::rotate(plans.begin(), place, place + 1);
+    const auto decisive_plan = plans.begin() + static_cast<std::ptrdiff_t>(*first);
+    std::rotate(plans.begin(), decisive_plan, decisive_plan + 1);
   }
   for (const Plan& plan : plans) {
     if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > max_figures) {
@@ -211,7 +211,7 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
                                                          max_figures, maps.size());
 }
 
-/// "overlap saves 20.1% of serial's time"
+/// Returns "overlap saves 20.1% of serial's time".
 std::string saving_in_words(const PlanSaving& saving) {
   const std::string share = percent(std::abs(saving.saved));
   const std::string& baseline = saving.serial->text("strategy");

@@ -80,7 +80,7 @@ class Walk {
     add_size(range, fastest, row_of(&fastest));
   }
 
-  /// Counts verdicts as the text on all points does, over rows with a result.
+  /// Counts the verdicts over rows with a result, as summary() does.
   void count_results(Rows rows, const PointView& point) {
     const auto results = std::ranges::count_if(rows, has_result);
     if (results == 0) {
@@ -169,13 +169,13 @@ class Walk {
 
   void add_size(const RowRange& range, const ResultRow& fastest, std::size_t row) {
     const std::pair size(fastest.batch * fastest.seq, fastest.ranks);
-    if (!overview_.smallest || size < least_) {
+    if (!overview_.smallest || size < smallest_size_) {
       overview_.smallest = range;
-      least_ = size;
+      smallest_size_ = size;
     }
-    if (!overview_.largest || size > largest_) {
+    if (!overview_.largest || size > largest_size_) {
       overview_.largest = range;
-      largest_ = size;
+      largest_size_ = size;
       fastest_of_largest_ = row;
       mfu_of_largest_ = fastest.mfu;
     }
@@ -218,8 +218,8 @@ class Walk {
   Extreme loses_;
   Extreme ahead_;
   std::size_t points_with_results_ = 0;
-  std::pair<std::int64_t, std::int64_t> least_;
-  std::pair<std::int64_t, std::int64_t> largest_;
+  std::pair<std::int64_t, std::int64_t> smallest_size_;
+  std::pair<std::int64_t, std::int64_t> largest_size_;
   std::size_t fastest_of_largest_ = 0;
   double mfu_of_largest_ = 0.0;
   double highest_mfu_ = 0.0;

@@ -35,7 +35,7 @@ struct StrategySavings {
 };
 
 struct Overview {
-  /// Points that differ only in axes, ranks and seq: the content of one map and one table.
+  /// Points that differ only in the axes ranks and seq: the content of one map and one table.
   struct Setting {
     std::string title;  ///< "llama-3.1-70b mlp on h100-sxm, batch 1, bf16"
     RowRange rows;

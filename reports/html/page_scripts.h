@@ -13,7 +13,7 @@ std::string script_sources();
 /// Returns the chart library's block, empty if this program has none, and our own script, which must be last.
 std::string page_scripts();
 
-/// Returns why this program draws static figures only, as the end of a sentence; empty: it has the chart library.
+/// Returns why this program draws only static figures, as the end of a sentence; empty if it has the chart library.
 std::string_view no_charts();
 
 }  // namespace commfuse::reports

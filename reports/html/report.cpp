@@ -127,7 +127,7 @@ class Page {
   void winner_tile();
   void exposed_tile();
   void time_section();
-  void timeline(const std::vector<TracedRun>& runs, std::size_t place);
+  void timeline(const std::vector<TracedRun>& runs, std::size_t index);
   void map_section();
   void maps_of(const Overview::Setting& setting, std::size_t number);
   [[nodiscard]] bool has_gaps(const Overview::Setting& setting) const;
@@ -239,7 +239,7 @@ std::string Page::reason_of(const ResultRow& row) const {
                                       : "where the fastest has the largest lead";
 }
 
-/// "ranks 8, seq 32K: where overlap saves most".
+/// Returns "ranks 8, seq 32K: where overlap saves most".
 std::string Page::title_of(const std::vector<TracedRun>& runs) const {
   if (runs.empty()) {
     return {};
@@ -291,7 +291,7 @@ std::string Page::second_sentence() const {
   return overview_.savings.points > 1 ? std::string{} : on_one_line(overview_.wins_words);
 }
 
-/// "commfuse saves 12.3% of the time of serial (90% interval: 10.1% to 14.4%)."
+/// Returns "commfuse saves 12.3% of the time of serial (90% interval: 10.1% to 14.4%)."
 std::string interval_in_words(const SavingInterval& saving) {
   return fmt::format("{} saves {} of the time of {} (90% interval: {} to {}).", saving.winner, percent(saving.saved),
                      saving.next, percent(saving.low), percent(saving.high));
@@ -383,7 +383,7 @@ void Page::summary_section() {
   html_ += "</section>\n";
 }
 
-/// "loses at 2, too close to call at 4".
+/// Returns "it loses at 2, too close to call at 4".
 std::string rest_in_words(const SavingCount& count) {
   return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("it loses at {}", size_with_commas(count.loses)) : "",
                      count.loses > 0 && count.close > 0 ? ", " : "",
@@ -523,14 +523,14 @@ void Page::time_section() {
   html_ += "</section>\n";
 }
 
-/// The first timeline and measured timelines are open; other timelines are folded.
-void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
+/// Adds a timeline. The first timeline and measured timelines are open; others are folded.
+void Page::timeline(const std::vector<TracedRun>& runs, std::size_t index) {
   const ResultRow& row = runs.front().row;
   const std::string title = title_of(runs);
-  const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", place + 1), input_.rule);
-  const bool is_folded = place > 0 && std::ranges::none_of(runs, &TracedRun::measured);
+  const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", index + 1), input_.rule);
+  const bool is_folded = index > 0 && std::ranges::none_of(runs, &TracedRun::measured);
   html_ += is_folded    ? fmt::format("<details><summary>Timeline of {}</summary>\n", escaped(title))
-           : place == 0 ? fmt::format("<div>\n<h3>{}</h3>\n", escaped(title))
+           : index == 0 ? fmt::format("<div>\n<h3>{}</h3>\n", escaped(title))
                         : fmt::format("<div class=\"screen\">\n<h3>{}</h3>\n", escaped(title));
   html_ += charts_.add_timeline(figure, "Timeline, " + title, timeline_block(runs, figure.id, figure.title));
   if (!input_.page.empty()) {
@@ -553,8 +553,8 @@ std::vector<const Overview::Setting*> Page::shown_settings() const {
   std::ranges::stable_sort(sorted, std::ranges::greater{},
                            [](const Overview::Setting* setting) { return setting->savings.median; });
   std::vector<const Overview::Setting*> shown;
-  for (const std::size_t place : spread({.count = sorted.size(), .kept = max_settings})) {
-    shown.push_back(sorted[place]);
+  for (const std::size_t index : spread({.count = sorted.size(), .kept = max_settings})) {
+    shown.push_back(sorted[index]);
   }
   std::ranges::sort(shown, {}, [](const Overview::Setting* setting) { return setting->rows.first; });
   return shown;
@@ -586,7 +586,7 @@ void Page::map_section() {
   html_ += "</section>\n";
 }
 
-/// True if a point of the setting, or serial there, has no result.
+/// Returns whether any row of the setting has no result.
 bool Page::has_gaps(const Overview::Setting& setting) const {
   const auto& times = input_.rows.columns().makespan;
   for (std::size_t row = setting.rows.first; row < setting.rows.first + setting.rows.count; ++row) {
@@ -661,9 +661,9 @@ std::vector<std::size_t> Page::points_on_paper() const {
   }
   const std::size_t rows_of_point = std::max<std::size_t>(1, points[1] - points[0]);
   std::vector<std::size_t> chosen;
-  for (const std::size_t place :
+  for (const std::size_t index :
        spread({.count = candidates.size(), .kept = std::max<std::size_t>(1, max_rows_on_paper / rows_of_point)})) {
-    chosen.push_back(candidates[place]);
+    chosen.push_back(candidates[index]);
   }
   if (overview_.decisive && std::ranges::find(candidates, overview_.decisive->first) != candidates.end() &&
       std::ranges::find(chosen, overview_.decisive->first) == chosen.end()) {

@@ -31,7 +31,7 @@ struct ReportInput {
   std::string version;               // version of the program
   std::string page{};                // address of the page (docs/page.md); empty: no links to it
   VerdictRule rule{};
-  std::optional<Overview> overview{};  // overview_of() the rows under the rule, if already computed
+  std::optional<Overview> overview{};  // overview_of(rows, rule), if already computed
   std::vector<StepRow> models{};  // whole models, in a separate section; without other rows, the subject of the page
 };
 

@@ -28,7 +28,7 @@ struct WordsOfPage {
   std::string_view name;
   std::string_view title;
   std::string (*text)(const ResultRow&);
-  /// Parts of the text.
+  /// Columns that determine the text.
   RowTable::Columns (*columns)(const RowColumns&);
   bool always = false;  // even if all rows agree
 };
@@ -42,19 +42,19 @@ RowTable::Columns only(const RowColumns& columns) {
   }
 }
 
-/// Returns the place of a setting among repeated_settings; repeated_settings.size() if it is not there.
-constexpr std::size_t place_among_repeated(std::string_view name) {
-  std::size_t place = 0;
-  while (place < repeated_settings.size() && repeated_settings[place].name != name) {
-    ++place;
+/// Returns the index of a setting in repeated_settings; repeated_settings.size() if it is not there.
+constexpr std::size_t index_among_repeated(std::string_view name) {
+  std::size_t index = 0;
+  while (index < repeated_settings.size() && repeated_settings[index].name != name) {
+    ++index;
   }
-  return place;
+  return index;
 }
 
-template <std::size_t place>
+template <std::size_t index>
 RowTable::Columns only_repeated(const RowColumns& columns) {
-  static_assert(place < repeated_settings.size(), "rows repeat this setting");
-  return {&columns.repeated[place].numbers()};
+  static_assert(index < repeated_settings.size(), "rows repeat this setting");
+  return {&columns.repeated[index].numbers()};
 }
 
 RowTable::Columns machine_columns(const RowColumns& columns) {
@@ -71,9 +71,9 @@ constexpr std::array words_of_page{
     WordsOfPage{"scope", "Scope", [](const ResultRow& row) { return row.scope; }, only<&RowColumns::scope>},
     WordsOfPage{"dtype", "Dtype", [](const ResultRow& row) { return row.dtype; }, only<&RowColumns::dtype>},
     WordsOfPage{"jitter", "Jitter", [](const ResultRow& row) { return row.jitter; },
-                only_repeated<place_among_repeated("jitter")>},
+                only_repeated<index_among_repeated("jitter")>},
     WordsOfPage{"faults", "Faults", [](const ResultRow& row) { return row.faults; },
-                only_repeated<place_among_repeated("faults")>},
+                only_repeated<index_among_repeated("faults")>},
     WordsOfPage{"batch", "Batch", [](const ResultRow& row) { return format_count(row.batch); },
                 only<&RowColumns::batch>},
     WordsOfPage{"ranks", "Ranks", [](const ResultRow& row) { return format_count(row.ranks); },
@@ -183,7 +183,7 @@ void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& ro
     return;
   }
   block.add_f64(column.name, rows_kept.size(),
-                [&rows_kept, value](std::size_t place) { return value(rows_kept[place]); });
+                [&rows_kept, value](std::size_t index) { return value(rows_kept[index]); });
   columns.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
 }
 

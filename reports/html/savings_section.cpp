@@ -52,8 +52,8 @@ std::string table_html(std::string_view title, std::string_view first, const std
     html += head != "Points" || has_points ? fmt::format("<th scope=\"col\">{}</th>", head) : "";
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (const std::size_t place : spread({.count = lines.size(), .kept = max_saving_lines})) {
-    html += line_html(lines[place], has_points);
+  for (const std::size_t index : spread({.count = lines.size(), .kept = max_saving_lines})) {
+    html += line_html(lines[index], has_points);
   }
   html += "</tbody>\n</table>\n</div>\n";
   return lines.size() <= max_saving_lines

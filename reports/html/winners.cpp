@@ -152,7 +152,7 @@ std::string scaling_html(const RowTable& rows) {
     rows.read(i, row);
     fastest.add(row);
   }
-  // The terminal's lines are broken: a continuation begins with four spaces, or with none and is not a heading.
+  // The terminal's lines are wrapped: a continuation begins with four spaces, or with none if it is not a heading.
   std::string html;
   std::istringstream lines(scaling_text(fastest.scalings()));
   for (std::string line; std::getline(lines, line);) {

@@ -64,7 +64,7 @@ FigureAxis doubling_axis(std::string label, double low, double high) {
   return axis;
 }
 
-/// Returns a small box around a place.
+/// Returns a small box around a point.
 RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
   const auto moved = [](const FigureAxis& axis, double value, double share) {
     return axis.logarithmic ? value * math::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
@@ -87,7 +87,7 @@ void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// Draws a diamond at a place. Its name is in the legend, where it covers no data.
+/// Draws a diamond at a point. Its name is in the legend, where it covers no data.
 void mark(Figure& figure, Place at, Role role, std::string text) {
   figure.marks.emplace_back(
       PointsMark{.points = {at}, .role = role, .symbol = Symbol::diamond, .size = 9.0, .tips = {text}});
@@ -154,13 +154,13 @@ void add_band(const CapacityPlan& plan, Figure& figure) {
                            .band = true});
 }
 
-/// "the deadline needs about 6,100 h100"
+/// Returns "the deadline needs about 6,100 h100".
 std::string need_in_words(std::int64_t needed, const CapacityKind& kind) {
   return fmt::format("the deadline needs about {} {}", with_commas(needed), kind.name);
 }
 
-/// Draws the number of GPUs that each kind needs for a missed deadline: its line continues, dashed, down to the
-/// deadline.
+/// Draws, for each kind that misses the deadline, the number of GPUs that would meet it: the line of the kind
+/// continues, dashed, down to the deadline.
 void add_needs(const CapacityPlan& plan, Figure& figure) {
   for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
     const std::optional<std::int64_t> needed = gpus_for_deadline(plan, plan.kinds[i]);
@@ -346,8 +346,8 @@ void thin_ticks(Figure& figure) {
   std::vector<Tick>& ticks = figure.x.ticks;
   const double space = figure.width - width_of(figure.y.ticks, false) - 40.0;
   while (ticks.size() > 2 && width_of(ticks, true) > space) {
-    std::size_t place = 0;
-    std::erase_if(ticks, [&](const Tick&) { return place++ % 2 == 1; });
+    std::size_t index = 0;
+    std::erase_if(ticks, [&](const Tick&) { return index++ % 2 == 1; });
   }
 }
 

@@ -76,7 +76,7 @@ Row with_interval(std::string name, const Interval& interval, const auto& digits
   return {std::move(name), digits(interval.value), digits(interval.low), digits(interval.high)};
 }
 
-Row alone(std::string name, std::string value) { return {std::move(name), std::move(value), "", ""}; }
+Row without_interval(std::string name, std::string value) { return {std::move(name), std::move(value), "", ""}; }
 
 void add_run_rows(const CapacityPlan& plan, const CapacityRun& run, std::vector<Row>& rows) {
   const auto in_money = [&](double amount) { return money(plan, amount); };
@@ -86,38 +86,41 @@ void add_run_rows(const CapacityPlan& plan, const CapacityRun& run, std::vector<
   rows.push_back(with_interval("cost per million tokens", run.cost_per_mtok, in_money));
   if (run.energy_mwh) {
     rows.push_back(with_interval("energy, MWh", *run.energy_mwh, large));
-    rows.push_back(alone("power, MW", plain(*run.power_mw)));
+    rows.push_back(without_interval("power, MW", plain(*run.power_mw)));
     if (plan.energy_price > 0.0) {
-      rows.push_back(alone("cost of that energy", money(plan, 1e3 * run.energy_mwh->value * plan.energy_price)));
+      rows.push_back(
+          without_interval("cost of that energy", money(plan, 1e3 * run.energy_mwh->value * plan.energy_price)));
     }
   }
   rows.push_back(with_interval("goodput", run.goodput, share_percent));
-  rows.push_back(alone("  failures in the run", plain(run.failures)));
-  rows.push_back(alone("  minutes between checkpoints", plain(run.checkpoint_every_s / 60.0)));
+  rows.push_back(without_interval("  failures in the run", plain(run.failures)));
+  rows.push_back(without_interval("  minutes between checkpoints", plain(run.checkpoint_every_s / 60.0)));
 }
 
 void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run, std::vector<Row>& rows) {
-  const auto seconds = [&](const char* name, double time) { rows.push_back(alone(name, step_seconds(time))); };
+  const auto seconds = [&](const char* name, double time) {
+    rows.push_back(without_interval(name, step_seconds(time)));
+  };
   rows.push_back(with_interval("step, s", run.step_s, step_seconds));
   seconds("  compute, s", run.compute_s);
   seconds("  waiting, s", run.waiting_s);
   seconds("  gradients, s", run.gradients_s);
   seconds("  optimizer, s", run.optimizer_s);
-  rows.push_back(alone("  share lost to the slowest GPU",
-                       share_percent(1.0 - run.step_alike_s / std::max(run.step_s.value, 1e-12))));
+  rows.push_back(without_interval("  share lost to the slowest GPU",
+                                  share_percent(1.0 - run.step_alike_s / std::max(run.step_s.value, 1e-12))));
   seconds("  p50 over machines, s", run.step_p50_s);
   seconds("  p95 over machines, s", run.step_p95_s);
   seconds("  p99 over machines, s", run.step_p99_s);
   seconds("  p99.9 over machines, s", run.step_p99_9_s);
   rows.push_back(with_interval("tokens per second", run.tokens_per_second, large));
   const double gpus = static_cast<double>(run.gpus);
-  rows.push_back(alone("  per GPU", plain(run.tokens_per_second.value / gpus)));
-  rows.push_back(
-      alone("model TFLOP/s per GPU", plain(run.tokens_per_second.value / gpus * plan.flops_per_token / 1e12)));
+  rows.push_back(without_interval("  per GPU", plain(run.tokens_per_second.value / gpus)));
+  rows.push_back(without_interval("model TFLOP/s per GPU",
+                                  plain(run.tokens_per_second.value / gpus * plan.flops_per_token / 1e12)));
   rows.push_back(with_interval("MFU", run.mfu, share_percent));
-  rows.push_back(alone("HFU", share_percent(run.hfu)));
-  rows.push_back(
-      alone("memory of the fullest GPU, GB", fmt::format("{:.1f} of {:.1f}", run.memory_gb, kind.memory_limit_gb)));
+  rows.push_back(without_interval("HFU", share_percent(run.hfu)));
+  rows.push_back(without_interval("memory of the fullest GPU, GB",
+                                  fmt::format("{:.1f} of {:.1f}", run.memory_gb, kind.memory_limit_gb)));
 }
 
 PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
@@ -169,7 +172,7 @@ PlanTable sites_table(const CapacityKind& kind) {
 }
 
 /// Returns "answer", "knee", "front" or "tie", and the limits that the run misses.
-std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
+std::string notes_on_run(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
   const auto on_front =
       std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });
   std::string text = plan.kinds[kind].runs[run].misses;
@@ -218,7 +221,7 @@ PlanTable counts_table(const CapacityPlan& plan) {
       }
       table.rows.push_back({run.kind, with_commas(run.gpus), days(run.days.value), money(plan, run.cost.value),
                             share_percent(run.mfu.value), step_seconds(run.step_s.value), layout_in_short(run.layout),
-                            place_of(plan, kind, i)});
+                            notes_on_run(plan, kind, i)});
     }
   }
   table.note = fmt::format(
@@ -232,7 +235,8 @@ PlanTable counts_table(const CapacityPlan& plan) {
   return table;
 }
 
-/// Returns whether the table omits this rate: the figure shows it, and halves and doubles suffice.
+/// Returns whether the table omits this change of a rate. The figure shows it, and halves and doubles suffice in the
+/// table.
 bool is_between_rates(const WhatIf& change) {
   return std::ranges::any_of(std::array{" x0.75", " x1.5", " x3"},
                              [&](const char* end) { return change.break_even_gpu && change.change.ends_with(end); });

@@ -52,10 +52,10 @@ std::string line_of(const PlanTable& table, const std::vector<std::string>& cell
 PlanTable narrow(PlanTable table) {
   for (std::size_t column = table.columns.size(); column-- > 0;) {
     if (table.columns[column].is_wide) {
-      const auto place = static_cast<std::ptrdiff_t>(column);
-      table.columns.erase(table.columns.begin() + place);
+      const auto offset = static_cast<std::ptrdiff_t>(column);
+      table.columns.erase(table.columns.begin() + offset);
       for (std::vector<std::string>& row : table.rows) {
-        row.erase(row.begin() + place);
+        row.erase(row.begin() + offset);
       }
     }
   }

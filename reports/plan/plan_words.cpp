@@ -20,8 +20,8 @@ namespace commfuse::reports {
 
 namespace {
 
-/// " with commfuse at 6 of 8 sites, sliced at 2", or " as megatron runs it" for a framework; empty if no site has a
-/// collective.
+/// Returns " with commfuse at 6 of 8 sites, sliced at 2", or " as megatron runs it" for a framework; empty if no site
+/// has a collective.
 std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kind) {
   if (!plan.framework.empty()) {
     return fmt::format(" as {} runs it", plan.framework);
@@ -60,7 +60,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
                                                longer < 0.0 ? "less" : "longer");
 }
 
-/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; says so if nothing differs.
+/// Returns "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%", or a statement that nothing differs.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
     return "this layout has no collective that a GEMM could hide";
@@ -102,7 +102,8 @@ std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
                      against_schedules(plan), against_kinds(plan, run));
 }
 
-/// "This plan ties in cost with 128 and 256 h100 (within 1.7%); the tie is broken by fewer GPUs."; empty without ties.
+/// Returns " This plan ties in cost with 128 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs."; empty
+/// without ties.
 std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.empty()) {
     return {};

@@ -33,8 +33,8 @@ class KnownMachines {
   [[nodiscard]] FoundMachine by_name(std::string_view cell) const;
   /// Finds the machine that a comment in prose names. Fails if the comment names several machines.
   [[nodiscard]] FoundMachine in_prose(std::string_view text) const;
-  /// Returns a cluster of such nodes, resized to `nodes` nodes: preferably a cluster that `text` names, otherwise a
-  /// cluster without `known_as`. For one node, returns the machine itself.
+  /// Returns a cluster whose nodes are like `node`, resized to `nodes` nodes: preferably a cluster that `text` names,
+  /// otherwise a cluster without `known_as`. For one node, returns the machine itself.
   FoundMachine over_nodes(const Machine& node, int nodes, std::string_view text);
   /// Returns the node with `kernel` for its all-reduces.
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);

@@ -38,9 +38,9 @@ std::map<std::int64_t, LayerWidths> layer_widths_in(const Table& table) {
 
 std::optional<FrameworkKernelSize> framework_kernel_of(std::string_view op, std::int64_t rows,
                                                        const LayerWidths& widths, DType dtype) {
-  const auto kernel = [&](FrameworkKernel which, std::int64_t width, std::int64_t touches) {
+  const auto kernel = [&](FrameworkKernel which, std::int64_t width, std::int64_t tensors_moved) {
     const FrameworkKernelSize size{
-        .kernel = which, .rows = rows, .width = width, .traffic = {touches * rows * width * bytes_of(dtype)}};
+        .kernel = which, .rows = rows, .width = width, .traffic = {tensors_moved * rows * width * bytes_of(dtype)}};
     return width > 0 ? std::optional(size) : std::nullopt;
   };
   const std::int64_t kv = (widths.heads_and_kv - widths.heads) / 2;

@@ -44,7 +44,8 @@ bool depends_on_priors(const Machine& machine, const Message& message) {
   return (!uses_rings || is_guessed(collective.rate)) && (!uses_trees || is_guessed(rate_over(*collective.tree, 2)));
 }
 
-/// Returns whose kernels run an all-reduce in a node. Kernels other than NCCL's occur only in tables of frameworks.
+/// Returns the library whose kernels run an all-reduce in a node. Only tables of frameworks use a library other than
+/// NCCL.
 AllReduceKernel framework_of(const Machine& machine, const Message& message) {
   return message.op == LinkOp::all_reduce && message.nodes == 1 ? machine.link.collective.all_reduce_kernel
                                                                 : AllReduceKernel::nccl;
@@ -139,7 +140,7 @@ class LinkScorer {
   void score_message(const Row& row, const LinkRow& link_row) {
     const FoundMachine match = machine_of(link_row);
     const std::string why_not = reason_to_skip(link_row, match);
-    // A row is also unseen if the rates of its network are priors.
+    // A row also counts as unseen if the rates of its network are priors.
     const bool unseen = link_row.held_out || (why_not.empty() && depends_on_priors(*match.machine, link_row.message));
     if (!tally_.takes(row, unseen)) {
       return;
@@ -358,8 +359,8 @@ void score_exchanges(const Table& table, Context& context, Tally& tally) {
                      .measured_us = row.amount(time),
                      .node = machines.of(row.text(device)),
                      .prose = row.text(device)};
-    const std::int64_t share = row.count(devices_per_node, max_gpus);
-    link_row.message.nodes = (link_row.message.gpus + share - 1) / share;
+    const std::int64_t gpus_per_node = row.count(devices_per_node, max_gpus);
+    link_row.message.nodes = (link_row.message.gpus + gpus_per_node - 1) / gpus_per_node;
     link_row.held_out = is_held_out(link_group("p2p", row.text(device), link_row.op, link_row.message.bytes.count));
     scorer.score(row, link_row);
   }

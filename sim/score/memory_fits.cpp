@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores published facts about training steps that fitted into memory, or did not.
+// Scores published facts about whether training steps fitted into memory.
 #include <fmt/format.h>
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace commfuse::score {
 namespace {
 
 /// Reads a cell that must be `yes` or `no`. Returns whether it is `yes`.
-bool is_word(Row& row, const Column& column, std::string_view yes, std::string_view no) {
+bool is_yes(Row& row, const Column& column, std::string_view yes, std::string_view no) {
   const std::string_view text = row.text(column);
   if (text != yes && text != no) {
     row.fault(fmt::format("{} is neither {} nor {}", text.empty() ? "an empty cell" : text, yes, no));
@@ -50,7 +50,7 @@ struct FitColumns {
 
   [[nodiscard]] TrainingPlan read(Row& row) const {
     TrainingPlan plan{.tensor = row.count(tensor, max_gpus),
-                      .sequence_parallel = is_word(row, shares_tokens, "on", "off"),
+                      .sequence_parallel = is_yes(row, shares_tokens, "on", "off"),
                       .pipeline = row.count(pipeline, max_gpus),
                       .interleave = row.count(interleave),
                       .data = row.count(data, max_gpus),
@@ -66,21 +66,21 @@ struct FitColumns {
     }
     const auto recomputed = recompute_named(row.text(recompute));
     const auto type = dtype_named(row.text(dtype));
-    const auto sums = dtype_named(row.text(gradient_dtype));
-    if (!recomputed || !type || !sums) {
+    const auto gradient_type = dtype_named(row.text(gradient_dtype));
+    if (!recomputed || !type || !gradient_type) {
       row.fault("an unknown recomputation or dtype; use none, selective or full, and fp16, bf16, fp8 or fp32");
       return plan;
     }
     plan.recompute = *recomputed;
     plan.dtype = *type;
-    plan.gradient_dtype = *sums;
-    plan.fused_attention = is_word(row, kernel, "fused", "unfused");
-    plan.dropout = is_word(row, dropout, "on", "off");
+    plan.gradient_dtype = *gradient_type;
+    plan.fused_attention = is_yes(row, kernel, "fused", "unfused");
+    plan.dropout = is_yes(row, dropout, "on", "off");
     return plan;
   }
 };
 
-/// Returns the model that a row names or, without a name, GPT of the row's shape as Megatron-LM trains it. Returns
+/// Returns the model that a row names or, without a name, a GPT of the row's shape as Megatron-LM trains it. Returns
 /// nothing for an unknown name.
 std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& models, std::int64_t seq) {
   if (const std::string_view name = row.text(table.column("model")); !name.empty()) {
@@ -117,7 +117,7 @@ void score_memory_fits(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     const TrainingPlan plan = columns.read(row);
     const std::optional<Transformer> model = model_of(row, table, models, plan.seq);
-    const bool did_fit = is_word(row, columns.fits, "yes", "no");
+    const bool did_fit = is_yes(row, columns.fits, "yes", "no");
     if (!tally.takes(row, true)) {
       continue;
     }

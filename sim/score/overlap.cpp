@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables that compare a GEMM with serial communication and the same work overlapped: an all-reduce that overlaps
-// with a GEMM on Ascend. overlap_score.cpp scores kernels of GPUs.
+// Scores tables that compare serial and overlapped times of a GEMM and its all-reduce on Ascend. overlap_score.cpp
+// scores overlapped kernels on GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,16 +63,16 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
       tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", match.machine->name, degree, name_of(size.dtype)));
       continue;
     }
-    const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
+    const double gemm_us = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
-    const double reduce = to_microseconds(all_reduce_time(match.machine->link, degree, sums));
+    const double all_reduce_us = to_microseconds(all_reduce_time(match.machine->link, degree, sums));
     // Nothing can be sent before the tiles of the first rank's share are computed.
-    const double overlapped_us = std::max(multiply, multiply / degree + slowdown_during_gemm * reduce);
+    const double overlapped_us = std::max(gemm_us, gemm_us / degree + slowdown_during_gemm * all_reduce_us);
     if (tally.score(row, *match.machine, true,
-                    {{compute_us, multiply, parts.subspan(0, 1)},
-                     {serial_us, multiply + reduce, parts.subspan(1, 1)},
+                    {{compute_us, gemm_us, parts.subspan(0, 1)},
+                     {serial_us, gemm_us + all_reduce_us, parts.subspan(1, 1)},
                      {pipelined_us, overlapped_us, parts.subspan(2, 1)}})) {
-      tally.compare(pipelined_us / serial_us, overlapped_us / (multiply + reduce));
+      tally.compare(pipelined_us / serial_us, overlapped_us / (gemm_us + all_reduce_us));
     }
   }
 }

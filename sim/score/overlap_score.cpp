@@ -21,9 +21,10 @@ double makespan_us(const Prediction& prediction) { return to_microseconds(predic
 
 /// Returns the probability that the predicted winner is indeed faster.
 double winner_probability(const Way& serial, const Way& overlapped) {
-  const double pays = probability_shorter(from_seconds(overlapped.predicted_us * 1e-6), overlapped.uncertainty,
-                                          from_seconds(serial.predicted_us * 1e-6), serial.uncertainty);
-  return std::max(pays, 1.0 - pays);
+  const double overlapped_is_faster =
+      probability_shorter(from_seconds(overlapped.predicted_us * 1e-6), overlapped.uncertainty,
+                          from_seconds(serial.predicted_us * 1e-6), serial.uncertainty);
+  return std::max(overlapped_is_faster, 1.0 - overlapped_is_faster);
 }
 
 /// Returns the implementation that describes kernels without a file of their own. Throws ConfigError if the catalogue
@@ -89,8 +90,8 @@ class PairScorer {
     std::string name;
   };
 
-  [[nodiscard]] Overlapped overlapped(const Point& point, std::size_t place, double measured_us) {
-    const auto& described = columns_.implemented[place].implementation;
+  [[nodiscard]] Overlapped overlapped(const Point& point, std::size_t index, double measured_us) {
+    const auto& described = columns_.implemented[index].implementation;
     const Implementation& implementation = described == nullptr ? typical(known_) : *described;
     if (std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype); !refusal.empty()) {
       throw ConfigError(refusal);
@@ -119,8 +120,8 @@ class PairScorer {
       compared.push_back({serial.measured_us, serial.predicted_us, std::span(&serial_part, 1)});
     }
     std::vector<Overlapped> ways;
-    for (const auto& [place, us] : parsed.implemented) {
-      ways.push_back(overlapped(point, place, us));
+    for (const auto& [index, us] : parsed.implemented) {
+      ways.push_back(overlapped(point, index, us));
     }
     std::vector<std::string_view> names;
     for (const Overlapped& way : ways) {

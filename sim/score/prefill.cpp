@@ -25,11 +25,11 @@ namespace commfuse::score {
 
 namespace {
 
-/// vLLM with TokenWeave's kernels, which launches every kernel separately. While GEMMs run, power limits the clock to
-/// 1.59 GHz. While only the links work, the chip boosts to 1.98 GHz. The kernel that sums in the switch moves 273 GB/s
-/// with clocks locked to 1.59 GHz (the tables of figures 5 and 7), and speeds up in proportion to the clock. Both
-/// clocks are priors. The time between kernels is fitted to a single time: 1024 tokens of a dense model on 8 ranks
-/// without communication.
+/// vLLM with TokenWeave's kernels. It launches every kernel separately. While GEMMs run, power limits the clock to 1.59
+/// GHz. While only the links work, the chip boosts to 1.98 GHz. The kernel that sums in the switch moves 273 GB/s with
+/// clocks locked to 1.59 GHz (the tables of figures 5 and 7), and speeds up in proportion to the clock. Both clocks are
+/// priors. The time between kernels is fitted to a single time: 1024 tokens of a dense model on 8 ranks without
+/// communication.
 struct Engine {
   double clock_share = 0.8;
   double boost = 1.98 / 1.59;
@@ -223,17 +223,19 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       tally.skip("too few tokens to split them in two halves");
     } else {
       const Pass pass{machine, *shape, static_cast<int>(degree)};
-      const double a = to_microseconds(serial(pass, prompt));
-      const double b = to_microseconds(compute_only(pass, prompt));
-      const double c = to_microseconds(woven(pass, prompt));
+      const double predicted_serial = to_microseconds(serial(pass, prompt));
+      const double predicted_compute = to_microseconds(compute_only(pass, prompt));
+      const double predicted_overlapped = to_microseconds(woven(pass, prompt));
       const std::span<const std::string_view> names(parts);
       if (tally.score(row, *known.machine, true,
-                      {{1e3 * measured_serial, a, names.subspan(0, 1)},
-                       {1e3 * measured_compute, b, names.subspan(1, 1)},
-                       {1e3 * measured_overlapped, c, names.subspan(2, 1)}})) {
-        tally.compare(measured_overlapped / measured_serial, c / a);
-        tally.ratio(*known.machine, "serial over compute only", measured_serial / measured_compute, a / b);
-        tally.ratio(*known.machine, "overlapped over compute only", measured_overlapped / measured_compute, c / b);
+                      {{1e3 * measured_serial, predicted_serial, names.subspan(0, 1)},
+                       {1e3 * measured_compute, predicted_compute, names.subspan(1, 1)},
+                       {1e3 * measured_overlapped, predicted_overlapped, names.subspan(2, 1)}})) {
+        tally.compare(measured_overlapped / measured_serial, predicted_overlapped / predicted_serial);
+        tally.ratio(*known.machine, "serial over compute only", measured_serial / measured_compute,
+                    predicted_serial / predicted_compute);
+        tally.ratio(*known.machine, "overlapped over compute only", measured_overlapped / measured_compute,
+                    predicted_overlapped / predicted_compute);
       }
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds pairs of GEMMs in a table that are two ways to do the same work, and scores the predicted probability that each
-// way is faster:
+// way is faster. T is the time of a GEMM:
 //
 //   whole or slices    T(m, n, k) against P x T(m / P, n, k)
 //   rows or columns    T(m, n, k / P) against T(m, n / P, k): a rank's part of a GEMM whose weight is cut over P
@@ -18,8 +18,8 @@
 
 namespace commfuse::score {
 
-/// Judges pairs for P = 2, 4 and 8 of GEMMs that no fit has seen. Skips pairs with equal predicted or equal measured
-/// times. Of repeated measurements, only the first counts.
+/// Judges the pairs, for P = 2, 4 and 8, among GEMMs that no fit has seen. Skips pairs with equal predicted or equal
+/// measured times. Only the first of repeated measurements counts.
 void judge_gemm_pairs(std::span<const TimedGemm> gemms, Doubts& doubts, Tally& tally);
 
 }  // namespace commfuse::score

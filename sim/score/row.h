@@ -28,7 +28,7 @@ class Row {
   std::int64_t count(const Column& column, std::int64_t limit = max_extent);
   /// Reads a whole number from 0 to max_bytes.
   std::int64_t size(const Column& column);
-  /// Reads an amount of any unit, above 0 and finite.
+  /// Reads a finite amount above 0, in any unit.
   double amount(const Column& column);
   /// Reads a time in microseconds, from a picosecond to 1e5 seconds.
   double microseconds(const Column& column);

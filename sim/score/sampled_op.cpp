@@ -14,7 +14,7 @@ namespace commfuse::score {
 
 namespace {
 
-using Chunks = std::vector<std::vector<double>>;
+using Groups = std::vector<std::vector<double>>;
 
 void add_kernel(ProgramBuilder& builder, int repeats) {
   const Extent side{builder.dimension("side", 1), 1};
@@ -63,8 +63,8 @@ Program program_of(const SampledRuns& runs) {
 }
 
 /// Splits the values into consecutive groups and sorts each group. Drops an incomplete group at the end.
-Chunks sorted_groups(const std::vector<double>& values, std::size_t group) {
-  Chunks groups;
+Groups sorted_groups(const std::vector<double>& values, std::size_t group) {
+  Groups groups;
   for (std::size_t first = 0; first + group <= values.size(); first += group) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
     groups.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(group));
@@ -94,10 +94,10 @@ std::vector<double> sampled_us(const SampledRuns& runs) {
 
 double value_at(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(std::floor(place));
+  const double position = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(position));
   const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
 double variation_of(const std::vector<double>& values) {

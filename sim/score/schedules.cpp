@@ -19,12 +19,12 @@ namespace commfuse::score {
 
 namespace {
 
-/// A strategy that was measured on a point of the table.
+/// A strategy that was measured at a point of the table.
 struct Work {
   const Machine* machine = nullptr;
   Way way;
 };
-using Place =
+using PointKey =
     std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, std::int64_t, std::int64_t>;
 
 struct Columns {
@@ -53,7 +53,7 @@ AttentionKernel attention_named(std::string_view word) {
   throw ConfigError(fmt::format("unknown kind of attention kernel {}", word));
 }
 
-/// A machine of the catalogue, and copies with one parameter raised by its error.
+/// A machine of the catalogue, and copies of it that each have one parameter raised by its standard error.
 struct DoubtfulMachine {
   explicit DoubtfulMachine(std::string_view name)
       : machine(load_machine(name)),
@@ -79,18 +79,19 @@ Prediction predicted(Row& row, const Columns& columns, const Point& point, Predi
   return predictor.predict_best(point, *strategy, candidates);
 }
 
-/// Returns whether a parameter was fitted to a published time of a schedule rather than to a table of single ops.
+/// Returns whether any parameter of the machine was fitted to a published time of a schedule rather than to a table of
+/// single ops.
 bool rests_on_schedules(const Machine& machine) {
   return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& parameter) {
     return parameter.provenance == Provenance::fitted && parameter.source.find(".csv") == std::string::npos;
   });
 }
 
-/// Compares the strategies measured on each point with the first of them.
-void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
-  std::size_t work = 0;
-  for (const auto& [place, variants] : works) {
-    ++work;
+/// Compares the strategies measured at each point with the first of them.
+void compare(const std::map<PointKey, std::vector<Work>>& works, Tally& tally) {
+  std::size_t point_number = 0;
+  for (const auto& [point, variants] : works) {
+    ++point_number;
     if (variants.size() < 2) {
       continue;
     }
@@ -99,7 +100,7 @@ void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
       const Way& other = variants[i].way;
       tally.ratio(other.measured_us / first.measured_us, other.predicted_us / first.predicted_us);
       if (!rests_on_schedules(*variants[0].machine)) {
-        judge(*variants[0].machine, "two schedules", first, other, {static_cast<std::int64_t>(work)}, tally);
+        judge(*variants[0].machine, "two schedules", first, other, {static_cast<std::int64_t>(point_number)}, tally);
       }
     }
     const auto faster = [](double Way::*time) {
@@ -115,7 +116,7 @@ void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
 void score_schedules(const Table& table, Context& context, Tally& tally) {
   const Columns columns(table);
   std::map<std::string, DoubtfulMachine, std::less<>> machines;
-  std::map<Place, std::vector<Work>> works;
+  std::map<PointKey, std::vector<Work>> works;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const std::string_view scope_word = row.text(columns.scope);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int max_copies = 5;
 
-template <class Ours, std::size_t n>
-std::optional<Ours> among(const std::array<std::pair<std::string_view, Ours>, n>& words, std::string_view word) {
+template <class T, std::size_t n>
+std::optional<T> among(const std::array<std::pair<std::string_view, T>, n>& words, std::string_view word) {
   const auto match = std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
   return match == words.end() ? std::nullopt : std::optional(match->second);
 }

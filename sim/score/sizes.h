@@ -19,8 +19,8 @@ std::optional<DType> dtype_in_table(std::string_view word);
 
 /// The columns of a GEMM; `size` reads an unknown dtype as bf16.
 struct ProductColumns {
-  /// If the table's `# software:` mentions weight copies, its times alternate between up to five copies of the weight,
-  /// as in aiconfigurator's collectors.
+  /// If the table's `# software:` mentions weight copies, the timed runs alternate between up to five copies of the
+  /// weight, as in aiconfigurator's collectors.
   explicit ProductColumns(const Table& table);
   /// GEMMs in fp8 write bf16, as in frameworks; other GEMMs write their input dtype.
   [[nodiscard]] GemmSize size(Row& row) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores the cost of cutting the rows of a GEMM: P x T(m / P) / T(m), predicted and measured.
+// Scores the cost of cutting the rows of a GEMM: P x T(m / P) / T(m), predicted and measured, where T(m) is the time
+// with m rows.
 //
 // A table shows this cost if it has a GEMM both whole and with 1 / P of its rows. Only GEMMs of practical size count:
 // n and k of at least 1024, and at least 512 rows per slice. The baseline prediction is that slicing costs nothing
@@ -13,8 +14,8 @@
 
 namespace commfuse::score {
 
-/// Returns a score for P = 4 and for P = 8, if any GEMM was measured both ways. Of repeated measurements, only the
-/// first counts.
+/// Returns a score for P = 4 and for P = 8, if any GEMM was measured both ways. Only the first of repeated measurements
+/// counts.
 std::vector<PenaltyScore> slicing_penalties(std::vector<TimedGemm> gemms);
 
 }  // namespace commfuse::score

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a table of training steps as inputs of the simulator, and its prediction.
+// Converts a row of a table of training steps to inputs of the simulator, and predicts the step.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct StepCase {
   /// Applies the framework and its choices for the plan. Columns that override these choices must be applied
   /// afterwards.
   void run_by(const Framework& chosen);
-  bool gpus_differ = true;  ///< All GPUs wait for the slowest; they vary as in configs/jitter/default.yaml.
+  bool gpus_differ = true;  ///< GPUs vary as in configs/jitter/default.yaml, and all wait for the slowest.
 };
 
 /// The time of a step, in seconds.
@@ -39,7 +39,7 @@ class StepScorer {
   /// The prediction of a step, or the reason why there is none.
   struct Answer {
     std::optional<StepPrediction> step;
-    std::optional<std::pair<Duration, Duration>> layer;  ///< Forward and backward pass of one dense layer.
+    std::optional<std::pair<Duration, Duration>> layer;  ///< Forward and backward pass of the first layer.
     std::string why_not;
     const Machine* machine = nullptr;
   };

@@ -35,20 +35,20 @@ Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_
 
 /// Returns Spearman's rank correlation.
 double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
-  std::array<std::vector<double>, 2> places;
+  std::array<std::vector<double>, 2> positions;
   for (std::size_t side = 0; side < 2; ++side) {
     std::vector<std::size_t> order(pairs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return pairs[a][side] < pairs[b][side]; });
-    places[side].resize(pairs.size());
-    for (std::size_t place = 0; place < order.size(); ++place) {
-      places[side][order[place]] = static_cast<double>(place);
+    positions[side].resize(pairs.size());
+    for (std::size_t position = 0; position < order.size(); ++position) {
+      positions[side][order[position]] = static_cast<double>(position);
     }
   }
   double squares = 0.0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    squares += (places[0][i] - places[1][i]) * (places[0][i] - places[1][i]);
+    squares += (positions[0][i] - positions[1][i]) * (positions[0][i] - positions[1][i]);
   }
   const auto n = static_cast<double>(pairs.size());
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
@@ -245,23 +245,24 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
     if (!tally.takes(row, true)) {
       continue;
     }
-    const StepScorer::Answer without = scorer.predict(step, node, table.comment("hardware"));
+    const StepScorer::Answer full_answer = scorer.predict(step, node, table.comment("hardware"));
     step.plan.sequence_parallel = true;
     step.plan.recompute = Recompute::selective;
-    const StepScorer::Answer with = scorer.predict(step, node, table.comment("hardware"));
-    if (!without.step || !with.step) {
-      tally.skip(without.step ? with.why_not : without.why_not);
+    const StepScorer::Answer selective_answer = scorer.predict(step, node, table.comment("hardware"));
+    if (!full_answer.step || !selective_answer.step) {
+      tally.skip(full_answer.step ? selective_answer.why_not : full_answer.why_not);
       continue;
     }
     constexpr std::array<std::string_view, 2> parts{"full recomputation", "selective, sequence parallelism"};
     const std::span<const std::string_view> names(parts);
-    const double a = to_microseconds(without.step->time);
-    const double b = to_microseconds(with.step->time);
-    if (tally.score(row, *with.machine, true,
-                    {{1e6 * full_seconds, a, names.first(1)}, {1e6 * selective_seconds, b, names.last(1)}})) {
-      tally.compare(selective_seconds / full_seconds, b / a);
-      tally.also_memory_fact(without.step->fits);
-      tally.also_memory_fact(with.step->fits);
+    const double predicted_full = to_microseconds(full_answer.step->time);
+    const double predicted_selective = to_microseconds(selective_answer.step->time);
+    if (tally.score(row, *selective_answer.machine, true,
+                    {{1e6 * full_seconds, predicted_full, names.first(1)},
+                     {1e6 * selective_seconds, predicted_selective, names.last(1)}})) {
+      tally.compare(selective_seconds / full_seconds, predicted_selective / predicted_full);
+      tally.also_memory_fact(full_answer.step->fits);
+      tally.also_memory_fact(selective_answer.step->fits);
     }
   }
   tally.result().remarks.push_back("Unfused attention with dropout; nothing is fitted to training steps here: " +
@@ -400,7 +401,8 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Also true if the row names no format, because such pages cover releases that had only this format.
+  /// Returns true also if the row names no format, because NVIDIA's pages without one cover releases that had only this
+  /// format.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");
     const std::string_view text = precision.exists() ? row.text(precision) : "";
@@ -439,7 +441,7 @@ class Recipes {
     plan.sequence_parallel = plan.tensor > 1;
     plan.pipeline = count("pp");
     plan.context = count("cp");
-    const Column fsdp = table_.column("fsdp");  // 0: none; otherwise the ranks that share the weights
+    const Column fsdp = table_.column("fsdp");  // number of ranks that the weights are sharded over; 0: no FSDP
     const std::string_view sharers = fsdp.exists() ? row.text(fsdp) : "";
     plan.zero = sharers.empty() || sharers == "0" ? Zero::optimizer : Zero::weights;
     plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
@@ -529,14 +531,14 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
       tally.skip(answer.why_not);
       continue;
     }
-    const double a = to_microseconds(answer.layer->first);
-    const double b = to_microseconds(answer.layer->second);
+    const double predicted_forward = to_microseconds(answer.layer->first);
+    const double predicted_backward = to_microseconds(answer.layer->second);
     constexpr std::array<std::string_view, 3> parts{"forward", "backward", "both"};
     const std::span<const std::string_view> names(parts);
     tally.score(row, *answer.machine, true,
-                {{1e3 * forward_ms, a, names.subspan(0, 1)},
-                 {1e3 * backward_ms, b, names.subspan(1, 1)},
-                 {1e3 * (forward_ms + backward_ms), a + b, names.subspan(2, 1)}});
+                {{1e3 * forward_ms, predicted_forward, names.subspan(0, 1)},
+                 {1e3 * backward_ms, predicted_backward, names.subspan(1, 1)},
+                 {1e3 * (forward_ms + backward_ms), predicted_forward + predicted_backward, names.subspan(2, 1)}});
   }
   tally.result().remarks.emplace_back("The layers of the 22B model: 64 heads, unfused attention with dropout.");
 }

@@ -59,11 +59,11 @@ ScoredPart& Tally::part(std::string_view machine, std::string_view name) {
 
 std::size_t Tally::place_of(const Machine& machine) {
   const auto known = std::find(into_.machines.begin(), into_.machines.end(), machine.name);
-  const auto place = static_cast<std::size_t>(known - into_.machines.begin());
+  const auto machine_index = static_cast<std::size_t>(known - into_.machines.begin());
   if (known == into_.machines.end()) {
     into_.machines.push_back(machine.name);
   }
-  return place;
+  return machine_index;
 }
 
 bool Tally::score(const Row& row, const Machine& machine, bool held_out, std::span<const Compared> times) {
@@ -77,10 +77,11 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_out, std::sp
   }
   ++into_.rows;
   ++into_.scored;
-  const std::size_t place = place_of(machine);
+  const std::size_t machine_index = place_of(machine);
   for (const Compared& time : times) {
-    into_.times.push_back({row.line(), place, std::string(time.parts.empty() ? std::string_view{} : time.parts.front()),
-                           time.measured_us, time.predicted_us});
+    into_.times.push_back({row.line(), machine_index,
+                           std::string(time.parts.empty() ? std::string_view{} : time.parts.front()), time.measured_us,
+                           time.predicted_us});
     const double error = std::abs(time.predicted_us / time.measured_us - 1.0);
     into_.errors.push_back(error);
     if (held_out) {

@@ -23,8 +23,8 @@ DistinctGemms::DistinctGemms(std::vector<TimedGemm> gemms) : gemms_(std::move(ge
 }
 
 const TimedGemm* DistinctGemms::find(const TimedGemm& gemm) const {
-  const auto place = std::lower_bound(gemms_.begin(), gemms_.end(), gemm, is_smaller_gemm);
-  return place != gemms_.end() && is_same_gemm(*place, gemm) ? &*place : nullptr;
+  const auto match = std::lower_bound(gemms_.begin(), gemms_.end(), gemm, is_smaller_gemm);
+  return match != gemms_.end() && is_same_gemm(*match, gemm) ? &*match : nullptr;
 }
 
 const TimedGemm* DistinctGemms::slice_of(const TimedGemm& whole, int parts) const {

@@ -21,11 +21,12 @@ struct TimedGemm {
   bool unseen = false;  ///< Held back, or in a table that no fit of the machine read.
 };
 
-/// A GEMM has a practical size if it has at least so many rows after slicing, and if n and k are at least `min_width`.
+/// A GEMM has a practical size if it has at least `min_slice_rows` rows after slicing and if n and k are at least
+/// `min_width`.
 inline constexpr std::int64_t min_slice_rows = 512;
 inline constexpr std::int64_t min_width = 1024;
 
-/// Sorted GEMMs of a table. Of repeated measurements, only the first is kept.
+/// The GEMMs of a table, sorted. Only the first of repeated measurements is kept.
 class DistinctGemms {
  public:
   explicit DistinctGemms(std::vector<TimedGemm> gemms);

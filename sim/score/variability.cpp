@@ -97,7 +97,7 @@ PredictedVariation nccl_repeated(std::int64_t bytes) {
   };
 }
 
-/// Predicts the largest over the median of three calls, each at 64 KiB, 1 MiB and 16 MiB.
+/// Predicts the largest of three calls divided by their median, pooled over calls of 64 KiB, 1 MiB and 16 MiB.
 std::optional<double> sends_repeated(const VariationSetting& setting, std::string_view figure) {
   const std::optional<double> share = share_of_percentile(figure);
   if (!share || setting.cluster == nullptr || !setting.cluster->network) {

@@ -10,8 +10,8 @@ namespace commfuse {
 
 namespace {
 
-/// Returns when a layer that starts at `start` ends if an exchange runs until `busy`: until then, the layer runs at
-/// alone / overlapped times its speed.
+/// Returns the end of a layer that starts at `start` while an exchange runs until `busy`. Until `busy`, the layer runs
+/// at alone / overlapped of its speed.
 Duration end_of(const PassTime& layer, Duration start, Duration busy) {
   const Duration shared = std::max(Duration::zero(), busy - start);
   if (layer.overlapped <= shared) {

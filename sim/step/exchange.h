@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Device time of one layer's pass: alone, and with an exchange that overlaps all of it.
+/// Device time of one layer's pass: without an exchange, and with an exchange that overlaps all of it.
 struct PassTime {
   Duration alone{};
   Duration overlapped{};  ///< At least `alone`.
@@ -20,18 +20,18 @@ struct PassTime {
 /// layer.
 Duration with_exchange(const PassTime& layer, Duration exchange);
 
-/// Returns how much later the last layer of a backward pass ends than with all layers alone. The layers are in the
+/// Returns how much later the last layer of a backward pass ends than it would without exchanges. The layers are in the
 /// order in which they run; when one ends, the reduction of its gradients, which takes `bucket`, joins the queue.
 /// Reductions left in the queue at the end are ignored.
 Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket);
 
-/// Returns how much later the last layer of a forward pass ends than with all layers alone. The first layer has its
-/// weights; the weights of the later layers are gathered one layer after another from the start on, each in `gather`,
-/// and each layer waits for its own weights.
+/// Returns how much later the last layer of a forward pass ends than it would without exchanges. The first layer has
+/// its weights. The weights of the later layers are gathered one layer after another, each in `gather`, beginning at
+/// the start of the pass. Each layer waits for its own weights.
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather);
 
-/// Returns the same delay as longer_by_gathers, but for weights that arrive before any layer waits for them because
-/// earlier layers took long enough.
+/// Returns how much later the last layer ends if the gathers only slow the layers down: earlier layers take so long
+/// that no layer waits for its weights.
 Duration slowed_by(std::span<const PassTime> layers, Duration gather);
 
 }  // namespace commfuse

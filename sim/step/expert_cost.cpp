@@ -21,7 +21,7 @@ double experts_used(double experts, double active, double in_total, double token
 
 }  // namespace
 
-/// Adds one kernel for all experts of the rank, whose tiles fill waves together. It reads the weights of the experts
+/// Adds one kernel for all experts of the rank: their tiles fill waves together. It reads the weights of the experts
 /// that at least one token uses.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
@@ -109,8 +109,8 @@ void LayerCost::latent_gemm(Stream& stream, std::int64_t n, std::int64_t k, Dire
   }
 }
 
-/// Adds the shared experts: an MLP like any other under sequence parallelism; without it, its outputs are summed with
-/// the routed ones.
+/// Adds the shared experts. Under sequence parallelism they are an MLP like any other. Otherwise their outputs are
+/// summed over the ranks together with those of the routed experts.
 void LayerCost::shared_experts(Stream& stream, Direction direction) {
   if (shares_tokens()) {
     const bool forward = direction == Direction::forward;

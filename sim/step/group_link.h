@@ -11,8 +11,9 @@
 namespace commfuse {
 
 /// Returns the mean slowdown of the slowest of this many GPUs against the median, where the speeds of GPUs are
-/// lognormal: exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All GPUs
-/// wait for the slowest GPU in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
+/// lognormal: exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). Returns 1
+/// for one GPU or sigma 0. All GPUs wait for the slowest GPU in every step, and a collective waits for its slowest
+/// member.
 double slowest_of(std::int64_t gpus, double sigma);
 
 /// A probability between 0 and 1.
@@ -27,7 +28,7 @@ double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
 /// A send between neighbouring stages, in either direction; the first stage follows the last. Stages are
 /// `gpus_per_stage` consecutive GPUs, each of which sends `bytes` to its counterpart simultaneously; the slowest pair
-/// determines the time. Pairs across nodes share the NICs of their nodes, pairs within a node its wires.
+/// determines the time. Pairs across nodes share the NICs of their nodes; pairs within a node share its wires.
 struct StageSend {
   std::int64_t stages = 1;
   std::int64_t gpus_per_stage = 1;

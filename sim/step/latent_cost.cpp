@@ -25,14 +25,15 @@ void LayerCost::latent_forward(Stream& stream) const {
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
   const bool narrows_queries = latent.query_rank > 0;
-  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // also gathered if queries are computed from it
+  const std::int64_t gathered_hidden =
+      narrows_queries ? 0 : model_.hidden;  // gathered if queries are computed from the hidden state
   if (narrows_queries) {
     gemm(stream, own_tokens_, latent.query_rank, model_.hidden);
   }
   gemm(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
   moved(stream, 2 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
   if (shares_tokens()) {
-    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * (narrow + whole)}));
+    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * (narrow + gathered_hidden)}));
   }
   gemm(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
        narrows_queries ? latent.query_rank : model_.hidden);

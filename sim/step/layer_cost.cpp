@@ -24,8 +24,9 @@ constexpr double fused_backward = 2.5 / 0.8;
 /// A step lasts far longer than a chip takes to heat up, so its GEMMs run at sustained power, not at burst power.
 constexpr Flops hot{1e24};
 
-/// Bytes per score of 16 bits: it is read and written; the backward softmax reads it and its gradient and writes the
-/// result; dropout, either way, reads a mask of one byte as well.
+/// Bytes that softmax and dropout move per 16-bit score. The forward softmax reads and writes the score. The backward
+/// softmax reads it and its gradient, and writes the result. Dropout reads and writes the score and reads a mask of one
+/// byte, in both directions.
 constexpr double softmax_bytes = 4.0;
 constexpr double softmax_backward_bytes = 6.0;
 constexpr double dropout_bytes = 5.0;
@@ -132,8 +133,8 @@ Duration LayerCost::gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bo
   }
   const int sms = std::max(1, sms_ - ctas);
   const Duration time = estimate_gemm(machine_.accelerator, size, sms).time;
-  // Rows of tensors belong to a token or to weights; the number of tokens, which is a gradient's k, affects no row's
-  // alignment.
+  // Each row of a tensor belongs to one token or to a weight matrix. The number of tokens (k of a weight gradient) is
+  // not the length of a row, so it does not affect alignment.
   const std::int64_t alignment = std::min(alignment_of(width * n), alignment_of(width * (into_gradient ? m : k)));
   return alignment == 16
              ? time
@@ -149,7 +150,8 @@ void LayerCost::gemm_backward(Stream& stream, std::int64_t m, std::int64_t n, st
   weight_kernel(stream, gemm_time(k, n, m, true));
 }
 
-/// Sums a layer's outputs or gradients over the tensor ranks, where these do not share tokens.
+/// Sums a layer's outputs or gradients over the tensor ranks, unless sequence parallelism divides the tokens among
+/// them.
 void LayerCost::reduce(Stream& stream) const {
   if (plan_.tensor > 1 && !plan_.sequence_parallel) {
     collective(stream, tensor_group().all_reduce(Bytes{width * tokens_ * model_.hidden}));
@@ -244,7 +246,8 @@ void LayerCost::decode_core(Stream& stream) const {
 
 DType LayerCost::wide() const { return plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype; }
 
-/// Keys that an indexer selects are read like the keys of a block.
+/// Returns the window of keys that attention reads. The keys that an indexer selects are priced like a block of as many
+/// keys (AttentionWindow).
 AttentionWindow LayerCost::walked() const {
   const bool chooses = model_.latent && model_.latent->indexer && kind_.window == 0;
   return chooses ? AttentionWindow{.keys = model_.latent->indexer->keys, .chunked = true} : window_of(kind_);
@@ -263,7 +266,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
                            .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
   if (plan_.fused_attention) {
-    // Balanced over context ranks (zig-zag): each has an equal share of the queries and of the scores.
+    // Context ranks are balanced (zig-zag): each has an equal share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);
     const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
     const QueryRows rows{.queries = plan_.seq / plan_.context,
@@ -297,8 +300,9 @@ void LayerCost::softmax(Stream& stream, const AttentionSize& size, Direction dir
   }
 }
 
-/// Adds attention kernel by kernel: scores, softmax with scale and mask, dropout, output; backward two GEMMs for each
-/// GEMM. The GEMMs write and read the scores themselves, as in Megatron-LM's CoreAttention.
+/// Adds the kernels of unfused attention: scores, softmax with scale and mask, dropout, output. The backward pass has
+/// two GEMMs for each GEMM of the forward pass. The GEMMs write and read the scores themselves, as in Megatron-LM's
+/// CoreAttention.
 void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const {
   const std::int64_t rows = size.batch * size.heads * size.seq;
   const auto scores = static_cast<double>(rows * size.seq);
@@ -413,7 +417,7 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
 }
 
 void LayerCost::read_weights(double WeightFormat::*share) {
-  constexpr double half = 0.5;  // a part with a smaller narrow share of weights is computed in the wide dtype
+  constexpr double half = 0.5;  // parts with a smaller share of narrow weights use the wide dtype
   const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < half;
   gemm_dtype_ = is_wide ? wide() : plan_.dtype;
   weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
@@ -466,7 +470,7 @@ Stream LayerCost::backward(const LayerKind& kind) {
   return stream;
 }
 
-/// Reads a gradient of 16 bits, and reads and writes its 32-bit sum.
+/// Adds a kernel that reads a 16-bit gradient, and reads and writes its 32-bit sum.
 void LayerCost::accumulation(Stream& stream, std::int64_t parameters) const {
   if (plan_.gradient_dtype != DType::fp32 || point_.framework.fuses_accumulation) {
     return;

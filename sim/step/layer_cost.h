@@ -49,11 +49,13 @@ struct StepPoint {
   double communication_sigma = 0.0;
 };
 
-/// Returns the attention of one rank in a decoding step, in a layer of a kind, over the keys that the new token sees.
+/// Returns the attention of one rank in a decoding step, in a layer of this kind, over the keys that the new token
+/// sees.
 AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kind);
 
-/// Returns the cache of one rank over all sequences, for one layer of a kind: keys and values, or narrow keys of latent
-/// attention; the state of a state space, and the earlier inputs that its convolution reads, in 16 bits.
+/// Returns the bytes that one rank caches for all sequences in one layer of this kind: keys and values, or the narrow
+/// keys of latent attention; for a state space, its state and, in 16 bits, the earlier inputs that its convolution
+/// reads.
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
 class LayerCost {
@@ -101,7 +103,8 @@ class LayerCost {
   void state_space_backward(Stream& stream);
   [[nodiscard]] Duration scan() const;
   void state_space_step(Stream& stream) const;
-  /// Sets the dtype and the weight bits of later GEMMs from the share of weights that the checkpoint stores narrow.
+  /// Sets the dtype and the weight bits of later GEMMs from the share of weights that the checkpoint stores in a narrow
+  /// format.
   void read_weights(double WeightFormat::*share);
   /// Makes later calls price this kind of layer.
   void turn_to(const LayerKind& kind);
@@ -129,9 +132,9 @@ class LayerCost {
   void kernel(Stream& stream, Duration time) const;
   /// Adds an attention kernel, whose fitted overhead contains the gap.
   void attention(Stream& stream, Duration time) const;
-  /// Returns the time of the framework's fused attention, where the machine's file predicts `time`.
+  /// Converts the time of fused attention that the machine's file predicts to the time of the framework's kernel.
   [[nodiscard]] Duration fused(Duration time) const;
-  /// Returns the time on the slowest GPU.
+  /// Converts the time of a kernel to its time on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
   /// Adds a collective, whose time already contains the gap before it and is not affected by slow GPUs.
   void collective(Stream& stream, Duration time) const;
@@ -173,10 +176,10 @@ class LayerCost {
   void reduce(Stream& stream) const;
   [[nodiscard]] Group tensor_group() const { return group_at({.stride = 1, .ranks = plan_.tensor}); }
   void context_exchange(Stream& stream, Direction direction) const;
-  /// Exchanges this many columns of the tensor ranks' tokens and heads, from tokens to heads or back, among the ranks
-  /// that share a sequence.
+  /// Redistributes this many columns per token among the ranks that share a sequence: from shards of tokens to shards
+  /// of heads, or back.
   void ulysses_exchange(Stream& stream, std::int64_t columns) const;
-  /// Exchanges columns among Ulysses and context ranks together: a state space does not distinguish them.
+  /// Redistributes columns among Ulysses and context ranks together: a state space does not distinguish them.
   void sequence_exchange(Stream& stream, std::int64_t columns) const;
   void exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const;
   [[nodiscard]] bool simulates_ulysses() const;
@@ -191,7 +194,7 @@ class LayerCost {
   std::optional<Transformer> copied_;  ///< The model with copied kv heads, where tensor ranks need copies.
   const Transformer& model_;           ///< The model as tensor ranks hold it.
   LayerKind kind_;                     ///< The kind of layer that is priced.
-  const Transformer* shape_;           ///< The model with the widths of that kind.
+  const Transformer* shape_;           ///< The model with the widths of `kind_`.
   std::map<LayerKind, Transformer> shapes_;
   double weight_bits_ = 0.0;  ///< GemmSize::weight_bits of the next GEMMs.
   const Machine& machine_;
@@ -200,8 +203,8 @@ class LayerCost {
   int sms_;                              ///< SMs that no exchange holds.
   DType gemm_dtype_;                     ///< Dtype of the next GEMMs.
   Stream* weights_ = nullptr;            ///< Stream for gradients of weights while a backward pass is split, else null.
-  std::int64_t tokens_;                  ///< Tokens of a pass on this rank, where tensor ranks do not share them.
-  std::int64_t own_tokens_;              ///< Tokens of norms and residuals.
+  std::int64_t tokens_;                  ///< Tokens of a pass that the tensor ranks process together.
+  std::int64_t own_tokens_;              ///< Tokens of this rank's norms and residuals.
   std::optional<Transformer> mamba_in_;  ///< Models whose MLP has the shape of a state space's projections.
   std::optional<Transformer> mamba_out_;
   std::optional<Transformer> shared_experts_;  ///< A model whose MLP is the shared experts side by side.

@@ -22,7 +22,8 @@ struct NamedProjection {
   std::int64_t layers = 0;
 };
 
-/// Adds a site for each width that layers have for MLP or keys: "gate_up", and "gate_up_ffn_7168".
+/// Adds a site for each width that the MLP or the keys have in some layer. The name of a site contains the width only
+/// if it differs from the usual one: "gate_up" and "gate_up_ffn_7168".
 void add_sites(const Transformer& model, std::vector<NamedProjection>& projections) {
   struct Width {
     std::string_view name;

@@ -34,7 +34,7 @@ struct LayerSite {
   std::string name;  ///< "qkv", "mamba_in", "qkv_backward", "qkv_dgrad".
   Transformer shape;
   Scope scope = Scope::qkv;
-  std::int64_t layers = 0;  ///< Number of layers that have it.
+  std::int64_t layers = 0;  ///< Number of layers that have this site.
   bool backward = false;
 };
 
@@ -42,8 +42,8 @@ Scope scope_of(SiteName name, bool backward);
 /// Returns whether the site gathers tokens before its GEMM in the forward pass.
 bool gathers(SiteName name);
 
-/// Returns the site of the input's gradient, without the weight's gradient: for a column-parallel GEMM a GEMM that
-/// scatters its sums, for a row-parallel GEMM a gather and a GEMM.
+/// Returns the site of the input's gradient, without the weight's gradient: for a column-parallel GEMM, a GEMM and a
+/// reduce-scatter; for a row-parallel GEMM, an all-gather and a GEMM.
 LayerSite input_gradient(const Projection& projection);
 
 /// Returns all sites of the model's layers, forward and backward; where the plan separates the gradients of weights,

@@ -21,8 +21,8 @@ struct Pass {
   Kind kind = Kind::forward;
 };
 
-/// Iterates over the passes of one direction on a stage without divisions. The stage changes to its next piece after
-/// every `stages` micro-batches.
+/// Iterates over the passes of one direction on a stage. Counters avoid divisions. The stage changes to its next piece
+/// after every `stages` micro-batches.
 class Cursor {
  public:
   Cursor(const Pipeline& pipeline, Kind kind) : pipeline_(pipeline), kind_(kind) {}
@@ -73,16 +73,16 @@ class WholeOrder {
         ahead_(warm_up(pipeline, stage)),
         forwards_(pipeline.micro_batches * pipeline.interleave) {}
 
-  [[nodiscard]] bool done() const { return place_ == 2 * forwards_; }
+  [[nodiscard]] bool done() const { return position_ == 2 * forwards_; }
   [[nodiscard]] Pass next() const { return is_forward() ? forward_.pass(stage_) : backward_.pass(stage_); }
   void advance() {
     (is_forward() ? forward_ : backward_).advance();
-    ++place_;
+    ++position_;
   }
 
  private:
   [[nodiscard]] bool is_forward() const {
-    const std::int64_t after_warm_up = place_ - ahead_;
+    const std::int64_t after_warm_up = position_ - ahead_;
     return after_warm_up < 0 || (after_warm_up < 2 * (forwards_ - ahead_) && after_warm_up % 2 == 0);
   }
 
@@ -91,7 +91,7 @@ class WholeOrder {
   Cursor backward_;
   std::int64_t ahead_;
   std::int64_t forwards_;
-  std::int64_t place_ = 0;
+  std::int64_t position_ = 0;
 };
 
 /// Returns the passes of a stage in the order of ZB-H1. Warm-up forward passes come first, then rounds of one forward
@@ -123,13 +123,13 @@ class SplitOrder {
  public:
   SplitOrder(const Pipeline& pipeline, std::int64_t stage) : passes_(split_passes(pipeline, stage)) {}
 
-  [[nodiscard]] bool done() const { return place_ == passes_.size(); }
-  [[nodiscard]] const Pass& next() const { return passes_[place_]; }
-  void advance() { ++place_; }
+  [[nodiscard]] bool done() const { return position_ == passes_.size(); }
+  [[nodiscard]] const Pass& next() const { return passes_[position_]; }
+  void advance() { ++position_; }
 
  private:
   std::vector<Pass> passes_;
-  std::size_t place_ = 0;
+  std::size_t position_ = 0;
 };
 
 constexpr Duration not_yet{-1};
@@ -186,7 +186,7 @@ class PipelineRun {
   };
   using Works = std::array<Work, 3>;  // by kind
 
-  static std::size_t at(std::int64_t place) { return static_cast<std::size_t>(place); }
+  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   /// Returns a piece's ends by micro-batch.
   Duration* row(std::vector<Duration>& ends, std::int64_t piece) const {

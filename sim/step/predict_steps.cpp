@@ -68,7 +68,7 @@ class StepPoints::Sites {
 
 namespace {
 
-/// Returns the plan of the settings, including the settings that layers use too.
+/// Returns the plan of the settings, including the settings that layers also use.
 TrainingPlan plan_of(const RunChoices& run) {
   TrainingPlan plan = run.plan;
   plan.tensor = run.ranks;
@@ -224,7 +224,7 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
   row.add("fits", decode.fits);
 }
 
-/// Returns the warning of a pass whose row has no columns of memory; empty if the pass fits in memory.
+/// Returns the memory warning of a prefill pass, whose row has no memory columns; empty if the pass fits in memory.
 std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
   const Bytes capacity = machine.accelerator.hbm_capacity;
   return prefill.memory <= capacity ? std::string{}
@@ -269,7 +269,7 @@ void lengthen(StepRow& row, double factor) {
   }
 }
 
-/// The uncertainty of the rows of a point: of each row alone, and against the fastest other row.
+/// The uncertainty of the rows of a point: the error of each row, and its comparison with the fastest other row.
 class StepDoubts {
  public:
   /// `raised` is empty unless uncertainty is requested.
@@ -282,7 +282,7 @@ class StepDoubts {
     }
   }
 
-  /// Corrects the times here and in `rows` by the evidence.
+  /// Corrects the times in this object and in `rows` by the evidence.
   void correct_by(const StepEvidence& evidence, std::vector<StepRow>& rows) {
     for (Doubted& doubted : doubts_) {
       const double factor = evidence.correction(doubted.uncertainty);

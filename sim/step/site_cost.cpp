@@ -97,10 +97,10 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
   return stream;
 }
 
-/// For a column-parallel GEMM the input is gathered again and its gradient scattered, or summed without sequence
-/// parallelism; for a row-parallel GEMM the incoming gradient is gathered. The collectives of a column-parallel GEMM
-/// overlap its two GEMMs (Korthikanti et al. 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the
-/// framework does so.
+/// For a column-parallel GEMM, the input is gathered again and its gradient is scattered (summed, without sequence
+/// parallelism). For a row-parallel GEMM, the incoming gradient is gathered. If the framework overlaps them, the
+/// collectives of a column-parallel GEMM run during its two GEMMs (Korthikanti et al. 2022, section 4.2.2; Megatron-LM,
+/// tensor_parallel/layers.py).
 void LayerCost::site_backward(Stream& stream, const GemmExtents& forward, bool column) const {
   const bool shares = shares_tokens();
   const Bytes state{width * tokens_ * model_.hidden};

@@ -87,25 +87,25 @@ SiteTimes::Key SiteTimes::key_of(const SitePoint& point) {
 }
 
 Point SiteTimes::point_at(const SitePoint& point) const {
-  Point at{.model = *point.model, .machine = machine_};
-  at.scope = point.scope;
-  at.ranks = point.ranks;
-  at.batch = point.batch;
-  at.seq = point.tokens / point.batch;
-  at.dtype = point.dtype;
-  at.price.window = point.window;
-  at.price.weight_bits = point.weight_bits;
+  Point layer_point{.model = *point.model, .machine = machine_};
+  layer_point.scope = point.scope;
+  layer_point.ranks = point.ranks;
+  layer_point.batch = point.batch;
+  layer_point.seq = point.tokens / point.batch;
+  layer_point.dtype = point.dtype;
+  layer_point.price.window = point.window;
+  layer_point.price.weight_bits = point.weight_bits;
   if (point.dtype == DType::fp8) {
-    at.dtype = DType::bf16;
-    at.price.products = DType::fp8;
+    layer_point.dtype = DType::bf16;
+    layer_point.price.products = DType::fp8;
   }
-  return point.implementation == nullptr ? at : priced_as(at, *point.implementation);
+  return point.implementation == nullptr ? layer_point : priced_as(layer_point, *point.implementation);
 }
 
 SiteTime SiteTimes::time_of(const Prediction& prediction) const {
   const Duration compute = prediction.analysis.critical.compute;
-  const Duration alone = std::min(compute, prediction.ideal);
-  return {.time = counts_ == Counts::compute ? alone : prediction.analysis.critical.makespan,
+  const Duration compute_only = std::min(compute, prediction.ideal);
+  return {.time = counts_ == Counts::compute ? compute_only : prediction.analysis.critical.makespan,
           .kernels = static_cast<std::int64_t>(prediction.structure->program().ops.size()),
           .compute = compute,
           .ideal = prediction.ideal,
@@ -140,14 +140,14 @@ SiteTime SiteTimes::again(SitePoint point, const SiteTime& schedule) {
 
 std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                             const MonteCarloOptions& options) {
-  Point at = point_at(point);
-  at.monte_carlo = options;
+  Point layer_point = point_at(point);
+  layer_point.monte_carlo = options;
   std::vector<Prediction> candidates;
   for (const Strategy* strategy : strategies) {
     for (const StrategyOptions& schedule : schedules_of(*strategy, point)) {
       try {
-        candidates.push_back(predictor_.predict(at, *strategy, schedule));
-      } catch (const ConfigError&) {  // cannot split so few tokens
+        candidates.push_back(predictor_.predict(layer_point, *strategy, schedule));
+      } catch (const ConfigError&) {  // the strategy cannot split so few tokens
         continue;
       }
     }
@@ -159,7 +159,7 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
   std::optional<Duration> least_p99;
   for (const Prediction& candidate : candidates) {
     if (candidate.strategy == &serial_strategy || !least_p99 || makespan(candidate) <= *least_p99) {
-      sampled.push_back({time_of(candidate), predictor_.sampled(at, candidate)});
+      sampled.push_back({time_of(candidate), predictor_.sampled(layer_point, candidate)});
       least_p99 = std::min(least_p99.value_or(Duration::max()), sampled.back().times.p99);
     }
   }
@@ -183,9 +183,10 @@ Duration SiteTimes::slowed(SitePoint point, const SiteTime& schedule, const Slow
 
 SampledTimes SiteTimes::sampled(SitePoint point, const SiteTime& schedule, const MonteCarloOptions& options,
                                 double slowdown) {
-  Point at = point_at(point);
-  at.monte_carlo = options;
-  return predictor_.sampled(at, predictor_.predict(at, *schedule.strategy, schedule.options), slowdown);
+  Point layer_point = point_at(point);
+  layer_point.monte_carlo = options;
+  return predictor_.sampled(layer_point, predictor_.predict(layer_point, *schedule.strategy, schedule.options),
+                            slowdown);
 }
 
 void SiteTimes::prefer(SitePoint point, const SiteTime& schedule) {

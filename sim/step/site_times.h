@@ -21,7 +21,7 @@ std::vector<const Strategy*> strategies_for_steps();
 
 struct Implementation;
 
-/// A site of one micro-batch under sequence parallelism; or the attention block under Ulysses (Scope::ulysses).
+/// A site of one micro-batch under sequence parallelism, or the attention block under Ulysses (Scope::ulysses).
 struct SitePoint {
   const Transformer* model = nullptr;
   Scope scope = Scope::qkv;
@@ -59,7 +59,7 @@ class SiteTimes {
  public:
   enum class Counts : std::uint8_t {
     schedule,  ///< the whole makespan
-    compute,   ///< compute alone, unsplit or as the schedule splits it, whichever takes less: no schedule is faster
+    compute,   ///< only compute, unsplit or as the schedule splits it, whichever takes less: no schedule is faster
   };
 
   SiteTimes(StructureCache& structures, const Machine& machine, Counts counts = Counts::schedule);
@@ -76,8 +76,8 @@ class SiteTimes {
   /// Returns the time of exactly this schedule, for example one that is the fastest on another machine.
   SiteTime again(SitePoint point, const SiteTime& schedule);
 
-  /// Returns all schedules of the strategies that may have the smallest mean or p99, and the schedules of serial, under
-  /// common draws, in order of their time without jitter. Omits schedules that take longer without jitter than another
+  /// Returns the schedules that may have the smallest mean or p99, and all schedules of serial, sampled under common
+  /// draws and sorted by their time without jitter. Omits schedules that take longer without jitter than another
   /// schedule's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` is ignored.
   std::vector<SampledSite> sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                    const MonteCarloOptions& options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prices a layer with a state space, kernel by kernel: in-projection, convolution, scan, gated norm, out-projection
-// (state-spaces/mamba, modules/mamba2.py). Tensor ranks share its heads and groups, as Megatron-LM's mamba_mixer.py
-// does; ranks that share a sequence exchange tokens for heads before the convolution and back after the scan (its
-// mamba_context_parallel.py).
+// (state-spaces/mamba, modules/mamba2.py). Its heads and groups are divided among tensor ranks, as in Megatron-LM's
+// mamba_mixer.py. Ranks that share a sequence exchange tokens for heads before the convolution and back after the scan
+// (mamba_context_parallel.py of Megatron-LM).
 #include "model/cost/state_space.h"
 #include "sim/step/layer_cost.h"
 
@@ -28,7 +28,7 @@ Duration LayerCost::scan() const {
                                           .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype});
 }
 
-/// Adds one token per sequence, which reads and writes the state.
+/// Adds the step of one token per sequence, which reads and writes the state.
 void LayerCost::state_space_step(Stream& stream) const {
   const StateSpace& space = *model_.state_space;
   moved(stream, 2 * tokens_ * space.convolution * space.convolved() / plan_.tensor);

@@ -114,6 +114,7 @@ class Step {
         const PipelinePiece& piece_passes = pipeline.pieces[static_cast<std::size_t>(piece)];
         const Duration pass =
             counted(piece_passes.forward.device + piece_passes.backward.device + piece_passes.weights.device);
+        // Throws if the product below would be too long for a stream; in integers it might overflow.
         stream_time(static_cast<double>(pipeline.micro_batches) * to_seconds(pass));
         busy = counted(busy + pipeline.micro_batches * pass);
       }
@@ -339,11 +340,11 @@ class Step {
     const Duration bucket = reduction(parameters.over(layers));
     Duration done{};
     for (const LastBackward& last : times.last_backward) {
-      const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
-      for (std::int64_t i = 1; i <= pieces; ++i) {
+      const std::int64_t layers_of_piece = std::max<std::int64_t>(1, layers_of(last.piece));
+      for (std::int64_t i = 1; i <= layers_of_piece; ++i) {
         // The remainder is added separately, because the whole difference multiplied by i may exceed 64 bits.
-        const Duration layer = (last.end - last.start) / pieces;
-        const Duration final = last.start + layer * i + (last.end - last.start) % pieces * i / pieces;
+        const Duration layer = (last.end - last.start) / layers_of_piece;
+        const Duration final = last.start + layer * i + (last.end - last.start) % layers_of_piece * i / layers_of_piece;
         done = counted(std::max(done, final) + bucket);
       }
     }
@@ -461,7 +462,7 @@ void require_possible(const StepPoint& point) {
 
 namespace {
 
-/// Treats the kernels of every GPU as being as slow as on the slowest GPU, because all GPUs wait for it.
+/// Predicts the step with every GPU's kernels as slow as on the slowest GPU, because all GPUs wait for it.
 StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown) {
   point.slowdown *= slowdown;
   return Step(point, sites).predict();
@@ -577,7 +578,7 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
   const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
-  // Two GEMMs: of a query with all keys, and of the scores with all values.
+  // Attention has two GEMMs: a query with all keys, and the scores with all values.
   const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.value_dim()});
   double seen = 0.0;  // keys over all layers
   for (const LayerRun& run : layer_runs(model)) {

@@ -16,7 +16,7 @@ namespace commfuse {
 struct StepBreakdown {
   Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
   Duration waiting{};    ///< Pipeline bubble, sends, and a host that is slower than the device.
-  Duration gradients{};  ///< The part of the reduction that the last backward pass does not hide; gathering of weights.
+  Duration gradients{};  ///< Exposed reduction after the last backward pass, and gathering of weights.
   Duration optimizer{};
 };
 
@@ -46,13 +46,13 @@ struct StepPrediction {
 Machine resized(Machine machine, const TrainingPlan& plan);
 
 /// Throws ConfigError as require_possible of a plan does, and for a plan that does not fit the machine, a dtype that it
-/// lacks, and layers that are not priced (latent attention that shares sequences).
+/// lacks, and layers that are not priced (latent attention with sequences that are divided among ranks).
 void require_possible(const StepPoint& point);
 
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 
-/// Returns predict_step's time alone, which takes less work. Throws and requires as predict_step.
+/// Returns only the time of predict_step(), which takes less work. Throws and requires as predict_step.
 Duration step_time(const StepPoint& point, SiteTimes& sites);
 
 /// Returns a lower bound of predict_step's time without simulating the pipeline: no order of its passes takes less.

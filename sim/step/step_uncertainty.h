@@ -43,14 +43,14 @@ struct StepResidual {
   double of_layout = 0.0;   ///< Specific to one layout, batch and sequence on the machine.
 };
 
-/// From `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models: the means of 14
-/// groups are off by 0.069 root mean square, about 0.03 of which comes from the machine's own errors; within a group
-/// rows vary by 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups, predicted too fast by
-/// 0.21 to 0.53, and rows within a group vary by 0.14.
+/// The values come from `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models:
+/// the means of 14 groups are off by 0.069 root mean square, about 0.03 of which comes from the machine's own errors;
+/// within a group rows vary by 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups,
+/// predicted too fast by 0.21 to 0.53, and rows within a group vary by 0.14.
 StepResidual step_residual(const Transformer& model);
 
-/// Sites keep the schedules that are best on the unchanged machine. Training steps have the residual too. Requires and
-/// throws as `time`.
+/// Sites keep the schedules that are best on the unchanged machine. Training steps also have the errors of
+/// step_residual(). Requires and throws as `time`.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
                              const std::vector<RaisedStep>& raised);
 

@@ -53,7 +53,7 @@ struct Stream {
     device += kernel.time;
     end = counted(std::max(end + kernel.time, host + kernel.time));
   }
-  /// Adds work of the host alone.
+  /// Adds work that only the host does.
   void add_host(Duration issue) { host = counted(host + issue); }
 
   /// Returns this sequence followed by another one.
@@ -61,7 +61,8 @@ struct Stream {
     return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
 
-  /// Returns the sequence as if the host waited for its end, and before it for the end of the previous sequences.
+  /// Returns the sequence as if the host waited for the end of the previous sequences before it, and for its own end
+  /// after it.
   [[nodiscard]] Stream in_step() const {
     const Duration later = std::max(std::max(host, device), end);
     return {later, later, later};

@@ -62,8 +62,8 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
 /// write-protected file SQLite falls back to reading.
 int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_CREATE : 0); }
 
-/// Bytes of a text or a row. The largest values that a sweep writes, its settings and the causes of a tail, take a few
-/// MB.
+/// Length limit of a text or a row, in bytes. The largest values that a sweep writes, its settings and the causes of a
+/// tail, take a few MB.
 constexpr int longest_value = 1 << 26;
 
 /// Opening would block if one of SQLite's auxiliary files were a pipe.
@@ -77,7 +77,7 @@ void require_regular(const std::filesystem::path& auxiliary_file) {
 }
 
 /// SQLite rolls back the journal beside a file. If that journal names a super-journal (of several databases), SQLite
-/// removes the named file, whatever it is. Our journals never name one, because nothing is attached.
+/// removes the named file, whatever it is. A sweep's journals never name one, because nothing is attached.
 void refuse_journal_of_several(const std::filesystem::path& path) {
   constexpr std::string_view ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // sqlite.org/fileformat: the rollback journal
   const std::filesystem::path journal = path.string() + "-journal";

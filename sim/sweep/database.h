@@ -58,8 +58,8 @@ class Database {
  public:
   enum class Access : std::uint8_t {
     read,   ///< together with other readers
-    write,  ///< alone: creates a missing file; no other process reads or writes it until this is destroyed
-    take,   ///< alone like `write`, but requires an existing file, which opening does not change
+    write,  ///< exclusively: creates a missing file; other processes cannot read or write it while this object exists
+    take,   ///< exclusively like `write`, but requires an existing file, which opening does not change
   };
   Database(const std::filesystem::path& path, Access access);
   /// Returns an empty database that is deleted with this object; `name` is its name in messages.

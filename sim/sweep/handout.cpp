@@ -28,13 +28,13 @@ enum class Word : unsigned char {
 
 /// Chunks that a process holds in advance, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
-/// Largest number of points per thread.
+/// Largest number of points per thread in one chunk.
 constexpr std::size_t max_points_per_thread = 128;
 /// Points per thread that the leader runs between two checks for messages.
 constexpr std::size_t leader_chunk = 8;
 
-/// Returns the points of a chunk: at least one point per thread, so that none is idle, unless other processes would
-/// then get nothing.
+/// Returns the points of a chunk: at least one point per thread, so that no thread is idle, unless other processes
+/// would then get nothing.
 std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
   const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
   return std::clamp<std::size_t>(points / (processes * 16), least, max_points_per_thread * threads);
@@ -157,9 +157,9 @@ class Leader {
   }
 
   bool take_mail() {
-    bool any = false;
+    bool has_received = false;
     while (const std::optional<Parcel> parcel = world_.receive()) {
-      any = true;
+      has_received = true;
       if (word_of(parcel->bytes) == Word::failed) {
         throw std::runtime_error("process " + std::to_string(parcel->from) + ": " + text_of(parcel->bytes));
       }
@@ -169,7 +169,7 @@ class Leader {
         take_(point);
       }
     }
-    return any;
+    return has_received;
   }
 
   std::span<const std::size_t> next(std::size_t count) {

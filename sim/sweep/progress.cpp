@@ -15,7 +15,7 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::size_t widest_bar = 20;
-constexpr std::size_t narrowest_bar = 5;  // A shorter bar shows nothing, so the words are printed alone.
+constexpr std::size_t narrowest_bar = 5;  // A shorter bar shows nothing, so only the words are printed.
 constexpr std::size_t line_width = 79;
 
 /// Returns the time between two updates.

@@ -39,7 +39,8 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
                   database.path().string()));
 }
 
-/// Returns the version of its tables, 0 for an empty file. Throws ConfigError for a file that is not our store.
+/// Returns the version of a store's tables; 0 for an empty file. Throws ConfigError for a file that is not a commfuse
+/// store.
 int version_of(const Database& database) {
   const std::string path = database.path().string();
   const auto id = number_of(database, "PRAGMA application_id");
@@ -206,7 +207,8 @@ void require_known(const Database& database, const StoreIdentity& identity, std:
   }
 }
 
-/// If another process has the store open, the remedy is another folder, so this is not an internal error.
+/// Opens a store exclusively. Throws ConfigError if another process has the store open: the remedy is another folder,
+/// so this is not an internal error.
 Database taken(const fs::path& path) {
   try {
     return {path, Database::Access::take};
@@ -227,11 +229,11 @@ std::vector<StorePart> parts_of(const Database& database, std::size_t count) {
   const std::int64_t points = number_of(database, "SELECT max(id) FROM rows") / rows_a_point - first + 1;
   std::vector<StorePart> parts(1);
   if (first < 0) {
-    return parts;  // The rows of a damaged store are refused by the reader.
+    return parts;  // The store is damaged; the reader refuses its rows.
   }
   const auto wanted = static_cast<std::int64_t>(count);
-  const std::int64_t each = std::max((points + wanted - 1) / wanted, least_points);
-  for (std::int64_t begin = each; begin < points; begin += each) {
+  const std::int64_t points_per_part = std::max((points + wanted - 1) / wanted, least_points);
+  for (std::int64_t begin = points_per_part; begin < points; begin += points_per_part) {
     const std::int64_t id = (first + begin) * rows_a_point;
     parts.back().last = id - 1;
     parts.push_back({.first = id});
@@ -249,7 +251,7 @@ struct StoreReader::State {
     StoreTables tables = tables_of(database, version);
     columns = std::move(tables.columns);
     identity = identity_in(database, tables.kind);
-    places = places_of(columns, identity.kind);
+    index_in_file = indices_of(columns, identity.kind);
     has_own_columns = columns == own_columns(identity.kind);
     texts = texts_in(database);
     rows.emplace(database, selection_of(columns));
@@ -263,16 +265,16 @@ struct StoreReader::State {
     has_row = rows->step();
   }
 
-  /// Returns for each own column its index in the file; nothing if it was not written.
-  static std::vector<std::optional<std::size_t>> places_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
-    std::vector<std::optional<std::size_t>> places;
+  /// Returns, for each column of this program, its index in the file; nothing if the file lacks the column.
+  static std::vector<std::optional<std::size_t>> indices_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
+    std::vector<std::optional<std::size_t>> indices;
     for (const StoreColumn& own_column : store_columns(kind)) {
       const auto in_file = std::find_if(columns.begin(), columns.end(),
                                         [&](const HeldColumn& column) { return column.name == own_column.name; });
-      places.push_back(in_file == columns.end() ? std::nullopt
-                                                : std::optional(static_cast<std::size_t>(in_file - columns.begin())));
+      indices.push_back(in_file == columns.end() ? std::nullopt
+                                                 : std::optional(static_cast<std::size_t>(in_file - columns.begin())));
     }
-    return places;
+    return indices;
   }
 
   /// Returns the next row, with a value for each own column; columns that the file lacks are absent. It is valid until
@@ -282,9 +284,9 @@ struct StoreReader::State {
     if (has_own_columns) {
       return file_row;
     }
-    own_row.resize(places.size());
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      own_row[i] = places[i] ? file_row[*places[i]] : Value{};
+    own_row.resize(index_in_file.size());
+    for (std::size_t i = 0; i < index_in_file.size(); ++i) {
+      own_row[i] = index_in_file[i] ? file_row[*index_in_file[i]] : Value{};
     }
     return own_row;
   }
@@ -301,8 +303,8 @@ struct StoreReader::State {
     }
   }
 
-  /// `word` is the number of the text, where the value is a text by number: most rows have the same one as the row
-  /// before.
+  /// Reads a value. If the file stores the value as the number of a text, `word` becomes that number. Most rows have
+  /// the same text as the previous row, so the text is copied only if the number changes.
   void read_value(int column, StoreType type, Value& value, std::optional<std::int64_t>& word) const {
     const Type held_type = rows->type(column);
     if (held_type == Type::whole && type == StoreType::word) {
@@ -343,7 +345,7 @@ struct StoreReader::State {
   Database database;
   StoreIdentity identity;
   std::vector<HeldColumn> columns;
-  std::vector<std::optional<std::size_t>> places;
+  std::vector<std::optional<std::size_t>> index_in_file;  // by own column
   bool has_own_columns = false;
   StoreRow file_row;  // in the columns of the file
   std::vector<std::optional<std::int64_t>> held_words;
@@ -449,7 +451,7 @@ struct StoreWriter::State {
     });
   }
 
-  /// Records the wall clock, for people: no result depends on it.
+  /// Records the wall-clock time for human readers. No result depends on it.
   void open_session() {
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -480,7 +482,7 @@ struct StoreWriter::State {
     return number;
   }
 
-  /// Most rows have the same texts in most columns as the row before.
+  /// Keeps the last text of each column, because most rows repeat it.
   std::int64_t number_of_word(std::size_t column, const std::string& word) {
     auto& [text, number] = last_words[column];
     if (number == 0 || text != word) {

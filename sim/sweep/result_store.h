@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a sweep, or of a shard of one, in one SQLite file that survives any end of the program. One process
-// writes it at a time. docs/sweeps.md describes the tables; row r of point p has the number p * 4096 + r.
+// The results of a sweep, or of a shard of one, in one SQLite file that stays valid however the program ends. One
+// process writes it at a time. docs/sweeps.md describes the tables; row r of point p has the number p * 4096 + r.
 #pragma once
 
 #include <cstddef>
@@ -56,14 +56,15 @@ struct StorePart {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Divides the rows of a store, between points, into at most `count` parts of about as many points each, and into fewer
-/// parts where these would have few points. Several connections can read the parts simultaneously. Requires count >= 1.
+/// Divides the rows of a store into at most `count` parts with about equal numbers of points, without splitting a
+/// point. Returns fewer parts if they would have few points. Several connections can read the parts simultaneously.
+/// Requires count >= 1.
 std::vector<StorePart> parts_of(const Database& database, std::size_t count);
 
 /// Reads points in their order. Throws DamagedDatabase where a row differs from what was written.
 class StoreReader {
  public:
-  /// The code that has just filled the store can pass its counts, which saves counting. Throws ConfigError for a file
+  /// A caller that has just filled the store can pass its counts, which saves counting. Throws ConfigError for a file
   /// that is not a store or was written by a newer program, and DatabaseError for other failures.
   explicit StoreReader(const std::filesystem::path& path, std::optional<StoreCounts> counts = std::nullopt);
   StoreReader(const StoreReader&) = delete;
@@ -87,7 +88,7 @@ class StoreReader {
   /// Starts from the first point again.
   void rewind();
 
-  /// Returns parts_of() its store.
+  /// Returns parts_of() for this store.
   [[nodiscard]] std::vector<StorePart> parts(std::size_t count) const;
   /// Starts from the first point of a part, and ends after its last point.
   void restrict_to(const StorePart& part);
@@ -127,7 +128,7 @@ class StoreWriter {
   void commit();
   /// Returns the size of the file in bytes.
   [[nodiscard]] std::uint64_t size() const;
-  /// Returns whether the path still leads to the file that is written here.
+  /// Returns whether the path still leads to the file that this object writes.
   [[nodiscard]] bool is_in_place() const;
 
  private:

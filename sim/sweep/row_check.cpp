@@ -76,11 +76,11 @@ Rule rule_of(std::string_view column) {
 /// Returns the rules by column.
 std::span<const Rule> rules() {
   static const std::vector<Rule> list = [] {
-    std::vector<Rule> made;
+    std::vector<Rule> by_column;
     for (const ResultColumn& column : result_columns()) {
-      made.push_back(rule_of(column.name));
+      by_column.push_back(rule_of(column.name));
     }
-    return made;
+    return by_column;
   }();
   return list;
 }

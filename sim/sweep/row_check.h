@@ -20,8 +20,8 @@ class RowMisfit : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// GEMMs may exceed a machine's stated peak: their loop, their tiles and a burst may each contribute a factor of up to
-/// 2.
+/// Largest MFU of a valid row. GEMMs may exceed a machine's stated peak: their loop, their tiles and a burst may each
+/// contribute a factor of up to 2.
 inline constexpr double max_mfu = 8.0;
 
 /// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have line

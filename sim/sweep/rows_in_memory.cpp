@@ -28,12 +28,12 @@ std::vector<HeldColumn> columns_in_memory() {
 
 std::string insertion_of(const std::vector<HeldColumn>& columns) {
   std::string names = "id, checksum";
-  std::string places = "?, 0";
+  std::string placeholders = "?, 0";
   for (const HeldColumn& column : columns) {
     names += fmt::format(", \"{}\"", column.name);
-    places += ", ?";
+    placeholders += ", ?";
   }
-  return fmt::format("INSERT INTO rows({}) VALUES({})", names, places);
+  return fmt::format("INSERT INTO rows({}) VALUES({})", names, placeholders);
 }
 
 class Filler {
@@ -46,8 +46,8 @@ class Filler {
 
   void layer(std::span<const Value> values) {
     rows_.has_layers = true;
-    std::size_t of_layers = 0;
-    fill([&](const Column& column) { return column.of_layers ? values[of_layers++] : Value{}; });
+    std::size_t next_value = 0;
+    fill([&](const Column& column) { return column.of_layers ? values[next_value++] : Value{}; });
   }
 
   void model(const StepRow& row) {

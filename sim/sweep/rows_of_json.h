@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// Largest total size of all rows of a text.
+/// Largest total size of all rows of a text, in bytes.
 inline constexpr std::size_t max_json_bytes = std::size_t{2} << 30U;
 
 /// Callbacks that take rows, one by one.
@@ -27,9 +27,9 @@ struct JsonRows {
 
 /// Reads the output of `run` and `sweep` with -o json (a list of rows) or -o jsonl (one row per line), of layers, of
 /// whole models or of both; `file` is its name in messages. An empty input has no rows. The input is read row by row.
-/// An unknown column is ignored, a missing one is absent. Throws ConfigError with place and remedy for anything but a
-/// row of `result_schema` or of the schemas before it, for an inconsistent row, for a row of more than 16 MiB, and for
-/// more than 2 GiB of rows.
+/// An unknown column is ignored; a missing column has no value. Throws ConfigError with place and remedy for anything
+/// but a row of `result_schema` or of the schemas before it, for an inconsistent row, for a row of more than 16 MiB,
+/// and for more than 2 GiB of rows.
 void rows_of_json(std::istream& in, const std::string& file, const JsonRows& take);
 /// Reads a file in the same way; "-" is stdin. Throws ConfigError where it cannot be read, or has no rows.
 void rows_of_json_file(const std::string& file, const JsonRows& take);

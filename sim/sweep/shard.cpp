@@ -24,9 +24,9 @@ std::optional<std::int64_t> number_in(const Variable& variable, const char* name
   return text == nullptr ? std::nullopt : parse_integer(text);
 }
 
-/// A task's 0-based place among the tasks of its scheduler, and their count where the scheduler provides it.
+/// A task's 0-based index among the tasks of its scheduler, and their count where the scheduler provides it.
 struct Task {
-  std::int64_t place = 0;
+  std::int64_t index = 0;
   std::optional<std::int64_t> count;
 };
 
@@ -41,11 +41,11 @@ std::optional<Task> slurm_array(const Variable& variable) {
   return Task{(*id - *first) / step, count};
 }
 
-/// Reads a place and a count from two variables; `from` is the number of the first place.
-std::optional<Task> counted(const Variable& variable, const char* place, const char* count, std::int64_t from = 0) {
-  const auto own_place = number_in(variable, place);
+/// Reads an index and a count from two variables; `from` is the number of the first task.
+std::optional<Task> counted(const Variable& variable, const char* index, const char* count, std::int64_t from = 0) {
+  const auto own_index = number_in(variable, index);
   const auto task_count = count == nullptr ? std::nullopt : number_in(variable, count);
-  return own_place ? std::optional(Task{*own_place - from, task_count}) : std::nullopt;
+  return own_index ? std::optional(Task{*own_index - from, task_count}) : std::nullopt;
 }
 
 /// The innermost scheduler wins. A task of an array may itself consist of several processes, but only if mpirun starts
@@ -55,7 +55,7 @@ std::optional<Task> task_of(const Variable& variable) {
     return array;
   }
   struct Names {
-    const char* place;
+    const char* index;
     const char* count;
     std::int64_t from = 0;
   };
@@ -66,7 +66,7 @@ std::optional<Task> task_of(const Variable& variable) {
                              Names{"PARALLEL_SEQ", nullptr, 1},
                              Names{"SLURM_PROCID", "SLURM_NTASKS"}};
   for (const Names& names : known) {
-    if (const auto task = counted(variable, names.place, names.count, names.from)) {
+    if (const auto task = counted(variable, names.index, names.count, names.from)) {
       return task;
     }
   }
@@ -95,7 +95,7 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
   if (parts && task->count && *parts != *task->count) {
     refuse(fmt::format("auto/{} was given, but the scheduler runs {} tasks; write auto", *parts, *task->count));
   }
-  return checked(task->place + 1, parts ? *parts : *task->count);
+  return checked(task->index + 1, parts ? *parts : *task->count);
 }
 
 /// Hashes two numbers into one (SplitMix64's finisher).
@@ -111,10 +111,10 @@ std::uint64_t block_size(std::size_t points, std::uint64_t parts) {
   return std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
 }
 
-/// Returns which of the `parts` gets the block at `place` of a round: each part gets one block per round. The order
+/// Returns which of the `parts` gets the block at `position` in a round: each part gets one block per round. The order
 /// rotates by the round, so that no period of the grid gives the same part the same points every time.
-std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t parts) {
-  return (place + mixed(round, 0) % parts) % parts;
+std::uint64_t part_of(std::uint64_t round, std::uint64_t position, std::uint64_t parts) {
+  return (position + mixed(round, 0) % parts) % parts;
 }
 
 }  // namespace
@@ -149,8 +149,8 @@ std::size_t points_of(const Shard& shard, std::size_t points) {
   const std::uint64_t rounds = points / (block * parts);
   std::size_t count = rounds * block;
   // In the last, incomplete round, each part gets part of a block, a whole block, or nothing.
-  for (std::uint64_t at = rounds * block * parts; at < points; at += block) {
-    count += belongs_to(shard, at, points) ? std::min<std::size_t>(block, points - at) : 0;
+  for (std::uint64_t begin = rounds * block * parts; begin < points; begin += block) {
+    count += belongs_to(shard, begin, points) ? std::min<std::size_t>(block, points - begin) : 0;
   }
   return count;
 }

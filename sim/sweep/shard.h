@@ -18,7 +18,7 @@ struct Shard {
 
 inline constexpr int max_shards = 100'000;
 
-/// Reads "3/7"; "auto" takes the task's place from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
+/// Reads "3/7"; "auto" takes the task's index from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
 /// ("auto/N" states the count where the scheduler does not), MPI processes, GNU parallel. `variable` is getenv().
 /// Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);

@@ -41,13 +41,13 @@ class ChunksInFlight {
  public:
   SimulatedPoints* add(Chunk chunk) {
     const std::scoped_lock lock(mutex_);
-    SimulatedPoints* place = chunk.get();
-    chunks_.emplace(place, std::move(chunk));
-    return place;
+    SimulatedPoints* key = chunk.get();
+    chunks_.emplace(key, std::move(chunk));
+    return key;
   }
-  Chunk take(SimulatedPoints* place) {
+  Chunk take(SimulatedPoints* key) {
     const std::scoped_lock lock(mutex_);
-    return std::move(chunks_.extract(place).mapped());
+    return std::move(chunks_.extract(key).mapped());
   }
 
  private:
@@ -134,8 +134,8 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
     }
     return chunk_of_points;
   };
-  const auto end = [&](SimulatedPoints* place) {
-    Chunk simulated = in_flight.take(place);
+  const auto end = [&](SimulatedPoints* key) {
+    Chunk simulated = in_flight.take(key);
     for (const StoredPoint& point : simulated->points) {
       take(point);
     }

@@ -116,7 +116,7 @@ void append_key(const Statement& statement, int column, std::string& key) {
     std::memcpy(key.data() + end + 1, &bits, sizeof(bits));
   };
   const auto append_whole = [&](std::int64_t number) {
-    // Most columns hold small numbers of texts: one byte above the letters of the other forms.
+    // Most columns hold small numbers that stand for texts. They take one byte, above the letters of the other forms.
     constexpr std::int64_t small = 128;
     number >= 0 && number < small ? key.push_back(static_cast<char>(small + number)) : append('w', number);
   };
@@ -160,7 +160,7 @@ class Winners {
     }
   }
 
-  /// Moves the rows that `later` keeps here. Requires that its rows have larger ids.
+  /// Moves the rows of `later` into this object. Requires that they have larger ids.
   void add(Winners&& later) {
     rows_.merge(later.rows_);
     for (auto& [group, row] : later.rows_) {  // the groups that both have
@@ -198,10 +198,10 @@ void keep_winners(Statement& statement, const fs::path& store, std::size_t keys,
   }
 }
 
-/// Reads "-mfu", which is mfu, largest first.
+/// Splits "-mfu" into "mfu" and true, which means largest first.
 std::pair<std::string, bool> direction_of(const std::string& word) {
-  const bool falls = word.starts_with('-');
-  return {word.substr(falls ? 1 : 0), falls};
+  const bool is_descending = word.starts_with('-');
+  return {word.substr(is_descending ? 1 : 0), is_descending};
 }
 
 }  // namespace
@@ -281,8 +281,8 @@ void StoreQuery::read_texts() {
 
 std::vector<std::string> StoreQuery::asked() const {
   std::vector<std::string> names = point_columns();
-  const auto place = [&](const std::string& name) { return std::find(columns_.begin(), columns_.end(), name); };
-  std::erase_if(names, [&](const std::string& name) { return place(name) > place("strategy"); });
+  const auto position = [&](const std::string& name) { return std::find(columns_.begin(), columns_.end(), name); };
+  std::erase_if(names, [&](const std::string& name) { return position(name) > position("strategy"); });
   return names;
 }
 
@@ -372,9 +372,9 @@ void StoreQuery::require_column(std::string_view flag, const std::string& name) 
 std::string StoreQuery::order_of(const std::vector<std::string>& sort_by) const {
   std::string order;
   for (const std::string& word : sort_by) {
-    const auto [name, falls] = direction_of(word);
+    const auto [name, is_descending] = direction_of(word);
     require_column("--sort-by", name);
-    order += fmt::format("{}{}, ", in_double_quotes(name), falls ? " DESC" : "");
+    order += fmt::format("{}{}, ", in_double_quotes(name), is_descending ? " DESC" : "");
   }
   return order + in_double_quotes(number_of_row);
 }
@@ -383,7 +383,7 @@ std::string StoreQuery::order_of(const std::vector<std::string>& sort_by) const 
 /// within parentheses.
 void StoreQuery::require_expression(const std::string& where) const {
   if (!where.empty()) {
-    const Statement alone(database_, fmt::format("SELECT {}\n FROM {}", where, table("main")));
+    const Statement tested(database_, fmt::format("SELECT {}\n FROM {}", where, table("main")));
   }
 }
 
@@ -429,12 +429,12 @@ void StoreQuery::take_all(Statement& statement, const std::vector<std::string>& 
 
 /// SQL expressions may contain subqueries, which may take forever.
 void StoreQuery::allow_steps_for(const std::string& where, const Database& database) const {
-  constexpr std::int64_t for_a_question = 100'000'000;  // a second or two
-  constexpr std::int64_t for_a_row = 20'000;
+  constexpr std::int64_t base_steps = 100'000'000;  // a second or two
+  constexpr std::int64_t steps_per_row = 20'000;
   if (!where.empty()) {
     Statement count(database, "SELECT count(*) FROM main.rows");
     count.step();
-    database.allow_steps(for_a_question + for_a_row * count.whole(0));
+    database.allow_steps(base_steps + steps_per_row * count.whole(0));
   }
 }
 
@@ -492,11 +492,11 @@ void StoreQuery::sort(std::vector<std::int64_t>& ids, const std::vector<std::str
     return;
   }
   std::vector<std::string> names;
-  std::vector<bool> falls;
+  std::vector<bool> is_descending;
   for (const std::string& word : sort_by) {
     const auto [name, largest_first] = direction_of(word);
     names.push_back(name);
-    falls.push_back(largest_first);
+    is_descending.push_back(largest_first);
   }
   struct Row {
     std::int64_t id;
@@ -509,7 +509,7 @@ void StoreQuery::sort(std::vector<std::int64_t>& ids, const std::vector<std::str
   std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (const auto order = order_of_values(a.keys[i], b.keys[i]); order != 0) {
-        return falls[i] ? order > 0 : order < 0;
+        return is_descending[i] ? order > 0 : order < 0;
       }
     }
     return false;
@@ -563,19 +563,20 @@ std::vector<std::string> StoreQuery::difference_columns(const StoreQuery& other)
   return names;
 }
 
-/// A database in memory has no path; its rows become temporary tables, which any connection may write.
+/// Copies the rows of `other`, a database in memory without a path to attach, to temporary tables, which any connection
+/// may write.
 void StoreQuery::copy_rows(const StoreQuery& other) {
   database_.run("PRAGMA temp_store = MEMORY");
   for (const char* name : {"texts", "rows"}) {
     Statement columns(other.database_, fmt::format("SELECT * FROM main.{} ORDER BY id", name));
     std::string names;
-    std::string places;
+    std::string placeholders;
     for (int i = 0; i < columns.columns(); ++i) {
       names += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", columns.name(i));
-      places += i == 0 ? "?" : ", ?";
+      placeholders += i == 0 ? "?" : ", ?";
     }
     database_.run(fmt::format("CREATE TEMP TABLE {}({})", name, names));
-    Statement insertion(database_, fmt::format("INSERT INTO temp.{} VALUES({})", name, places));
+    Statement insertion(database_, fmt::format("INSERT INTO temp.{} VALUES({})", name, placeholders));
     while (columns.step()) {
       for (int i = 0; i < columns.columns(); ++i) {
         switch (columns.type(i)) {
@@ -623,11 +624,11 @@ void StoreQuery::differences(const StoreQuery& other, const std::string& by, con
         "(SELECT {0}, \"{1}\" AS value, row_number() OVER (PARTITION BY {0} ORDER BY \"{3}\") AS turn FROM {2})",
         joined(key), by, table, number_of_row);
   };
-  std::string same = "a.turn = b.turn";
+  std::string join_condition = "a.turn = b.turn";
   for (const std::string& name : key) {
-    same += fmt::format(" AND a.\"{0}\" IS b.\"{0}\"", name);
+    join_condition += fmt::format(" AND a.\"{0}\" IS b.\"{0}\"", name);
   }
-  const auto with = [&](const char* letter) {
+  const auto key_columns = [&](const char* letter) {
     std::string columns;
     for (const std::string& name : key) {
       columns += fmt::format("{}.\"{}\", ", letter, name);
@@ -641,7 +642,8 @@ void StoreQuery::differences(const StoreQuery& other, const std::string& by, con
                     " FROM {2} AS a LEFT JOIN {3} AS b ON {4} WHERE a.value IS NOT b.value"
                     " UNION ALL SELECT {1}NULL, b.value, NULL FROM {3} AS b LEFT JOIN {2} AS a ON {4}"
                     " WHERE a.turn IS NULL) ORDER BY abs(ratio - 1) DESC",
-                    with("a"), with("b"), side(table("main")), side(other.table(schema)), same));
+                    key_columns("a"), key_columns("b"), side(table("main")), side(other.table(schema)),
+                    join_condition));
     take_all(statement, names, take);
   });
 }

@@ -83,7 +83,7 @@ class StoreQuery {
   /// Runs `ask`. Throws a ConfigError about --where, the part of the SQL that users write, where SQLite refuses it.
   template <class Ask>
   void within_limits(const Ask& ask) const;
-  /// Takes the rows of a statement whose columns are stored_name().
+  /// Passes the rows of a statement, whose columns are stored_names(), to `take`.
   void take_all(Statement& statement, const std::vector<std::string>& names, const TakeRow& take) const;
   /// Calls take(number, values) with the columns of the rows with these numbers.
   template <class Take>
@@ -95,8 +95,8 @@ class StoreQuery {
   void allow_steps_for(const std::string& where, const Database& database) const;
   /// Returns the statement that selects the number, the value to compare and the group of each row of a part.
   [[nodiscard]] std::string candidates_in(const StorePart& part, const BestQuery& query) const;
-  /// Returns a subquery that yields the number of each row, the columns, and the numbers of texts, under names that
-  /// begin with #, where the file holds texts by number.
+  /// Returns a subquery that yields the number and the columns of each row. For a column whose texts the file holds by
+  /// number, it also yields the number of the text, under a name that begins with #.
   [[nodiscard]] std::string table(const std::string& schema) const;
   [[nodiscard]] std::string time_of_both_in_sql() const;
   /// Returns the column of table() that needs no look-up: the number of a text where the file has numbers.

@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 
 constexpr std::array model_columns{StoreColumn{"status", StoreType::word}, StoreColumn{"reason", StoreType::text},
                                    StoreColumn{"cells", StoreType::text}};
-constexpr std::size_t cells_place = 2;
+constexpr std::size_t cells_index = 2;
 
 std::vector<StoreColumn> layer_columns() {
   std::vector<StoreColumn> columns;
@@ -219,7 +219,7 @@ void pack_into(const StoreRow& row, std::string& out) {
   }
 }
 
-std::size_t place_of(StoreKind kind, std::string_view name) {
+std::size_t column_index(StoreKind kind, std::string_view name) {
   const std::span<const StoreColumn> columns = store_columns(kind);
   const auto match =
       std::find_if(columns.begin(), columns.end(), [&](const StoreColumn& column) { return column.name == name; });
@@ -282,12 +282,12 @@ const ResultRow& LayerRowReader::read(const StoreRow& row, std::string_view stor
 ResultRow layer_row(const StoreRow& row, std::string_view store) { return LayerRowReader().read(row, store); }
 
 bool is_feasible(StoreKind kind, const StoreRow& row) {
-  static const std::size_t reason_of_layers = place_of(StoreKind::layers, "reason");
+  static const std::size_t reason_of_layers = column_index(StoreKind::layers, "reason");
   return std::holds_alternative<std::monostate>(row[kind == StoreKind::layers ? reason_of_layers : 1]);
 }
 
 StepRow model_row(const StoreRow& row, std::string_view store) {
-  return from_json(row[cells_place], store, [&](ordered_json cells) {
+  return from_json(row[cells_index], store, [&](ordered_json cells) {
     cells["schema"] = result_schema;
     return fitting(store, [&] { return step_row_of(cells); });
   });
@@ -317,7 +317,7 @@ std::uint32_t checksum_of(std::int64_t id, const StoreRow& row) {
   bytes.reserve(1024);
   put_number(static_cast<std::uint64_t>(id), 8, bytes);
   pack_into(row, bytes);
-  // NOLINTNEXTLINE(*-reinterpret-cast): its bytes
+  // NOLINTNEXTLINE(*-reinterpret-cast): crc32() takes unsigned bytes
   return static_cast<std::uint32_t>(
       ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }

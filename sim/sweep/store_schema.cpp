@@ -71,14 +71,14 @@ std::vector<SchemaObject> sessions(const std::vector<HeldColumn>& /*columns*/) {
            " seconds REAL)"}};
 }
 
-constexpr std::array steps{tables, sessions};
-static_assert(steps.size() == store_version);
+constexpr std::array migrations{tables, sessions};
+static_assert(migrations.size() == store_version);
 
-/// Returns everything in a store of a version.
+/// Returns all tables and views of a store of this version.
 std::vector<SchemaObject> objects_of(const std::vector<HeldColumn>& columns, int version) {
   std::vector<SchemaObject> objects;
   for (std::size_t step = 0; step < static_cast<std::size_t>(version); ++step) {
-    for (SchemaObject& object : steps[step](columns)) {
+    for (SchemaObject& object : migrations[step](columns)) {
       objects.push_back(std::move(object));
     }
   }
@@ -152,8 +152,8 @@ std::vector<HeldColumn> own_columns(StoreKind kind) {
 }
 
 void migrate(Database& database, const std::vector<HeldColumn>& columns, int version) {
-  for (auto step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
-    for (const SchemaObject& object : steps[step](columns)) {
+  for (auto step = static_cast<std::size_t>(version); step < migrations.size(); ++step) {
+    for (const SchemaObject& object : migrations[step](columns)) {
       database.run(object.sql);
     }
   }
@@ -178,12 +178,12 @@ std::optional<StoreTables> tables_in(const Database& database, int version) {
 
 std::string insertion_of(StoreKind kind) {
   std::string names = "id, checksum";
-  std::string places = "?, ?";
+  std::string placeholders = "?, ?";
   for (const StoreColumn& column : store_columns(kind)) {
     names += fmt::format(", \"{}\"", column.name);
-    places += ", ?";
+    placeholders += ", ?";
   }
-  return fmt::format("INSERT INTO rows({}) VALUES({})", names, places);
+  return fmt::format("INSERT INTO rows({}) VALUES({})", names, placeholders);
 }
 
 }  // namespace commfuse

@@ -12,7 +12,7 @@
 
 namespace commfuse {
 
-/// SQLite's application_id of our files: "cfus".
+/// SQLite's application_id of a store's file: "cfus".
 inline constexpr std::int64_t store_application = 0x63667573;
 
 /// Returns the columns that this program writes.

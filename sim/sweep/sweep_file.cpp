@@ -275,8 +275,8 @@ void note_repetitions(const std::vector<GridAxis>& axes, Resolver& resolver) {
   }
 }
 
-/// Settles a value against an axis: the higher precedence wins; with equal precedence, a file's axis wins over the
-/// file's settings, and two flags contradict each other.
+/// Decides between a setting's value and an axis of the same setting: the higher precedence wins; with equal
+/// precedence, a file's axis wins over the file's settings, and two flags contradict each other.
 void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
   for (GridAxis& axis : axes) {
     const std::vector<const Field*> fields = axis.fields;

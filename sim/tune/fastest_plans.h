@@ -17,7 +17,7 @@ struct TunedPlan {
   std::optional<double> error{};  ///< One standard error of the time, relative; nothing unless requested.
   /// Probability that it takes less time than the fastest other plan considered; nothing unless requested.
   std::optional<double> win_probability{};
-  double correction = 1.0;  ///< Factor on its time, where a step was measured.
+  double correction = 1.0;  ///< Factor on its time, if a step was measured.
   bool ties = false;        ///< It is the fastest of the plans considered, or ties with it.
 };
 

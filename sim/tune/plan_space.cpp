@@ -104,7 +104,8 @@ class Walk {
     }
   }
 
-  /// Every degree divides the replicas and the experts; the other conditions do not depend on the degree.
+  /// Adds the plans of each degree of expert parallelism. Every degree divides the replicas and the experts, and the
+  /// other conditions do not depend on it, so the plans of the first degree are copied.
   void experts(TrainingPlan plan) {
     const Counts degrees = wished(wish_.expert, expert_degrees(plan));
     const std::size_t begin = plans_.size();

@@ -35,7 +35,7 @@ struct PlanSpace {
   std::int64_t gpus = 1;
   TrainingPlan base;
   PlanWish wish;
-  Framework framework{};  ///< Framework whose hosts and kernels all plans have.
+  Framework framework{};  ///< Framework under which all plans run.
 };
 
 /// Returns all possible plans that use every GPU, in a fixed order. The free degrees are: tensor ranks in powers of two

@@ -18,7 +18,8 @@ struct Candidate {
   Duration without_jitter{};  ///< Time of one run on the slowest GPU, without other jitter.
 };
 
-/// Returns the number of a stage's passes within the step's time, including the passes that other stages wait for.
+/// Returns the number of passes in the step's time: the passes of one stage, and the passes of other stages for which
+/// it waits.
 std::int64_t passes_of(const TrainingPlan& plan) {
   return plan.micro_batches() + (plan.pipeline - 1 + plan.interleave - 1) / plan.interleave;
 }
@@ -78,7 +79,7 @@ class Chooser {
     return candidates;
   }
 
-  /// Returns the first on ties, which is the fastest without jitter.
+  /// Returns the index of the candidate with the smallest mean; on ties the first, which is the fastest without jitter.
   static std::size_t least_mean(const std::vector<Candidate>& candidates) {
     const auto least = std::min_element(
         candidates.begin(), candidates.end(),

@@ -41,13 +41,14 @@ class Distribution {
     double above = times_.back() + far * deviation_;
     for (int i = 0; i < 60; ++i) {
       const double middle = 0.5 * (below + above);
-      (reached(middle) < probability ? below : above) = middle;
+      (probability_of(middle) < probability ? below : above) = middle;
     }
     return above;
   }
 
  private:
-  [[nodiscard]] double reached(double time) const {
+  /// Returns the probability that a step takes no longer than `time`.
+  [[nodiscard]] double probability_of(double time) const {
     double sum = 0.0;
     for (const double machine_time : times_) {
       sum += math::pow(0.5 * math::erfc((machine_time - time) / (deviation_ * std::sqrt(2.0))), groups_);

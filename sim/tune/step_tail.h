@@ -2,7 +2,7 @@
 // Percentiles of a whole step under jitter, composed from many runs of its sites.
 //
 //   step = T(f) + S
-//   f: slowdown of the slowest of all GPUs, one draw per machine, F_1(f)^gpus (step.h)
+//   f: slowdown of the slowest of all GPUs, one draw per machine, distributed as F_1(f)^gpus (group_link.h)
 //   S: jitter of kernels and transfers in the runs of all sites
 //
 // Every group of tensor ranks has its own S, which is nearly normal because it sums very many draws. The slowest group

@@ -27,7 +27,8 @@ class FasterLinks {
  public:
   FasterLinks(const Machine& machine, StructureCache& structures) : machine_(machine), structures_(structures) {}
 
-  /// Returns the smallest sufficient factor on the rate, to 5%. Assumes that a higher rate never hides less.
+  /// Returns the smallest factor on the link rate that hides the communication, accurate to 5%. Assumes that a higher
+  /// rate never hides less.
   std::optional<double> smallest_factor(const SitePoint& site) {
     if (!hides(site, step_limit)) {
       return std::nullopt;
@@ -138,14 +139,15 @@ void correct_others(Tuning& tuning) {
 
 /// Compares each plan with the fastest other plan. Requires errors, and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
-  for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
-    RankedPlan& plan = ranked[place];
-    const RankedPlan& rival = ranked[place == 0 ? 1 : 0];
+  for (std::size_t i = 0; i < ranked.size() && ranked.size() > 1; ++i) {
+    RankedPlan& plan = ranked[i];
+    const RankedPlan& rival = ranked[i == 0 ? 1 : 0];
     plan.tuned.win_probability = probability_shorter(plan.time, plan.uncertainty, rival.time, rival.uncertainty);
   }
 }
 
-/// Puts the fastest plan or, among plans that tie with it, the plan that the rule prefers first in tuning.best.
+/// Puts one plan first in tuning.best: the fastest or, among plans that tie with it, the plan that the tie rule
+/// prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
   for (const RankedPlan& plan : ranked) {
@@ -157,20 +159,20 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const double fastest = to_seconds(ranked.front().time);
-  std::vector<TiedPlan> tied;  // plans whose prediction is hardly worse
-  std::vector<std::size_t> places;
+  std::vector<TiedPlan> tied;  // plans within rule.difference of the fastest
+  std::vector<std::size_t> close_plans;
   Duration slowest{};
-  for (const std::size_t place : verdict.front) {
-    const TunedPlan& plan = ranked[place].tuned;
-    slowest = std::max(slowest, ranked[place].time);
-    if (to_seconds(ranked[place].time) <= fastest * (1.0 + rule.difference)) {
-      places.push_back(place);
+  for (const std::size_t index : verdict.front) {
+    const TunedPlan& plan = ranked[index].tuned;
+    slowest = std::max(slowest, ranked[index].time);
+    if (to_seconds(ranked[index].time) <= fastest * (1.0 + rule.difference)) {
+      close_plans.push_back(index);
       tied.push_back(
           {plan.plan.gpus(), static_cast<double>(plan.step.memory.total().count), plan.plan.kinds_of_parallelism()});
     }
   }
   const TieBreak broken = break_tie(tied);
-  const std::size_t chosen = places[broken.chosen];
+  const std::size_t chosen = close_plans[broken.chosen];
   tuning.best.clear();
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     tuning.best.push_back(ranked[i].tuned);
@@ -181,10 +183,10 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   tuning.ties = verdict.front.size();
   tuning.ties_within = to_seconds(slowest) / fastest - 1.0;
   if (!verdict.wins()) {
-    tuning.tie_rule = places.size() == 1 ? "the better prediction" : broken.rule;
-    tuning.tie_rule += places.size() == verdict.front.size() || places.size() == 1
+    tuning.tie_rule = close_plans.size() == 1 ? "the better prediction" : broken.rule;
+    tuning.tie_rule += close_plans.size() == verdict.front.size() || close_plans.size() == 1
                            ? ""
-                           : fmt::format(" among the {} within {:g}%", places.size(), 100.0 * rule.difference);
+                           : fmt::format(" among the {} within {:g}%", close_plans.size(), 100.0 * rule.difference);
   }
 }
 
@@ -278,8 +280,8 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     tuning.baseline = predict_step(point, times);
   }
   point.strategies = strategies_for_steps();
-  SiteTimes compute_alone(structures, *space.machine, SiteTimes::Counts::compute);
-  tuning.bound = predict_step(point, compute_alone);
+  SiteTimes compute_only(structures, *space.machine, SiteTimes::Counts::compute);
+  tuning.bound = predict_step(point, compute_only);
   if (point.plan.sequence_parallel) {
     tuning.sites = tune_sites(point, times, structures);
     if (options.monte_carlo.jitter != nullptr) {

@@ -78,17 +78,15 @@ struct Tuning {
   /// The plan to use, then the other plans, fastest first, with the best schedule at every site. Empty if no plan fits.
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.
-  double ties_within = 0.0;  ///< Relative difference between the slowest of these and the fastest.
-  std::string tie_rule;  ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
-  /// The first plan under other schedules: serial at every site, the best single strategy for all sites, and sites that
-  /// take only their compute time, which no schedule beats.
-  StepPrediction serial;
+  double ties_within = 0.0;  ///< Relative difference between the slowest of these plans and the fastest.
+  std::string tie_rule;   ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
+  StepPrediction serial;  ///< The first plan with serial at every site.
   /// The first plan as the framework of the space runs it; nothing if no framework was named.
   std::optional<StepPrediction> baseline;
-  const Strategy* single = nullptr;
-  StepPrediction with_single;
-  std::vector<LeftOut> left_out;  ///< Strategies that lack a schedule for some site of the first plan.
-  StepPrediction bound;
+  const Strategy* single = nullptr;  ///< The best strategy for the first plan if all sites use the same one.
+  StepPrediction with_single;        ///< The first plan with `single` at every site.
+  std::vector<LeftOut> left_out;     ///< Strategies that lack a schedule for some site of the first plan.
+  StepPrediction bound;  ///< The first plan with sites that take only their compute time, which no schedule beats.
   std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
   /// Percentiles of the step with the chosen schedules, and with the schedules of the other objective. Set if samples
   /// were requested and the plan has sites.
@@ -98,7 +96,7 @@ struct Tuning {
 };
 
 struct TuneOptions {
-  std::size_t keep = 5;       ///< Plans to return.
+  std::size_t keep = 5;       ///< Number of plans to return.
   double memory_share = 0.9;  ///< Share of a GPU's memory for a plan; the rest is reserved.
   double rank_sigma = 0.0;    ///< Same as in StepPoint.
   double communication_sigma = 0.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common parts of the page: its data, unpacked, and small helpers. The page's data are blocks of base64 gzip, so no
+// Common parts of the page: unpacking its data, and small helpers. The page's data are blocks of base64 gzip, so no
 // text can end a script. Text is inserted as text, never as markup.
 "use strict";
 
@@ -79,9 +79,9 @@ function button(text, about, onclick) {
 
 /// Announces text to screen readers.
 function announce(text) {
-  const place = document.getElementById("announced");
-  if (place) {
-    place.textContent = text;
+  const region = document.getElementById("announced");
+  if (region) {
+    region.textContent = text;
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of every figure of the page: saving as SVG and as CSV, and, with the library, an interactive drawing with
-// zoom and tips.
+// Functions that every figure of the page has: saving as SVG and as CSV and, with the chart library, an interactive
+// drawing with zoom and tips.
 
 /// Returns the static drawing as a separate file, in light colours like every saved picture.
 function standaloneSvg(figure) {
@@ -24,15 +24,15 @@ function addTools(figure, spec) {
   return tools;
 }
 
-/// Draws a figure when it comes near the screen, and again when light turns to dark.
+/// Draws a figure when it comes near the screen, and again when the colour scheme changes.
 function drawWhenSeen(figure, spec, tools) {
-  const place = element("div", { class: "cf-live", tabindex: "0", role: "img", "aria-label": `${spec.title}. ${spec.description}` });
+  const live = element("div", { class: "cf-live", tabindex: "0", role: "img", "aria-label": `${spec.title}. ${spec.description}` });
   const draw = () => {
     report.charts.get(spec.id)?.dispose();
     figure.classList.add("live");
-    report.charts.set(spec.id, globalThis.commfuseCharts.draw(place, spec, palette(), announce));
+    report.charts.set(spec.id, globalThis.commfuseCharts.draw(live, spec, palette(), announce));
   };
-  figure.querySelector(".cf-static").before(place);
+  figure.querySelector(".cf-static").before(live);
   const seen = new IntersectionObserver(
     (entries) => {
       if (entries.some((entry) => entry.isIntersecting)) {
@@ -43,7 +43,7 @@ function drawWhenSeen(figure, spec, tools) {
           darkness.addEventListener("change", draw);
         } catch (error) {
           figure.classList.remove("live"); // The static drawing remains.
-          place.remove();
+          live.remove();
           report.failures.push(`${spec.id}: ${error.message}`);
         }
       }

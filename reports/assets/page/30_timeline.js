@@ -124,7 +124,7 @@ class Timeline {
     return (this.block.data.flags[i] & 4) !== 0;
   }
 
-  /// Chooses the visible lanes; places in `rows` are pixels from the top of all lanes.
+  /// Chooses the visible lanes; `y` in `rows` is in pixels from the top of all lanes.
   choose() {
     this.rows = [];
     let y = 0;
@@ -156,7 +156,7 @@ class Timeline {
   }
 
   /// Returns the words above the lanes of a rank: the name of the schedule, broken between words if it is wider than
-  /// the canvas, and facts on the run, after the name or on a separate line.
+  /// the canvas, and facts about the run, after the name or on a separate line.
   wordsOf(lane) {
     const { panels } = this.block;
     const panel = panels[lane.panel];
@@ -306,7 +306,7 @@ class Timeline {
     pen.fillText(`time (${this.unit.name})`, 8, y + 5);
   }
 
-  /// Draws the position within all lanes, as a bar at the right edge; nothing if all of them are visible.
+  /// Draws the scroll position as a bar at the right edge; nothing if all lanes are visible.
   drawScroll(pen) {
     const tall = this.height - AXIS;
     if (this.content > tall) {
@@ -346,7 +346,7 @@ class Timeline {
     pen.restore();
   }
 
-  /// Bars narrower than a pixel become one, found by bisection: the cost depends on pixels, not on bars.
+  /// Merges the bars within one pixel into one bar, by bisection: the cost depends on pixels, not on bars.
   drawBars(pen, lane, y) {
     const { start, length } = this.block.data;
     const psPerPixel = (this.view.to - this.view.from) / this.width;
@@ -471,8 +471,8 @@ class Timeline {
 
   zoom(factor, x = this.left + this.width / 2) {
     const at = this.timeAt(x);
-    const least = 1e3; // a nanosecond
-    const span = Math.min(Math.max((this.view.to - this.view.from) * factor, least), this.block.longest * 1.01);
+    const minSpan = 1e3; // a nanosecond, in picoseconds
+    const span = Math.min(Math.max((this.view.to - this.view.from) * factor, minSpan), this.block.longest * 1.01);
     const share = (x - this.left) / this.width;
     this.show(at - share * span, span);
   }
@@ -518,8 +518,8 @@ class Timeline {
     if (this.drag) {
       this.point(null);
       const span = this.view.to - this.view.from;
-      const most = Math.max(this.content - (this.height - AXIS), 0);
-      this.scroll = Math.min(Math.max(this.scroll - (event.offsetY - this.drag.y), 0), most);
+      const maxScroll = Math.max(this.content - (this.height - AXIS), 0);
+      this.scroll = Math.min(Math.max(this.scroll - (event.offsetY - this.drag.y), 0), maxScroll);
       this.show(this.view.from - ((event.offsetX - this.drag.x) / this.width) * span, span);
       this.drag = { x: event.offsetX, y: event.offsetY };
       return;
@@ -588,17 +588,17 @@ class Timeline {
     }
     event.preventDefault();
   }
-  /// Moves to the next op of the lane, or to the op of the next lane that runs then.
+  /// Moves to the next op of the lane, or to the op that runs at the same time on the next lane.
   step(key) {
     const rows = this.rows.map((row, i) => ({ ...row, i })).filter((row) => !row.head && row.lane.from < row.lane.to);
-    const here = rows.findIndex((row) => row.i === this.picked?.row);
-    let row = rows[Math.max(here, 0)];
+    const current = rows.findIndex((row) => row.i === this.picked?.row);
+    let row = rows[Math.max(current, 0)];
     let bar = this.picked?.bar ?? this.firstAfter(row.lane, this.view.from);
-    if (here >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
+    if (current >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
       const time = this.block.data.start[bar];
-      row = rows[Math.min(Math.max(here + (key === "ArrowUp" ? -1 : 1), 0), rows.length - 1)];
+      row = rows[Math.min(Math.max(current + (key === "ArrowUp" ? -1 : 1), 0), rows.length - 1)];
       bar = Math.min(this.firstAfter(row.lane, time), row.lane.to - 1);
-    } else if (here >= 0) {
+    } else if (current >= 0) {
       bar += key === "ArrowLeft" ? -1 : 1;
     }
     bar = Math.min(Math.max(bar, row.lane.from), row.lane.to - 1);

@@ -4,7 +4,8 @@
 
 const PAGE = 25;
 
-/// "seq>=8K strategy=commfuse mlp": every part must match; a part without an operator may match any column of words.
+/// Parses a filter such as "seq>=8K strategy=commfuse mlp". Every part must match; a part without an operator may match
+/// any column of words.
 function parseFilter(text, columns) {
   return text
     .trim()
@@ -17,7 +18,7 @@ function parseFilter(text, columns) {
     });
 }
 
-/// Reads "8K" as 8192, like settings.
+/// Reads "8K" as 8192, as settings do.
 function numberIn(text) {
   const match = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
   return match ? Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()] : NaN;
@@ -186,7 +187,7 @@ function ranksOf(words) {
   return ranks;
 }
 
-/// Replaces the rows in the page for readers without scripts.
+/// Shows the table, which replaces the rows that the page has for readers without scripts.
 async function fillTable(place) {
   const block = await blockColumns("rows");
   if (block) {
@@ -194,8 +195,8 @@ async function fillTable(place) {
   }
 }
 
-/// Unpacks the rows, which may be many, when the table comes near the screen. Removes the rows that the table replaces
-/// immediately, and reserves the table's space, so that nothing below moves when the table appears.
+/// Immediately removes the rows that the table replaces, and reserves the table's space, so that nothing below moves
+/// when the table appears. Unpacks the rows, which may be many, when the table comes near the screen.
 function startTable() {
   const place = document.getElementById("all-rows");
   const packed = document.getElementById("block-rows");
