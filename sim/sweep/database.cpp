@@ -245,8 +245,11 @@ void Statement::reset() { sqlite3_reset(statement_.get()); }
 int Statement::columns() const { return sqlite3_column_count(statement_.get()); }
 std::string Statement::name(int column) const { return sqlite3_column_name(statement_.get(), column); }
 
-Statement::Type Statement::type(int column) const {
-  switch (sqlite3_column_type(statement_.get(), column)) {
+// A connection is used by one thread at a time, so its values need no mutex ("unprotected" ones in SQLite's manual).
+Statement::Cell Statement::cell(int column) const { return Cell(sqlite3_column_value(statement_.get(), column)); }
+
+Statement::Type Statement::Cell::type() const {
+  switch (sqlite3_value_type(value_)) {
     case SQLITE_INTEGER: return Type::whole;
     case SQLITE_FLOAT: return Type::number;
     case SQLITE_NULL: return Type::nothing;
@@ -254,14 +257,18 @@ Statement::Type Statement::type(int column) const {
   }
 }
 
+std::int64_t Statement::Cell::whole() const { return sqlite3_value_int64(value_); }
+double Statement::Cell::number() const { return sqlite3_value_double(value_); }
+std::string_view Statement::Cell::text() const {
+  // NOLINTNEXTLINE(*-reinterpret-cast): SQLite's characters are unsigned
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value_));
+  return text == nullptr ? std::string_view{}
+                         : std::string_view(text, static_cast<std::size_t>(sqlite3_value_bytes(value_)));
+}
+
+Statement::Type Statement::type(int column) const { return cell(column).type(); }
 std::int64_t Statement::whole(int column) const { return sqlite3_column_int64(statement_.get(), column); }
 double Statement::number(int column) const { return sqlite3_column_double(statement_.get(), column); }
-std::string_view Statement::text(int column) const {
-  // NOLINTNEXTLINE(*-reinterpret-cast): SQLite's characters are unsigned
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-  return text == nullptr
-             ? std::string_view{}
-             : std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
-}
+std::string_view Statement::text(int column) const { return cell(column).text(); }
 
 }  // namespace commfuse

@@ -15,6 +15,7 @@
 
 struct sqlite3;
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 namespace commfuse {
 
@@ -112,6 +113,19 @@ class Statement {
   [[nodiscard]] int columns() const;
   [[nodiscard]] std::string name(int column) const;
   enum class Type : std::uint8_t { nothing, whole, number, text };
+  /// A value of the present row, valid until the next step. It saves looking the column up again for each part.
+  class Cell {
+   public:
+    explicit Cell(sqlite3_value* value) : value_(value) {}
+    [[nodiscard]] Type type() const;
+    [[nodiscard]] std::int64_t whole() const;
+    [[nodiscard]] double number() const;
+    [[nodiscard]] std::string_view text() const;
+
+   private:
+    sqlite3_value* value_;
+  };
+  [[nodiscard]] Cell cell(int column) const;
   [[nodiscard]] Type type(int column) const;
   [[nodiscard]] std::int64_t whole(int column) const;
   [[nodiscard]] double number(int column) const;

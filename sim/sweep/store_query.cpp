@@ -7,6 +7,7 @@
 #include <cmath>
 #include <compare>
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -69,14 +70,14 @@ std::string plain(std::string_view text, const fs::path& store) {
   return std::string(text);
 }
 
-Value plain_value(const Statement& statement, int column, const fs::path& store) {
-  switch (statement.type(column)) {
+Value plain_value(const Statement::Cell& cell, const fs::path& store) {
+  switch (cell.type()) {
     case Statement::Type::nothing: return {};
-    case Statement::Type::whole: return statement.whole(column);
-    case Statement::Type::number: return statement.number(column);
+    case Statement::Type::whole: return cell.whole();
+    case Statement::Type::number: return cell.number();
     case Statement::Type::text: break;
   }
-  return plain(statement.text(column), store);
+  return plain(cell.text(), store);
 }
 
 /// Returns the condition that excludes these strategies.
@@ -108,7 +109,7 @@ std::partial_ordering order_of_values(const Value& a, const Value& b) {
 }
 
 /// Appends bytes that are unique to the value. 1 and 1.0 are the same value, as in SQL.
-void append_key(const Statement& statement, int column, std::string& key) {
+void append_key(const Statement::Cell& cell, std::string& key) {
   const auto append = [&key](char tag, auto bits) {
     const std::size_t end = key.size();
     key.resize(end + 1 + sizeof(bits));
@@ -120,17 +121,17 @@ void append_key(const Statement& statement, int column, std::string& key) {
     constexpr std::int64_t small = 128;
     number >= 0 && number < small ? key.push_back(static_cast<char>(small + number)) : append('w', number);
   };
-  switch (statement.type(column)) {
+  switch (cell.type()) {
     case Statement::Type::nothing: key += 'n'; return;
-    case Statement::Type::whole: append_whole(statement.whole(column)); return;
+    case Statement::Type::whole: append_whole(cell.whole()); return;
     case Statement::Type::number: {
       constexpr double beyond = 9.0e18;
-      const double number = statement.number(column);
+      const double number = cell.number();
       const bool is_whole = number == std::trunc(number) && std::abs(number) < beyond;
       is_whole ? append_whole(static_cast<std::int64_t>(number)) : append('d', number);
       return;
     }
-    case Statement::Type::text: append('t', statement.text(column).size()); key += statement.text(column);
+    case Statement::Type::text: append('t', cell.text().size()); key += cell.text();
   }
 }
 
@@ -192,9 +193,9 @@ void keep_winners(Statement& statement, const fs::path& store, std::size_t keys,
   while (statement.step()) {
     group.clear();
     for (std::size_t i = 0; i < keys; ++i) {
-      append_key(statement, static_cast<int>(i) + 2, group);
+      append_key(statement.cell(static_cast<int>(i) + 2), group);
     }
-    winners.add(group, statement.whole(0), plain_value(statement, 1, store));
+    winners.add(group, statement.whole(0), plain_value(statement.cell(1), store));
   }
 }
 
@@ -349,14 +350,14 @@ std::string StoreQuery::stored_names(const std::vector<std::string>& names) cons
   return text;
 }
 
-Value StoreQuery::value_in(const Statement& statement, int column, bool is_word) const {
-  if (!is_word || statement.type(column) != Statement::Type::whole) {
-    return plain_value(statement, column, database_.path());
+Value StoreQuery::value_of(const Statement::Cell& cell, bool is_word) const {
+  if (!is_word || cell.type() != Statement::Type::whole) {
+    return plain_value(cell, database_.path());
   }
-  const auto word = texts_.find(statement.whole(column));
+  const auto word = texts_.find(cell.whole());
   if (word == texts_.end()) {
     throw DamagedDatabase(fmt::format("{} is damaged (it lacks text {}); run the sweep again into another folder",
-                                      database_.path().string(), statement.whole(column)));
+                                      database_.path().string(), cell.whole()));
   }
   return plain(word->second, database_.path());
 }
@@ -415,7 +416,7 @@ StoreQuery::Selected::Selected(const StoreQuery& query, const std::vector<std::s
 
 std::span<const Value> StoreQuery::Selected::row(const Statement& statement) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    values_[i] = query_.value_in(statement, static_cast<int>(i), is_word_[i]);
+    values_[i] = query_.value_of(statement.cell(static_cast<int>(i)), is_word_[i]);
   }
   return values_;
 }
@@ -517,18 +518,70 @@ void StoreQuery::sort(std::vector<std::int64_t>& ids, const std::vector<std::str
   std::transform(rows.begin(), rows.end(), ids.begin(), [](const Row& row) { return row.id; });
 }
 
+/// Reads rows by number through one connection.
+class StoreQuery::RowReader {
+ public:
+  RowReader(const StoreQuery& query, const Database& database, const std::vector<std::string>& names)
+      : statement_(database, fmt::format("SELECT {} FROM {} WHERE \"{}\" = ?", query.stored_names(names),
+                                         query.table("main"), number_of_row)),
+        selected_(query, names) {}
+
+  /// Calls take(id, values) for each of these rows.
+  template <class Take>
+  void read(std::span<const std::int64_t> ids, const Take& take) {
+    for (const std::int64_t id : ids) {
+      statement_.bind(1, id);
+      if (statement_.step()) {
+        take(id, selected_.row(statement_));
+      }
+      statement_.reset();
+    }
+  }
+
+ private:
+  Statement statement_;
+  Selected selected_;
+};
+
+/// Reads blocks of rows on all cores, and calls back on this thread, in order.
 template <class Take>
 void StoreQuery::for_each_of(std::span<const std::int64_t> ids, const std::vector<std::string>& names,
                              const Take& take) const {
-  Statement statement(
-      database_, fmt::format("SELECT {} FROM {} WHERE \"{}\" = ?", stored_names(names), table("main"), number_of_row));
-  Selected selected(*this, names);
-  for (const std::int64_t id : ids) {
-    statement.bind(1, id);
-    if (statement.step()) {
-      take(id, selected.row(statement));
+  constexpr std::size_t block_rows = 2'048;
+  const std::size_t threads = std::min(threads_at_most(), ids.size() / block_rows);
+  RowReader reader(*this, database_, names);
+  if (!is_store_ || threads < 2) {
+    reader.read(ids, take);
+    return;
+  }
+  struct Block {
+    std::unique_ptr<Database> database;
+    std::unique_ptr<RowReader> own_reader;
+    std::vector<std::int64_t> ids;
+    std::vector<Value> values;
+  };
+  std::vector<Block> blocks(threads);
+  for (Block& block : std::span(blocks).subspan(1)) {
+    block.database = std::make_unique<Database>(database_.path(), Database::Access::read);
+    block.own_reader = std::make_unique<RowReader>(*this, *block.database, names);
+  }
+  for (; !ids.empty(); ids = ids.subspan(std::min(ids.size(), threads * block_rows))) {
+    for_each_index_to_the_end(threads, [&](std::size_t i) {
+      Block& block = blocks[i];
+      block.ids.clear();
+      block.values.clear();
+      const std::span<const std::int64_t> rest = ids.subspan(std::min(ids.size(), i * block_rows));
+      (i == 0 ? reader : *block.own_reader)
+          .read(rest.first(std::min(rest.size(), block_rows)), [&](std::int64_t id, std::span<const Value> values) {
+            block.ids.push_back(id);
+            block.values.insert(block.values.end(), values.begin(), values.end());
+          });
+    });
+    for (const Block& block : blocks) {
+      for (std::size_t row = 0; row < block.ids.size(); ++row) {
+        take(block.ids[row], std::span(block.values).subspan(row * names.size(), names.size()));
+      }
     }
-    statement.reset();
   }
 }
 

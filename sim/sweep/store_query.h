@@ -103,7 +103,7 @@ class StoreQuery {
   [[nodiscard]] std::string stored_name(const std::string& name) const;
   [[nodiscard]] std::string stored_names(const std::vector<std::string>& names) const;
   /// `is_word`: the file has the number of a text in this column.
-  [[nodiscard]] Value value_in(const Statement& statement, int column, bool is_word) const;
+  [[nodiscard]] Value value_of(const Statement::Cell& cell, bool is_word) const;
   /// The values of columns that a statement selects in the form of stored_name().
   class Selected {
    public:
@@ -115,6 +115,7 @@ class StoreQuery {
     std::vector<Value> values_;
     std::vector<bool> is_word_;
   };
+  class RowReader;
   void require_column(std::string_view flag, const std::string& name) const;
   [[nodiscard]] std::string order_of(const std::vector<std::string>& sort_by) const;
 
