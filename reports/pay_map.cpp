@@ -40,7 +40,7 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
     seqs.insert(row->seq);
   }
   const bool is_guess = std::ranges::any_of(rows, [&](const ResultRow* row) {
-    return row->strategy == name && row->warnings.find("nobody measured") != std::string::npos;
+    return row->strategy == name && row->warnings.find(" on GPUs such as ") != std::string::npos;
   });
   std::string text = is_guess ? name + ", not measured on such GPUs\n" : std::string{};
   text += fmt::format("{:<24}", is_guess ? "  ranks" : name + ", ranks");
@@ -86,9 +86,10 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
     if (names.empty()) {
       continue;
     }
-    text += fmt::format("{}{} {} on {}, batch {}, {}\ntime that overlap saves against serial, tokens across\n",
-                        text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first),
-                        format_count(first.batch), first.dtype);
+    text += fmt::format(
+        "{}{} {} on {}, batch {}, {}\ntime that overlap saves against serial; columns are sequence lengths\n",
+        text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first), format_count(first.batch),
+        first.dtype);
     for (const std::string& name : names) {
       text += "\n" + map_of(name, same_setting, rule);
     }

@@ -57,7 +57,7 @@ std::string sentences(const PayScore& pays, const ErrorSummary& serial, const Er
 
 std::string pays_table(std::span<const TableScore> scores) {
   const std::optional<PayScore> pays = pays_of(scores);
-  return pays ? "\ndoes overlap pay, every thread predicted without its own rows\n" +
+  return pays ? "\ndoes overlap pay? (each source predicted with fits that exclude its rows)\n" +
                     wrapped(sentences(*pays, errors_of(scores, true), errors_of(scores, false)), "  ", "  ")
               : "";
 }

@@ -233,8 +233,8 @@ std::string observations_text(Scores scores) {
   if (observations.empty()) {
     return "";
   }
-  std::string text = fmt::format("\n{:<52} {:>8} {:>9} {:>7}\n", "public spreads and slowdowns, as factors", "measured",
-                                 "predicted", "error");
+  std::string text = fmt::format("\n{:<52} {:>8} {:>9} {:>7}\n", "published variations and slowdowns, as factors",
+                                 "measured", "predicted", "error");
   for (const Observation& observation : observations) {
     const std::string label = fmt::format("{}: {}", observation.machine, observation.what);
     const bool fits = label.size() <= 50;

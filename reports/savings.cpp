@@ -122,10 +122,9 @@ std::string savings_in_words(const SavingCount& count, std::string_view unit, st
   const bool saves = count.median >= 0.0;
   const std::string share =
       fmt::format("{:.1f}%", 100.0 * (saves ? count.median : -count.median));  // Both are shares of serial's time.
-  return fmt::format("Over {} {} overlap {} in the median: it {}.",
-                     with_commas(static_cast<std::int64_t>(count.points)), unit,
-                     saves ? fmt::format("saves {} of {}'s time", share, baseline)
-                           : fmt::format("takes {} more time than {}", share, baseline),
+  return fmt::format("Over {} {} overlap {}: it {}.", with_commas(static_cast<std::int64_t>(count.points)), unit,
+                     saves ? fmt::format("saves a median of {} of {}'s time", share, baseline)
+                           : fmt::format("takes a median of {} more time than {}", share, baseline),
                      counts_in_words(count));
 }
 

@@ -73,7 +73,7 @@ class SavingTally {
 
 /// Returns "pays at 18, loses at 2 and is too close to call at 4". Requires at least one point.
 std::string counts_in_words(const SavingCount& count);
-/// Returns "Over 24 points overlap saves 12.3% of serial's time in the median: it pays at 18 and loses at 6."; `unit`
+/// Returns "Over 24 points overlap saves a median of 12.3% of serial's time: it pays at 18 and loses at 6."; `unit`
 /// is "points" or "plans". Empty for fewer than two.
 std::string savings_in_words(const SavingCount& count, std::string_view unit = "points",
                              std::string_view baseline = "serial");

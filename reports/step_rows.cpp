@@ -79,7 +79,7 @@ std::string unusual(const StepRow& row) {
     text += row.count(name) == usual ? "" : fmt::format(", {} {}", words, row.count(name));
   };
   add("interleave", "interleave", 1);
-  add("experts", "experts over", 1);
+  text += row.count("experts") == 1 ? "" : fmt::format(", experts over {} ranks", row.count("experts"));
   add("zero", "ZeRO", 0);
   if (row.text("scope") == "step") {
     add("micro_batch", "micro-batch", 1);
@@ -271,17 +271,21 @@ std::string plan_key(const StepRow& row) {
   return step_object(settings);
 }
 
+std::string gpus_in_words(const StepRow& row) {
+  return row.count("gpus") == 1 ? "1 GPU" : fmt::format("{} GPUs", row.count("gpus"));
+}
+
 /// Returns "commfuse on 64 GPUs (8 tensor x 8 pipeline)".
 std::string plan_in_words(const StepRow& row) {
-  return fmt::format("{} on {} GPUs ({})", row.text("strategy"), row.count("gpus"), layout_in_words(row));
+  return fmt::format("{} on {} ({})", row.text("strategy"), gpus_in_words(row), layout_in_words(row));
 }
 
 }  // namespace
 
 std::string plan_heading(const StepRow& row) {
-  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
+  return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
                      machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
-                     row.count("gpus"), layout_in_words(row), row.count("batch"), format_count(row.count("seq")),
+                     gpus_in_words(row), layout_in_words(row), row.count("batch"), format_count(row.count("seq")),
                      row.text("dtype"), unusual(row));
 }
 

@@ -92,7 +92,8 @@ std::string block(Rows rows) {
   }
   return text + wrapped(tail_verdict(rows), "  ", "  ") +
          "  Causes of the p99: runs between p98.5 and p99.5 against one without jitter;\n"
-         "  shares of the time on their critical paths (in parentheses: of runs with any).\n" +
+         "  shares of the time on their critical paths (in parentheses: share of runs that\n"
+         "  have such ops there).\n" +
          causes;
 }
 

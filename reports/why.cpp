@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -27,6 +28,16 @@ constexpr std::array all_path_kinds{PathKind::essential, PathKind::local, PathKi
 constexpr double smallest_shown = 0.0005;  // share of ln(makespan); a smaller share would be printed as 0.0%
 
 // --- text ------------------------------------------------------------------------------------------------------------
+
+std::string_view in_words(PathKind kind) {
+  switch (kind) {
+    case PathKind::essential: return "essential ops";
+    case PathKind::local: return "adds and copies";
+    case PathKind::communication: return "communication";
+    case PathKind::issue: return "host";
+  }
+  return "";
+}
 
 std::string head(const Explanation& explanation, const Unit& unit) {
   const ResultRow& row = explanation.row;
@@ -52,11 +63,11 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
     }
   };
   add_part(row.compute, "compute", "essential work, uncut and without interference");
-  add_part(row.slicing, "slicing", "cost of cutting it");
+  add_part(row.slicing, "slicing", "cost of cutting essential work");
   add_part(row.stretch, "stretch", "time added by interference");
   add_part(row.local, "local", "adds, packs and copies made by the strategy");
   add_part(row.exposed, "exposed",
-           fmt::format("nothing runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
+           fmt::format("no compute runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
                        unit.text(row.tail), row.local != Duration{} ? ", minus local work in them" : ""));
   double total = 0.0;
   for (const Duration time : explanation.on_path) {
@@ -66,10 +77,10 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
   for (const PathKind kind : all_path_kinds) {
     const double time = to_seconds(explanation.on_path[static_cast<std::size_t>(kind)]);
     if (time > 0.0) {
-      path += fmt::format("{}{} {:.1f}%", path.empty() ? "" : ", ", name_of(kind), 100.0 * time / total);
+      path += fmt::format("{}{} {:.1f}%", path.empty() ? "" : ", ", in_words(kind), 100.0 * time / total);
     }
   }
-  return text + (path.empty() ? "" : wrapped(fmt::format("The critical path is {}.", path), "  ", "  "));
+  return text + (path.empty() ? "" : wrapped(fmt::format("Critical path: {}.", path), "  ", "  "));
 }
 
 std::string ops(const Explanation& explanation, const Unit& unit) {
@@ -132,7 +143,7 @@ std::string priors(const Explanation& explanation) {
     }
   }
   if (names.empty()) {
-    return wrapped("Every parameter that moves the time was published, fitted or measured.", "", "  ");
+    return wrapped("Every parameter that changes the time was published, fitted or measured.", "", "  ");
   }
   return wrapped(fmt::format("Assumed, not measured: {}.", names), "", "  ");
 }

@@ -335,9 +335,10 @@ std::string values_in_words(const Field& field) {
       return fmt::format("a whole number{}{} from {} to {}", field.unit.empty() ? "" : " of ", field.unit, field.least,
                          format_count(field.most));
     case FieldType::bandwidth:
-      return "a factor on the link's own rate, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
+      return "a factor on the link's own rate, x0.001 to x1000, or a nominal rate of one direction, for example "
+             "450GB/s";
     case FieldType::share:
-      return fmt::format("a share from {0}% to {1}%, as in {2}", field.least, field.most, field.example);
+      return fmt::format("a share from {0}% to {1}%, for example {2}", field.least, field.most, field.example);
   }
   return {};
 }

@@ -80,7 +80,8 @@ KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows) {
 std::string kernel_choice_yaml(const KernelChoice& choice, int indent) {
   std::string text = fmt::format(
       "{0:{1}}# Time of the kernel that the library chooses, in thousandths of the formula's time: by m, by tiles of\n"
-      "{0:{1}}# 128 x 128 per SM, and in a row by k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K; linear between.\n"
+      "{0:{1}}# 128 x 128 per SM, and in a row by k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K; interpolated "
+      "between.\n"
       "{0:{1}}kernel_choice:\n{0:{1}}  provenance: \"{2}: {3}\"\n",
       "", indent, name_of(choice.provenance), choice.source);
   std::size_t knot = 0;

@@ -111,11 +111,11 @@ const LIMITS = {
   "the shortest kernel sets the time": "It takes as long as the shortest kernel.",
 };
 const WAYS = [
-  [/^NCCL's (ring|tree) by (\w+)$/, (shape, protocol) => `NCCL runs it as a ${shape} with protocol ${protocol}.`],
+  [/^NCCL's (ring|tree) with (\w+)$/, (shape, protocol) => `NCCL runs it as a ${shape} with protocol ${protocol}.`],
   [/^sums in the switch \(NVLS\)$/, () => "The switch adds it up (NVLS)."],
   [/^(?:fused|unfused), /, () => null],
   [/^inside a kernel, /, () => "It runs inside a kernel, at the fastest possible rate."],
-  [/^over the network where nodes meet(, small messages)?$/, (small) => `It crosses the network${small ? " as small messages" : ""}.`],
+  [/^over the network between nodes(, small messages)?$/, (small) => `It crosses the network${small ? " as small messages" : ""}.`],
   [/^(ring|the fastest tree of nodes)$/, (shape) => `It runs as ${shape === "ring" ? "a ring" : shape}.`],
   [/^(direct.*)$/, (way) => `It goes ${way}.`],
   [/^([^;]+?)(, small messages)?$/, (link, small) => `It goes over ${link}${small ? " as small messages" : ""}.`],

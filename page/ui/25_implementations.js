@@ -16,7 +16,7 @@ const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)
 /// Whole models have no implementations.
 const hasImplementations = () => !facts.start?.scopes.some((scope) => scope.whole && scope.name === setting("scope"));
 const implementationOf = (name) => facts.start?.implementations?.find((implementation) => implementation.name === name);
-const unmeasuredIn = (row) => /nobody measured \S+ on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
+const unmeasuredIn = (row) => / was not measured on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
 /// Turns "its GEMM 173 us, its cost per call 30 us" into a part of a sentence.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
 
@@ -143,15 +143,15 @@ function idealsOnly(rows) {
 function beyondSentence(rows) {
   const gpus = rows.map(unmeasuredIn).find(Boolean);
   const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
-  const joined = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
+  const joined = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
   const hasMeasured = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
-  return gpus ? `Beyond the fit: nobody measured ${joined} on GPUs such as ${gpus}${hasMeasured ? "; the others were measured on such GPUs" : ""}.` : "";
+  return gpus ? `Beyond the fit: ${joined} ${names.length > 1 ? "were" : "was"} not measured on GPUs such as ${gpus}${hasMeasured ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 
 /// Returns the sentence below the control's list.
 function asNote(rows) {
   if (!hasImplementations()) {
-    return "Whole models have no implementations: choose a part of a layer under What runs.";
+    return "Whole models have no implementations: choose a part of a layer under \u201cWhat runs\u201d.";
   }
   const text = setting("as");
   const real = (rows ?? []).filter(isImplementation).length;

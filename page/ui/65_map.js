@@ -2,7 +2,7 @@
 // The winners around the chosen point, tokens by ranks. The second worker computes them cell by cell once the user
 // rests.
 
-const LOOKING = "Looking nearby\u2026";
+const LOOKING = "Simulating nearby points\u2026";
 const MAP_LEGEND = [
   ["pays", "pays3", "overlap pays; the stronger the colour, the more"],
   ["unclear", "unclear", "too close to call"],
@@ -279,7 +279,7 @@ class WinnersMap {
     const outcomes = [...new Set(changes.map(([, outcome]) => outcome))];
     const sentences = outcomes.map((outcome) => `${listed(changes.filter(([, result]) => result === outcome).map(([at]) => at))} ${outcome}`);
     return changes.length > 0
-      ? `What would change it: ${sentences.join("; ")}.`
+      ? `The verdict would change: ${sentences.join("; ")}.`
       : extents.length > 0
         ? `This holds ${listed(extents)}: ${name(current)}.`
         : "";

@@ -3,7 +3,7 @@
 
 const WHY_PARTS = [
   ["compute", "essential work, uncut"],
-  ["slicing", "cost of cutting it"],
+  ["slicing", "cost of cutting essential work"],
   ["stretch", "what interference adds"],
   ["local", "adds, packs and copies"],
   ["exposed", "nothing computes"],

@@ -5,7 +5,7 @@ const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "Kind of GPU", "as in h100; the plan finds how many"],
   ["available", "GPUs available", "as in 1024; empty: 8,192, or one node without a network"],
-  ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
+  ["price", "Price of a GPU-hour", "in dollars; 2.80 is an example; enter yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
   ["budget", "Budget", "in dollars, as in 2M; empty for none"],
 ];

@@ -86,9 +86,9 @@ const live = {
     ["second", "size", "change"].forEach((id) => put(id, ""));
     this.problem(
       error.message === "cancelled"
-        ? "This point was cancelled; change a setting to go on."
+        ? "This point was cancelled; change a setting to continue."
         : error.ended
-          ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.`
+          ? `The simulator stopped: ${error.message}. It was restarted; change a setting to continue.`
           : withNames(error.message),
       refusedKeys(error.message),
     );

@@ -127,7 +127,7 @@ Figure breakdown_figure(std::span<const TracedRun> runs, std::string id) {
   figure.marks.insert(figure.marks.end(), totals.begin(), totals.end());
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
   figure.legend = {{"compute", Role::essential},
-                   {"slicing: cost of cutting it", Role::sixth},
+                   {"slicing: cost of cutting work", Role::sixth},
                    {"stretch: interference", Role::fourth},
                    {"local: adds, packs, copies", Role::local},
                    {"exposed: head, bubble, tail", Role::exposed, true}};

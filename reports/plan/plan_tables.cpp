@@ -228,7 +228,8 @@ PlanTable counts_table(const CapacityPlan& plan) {
       "{}{} front: no other run is both shorter and cheaper; knee: the bend of the front{}. Only numbers that some "
       "layout divides evenly.",
       longer > 0
-          ? fmt::format("Not shown: {} that take more than {} days; JSON and CSV list them. ", longer, days(longest))
+          ? fmt::format("Not shown: {} more than {} days; JSON and CSV list them. ",
+                        longer == 1 ? "1 run that takes" : fmt::format("{} runs that take", longer), days(longest))
           : "",
       layout_words, plan.ties.empty() ? "" : "; tie: as good as the answer within its rule");
   drop_the_only_kind(plan, table);
@@ -270,8 +271,8 @@ PlanTable what_if_table(const CapacityPlan& plan) {
                           large(hours_more), layout_in_short(change.layout)});
   }
   table.note =
-      "vs plan: difference in days. links: inside a node; network: between nodes. /GPU-hour, /GPU: the premium at "
-      "which such links stop paying, over an hour and over the whole run.";
+      "vs plan: difference in days. links: inside a node; network: between nodes. /GPU-hour, /GPU: break-even "
+      "premium for such links, per hour and for the whole run.";
   return table;
 }
 
@@ -300,7 +301,7 @@ PlanTable sensitivity_table(const CapacityPlan& plan) {
   const std::string less = fmt::format("-{:.0f}%", 100.0 * plan.change);
   const std::string more = fmt::format("+{:.0f}%", 100.0 * plan.change);
   PlanTable table{.id = "sensitivity",
-                  .title = "One input changed at a time, the layout kept",
+                  .title = "One input changed at a time, with the same layout",
                   .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};
   for (const Sensitivity* input : by_effect(plan.sensitivities)) {
     table.rows.push_back({input_in_words(input->input), days(input->days_low), days(input->days_high),

@@ -116,7 +116,7 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
     for (const Measured& row : measured.rows) {
       longest = std::max(longest, seconds_of(row));
     }
-    throw ConfigError(fmt::format("{}: nothing fits its rows: {}; check the times, of which the longest is {:.4g} s",
+    throw ConfigError(fmt::format("{}: no parameters fit its rows: {}; check the times (the longest is {:.4g} s)",
                                   measured.source, why.substr(0, why.rfind("; ")), longest));
   }
 }
@@ -384,8 +384,8 @@ class Calibrator {
 
   bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t min_rows) {
     if (rows < min_rows) {
-      result_.skipped.push_back(
-          fmt::format("{} ({}): {} rows, but a fit needs {}; measure more sizes", name, source, rows, min_rows));
+      result_.skipped.push_back(fmt::format("{} ({}): {} {}, but a fit needs {}; measure more sizes", name, source,
+                                            rows, rows == 1 ? "row" : "rows", min_rows));
     }
     return rows >= min_rows;
   }
@@ -453,12 +453,17 @@ class Calibrator {
   static std::string comment(const FittedPart& part, int indent) {
     const FitQuality& unseen = part.held_out;
     if (unseen.rows == 0) {
-      return fmt::format("{:{}}# Fitted to {} rows{}: the error is {:.1f}% median and {:.1f}% p90.\n", "", indent,
-                         part.fitted.rows, part.has_few ? ", with the base as the prior" : "",
+      return fmt::format("{:{}}# Fitted to {} rows{}: the median error is {:.1f}% and the p90 error {:.1f}%.\n", "",
+                         indent, part.fitted.rows, part.has_few ? ", with the base as the prior" : "",
                          100.0 * part.fitted.median, 100.0 * part.fitted.p90);
     }
-    return fmt::format("{:{}}# Fitted to {} rows; on the {} held out the error is {:.1f}% median and {:.1f}% p90.\n",
-                       "", indent, part.fitted.rows, unseen.rows, 100.0 * unseen.median, 100.0 * unseen.p90);
+    if (unseen.rows == 1) {
+      return fmt::format("{:{}}# Fitted to {} rows; on the row held out the error is {:.1f}%.\n", "", indent,
+                         part.fitted.rows, 100.0 * unseen.median);
+    }
+    return fmt::format(
+        "{:{}}# Fitted to {} rows; on the {} rows held out the median error is {:.1f}% and the p90 error {:.1f}%.\n",
+        "", indent, part.fitted.rows, unseen.rows, 100.0 * unseen.median, 100.0 * unseen.p90);
   }
 
   const Machine& base_;

@@ -167,7 +167,7 @@ class ObservationReader {
   void merge(Observations record) {
     if (!recorded_on_.empty() && record.machine != recorded_on_) {
       throw ConfigError(fmt::format("{}: measured on {}, but the previous record on {}; give records of one machine",
-                                    path_.string(), record.machine, recorded_on_));
+                                    path_.string(), in_quotes(record.machine), in_quotes(recorded_on_)));
     }
     recorded_on_ = record.machine;
     for (std::size_t dtype = 0; dtype < seen_.gemm.size(); ++dtype) {
@@ -475,7 +475,8 @@ class ObservationReader {
     } else if (const std::optional<CollectiveKind> kind = collective_kind(*op)) {
       add(seen_.collectives, observed(message, *kind));
     } else if (message.ranks != 2 && !is_ring_of_pairs(message)) {
-      skip(fmt::format("{}: exchanges of {} GPUs that share wires; a fit needs those of a pair", name_, message.ranks));
+      skip(fmt::format("{}: exchanges of {} GPUs that share wires; a fit needs exchanges between two GPUs", name_,
+                       message.ranks));
     } else {
       add(seen_.peers, ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
     }
@@ -514,7 +515,7 @@ class ObservationReader {
     const bool has_network = base_ != nullptr && base_->network.has_value();
     if (!has_network) {
       skip(
-          fmt::format("{}: {} on {} nodes, and the base is one node (name a cluster as --base, such as "
+          fmt::format("{}: {} on {} nodes, but the base is a single node (name a cluster as --base, such as "
                       "dgx-h100-x2)",
                       name_, message.op, message.nodes));
     } else if (kind == CollectiveKind::all_to_all) {

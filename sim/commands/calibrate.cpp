@@ -87,7 +87,7 @@ void add_calibrate(CLI::App& app, Caller& caller) {
                     "commfuse-validate bench")
         ->required()
         ->type_name("FILE");
-    offers_names(command.add_option("--base", request->base, "Hardware or cluster to start from, as in h100-sxm")
+    offers_names(command.add_option("--base", request->base, "Hardware or cluster to start from, for example h100-sxm")
                      ->required()
                      ->type_name("NAME"),
                  Catalogue::hardware);

@@ -152,18 +152,20 @@ void add_show(CLI::App& config, int& status) {
 }
 
 void add_explain(CLI::App& config, int& status) {
-  add_verb(config, "explain", "Explain a setting and its values; without KEY, list all settings",
-           [&status](CLI::App& command) {
-             const auto key = std::make_shared<std::string>();
-             offers_words(
-                 command.add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files"),
-                 explained_keys());
-             command.footer("Example:\n  commfuse-sim config explain strategy.slices");
-             command.callback([key, &status] {
-               explain(*key);
-               status = 0;
-             });
-           });
+  add_verb(
+      config, "explain", "Explain a setting and its values; without KEY, list all settings",
+      [&status](CLI::App& command) {
+        const auto key = std::make_shared<std::string>();
+        offers_words(
+            command.add_option(
+                "KEY", *key, "Setting, for example strategy.slices; or a key of plan files, for example plan.deadline"),
+            explained_keys());
+        command.footer("Example:\n  commfuse-sim config explain strategy.slices");
+        command.callback([key, &status] {
+          explain(*key);
+          status = 0;
+        });
+      });
 }
 
 }  // namespace

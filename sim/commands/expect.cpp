@@ -280,15 +280,16 @@ void add_setup_flags(CLI::App& command, ExpectRequest& request) {
                    ->type_name("CHOICE"),
                {"on", "off"});
   command.add_option("--ctas", request.ctas, "Maximum CTAs per kernel, as NCCL_MAX_CTAS")->type_name("COUNT");
-  command.add_option("--nccl", request.nccl, "Version of NCCL, as in 2.28.9 (default: the fit's)")
+  command.add_option("--nccl", request.nccl, "Version of NCCL, for example 2.28.9 (default: the fit's)")
       ->type_name("VERSION");
   command.add_option("--rails", request.rails, "Working NICs per node (default: all)")->type_name("COUNT");
 }
 
 void add_other_flags(CLI::App& command, ExpectRequest& request) {
-  command.add_option("--gemm", request.gemms, "GEMMs in place of collectives, as in 8Kx8Kx8K,4096x28672x8192")
+  command.add_option("--gemm", request.gemms, "GEMMs in place of collectives, for example 8Kx8Kx8K,4096x28672x8192")
       ->type_name("SIZES");
-  command.add_option("--copy", request.copies, "Copies in HBM in place of collectives, as in 1G")->type_name("SIZES");
+  command.add_option("--copy", request.copies, "Copies in HBM in place of collectives, for example 1G")
+      ->type_name("SIZES");
   offers_words(command.add_option("--dtype", request.dtype, "With --gemm: bf16, fp16, fp32 or fp8")
                    ->capture_default_str()
                    ->type_name("DTYPE"),
@@ -300,7 +301,7 @@ void add_run_flags(CLI::App& command, ExpectRequest& request) {
             ->type_name("SCOPE"));
   offers_names(command.add_option("--model", request.model, "With --scope: model, a name or a file")->type_name("NAME"),
                Catalogue::models);
-  command.add_option("--set", request.sets, "With --scope: any setting of run, as in --set seq=8K")
+  command.add_option("--set", request.sets, "With --scope: any setting of run, for example --set seq=8K")
       ->type_name("KEY=VALUE");
 }
 
@@ -330,7 +331,7 @@ void refuse_idle_flags(CLI::App& command) {
   constexpr std::array<const char*, 6> size_flags{"--collective", "--gpus-per-node", "--sizes", "-b", "-e", "-f"};
   constexpr std::array<const char*, 4> other_flags{"--thresholds", "--gemm", "--copy", "--dtype"};
   if (has("--scope")) {
-    refuse(size_flags, "--scope replaces collectives by layers and steps");
+    refuse(size_flags, "--scope predicts layers and steps instead of collectives");
     refuse(link_flags, "not used with --scope, which takes the settings of run from --set");
     refuse(other_flags, "--scope predicts layers and steps only");
     return;
@@ -366,8 +367,8 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
       Catalogue::hardware));
   usual(command.add_option("--nodes", request.nodes, "Nodes of a cluster (default: those of its file)")
             ->type_name("COUNT"));
-  usual(
-      command.add_option("--ranks", request.ranks, "GPUs per group, as in 2,4,8 (default: all)")->type_name("COUNTS"));
+  usual(command.add_option("--ranks", request.ranks, "GPUs per group, for example 2,4,8 (default: all)")
+            ->type_name("COUNTS"));
   command.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each node that take part (default: all)")
       ->type_name("COUNT");
   usual(command.add_option("--collective", request.collectives, "Collectives, comma-separated; send_recv: two GPUs")

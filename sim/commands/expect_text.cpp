@@ -119,8 +119,8 @@ std::string yaml_map(std::span<const std::string_view> names, const std::vector<
 std::string title_of(const ExpectedRow& row) {
   const Message& message = row.message;
   const std::string nodes = message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes);
-  return fmt::format("{}, {} GPUs, {}: 90% of its bus bandwidth from {} on\n", name_of(message.op), message.gpus, nodes,
-                     format_size(row.saturation));
+  return fmt::format("{}, {} GPUs, {}: reaches 90% of its bus bandwidth at {}\n", name_of(message.op), message.gpus,
+                     nodes, format_size(row.saturation));
 }
 
 bool begins_group(std::span<const ExpectedRow> rows, std::size_t i) {

@@ -161,6 +161,7 @@ void add_list(CLI::App& app, int& status) {
       require_word("--output", request->format, formats, "format");
       if (request->kind.empty()) {
         fmt::print("models\nhardware\nclusters\nstrategies\nimplementations\nframeworks\nscopes\n");
+        status = exit_code::done;
         return;
       }
       const Listing listing = listing_of(*request);

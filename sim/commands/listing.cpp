@@ -71,7 +71,7 @@ void add_model(const Transformer& model, Listing& listing) {
 }
 
 Listing empty_models() {
-  return {{{"model", true}, {"parameters"}, {"active"}, {"layers"}, {"hidden"}, {"what the model has", true}}, {}};
+  return {{{"model", true}, {"parameters"}, {"active"}, {"layers"}, {"hidden"}, {"features", true}}, {}};
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Listing listed_models_in(const std::string& folder) {
   }
   if (error || files.empty()) {
     throw ConfigError(fmt::format("{}: {}; give a folder with config.json files", folder,
-                                  error ? error.message() : "the folder holds no config.json"));
+                                  error ? error.message() : "the folder contains no config.json"));
   }
   std::sort(files.begin(), files.end());
   Listing listing = empty_models();

@@ -43,7 +43,8 @@ std::string few_rows_of(const calibrate::FittedPart& part) {
       wrapped(fmt::format("few rows, so the base is the prior; changed: {}", moved.empty() ? "nothing" : moved), "    ",
               "      ");
   if (!at_limit.empty()) {
-    text += wrapped(fmt::format("at the limit of the prior, with its uncertainty: {}", at_limit), "    ", "      ");
+    text +=
+        wrapped(fmt::format("at the limit of the prior, whose uncertainty is kept: {}", at_limit), "    ", "      ");
   }
   return text;
 }
@@ -82,7 +83,7 @@ std::string fit_summary(const calibrate::FittedPart& part) {
   if (!part.has_few) {
     add_names("the rows do not determine", &FittedParameter::undecided);
   }
-  add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::at_capacity);
+  add_names("limited to the nominal_rate of the link, which the rows exceed", &FittedParameter::at_capacity);
   return text + calibrate::residual_plot(part.residuals);
 }
 

@@ -33,7 +33,7 @@ void add_measured_flags(CLI::App& command, MeasuredArguments& arguments) {
   const std::string group = "A measured step";
   command
       .add_option("--measured-step", arguments.time,
-                  "Measured time of a training step, as in 4.2s, by which times are corrected")
+                  "Measured time of a training step, for example 4.2s; corrects all predicted times")
       ->group(group)
       ->type_name("TIME")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

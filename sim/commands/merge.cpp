@@ -46,7 +46,7 @@ std::vector<fs::path> shard_files(const MergeRequest& request) {
     }
   }
   if (files.empty()) {
-    throw ConfigError(fmt::format("{} holds no shards; run some with commfuse-sim sweep FILE --out {} --shard 1/N",
+    throw ConfigError(fmt::format("{} contains no shards; run some with commfuse-sim sweep FILE --out {} --shard 1/N",
                                   request.folder, request.folder));
   }
   std::sort(files.begin(), files.end());

@@ -129,20 +129,21 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
 void add_plan(CLI::App& app, Caller& caller) {
   add_verb(app, "plan", "Plan the GPUs, time and money of a training run", [&caller](CLI::App& command) {
     const auto request = std::make_shared<PlanRequest>();
-    offers_names(command.add_option("PLAN", request->file, "Plan file, or a name in configs/plans, as in train-70b"),
-                 Catalogue::plans);
+    offers_names(
+        command.add_option("PLAN", request->file, "Plan file, or a name in configs/plans, for example train-70b"),
+        Catalogue::plans);
     const std::string group = "Without a file";
     const auto add = [&](const char* flags, std::string& value, const char* doc) {
       return usual(command.add_option(flags, value, doc)->group(group)->type_name("TEXT"));
     };
-    add("--tokens", request->flags.tokens, "Tokens to train on, as in 2T");
-    offers_names(add("--gpus", request->flags.gpus, "GPUs to rent, as in h100"), Catalogue::hardware);
+    add("--tokens", request->flags.tokens, "Tokens to train on, for example 2T");
+    offers_names(add("--gpus", request->flags.gpus, "GPUs to rent, for example h100"), Catalogue::hardware);
     offers_names(
         command.add_option("--hardware", request->flags.hardware, "Same as --gpus")->group(group)->type_name("TEXT"),
         Catalogue::hardware);
-    add("--price", request->flags.price, "Price of a GPU-hour, as in 2.80");
-    add("--deadline", request->flags.deadline, "Longest time for training, as in 90d");
-    add("--budget", request->flags.budget, "Highest cost, as in 3M");
+    add("--price", request->flags.price, "Price of a GPU-hour, for example 2.80");
+    add("--deadline", request->flags.deadline, "Longest time for training, for example 90d");
+    add("--budget", request->flags.budget, "Highest cost, for example 3M");
     add("--available", request->flags.available, "Largest number of GPUs (default 8192; without a network, one node)");
     for (const Field& field : run_fields()) {
       if (is_plan_setting(field)) {

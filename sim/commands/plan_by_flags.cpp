@@ -116,7 +116,7 @@ std::string in_shell_words(const PlanFlags& flags) {
 
 std::string plan_of(const PlanFlags& flags) {
   require_flags(flags);
-  std::string text = "schema: commfuse.plan/1\ntitle: a plan by flags\nset:\n" + settings_in_yaml(flags.settings);
+  std::string text = "schema: commfuse.plan/1\ntitle: a plan from flags\nset:\n" + settings_in_yaml(flags.settings);
   for (const auto& [key, value] : {std::pair("tokens", &flags.tokens), std::pair("deadline", &flags.deadline),
                                    std::pair("budget", &flags.budget)}) {
     text += value->empty() ? "" : fmt::format("{}: {}\n", key, yaml_scalar(*value));
@@ -135,7 +135,7 @@ std::string plan_of(const PlanFlags& flags) {
 
 namespace {
 
-constexpr std::string_view by_flags_name = "plan by flags";
+constexpr std::string_view by_flags_name = "plan from flags";
 
 /// Returns the flag that set line `number` of the plan, counted from 1; empty if no flag did.
 std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::size_t number) {

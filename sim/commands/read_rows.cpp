@@ -91,7 +91,7 @@ ReadRows rows_of_store(const fs::path& path) {
 ReadRows read_rows(const std::string& file) {
   if (std::error_code error; fs::is_directory(file, error)) {
     if (!fs::exists(fs::path(file) / store_file, error)) {
-      throw ConfigError(fmt::format("{} holds no {}; give the folder of a finished sweep", file, store_file));
+      throw ConfigError(fmt::format("{} contains no {}; give the folder of a finished sweep", file, store_file));
     }
     return rows_of_store(fs::path(file) / store_file);
   }

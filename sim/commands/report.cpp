@@ -119,7 +119,7 @@ void add_report(CLI::App& app, int& status) {
     offers_names(command
                      .add_option_function<std::string>(
                          "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
-                         "Jitter for the point shown in detail, even if the results have none; as in default")
+                         "Jitter for the point shown in detail, even if the results have none; for example default")
                      ->type_name("NAME"),
                  Catalogue::jitter);
     add_rule_flags(command, *request);

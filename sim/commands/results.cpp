@@ -195,9 +195,9 @@ Query query_of(const ResultsRequest& request, const std::vector<FittedColumn>& c
   return query;
 }
 
-/// Calls ask(take) and prints the rows that `take` receives. Returns 0 if there is no row, otherwise 1.
-int print(const ResultsRequest& request, const std::vector<FittedColumn>& columns, TableNotes notes,
-          const std::function<void(const TakeRow&)>& ask) {
+/// Calls ask(take) and prints the rows that `take` receives. Returns whether there is a row.
+bool print(const ResultsRequest& request, const std::vector<FittedColumn>& columns, TableNotes notes,
+           const std::function<void(const TakeRow&)>& ask) {
   reports::require_no_input(request.out, std::array{request.file, request.other});
   RowWriter writer(request.format, request.out, std::move(notes));
   bool begun = false;
@@ -211,15 +211,16 @@ int print(const ResultsRequest& request, const std::vector<FittedColumn>& column
     writer.begin(columns);
   }
   writer.end();
-  return static_cast<int>(std::min<std::size_t>(writer.count(), 1));
+  return writer.count() > 0;
 }
 
 int show_results(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
   const std::vector<FittedColumn> columns = columns_of(request, store);
   const Query query = query_of(request, columns);
-  const int any = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(query, take); });
-  if (any == 0) {
+  const bool has_rows =
+      print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(query, take); });
+  if (!has_rows) {
     fmt::print(stderr, "no rows{}\n", request.where.empty() ? "" : "; --where matches none");
   }
   return exit_code::done;
@@ -250,8 +251,8 @@ int show_best(const ResultsRequest& request) {
     best.without = bounds();
     best.without_bounds = std::ranges::find(store.columns(), "bound") != store.columns().end();
   }
-  const int any = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(best, take); });
-  if (any == 0 && excludes_bounds) {
+  const bool has_rows = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(best, take); });
+  if (!has_rows && excludes_bounds) {
     fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
   }
   return exit_code::done;
@@ -273,11 +274,11 @@ int show_differences(const ResultsRequest& request) {
   StoreQuery store(request.file, request.checks());
   const StoreQuery other(request.other, request.checks());
   const std::string by = request.by.empty() ? store.time_column(other) : request.by;
-  const int any = print(
+  const bool has_rows = print(
       request, columns_of_differences(store, other),
       {.above = fmt::format("{} before and after; ratio = after / before", by), .below = "; -o csv has every column"},
       [&](const TakeRow& take) { store.differences(other, by, take); });
-  if (any == 0) {  // On stderr, so that programs can still parse stdout.
+  if (!has_rows) {  // On stderr, so that programs can still parse stdout.
     fmt::print(stderr, "no differences in {}\n", by);
     return exit_code::done;
   }
@@ -350,8 +351,8 @@ void add_diff(CLI::App& app, int& status) {
     add_output_flags(command, *request);
     command.footer(
         "Matches rows by settings and strategy, not by number, so the sweeps may differ.\n"
-        "Prints the largest change first; a row of only one store lacks the other's\n"
-        "value. Exits with 4 if anything differs.\n\n"
+        "Prints the largest change first; a row that is in only one store has no\n"
+        "value for the other. Exits with 4 if anything differs.\n\n"
         "Example:\n"
         "  commfuse-sim diff out/before out/after -o csv");
     command.callback([request, &status] { status = show_differences(*request); });

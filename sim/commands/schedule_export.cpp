@@ -54,12 +54,12 @@ void require_export_format(const ExportRequest& request) {
   const auto require_unset_unless = [&](std::string_view flag, const std::string& value, bool fits,
                                         std::string_view users) {
     if (!value.empty() && !fits) {
-      throw ConfigError(fmt::format("{}: only {} uses it; remove it", flag, users));
+      throw ConfigError(fmt::format("{}: applies only to {}; remove it", flag, users));
     }
   };
-  require_unset_unless("--ranks-shown", request.ranks_shown, request.format == "dot", "dot");
-  require_unset_unless("--message-order", request.messages, request.priced(), "goal or chakra");
-  require_unset_unless("--time-scale", request.time_scale, request.format == "chakra", "chakra");
+  require_unset_unless("--ranks-shown", request.ranks_shown, request.format == "dot", "-o dot");
+  require_unset_unless("--message-order", request.messages, request.priced(), "-o goal and -o chakra");
+  require_unset_unless("--time-scale", request.time_scale, request.format == "chakra", "-o chakra");
   if (request.format == "chakra" && request.out.empty()) {
     throw ConfigError("chakra writes one file per rank; name them with --out, as in --out traces/mine");
   }
@@ -203,7 +203,7 @@ void add_schedule_export(CLI::App& schedule, int& status) {
                        {"yaml", "json", "dot", "goal", "chakra"}));
     usual(add("--out", request->out, "File to write instead of stdout; chakra writes PATH.0.et, PATH.1.et and so on",
               "PATH"));
-    add("--ranks-shown", request->ranks_shown, "dot: ranks to draw, as in 0..3 (default: all, up to 8)", "RANKS");
+    add("--ranks-shown", request->ranks_shown, "dot: ranks to draw, for example 0..3 (default: all, up to 8)", "RANKS");
     offers_words(add("--message-order", request->messages,
                      "goal, chakra: a message waits for the previous one on its lane (lane, as commfuse runs them) or "
                      "only for its data (data)",

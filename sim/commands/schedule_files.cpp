@@ -101,7 +101,9 @@ std::string in_words(const std::string& subject, const CheckReport& report) {
   for (const Finding& finding : report.findings) {
     text += fmt::format("{}: {}\n", subject, finding.sentence);
   }
-  return report.more == 0 ? text : text + fmt::format("{}: and {} more\n", subject, report.more);
+  return report.more == 0
+             ? text
+             : text + fmt::format("{}: {} more {}\n", subject, report.more, report.more == 1 ? "error" : "errors");
 }
 
 }  // namespace commfuse::sim

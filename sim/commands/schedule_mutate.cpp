@@ -122,7 +122,6 @@ MutationReport mutate_all(const std::vector<Program>& programs, const std::strin
 struct Column {
   std::string name;
   std::vector<std::int64_t> numbers;  // One per kind of mutation that occurred, then the total.
-  bool always = true;
 };
 
 /// Returns a column with count(kind) for every kind that occurred, and their sum.

@@ -157,7 +157,7 @@ Json sweep_kind() {
                           {"constraints",
                            {{"type", "array"},
                             {"items", {{"type", "string"}}},
-                            {"description", "Constraints that points must meet, as in batch*seq == 128K"}}},
+                            {"description", "Constraints that points must meet, for example batch*seq == 128K"}}},
                           {"outputs", {{"type", "array"}, {"items", {{"enum", all_outputs}}}, {"uniqueItems", true}}}});
   sweep["required"] = Json::array({"schema"});
   return sweep;

@@ -274,9 +274,9 @@ void add_score(CLI::App& app, Caller& caller) {
     CLI::Option* data =
         usual(command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
                   ->type_name("PATH"));
-    CLI::Option* kind =
-        usual(command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
-                  ->type_name("KIND"));
+    CLI::Option* kind = usual(
+        command.add_option("--kind", request->options.kind, "Only tables of one kind, for example gemm or collective")
+            ->type_name("KIND"));
     CLI::Option* held_out =
         usual(command.add_flag("--held-out", request->options.held_out, "Only rows that every fit held out"));
     CLI::Option* median =
@@ -284,7 +284,7 @@ void add_score(CLI::App& app, Caller& caller) {
     CLI::Option* p90 =
         add_limit(command, "--max-p90", request->max_p90, "Exit with 4 if a table's 90th percentile is above this");
     CLI::Option* residuals = command.add_flag("--residuals", request->options.residuals,
-                                              "Print residuals of hardware files from the rows that fits read");
+                                              "Print the residuals for hardware files, from the rows used by the fits");
     residuals->excludes(held_out);
     command
         .add_flag("--implementations", request->implementations,

@@ -60,11 +60,12 @@ void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wa
       ->group(group)
       ->type_name("FILE")
       ->allow_extra_args(false);
-  offers(command.add_option("--set", arguments.sets, "One setting by its key, as in strategy.slices=4; repeatable")
-             ->group(group)
-             ->type_name("KEY=VALUE")
-             ->allow_extra_args(false),
-         {.kind = OfferKind::settings});
+  offers(
+      command.add_option("--set", arguments.sets, "One setting by its key, for example strategy.slices=4; repeatable")
+          ->group(group)
+          ->type_name("KEY=VALUE")
+          ->allow_extra_args(false),
+      {.kind = OfferKind::settings});
 }
 
 void add_axis_flag(CLI::App& command, SettingArguments& arguments) {

@@ -64,7 +64,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::string cluster = machine.nodes > 1 ? name : cluster_of(machine);
   if (cluster.empty()) {
     throw ConfigError(
-        fmt::format("--gpus: {} GPUs are {} nodes of {}, and no such cluster is known; choose another --hardware "
+        fmt::format("--gpus: {} GPUs need {} nodes of {}, and no such cluster is known; choose another --hardware "
                     "(commfuse-sim list clusters)",
                     gpus, nodes, machine.name));
   }

@@ -24,7 +24,7 @@ void add_sweep(CLI::App& app, Caller& caller) {
               .add_option("--out", request->out, "Folder for results and settings (default: out/ and the sweep's name)")
               ->group(group)
               ->type_name("FOLDER"));
-    command.add_flag("--force", request->force, "Write into a folder that holds other files")->group(group);
+    command.add_flag("--force", request->force, "Write into a folder that contains other files")->group(group);
     offers_words(command
                      .add_option("--progress", request->progress,
                                  "Progress on stderr: auto (a bar on a terminal), plain, json, none")
@@ -34,7 +34,8 @@ void add_sweep(CLI::App& app, Caller& caller) {
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                  {"auto", "plain", "json", "none"});
     command
-        .add_option("--shard", request->shard, "Only part i of N, as in 3/7; auto: from the scheduler's environment")
+        .add_option("--shard", request->shard,
+                    "Run only part i of N, for example 3/7; auto: from the scheduler's environment")
         ->group(group)
         ->type_name("i/N")
         ->capture_default_str();

@@ -92,7 +92,7 @@ void require_free(FolderUse use, const fs::path& folder, const std::string& sett
   }
   const std::optional<std::string> existing_settings = settings_in(folder, settings);
   if (!empty && !existing_settings) {
-    refuse(use, folder, fmt::format("holds other files; {}", remedy(use, "write among them")));
+    refuse(use, folder, fmt::format("contains other files; {}", remedy(use, "write among them")));
   }
   if (!empty && existing_settings != settings) {
     refuse(use, folder, fmt::format("holds the results of another sweep; {}", remedy(use, "replace them")));

@@ -89,7 +89,7 @@ std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
   const char* unknown = tuning.best.front().error ? "" : "; probability unknown (--uncertainty off)";
   if (tuning.ties < 2) {
     const bool is_only_plan = tuning.fitting < 2;
-    return wrapped(fmt::format("The first wins{}: no other plan ties with it. A win needs {}.",
+    return wrapped(fmt::format("The first plan wins{}: no other plan ties with it. A win needs {}.",
                                is_only_plan ? "" : reports::sure_in_words(tuning.best.front().win_probability),
                                reports::rule_in_words(heading.rule)),
                    "", "");
@@ -124,7 +124,7 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
   const std::string baseline = tuning.baseline
-                                   ? fmt::format("{:.1f}% {} than as {} runs it ({:.1f} ms), ",
+                                   ? fmt::format("{:.1f}% {} than with {}'s own schedules ({:.1f} ms), ",
                                                  100.0 * std::abs(saved(best.time, tuning.baseline->time)),
                                                  best.time > tuning.baseline->time ? "more" : "less",
                                                  heading.space.framework.name, milliseconds(tuning.baseline->time))
@@ -231,7 +231,7 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
     text += fmt::format(line, site.name, us(chosen.times.mean), us(chosen.times.p99),
                         us(site.sampled->serial.times.mean), us(site.sampled->serial.times.p99));
     text += is_same(chosen.schedule, other.schedule)
-                ? fmt::format("      the {} chooses the same\n", by_p99 ? "mean" : "p99")
+                ? fmt::format("      the {} chooses the same schedule\n", by_p99 ? "mean" : "p99")
                 : wrapped(fmt::format("the {} would choose {}: mean {}, p99 {}", by_p99 ? "mean" : "p99",
                                       schedule_in_words(site.scope, other.schedule),
                                       difference(other.times.mean, chosen.times.mean),

@@ -44,7 +44,7 @@ std::size_t parameter_count_of(const std::string& text) {
   const std::optional<std::int64_t> number = parse_integer(text);
   if (!number || *number < 0) {
     throw ConfigError(
-        fmt::format("--most: {} is not a number of parameters; write a whole number from 0 on", in_quotes(text)));
+        fmt::format("--most: {} is not a number of parameters; write a whole number, 0 or more", in_quotes(text)));
   }
   return static_cast<std::size_t>(*number);
 }

@@ -343,8 +343,8 @@ void Engine::end(std::uint32_t slot) {
 
 void Engine::refuse_too_long(Rank rank) {
   throw ConfigError(
-      fmt::format("rank {} is still running after 2.5 hours, beyond which times are not exact; run fewer tokens at "
-                  "once, or milder faults",
+      fmt::format("rank {} is still running after 2.5 hours, beyond which times are not exact; use fewer tokens "
+                  "per run, or milder faults",
                   rank));
 }
 

@@ -60,11 +60,11 @@ struct Batches {
 
 [[noreturn]] void refuse_batches(const KeyedFile& file, const Batches& batches, std::int64_t replicas) {
   const auto shown = [](const std::optional<std::int64_t>& number) {
-    return number ? fmt::format("{}", *number) : std::string("open");
+    return number ? fmt::format("{}", *number) : std::string("not set");
   };
   throw ConfigError(
-      fmt::format("{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}, "
-                  "which do not fit {} replicas; the first must be the product of the other two and the replicas",
+      fmt::format("{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}; "
+                  "these do not fit {} replicas; the first must be the product of the other two and the replicas",
                   file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas));
 }
 

@@ -421,7 +421,7 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
   constexpr std::size_t limit = 20;
   std::vector<std::string> remarks;
   for (const Reassigned& variable : reassigned(text)) {
-    remarks.push_back(fmt::format("{} is {}, of which {} used", variable.name, choice_of(variable.values),
+    remarks.push_back(fmt::format("{} is {} ({} used)", variable.name, choice_of(variable.values),
                                   variable.holds_flags ? "the flags of all are" : "the last is"));
   }
   for (const auto& [flag, values] : repeats) {
@@ -434,7 +434,7 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     }
     if (different.size() > 1) {
       const std::string& last = arguments.find(flag)->text;
-      remarks.push_back(fmt::format("{} is {}, of which {} is used", flag, choice_of(different),
+      remarks.push_back(fmt::format("{} is {} ({} is used)", flag, choice_of(different),
                                     choice_of({arguments.dialect().expand(last).value_or(last)})));
     }
   }
@@ -442,7 +442,7 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     remarks.push_back(fmt::format("used regardless of their branch's condition: {}", fmt::join(branches, ", ")));
   }
   if (arguments.has("--bf16") && arguments.has("--fp16")) {
-    remarks.emplace_back("--bf16 and --fp16 are both given, of which --bf16 is used");
+    remarks.emplace_back("--bf16 and --fp16 are both given (--bf16 is used)");
   }
   if (!remarks.empty()) {
     const std::size_t shown = std::min(remarks.size(), limit);

@@ -62,8 +62,8 @@ std::int64_t Arguments::required(std::string_view flag, Counts range) const {
 std::int64_t Arguments::derived(std::string_view what, std::int64_t value, Counts range,
                                 std::string_view remedy) const {
   if (value < range.least || value > range.most) {
-    throw ConfigError(fmt::format("{}: these {} make {} {}, which is not in {} to {}; {}", path_, dialect_.noun, value,
-                                  what, range.least, range.most, remedy));
+    throw ConfigError(fmt::format("{}: these {} make {} {}, outside {} to {}; {}", path_, dialect_.noun, value, what,
+                                  range.least, range.most, remedy));
   }
   return value;
 }

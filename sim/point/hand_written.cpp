@@ -79,7 +79,7 @@ void require_whole_queries(const ScheduleFile& file) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
     if (attention != nullptr && attention->queries != attention->keys) {
       throw ConfigError(fmt::format(
-          "{}: attention is priced for all queries at once; use as many query rows as key rows", file.name()));
+          "{}: attention is priced for all queries together; use as many query rows as key rows", file.name()));
     }
   });
 }
@@ -141,9 +141,9 @@ void require_agreement(const Field& field, const Given& given, std::span<const H
       return means_the_same(field, value, required_text);
     };
     if (std::none_of(given.values.begin(), given.values.end(), has_required_text)) {
-      throw ConfigError(fmt::format("{} fixes {} at {}, but {} requests {}; write {} there, or remove it", file.file,
-                                    field.key, required_text, given.origin.where, fmt::join(given.values, ", "),
-                                    required_text));
+      throw ConfigError(fmt::format("{} fixes {} at {}, but {} requests {}; set {} to {} or remove the setting",
+                                    file.file, field.key, required_text, given.origin.where,
+                                    fmt::join(given.values, ", "), field.key, required_text));
     }
   }
 }
@@ -241,8 +241,8 @@ void require_whole_heads(const HandWritten& schedule, const Sizes& sizes) {
     const std::int64_t kv = (qkv - out) / 2;
     if (out % head != 0 || kv < head || kv % head != 0 || out % kv != 0 || qkv != out + 2 * kv) {
       throw ConfigError(
-          fmt::format("{}: a block of q, k and v has {} columns, {} of them queries, which splits heads of {}; cut "
-                      "heads over fewer ranks",
+          fmt::format("{}: a block of q, k and v has {} columns, {} of them queries, which would split heads of {} "
+                      "columns; split heads over fewer ranks",
                       schedule.file, qkv, out, head));
     }
   });

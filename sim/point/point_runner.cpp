@@ -186,7 +186,7 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   row.interference = word_of(interference_choices, point.price.interference);
   row.bound = false;
   if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
-    row.warnings += fmt::format("{}nobody measured {} on GPUs such as {}", row.warnings.empty() ? "" : "; ",
+    row.warnings += fmt::format("{}{} was not measured on GPUs such as {}", row.warnings.empty() ? "" : "; ",
                                 implementation.name, point.machine.accelerator.name);
   }
   return simulated;

@@ -21,7 +21,7 @@ Instant instant(double picoseconds) { return Instant{Duration{static_cast<std::i
 
 Duration duration(double picoseconds) {
   if (picoseconds >= longest_exact) {
-    throw ConfigError("a run exceeds 2.5 hours, beyond which times are not exact; run fewer tokens at once");
+    throw ConfigError("a run exceeds 2.5 hours, beyond which times are not exact; use fewer tokens per run");
   }
   return Duration{static_cast<std::int64_t>(picoseconds)};
 }

@@ -17,7 +17,7 @@ constexpr std::array kinds{
     FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and the network that joins them", cluster_shape},
     FileKind{"jitter", "commfuse.jitter/1", "Jitter of op times", jitter_shape},
     FileKind{"faults", "commfuse.faults/1", "Faults during a run", faults_shape},
-    FileKind{"lab", "commfuse.lab/1", "Workload of a lab, on which other simulators were timed", lab_shape},
+    FileKind{"lab", "commfuse.lab/1", "Lab workload for comparing the speed of simulators", lab_shape},
     FileKind{"implementation", "commfuse.implementation/1", "Implementation: kernels in use, and their costs",
              implementation_shape},
     FileKind{"framework", "commfuse.framework/1", "Framework: costs of a step in addition to its kernels",

@@ -14,7 +14,7 @@ inline constexpr std::string_view custom_all_reduce_kind = "custom_all_reduce";
 
 /// The reason for skipping rows with other kernels.
 inline constexpr std::string_view why_not_a_framework =
-    "calls that Python issues one at a time, whose cost the time includes";
+    "calls issued one at a time from Python; the time includes the cost of the call";
 
 /// Returns the framework that a cell names if its kernel was timed in a captured graph; nullopt for calls that Python
 /// issues one by one, and for other cells. TensorRT-LLM's rows do not state how they were timed, but are as fast as

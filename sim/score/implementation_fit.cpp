@@ -284,9 +284,10 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
   fit.set_residual(std::sqrt(squares / (rows_before + static_cast<double>(samples.size()))));
   const FitQuality quality = fit_quality(errors);
   return fmt::format(
-      "# {}: {} rows of {} threads; each thread left out: median {:.1f}%, p90 {:.1f}%\ncosts:\n{}without:\n{}",
-      implementation.name, samples.size(), threads.size(), 100.0 * quality.median, 100.0 * quality.p90, fit.yaml(2),
-      without);
+      "# {}: {} {} from {} {}; error with each source held out: median {:.1f}%, p90 {:.1f}%\n"
+      "costs:\n{}without:\n{}",
+      implementation.name, samples.size(), samples.size() == 1 ? "row" : "rows", threads.size(),
+      threads.size() == 1 ? "source" : "sources", 100.0 * quality.median, 100.0 * quality.p90, fit.yaml(2), without);
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ class Slowdowns {
       return std::string(*why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
-                                              : "no run predicts such a figure";
+                                              : "figures of this kind are not predicted";
   }
 
   Context& context_;

@@ -108,7 +108,7 @@ std::vector<Kind> known_tables() {
       {{}, {"BL", "hidden_size"}, nullptr, eager},
       {{}, {"num_tokens", "hidden_size", "num_tokens_per_gpu"}, nullptr, eager},
       {{}, {"serial_tps", "overlapped_tps"}, nullptr, "throughput of a serving engine over mixed batches"},
-      {{}, {"torch_ms"}, nullptr, "a baseline that its authors print with two values for the same work"},
+      {{}, {"torch_ms"}, nullptr, "a baseline for which the authors give two values for the same work"},
       {{}, {"accelerator", "bf16", "hbm_gb"}, nullptr, "data sheets, not measurements"},
   };
 }
@@ -167,8 +167,8 @@ std::string mistake_in_header(const Table& table) {
                  [&](std::string_view name) { return !table.column(name).exists(); });
     if (kind.columns.size() >= 4 && missing.size() == 1 && !kind.name.empty()) {
       const auto near = nearest(missing.front(), header);
-      return fmt::format("the header matches kind {} except for the column {}{}", kind.name, missing.front(),
-                         near ? fmt::format("; is {} meant?", in_quotes(*near)) : "; add it");
+      return fmt::format("the header lacks only the column {} of kind {}; {}", in_quotes(missing.front()), kind.name,
+                         near ? fmt::format("is {} a misspelling?", in_quotes(*near)) : "add it");
     }
   }
   return {};

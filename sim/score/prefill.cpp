@@ -213,7 +213,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
     } else if (shape->latent || !shape->kinds.empty() || (shape->experts && shape->experts->shared_ffn > 0)) {
       tally.skip(fmt::format("{} has other layers than plain attention with an MLP or routed experts", shape->name));
     } else if (shape->experts && prompt < vllm.min_mixture_tokens) {
-      tally.skip("with so few tokens, the host launches a mixture's kernels more slowly than they run");
+      tally.skip("too few tokens: the host launches kernels more slowly than they run");
     } else if (degree > known.machine->gpus_per_node || shape->heads % degree != 0 ||
                (shape->experts ? shape->experts->ffn : shape->ffn) % degree != 0) {
       tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, known.machine->name));

@@ -34,7 +34,7 @@ Row::Row(const Table& table, std::size_t row)
     : table_(&table), row_(row), whole_row_(table.cells_of(row) == table.header().size()) {
   if (!whole_row_) {
     fault(fmt::format("the row has {} of {} columns{}", table.cells_of(row), table.header().size(),
-                      table.cells_of(row) < table.header().size() ? "; it is cut off" : ""));
+                      table.cells_of(row) < table.header().size() ? "; it is truncated" : ""));
   }
 }
 

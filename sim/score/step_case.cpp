@@ -56,8 +56,9 @@ StepScorer::Answer StepScorer::predict(const StepCase& step, const FoundMachine&
 
 std::string remark_on_spread() {
   return fmt::format(
-      "All GPUs wait for the slowest GPU, and a collective for its slowest member: the expected largest of that many "
-      "lognormal factors, with sigma {} for a GPU's kernels and {} for a member's communication "
+      "All GPUs wait for the slowest GPU, and a collective waits for its slowest member. The slowdown is the expected "
+      "maximum of one lognormal factor per GPU or member, with sigma {} for a GPU's kernels and {} for a member's "
+      "communication "
       "(`configs/jitter/default.yaml`, a prior).",
       load_jitter("default").rank_sigma.value, load_jitter("default").communication_sigma.value);
 }

@@ -91,7 +91,7 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
   tally.result().gain_distance = largest_gain_error;
   tally.result().remarks.push_back(
       fmt::format(
-          "Marked, because the table's configuration was recalled from memory. Everything is recomputed, as the "
+          "This table is marked because its configuration was recalled from memory. Everything is recomputed, as the "
           "share of the forward pass shows.{} ",
           largest_gain_error
               ? fmt::format(" The gain of async TP is at most {:.1f} points off.", 100.0 * *largest_gain_error)

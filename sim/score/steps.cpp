@@ -126,7 +126,7 @@ TrainingPlan megatron_core_plan(std::int64_t tensor) {
 
 /// Returns a remark that names the source of settings that a table does not contain.
 std::string remark_on(const Framework& framework) {
-  return fmt::format("Run as by `configs/frameworks/{}.yaml`. ", framework.name);
+  return fmt::format("Settings follow `configs/frameworks/{}.yaml`. ", framework.name);
 }
 
 /// Returns the seconds that the FLOPs take at `tflops` TFLOP/s per GPU.
@@ -265,8 +265,10 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
       tally.also_memory_fact(selective_answer.step->fits);
     }
   }
-  tally.result().remarks.push_back("Unfused attention with dropout; nothing is fitted to training steps here: " +
-                                   std::string("issuing a kernel takes 12 us, a prior. ") + remark_on_spread());
+  tally.result().remarks.push_back(
+      "Attention is unfused, with dropout. Nothing is fitted to training steps; the time to "
+      "issue a kernel, 12 us, is a prior. " +
+      remark_on_spread());
 }
 
 /// Scores Megatron-Core's weak scaling on H100. FLOPs follow Korthikanti's equation 7, which counts all attention
@@ -540,7 +542,8 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
                  {1e3 * backward_ms, predicted_backward, names.subspan(1, 1)},
                  {1e3 * (forward_ms + backward_ms), predicted_forward + predicted_backward, names.subspan(2, 1)}});
   }
-  tally.result().remarks.emplace_back("The layers of the 22B model: 64 heads, unfused attention with dropout.");
+  tally.result().remarks.emplace_back(
+      "These are layers of the 22B model, with 64 heads and unfused attention with dropout.");
 }
 
 }  // namespace commfuse::score

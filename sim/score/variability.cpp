@@ -144,7 +144,7 @@ class Variability {
       return what.starts_with(kind.begins) && where.starts_with(kind.where_begins);
     });
     if (known == list.end()) {
-      tally_.skip(why_unpredicted(unpredicted_variations, what).value_or("no run predicts such a figure"));
+      tally_.skip(why_unpredicted(unpredicted_variations, what).value_or("figures of this kind are not predicted"));
       return;
     }
     const FoundMachine known_machine = machine_in(where, context_.machines);

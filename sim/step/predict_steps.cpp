@@ -243,7 +243,7 @@ void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
     warning += fmt::format("{}{} tensor ranks spread over several nodes of {}, whose network is slower", between,
                            plan.tensor, machine.name);
   } else if (group_of(machine, {.stride = 1, .ranks = plan.tensor, .gpus = plan.gpus()}).nodes > 1) {
-    warning += fmt::format("{}some groups of {} tensor ranks lie across two nodes of {}, and all wait for them",
+    warning += fmt::format("{}some groups of {} tensor ranks span two nodes of {}, and all ranks wait for them",
                            between, plan.tensor, machine.name);
   }
   if (!warning.empty()) {

@@ -46,13 +46,14 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
       return fmt::format("{} is damaged ({}); restore a copy, or remove it and run the sweep again", path, words);
     case Kind::full:
       return fmt::format(
-          "{} could not be written: {}; what was stored before is kept: free some space and run the same command again",
-          path, why);
+          "{} could not be written: {}; earlier results are kept; free some space and run the same command again", path,
+          why);
     case Kind::read_only:
       return fmt::format("{} cannot be written ({}); choose a folder you may write to", path, words);
     case Kind::missing: return fmt::format("{} cannot be opened ({}); check the path", path, why);
     case Kind::statement: return words;
-    case Kind::endless: return fmt::format("{} is larger than a sweep writes ({}); run the sweep again", path, words);
+    case Kind::endless:
+      return fmt::format("{} has a value larger than any that a sweep writes ({}); run the sweep again", path, words);
     case Kind::other: break;
   }
   return fmt::format("{}: {}; check its disk and run the same command again", path, why);

@@ -113,7 +113,7 @@ StoreIdentity identity_in(const Database& database, StoreKind kind) {
     return *value;
   };
   if (text("kind") != word_of(kind)) {
-    damaged(database.path(), fmt::format("its tables are of {}, which contradicts its metadata", word_of(kind)));
+    damaged(database.path(), fmt::format("its tables hold {}, which contradicts its metadata", word_of(kind)));
   }
   const std::int64_t shards = count("shards", 1, max_shards);
   return {
@@ -203,7 +203,7 @@ void count(StoreCounts& counts, bool is_new_point, bool has_result) {
 /// Refuses rows of points that are not in the sweep and its shard.
 void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
   if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
-    damaged(database.path(), fmt::format("it has a row of point {}, which is not in it", point));
+    damaged(database.path(), fmt::format("it has a row of point {}, which is not part of its sweep or shard", point));
   }
 }
 
@@ -299,7 +299,7 @@ struct StoreReader::State {
     }
     if (static_cast<std::int64_t>(checksum_of(rows->whole(0), file_row)) != rows->whole(1)) {
       damaged(database.path(),
-              fmt::format("the row of point {} is not what was written", rows->whole(0) / rows_a_point));
+              fmt::format("the row of point {} has changed since it was written", rows->whole(0) / rows_a_point));
     }
   }
 

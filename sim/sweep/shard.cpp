@@ -77,7 +77,7 @@ std::optional<Task> task_of(const Variable& variable) {
 
 Shard checked(std::int64_t part, std::int64_t parts) {
   if (parts < 1 || parts > max_shards || part < 1 || part > parts) {
-    refuse(fmt::format("part {} of {} does not exist; choose 1/N to N/N, N up to {}", part, parts, max_shards));
+    refuse(fmt::format("part {} of {} does not exist; choose 1/N to N/N with N at most {}", part, parts, max_shards));
   }
   return {static_cast<int>(part), static_cast<int>(parts)};
 }

@@ -93,7 +93,7 @@ auto from_json(const Value& cell, std::string_view store, const Make& make) {
   try {
     return make(parse_json<ordered_json>(std::get<std::string>(cell), std::string(store)));
   } catch (const ordered_json::exception&) {
-    refuse(store, "a cell is not JSON of a row");
+    refuse(store, "a cell does not contain a row in JSON");
   } catch (const NoWholeNumber&) {
     refuse(store, "a cell must hold a whole number");
   } catch (const std::bad_variant_access&) {
@@ -121,7 +121,7 @@ P99Causes causes_of(const ordered_json& json) {
 void require_whole(const P99Causes& causes, std::string_view store) {
   const std::size_t ranks = causes.rank_time_on_path.size();
   if (ranks == 0 || causes.rank_on_path.size() != ranks) {
-    refuse(store, fmt::format("{} is not of all ranks", causes_column));
+    refuse(store, fmt::format("{} lacks some ranks", causes_column));
   }
   const auto limit = Duration::max() / static_cast<Duration::rep>(ranks);
   for (const Duration time : causes.rank_time_on_path) {

@@ -267,7 +267,7 @@ void note_repetitions(const std::vector<GridAxis>& axes, Resolver& resolver) {
     for (const Field* field : axes[a].fields) {
       for (std::size_t b = 0; b < a; ++b) {
         if (varies(axes[b], field) && axes[a].origin.source == axes[b].origin.source) {
-          resolver.mistake(fmt::format("{}: '{}' is varied already by {}; keep one of them", axes[a].origin.where,
+          resolver.mistake(fmt::format("{}: '{}' is already varied by {}; keep one of them", axes[a].origin.where,
                                        field->key, axes[b].origin.where));
         }
       }
@@ -286,7 +286,7 @@ void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
         drop(axis, field);
       } else if (value.source == Source::flag) {
         resolver.mistake(
-            fmt::format("{}: {} fixes '{}' too; keep one of them", axis.origin.where, value.where, field->key));
+            fmt::format("{}: {} also fixes '{}'; keep one of them", axis.origin.where, value.where, field->key));
       }
     }
   }

@@ -35,13 +35,13 @@ std::string gemm_in_words(const Accelerator& accelerator, const GemmSize& size, 
 
 std::string_view in_words(NcclKernel kernel) {
   switch (kernel) {
-    case NcclKernel::ll: return "NCCL's ring by LL";
-    case NcclKernel::ll128: return "NCCL's ring by LL128";
-    case NcclKernel::simple: return "NCCL's ring by Simple";
+    case NcclKernel::ll: return "NCCL's ring with LL";
+    case NcclKernel::ll128: return "NCCL's ring with LL128";
+    case NcclKernel::simple: return "NCCL's ring with Simple";
     case NcclKernel::nvls: return "sums in the switch (NVLS)";
-    case NcclKernel::tree_ll: return "NCCL's tree by LL";
-    case NcclKernel::tree_ll128: return "NCCL's tree by LL128";
-    case NcclKernel::tree_simple: return "NCCL's tree by Simple";
+    case NcclKernel::tree_ll: return "NCCL's tree with LL";
+    case NcclKernel::tree_ll128: return "NCCL's tree with LL128";
+    case NcclKernel::tree_simple: return "NCCL's tree with Simple";
   }
   return "";
 }
@@ -70,7 +70,7 @@ std::string exchange_in_words(const Machine& machine, int ranks, Bytes bytes) {
   const bool crosses = ranks > machine.gpus_per_node && machine.network;
   const PeerParameters& peer = crosses ? machine.network->peer : machine.link.peer;
   const bool small = peer.small && bytes <= peer.small->up_to.value;
-  return fmt::format("{}{}", crosses ? "over the network where nodes meet" : machine.link.name,
+  return fmt::format("{}{}", crosses ? "over the network between nodes" : machine.link.name,
                      small ? ", small messages" : "");
 }
 

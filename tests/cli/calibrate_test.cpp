@@ -223,7 +223,7 @@ TEST_F(CalibrateCommand, DoesNotOverwriteACalibratedMachine) {
 TEST_F(CalibrateCommand, LogsOfTwoNodesNeedACluster) {
   const Outcome outcome = run_program(command(write("two.txt", log_of("all_reduce", 16, 8, 60.0, 180.0))));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("all_reduce on 2 nodes, and the base is one node (name a cluster as --base, such as "
+  EXPECT_NE(outcome.err.find("all_reduce on 2 nodes, but the base is a single node (name a cluster as --base, such as "
                              "dgx-h100-x2)"),
             std::string::npos)
       << outcome.err;
@@ -247,7 +247,7 @@ TEST_F(CalibrateCommand, AGroupAcrossTwoNodesIsNotALinkInsideOne) {
   const std::string trace = write("trace.json", R"({"schemaVersion":1,"traceEvents":[)" + events + "]}");
   const Outcome outcome = run_program(command(trace));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("all_gather on 2 nodes, and the base is one node"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("all_gather on 2 nodes, but the base is a single node"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST(List, ReadsAFolderOfConfigs) {
     "moe_intermediate_size": 512})";
   const Outcome outcome = run_program("commfuse-sim list models " + folder.string() + " -o markdown");
   EXPECT_EQ(outcome.out,
-            "| model | parameters | active | layers | hidden | what the model has |\n"
+            "| model | parameters | active | layers | hidden | features |\n"
             "|---|---:|---:|---:|---:|---|\n"
             "| one | 229M | 53M | 8 | 1024 | 8 kv heads, 2 of 16 experts |\n");
   fs::remove_all(folder);

@@ -226,7 +226,7 @@ TEST_F(Report, ReportsMeasurementsThatNoFitRead) {
   const std::string page = contents_of("fits.html");
   EXPECT_NE(page.find("collectives: median error of the fit over "), std::string::npos);
   EXPECT_NE(page.find("Not fitted: many.csv:2: "), std::string::npos);
-  EXPECT_NE(page.find("Not fitted: exchanges (few.csv): 1 rows, but a fit needs "), std::string::npos);
+  EXPECT_NE(page.find("Not fitted: exchanges (few.csv): 1 row, but a fit needs "), std::string::npos);
 }
 
 TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {

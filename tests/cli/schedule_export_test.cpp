@@ -123,7 +123,7 @@ TEST(ScheduleExport, AScheduleFromAFileIsPricedLikeAGeneratedOne) {
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // Each rank sends one shard, then two.
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
-            "doubling.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it\n");
+            "doubling.yaml fixes ranks at 4, but --ranks requests 8; set ranks to 4 or remove the setting\n");
   EXPECT_EQ(exported("doubling -o goal --strategy serial").err,
             "a strategy chooses among generated schedules; remove it, or the file\n");
   EXPECT_EQ(exported("doubling --seq 8K").err,
@@ -163,9 +163,10 @@ TEST(ScheduleExport, ExportsAndNamesTheFastestOfSeveralSchedules) {
 
 TEST(ScheduleExport, UserErrorsExitWith2) {
   EXPECT_EQ(exported("-o dto").err, "--format: unknown format 'dto'; did you mean 'dot'?\n");
-  EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: only dot uses it; remove it\n");
-  EXPECT_EQ(exported("-o dot --message-order data").err, "--message-order: only goal or chakra uses it; remove it\n");
-  EXPECT_EQ(exported("-o goal --time-scale 10").err, "--time-scale: only chakra uses it; remove it\n");
+  EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: applies only to -o dot; remove it\n");
+  EXPECT_EQ(exported("-o dot --message-order data").err,
+            "--message-order: applies only to -o goal and -o chakra; remove it\n");
+  EXPECT_EQ(exported("-o goal --time-scale 10").err, "--time-scale: applies only to -o chakra; remove it\n");
   EXPECT_EQ(exported("-o chakra --out x --time-scale 0").err,
             "--time-scale: '0' is not a whole number from 1 to 1000000; write one, such as 1000\n");
   EXPECT_EQ(exported("-o goal --message-order dat").err,

@@ -221,7 +221,7 @@ TEST_F(ScheduleFiles, AFailedProofPrintsItsFindingsAndExitsWith4) {
   EXPECT_EQ(run.out, "");
   EXPECT_EQ(run.err, wrong +
                          ": op 4 (gemm) on rank 0 reads row 2 of x while op 2 (exchange) may still be writing it\n" +
-                         wrong + ": and 7 more\n");
+                         wrong + ": 7 more errors\n");
   const Outcome show = run_program("commfuse-sim schedule show " + wrong);
   EXPECT_EQ(show.code, 4);
   EXPECT_EQ(show.out, "");
@@ -247,9 +247,9 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is not one of the op kinds; did you mean 'exchange'?"},
       {"commfuse-sim run --schedule doubling --ranks 8",
-       "doubling.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it"},
+       "doubling.yaml fixes ranks at 4, but --ranks requests 8; set ranks to 4 or remove the setting"},
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
-       "doubling.yaml fixes scope at qkv, but COMMFUSE_SCOPE requests mlp; write qkv there, or remove it"},
+       "doubling.yaml fixes scope at qkv, but COMMFUSE_SCOPE requests mlp; set scope to qkv or remove the setting"},
       {"commfuse-sim run --schedule doubling --seq 1001",
        "1001 tokens cannot be cut into 4 equal blocks, as doubling requires; choose a multiple of 4, such as 1000 or "
        "1004"},

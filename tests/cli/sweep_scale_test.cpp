@@ -140,7 +140,7 @@ TEST_F(SweepScale, MergeNamesTheMissingShards) {
             "  commfuse-sim sweep all/settings.yaml --out all --shard 3/3\n");
   EXPECT_FALSE(fs::exists("all/results.sqlite"));
   EXPECT_EQ(run_program("commfuse-sim merge none").err,
-            "none holds no shards; run some with commfuse-sim sweep FILE --out none --shard 1/N\n");
+            "none contains no shards; run some with commfuse-sim sweep FILE --out none --shard 1/N\n");
 }
 
 TEST_F(SweepScale, MergeRefusesRepeatedShardsAndShardsOfOtherSweeps) {
@@ -177,7 +177,7 @@ TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
   const std::string remedy = "; merge into a new folder, and name the shards after it\n";
   fs::create_directory("notes");
   std::ofstream("notes/diary.txt") << "years of work";
-  refused("notes", "FOLDER: 'notes' holds other files" + remedy);
+  refused("notes", "FOLDER: 'notes' contains other files" + remedy);
   fs::create_directory("other");
   std::ofstream("other/settings.yaml") << "of another";
   refused("other", "FOLDER: 'other' holds the results of another sweep" + remedy);

@@ -185,7 +185,7 @@ TEST_F(SweepTest, AFolderWithOtherFilesIsNotChangedUnlessForced) {
   std::ofstream(path("out/thesis.tex")) << "years of work";
   const Outcome outcome = sweep(small_sweep);
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("holds other files; choose another folder, or add --force to write among them"),
+  EXPECT_NE(outcome.err.find("contains other files; choose another folder, or add --force to write among them"),
             std::string::npos);
   EXPECT_EQ(names_in("out"), Names{"thesis.tex"});
   EXPECT_EQ(sweep(small_sweep, "--force").code, 0);

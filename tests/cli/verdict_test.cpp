@@ -269,7 +269,7 @@ TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
 TEST(ExpectCommand, ScopesRefuseFlagsOfCollectives) {
   const auto error_of = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   EXPECT_EQ(error_of("--scope layer --sizes 1G"),
-            "--sizes: --scope replaces collectives by layers and steps; remove it\n");
+            "--sizes: --scope predicts layers and steps instead of collectives; remove it\n");
   EXPECT_EQ(error_of("--scope layer --nvls off"),
             "--nvls: not used with --scope, which takes the settings of run from --set; remove it\n");
   EXPECT_EQ(error_of("--scope layer --copy 1G"), "--copy: --scope predicts layers and steps only; remove it\n");

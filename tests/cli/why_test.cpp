@@ -34,7 +34,7 @@ TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeNumber) {
   for (const std::string text : {"-1", "1.5", "many"}) {
     const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + text);
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err, "--most: '" + text + "' is not a number of parameters; write a whole number from 0 on\n");
+    EXPECT_EQ(outcome.err, "--most: '" + text + "' is not a number of parameters; write a whole number, 0 or more\n");
   }
 }
 

@@ -33,10 +33,10 @@ export async function checkReal(page, checks) {
     `the second sentence states the bound and what limits the implementation: ${second}`,
   );
   checks.that((await page.value(text("size"))).includes(`${recommended.strategy} takes `), "the stated time is the time of the implementation");
-  const unmeasured = real.filter((row) => (row.warnings ?? "").includes("nobody measured")).map((row) => row.strategy);
+  const unmeasured = real.filter((row) => (row.warnings ?? "").includes(" was not measured on GPUs such as ")).map((row) => row.strategy);
   checks.equal(
     await page.value(text("beyond")),
-    `Beyond the fit: nobody measured ${unmeasured.join(" or ")} on GPUs such as H100 SXM; the others were measured on such GPUs.`,
+    `Beyond the fit: ${unmeasured.join(" and ")} ${unmeasured.length > 1 ? "were" : "was"} not measured on GPUs such as H100 SXM; the others were measured on such GPUs.`,
     "unmeasured implementations are named in one sentence",
   );
   checks.equal(await page.value('document.getElementById("warnings").hidden'), true, "unmeasured implementations cause no warning");
@@ -128,7 +128,7 @@ export async function checkFromLink(page, checks, settled) {
   checks.that((await page.value(text("second"))).startsWith("No implementation described here runs this, so these are ideal kernels. "), "the page states that no implementation runs");
   await go("#scope=prefill&as=all&seq=4096", "commfusePage.live.whole");
   checks.equal(await page.value('document.getElementById("in-as").disabled'), true, "the control is disabled for whole models");
-  checks.equal(await page.value(text("said-as")), "Whole models have no implementations: choose a part of a layer under What runs.", "the control states that whole models have no implementations");
+  checks.equal(await page.value(text("said-as")), "Whole models have no implementations: choose a part of a layer under \u201cWhat runs\u201d.", "the control states that whole models have no implementations");
   checks.that((await page.value(text("second"))).startsWith("Whole models are simulated with ideal kernels. "), "the verdict states that whole models have ideal kernels");
   checks.that(!(await page.value(text("command"))).includes("--as all"), "the command requests no implementations");
   await go("", "commfusePage.live.rows.some((row) => row.implements)");

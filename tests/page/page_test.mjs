@@ -236,7 +236,7 @@ async function checkAbort(page) {
   await page.until('!document.getElementById("problem").hidden');
   checks.equal(
     await page.value(text("problem")),
-    "The simulator stopped: a made-up check failed. It was restarted; change a setting to go on.",
+    "The simulator stopped: a made-up check failed. It was restarted; change a setting to continue.",
     "an engine that stops is reported",
   );
   await page.value('location.hash = "#seq=8192"');

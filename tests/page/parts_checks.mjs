@@ -9,13 +9,13 @@ export async function checkMap(page, checks, settled) {
     '[...document.querySelectorAll(".cell")].map((e) => [e.dataset.cell, e.className, e.textContent, e.getAttribute("aria-label")])',
   );
   const sentence = await page.value(text("change"));
-  checks.that(/^(What would change it: |This holds from 1K to 64K tokens)/.test(sentence), `the sentence covers three steps to each side: ${sentence}`);
+  checks.that(/^(The verdict would change: |This holds from 1K to 64K tokens)/.test(sentence), `the sentence covers three steps to each side: ${sentence}`);
   checks.equal(
     await page.value(
       "(() => { const { live, parts } = commfusePage; const { memory } = parts.map; parts.map.memory = new Map(); live.redraw(); " +
         'const sentence = document.getElementById("change").textContent; parts.map.memory = memory; live.redraw(); return sentence; })()',
     ),
-    "Looking nearby\u2026",
+    "Simulating nearby points\u2026",
     "a new verdict keeps no sentence of an earlier verdict",
   );
   checks.equal(await page.value(text("change")), sentence, "a known sentence appears immediately");
@@ -106,7 +106,7 @@ export async function checkWords(page, checks) {
     "It runs in tiles of 64 \u00d7 128, in one wave, 48% full, with k in 4 parts. The loops over k set its time.",
   );
   await expectValue('howText("NVLink 4 on NVSwitch 3")', "It goes over NVLink 4 on NVSwitch 3.");
-  await expectValue('howText("NCCL\'s ring by LL128")', "NCCL runs it as a ring with protocol LL128.");
+  await expectValue('howText("NCCL\'s ring with LL128")', "NCCL runs it as a ring with protocol LL128.");
   await expectValue('[3e5, 1e3, 1500, 2e3, 1e6, 1.5e6, 2e9, 50].map((amount) => tickMoney(amount, "$"))', ["$300k", "$1k", "$1.5k", "$2k", "$1M", "$1.5M", "$2B", "$50"]);
   await expectValue('[0.6406, 20021.6, 999999, 1.2813e6].map((amount) => money(amount, "$"))', ["$0.64", "$20.0k", "$1.00M", "$1.28M"]);
   await expectValue("new Set(TICKS.flatMap((tick) => [1e3, 1e4, 1e5, 1e6, 1e9].map((power) => tickMoney(tick * power, \"$\")))).size", 30);

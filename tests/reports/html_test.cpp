@@ -413,7 +413,7 @@ TEST(Html, WholeModelsAppearWithAndWithoutLayers) {
               std::string::npos);
     EXPECT_NE(html.find("Tie: serial and commfuse are within 0.5%; a win needs"), std::string::npos);
     EXPECT_NE(html.find("class=\"none\">no result: no &lt;memory&gt;</td>"), std::string::npos);
-    EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPUs"), std::string::npos);
+    EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPU ("), std::string::npos);
     EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-time-"), 2U);
     EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-saving-"), 1U);
     EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-winners-"), 1U);

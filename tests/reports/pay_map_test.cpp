@@ -42,7 +42,8 @@ TEST(PayMap, ShowsSavingsOfOverlapAndTheirCertainty) {
   rows.push_back(implemented(900us, 0.9, 8192));
   rows.back().reason = "it does not divide";
   EXPECT_EQ(pay_maps(rows, {.difference = 0.03, .probability = 0.8}),
-            "8192x28672 down on h100-sxm, batch 1, bf16\ntime that overlap saves against serial, tokens across\n"
+            "8192x28672 down on h100-sxm, batch 1, bf16\ntime that overlap saves against serial; columns are sequence "
+            "lengths\n"
             "\n"
             "flux, ranks                  1K      4K      8K\n"
             "                       4   +21%    +21%~      -\n"

@@ -129,7 +129,7 @@ TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   ASSERT_EQ(counts->rows.size(), 3U);
   EXPECT_EQ(counts->answer_row, 1U);
   EXPECT_EQ(counts->rows[1].back(), "answer; knee");
-  EXPECT_TRUE(counts->note.starts_with("Not shown: 1 that take more than 393.0 days; JSON and CSV list them. "));
+  EXPECT_TRUE(counts->note.starts_with("Not shown: 1 run that takes more than 393.0 days; JSON and CSV list them. "));
   const std::string page = plan_page({plan, "c", "v"});
   EXPECT_NE(page.find("<th scope=\"row\" class=\"part long\">share lost to the slowest GPU</th>"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"fastest\"><th scope=\"row\">h100</th><td>2048</td>"), std::string::npos);

@@ -376,7 +376,7 @@ TEST(Terminal, TheSmallestPlotMatchesItsText) {
             "      +----------------------------------------------------\n"
             "       0    20     40    60     80    100    120   140\n"
             "       time (us)\n"
-            "# compute  - slicing: cost of cutting it  x stretch:\n"
+            "# compute  - slicing: cost of cutting work  x stretch:\n"
             "interference  + local: adds, packs, copies  / exposed: head,\n"
             "bubble, tail\n");
   const std::string wide = terminal_plot(breakdown_figure({&run, 1}), {.columns = 80, .unicode = false});

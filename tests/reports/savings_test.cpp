@@ -91,10 +91,10 @@ TEST(SavingTally, IsOneSentence) {
   const SavingCount count{.points = 12345, .pays = 12000, .close = 300, .loses = 45, .median = 0.125};
   EXPECT_EQ(
       savings_in_words(count),
-      "Over 12,345 points overlap saves 12.5% of serial's time in the median: it pays at 12,000, loses at 45 and is "
+      "Over 12,345 points overlap saves a median of 12.5% of serial's time: it pays at 12,000, loses at 45 and is "
       "too close to call at 300.");
   EXPECT_EQ(savings_in_words({.points = 2, .loses = 2, .median = -0.05}, "plans", "megatron-lm"),
-            "Over 2 plans overlap takes 5.0% more time than megatron-lm in the median: it loses at all of them.");
+            "Over 2 plans overlap takes a median of 5.0% more time than megatron-lm: it loses at all of them.");
   EXPECT_EQ(savings_in_words({.points = 1, .pays = 1, .median = 0.5}), "");
 }
 

@@ -432,7 +432,7 @@ void add_schedule_flags(CLI::App& command, CheckRequest& request) {
                      find_field("strategy.name")->choices()));
   usual(command
             .add_option("--ranks", request.ranks,
-                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; with mpi, the number of processes")
+                        "Ranks, for example 4, 2,4,8 or 1..8; at most 64; with mpi, the number of processes")
             ->default_str("1..8"));
   usual(offers_words(command
                          .add_option("--scope", request.scope,

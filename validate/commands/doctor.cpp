@@ -259,7 +259,7 @@ void add_flags(CLI::App& command, DoctorRequest& request) {
       Catalogue::hardware));
   usual(offers_words(command.add_option("--skip", request.skip, "Checks to skip, comma-separated")->type_name("CHECKS"),
                      check_names()));
-  usual(command.add_option("--root", request.root, "Folder that has proc, sys and dev of the node, as in /host")
+  usual(command.add_option("--root", request.root, "Folder that has proc, sys and dev of the node, for example /host")
             ->capture_default_str()
             ->type_name("FOLDER"));
   usual(command.add_flag("--together", request.together,

@@ -23,10 +23,11 @@ constexpr Duration longest_latency = std::chrono::seconds(1);
 void add_pace_flags(CLI::App& command, PaceArguments& arguments, const std::string& group) {
   command
       .add_option("--link-bandwidth", arguments.bandwidth,
-                  "Bandwidth to which copies are slowed, as in '2 GB/s' (default: unlimited)")
+                  "Bandwidth to which copies are slowed, for example '2 GB/s' (default: unlimited)")
       ->group(group)
       ->type_name("RATE");
-  command.add_option("--link-latency", arguments.latency, "Latency of links with --link-bandwidth, as in '20 us'")
+  command
+      .add_option("--link-latency", arguments.latency, "Latency of links with --link-bandwidth, for example '20 us'")
       ->group(group)
       ->type_name("TIME");
 }

@@ -174,11 +174,12 @@ TEST_F(Calibrate, KernelsOfFrameworksAreFittedFromATable) {
                                                          "box,TRTLLM,8,0,5\nbox,TRTLLM,8,1024,-5\n")},
       std::nullopt, &base_machine);
   EXPECT_EQ(observations.skipped,
-            (std::vector<std::string>{
-                "sums.csv: 16 GPUs, where a node of the base has 8 (1 row)", "sums.csv: nothing is sent (1 row)",
-                "sums.csv: vLLM_custom_eager: calls that Python issues one at a time, whose cost the time includes (1 "
-                "row)",
-                "sums.csv: vLLM_custom_graph: tensors above 8 MiB, which NCCL sums (9 rows)"}));
+            (std::vector<std::string>{"sums.csv: 16 GPUs, where a node of the base has 8 (1 row)",
+                                      "sums.csv: nothing is sent (1 row)",
+                                      "sums.csv: vLLM_custom_eager: calls issued one at a time from Python; the time "
+                                      "includes the cost of the call (1 "
+                                      "row)",
+                                      "sums.csv: vLLM_custom_graph: tensors above 8 MiB, which NCCL sums (9 rows)"}));
   EXPECT_EQ(observations.faults.size(), 1U);
   const Calibration calibration = calibrate(base_machine, "h100-sxm", "box", observations);
   ASSERT_EQ(calibration.parts.size(), 1U);
@@ -369,13 +370,13 @@ TEST_F(Calibrate, SkipsAndCountsRowsOutsideTheFormulasOfOneNode) {
                                                              "sendrecv,8,4096,9.5,1\n"
                                                              "sendrecv,2,4096,9.5,1\n")},
                                                       std::nullopt);
-  EXPECT_EQ(
-      observations.skipped,
-      (std::vector<std::string>{"more.csv: all_gather on 2 nodes, and the base is one node (name a cluster as --base, "
-                                "such as dgx-h100-x2) (1 row)",
-                                "more.csv: broadcast, which the model does not support (1 row)",
-                                "more.csv: exchanges of 8 GPUs that share wires; a fit needs those of a pair (1 row)",
-                                "more.csv: nothing is sent (1 row)"}));
+  EXPECT_EQ(observations.skipped,
+            (std::vector<std::string>{
+                "more.csv: all_gather on 2 nodes, but the base is a single node (name a cluster as --base, "
+                "such as dgx-h100-x2) (1 row)",
+                "more.csv: broadcast, which the model does not support (1 row)",
+                "more.csv: exchanges of 8 GPUs that share wires; a fit needs exchanges between two GPUs (1 row)",
+                "more.csv: nothing is sent (1 row)"}));
   EXPECT_EQ(observations.peers.rows.size(), 1U);
   EXPECT_TRUE(observations.collectives.rows.empty());
 }
@@ -403,7 +404,7 @@ TEST_F(Calibrate, TooFewRowsAreAnErrorWithTheNumberNeeded) {
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "nothing can be fitted: exchanges (few.csv): 1 rows, but a fit needs 4; measure more sizes");
+              "nothing can be fitted: exchanges (few.csv): 1 row, but a fit needs 4; measure more sizes");
   }
 }
 
@@ -477,7 +478,7 @@ TEST_F(Calibrate, AnUnknownFormatListsTheKnownFormats) {
   EXPECT_EQ(error_of_text("[1, 2]\n"), file + ": its format is not recognised" + remedy);
   EXPECT_EQ(error_of_text("kernel,time_us\nmine,3.5\n"), file + ": its columns match no known table" + remedy);
   EXPECT_EQ(error_of_text("hw,dtype,m,n,time_us\nmine,bf16,64,64,3.5\n"),
-            file + ":1: the header matches kind gemm except for the column k; add it");
+            file + ":1: the header lacks only the column 'k' of kind gemm; add it");
 }
 
 TEST_F(Calibrate, NamesADuplicateColumn) {
@@ -504,8 +505,8 @@ TEST_F(Calibrate, RowsThatNoFormulaFitsAreReportedWithTheirFile) {
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     const std::string message = error.what();
-    EXPECT_TRUE(message.starts_with("slow.csv: nothing fits its rows: a collective would take ")) << message;
-    EXPECT_TRUE(message.ends_with(" s; check the times, of which the longest is 1e+05 s")) << message;
+    EXPECT_TRUE(message.starts_with("slow.csv: no parameters fit its rows: a collective would take ")) << message;
+    EXPECT_TRUE(message.ends_with(" s; check the times (the longest is 1e+05 s)")) << message;
   }
 }
 
@@ -710,8 +711,8 @@ TEST_F(Calibrate, RecordsAreOfOneMachine) {
   record.links = "mpi";
   const fs::path other = write("other.json", to_json(record));
   EXPECT_EQ(error_of({first, other}), other.string() +
-                                          ": measured on on paper, links mpi, but the previous record on on paper, "
-                                          "links copied; give records of one machine");
+                                          ": measured on 'on paper, links mpi', but the previous record on 'on paper, "
+                                          "links copied'; give records of one machine");
 }
 
 /// Returns rows of ten GEMM sizes, as one training step has them, with forty calls of each.

@@ -249,9 +249,10 @@ TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
   };
   const std::string across_nodes = R"(, "Process Group Ranks": "[0, 8]")";
   EXPECT_TRUE(observed(across_nodes, 2, node).collectives.rows.empty());
-  EXPECT_EQ(observed(across_nodes, 2, node).skipped,
-            (std::vector<std::string>{"trace.json: all_gather on 2 nodes, and the base is one node (name a cluster as "
-                                      "--base, such as dgx-h100-x2) (1 row)"}));
+  EXPECT_EQ(
+      observed(across_nodes, 2, node).skipped,
+      (std::vector<std::string>{"trace.json: all_gather on 2 nodes, but the base is a single node (name a cluster as "
+                                "--base, such as dgx-h100-x2) (1 row)"}));
   EXPECT_EQ(observed(across_nodes, 2, cluster).skipped,
             (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes; a fit needs whole nodes of 8 "
                                       "(1 row)"}));

@@ -83,8 +83,8 @@ TEST_F(Deepspeed, TwoBatchSizesGiveTheThird) {
   const Imported micro = sizes(R"("train_micro_batch_size_per_gpu": 3)");
   EXPECT_TRUE(has_line(micro, "batch: 48"));
   EXPECT_EQ(refusal(R"({"train_batch_size": 40, "train_micro_batch_size_per_gpu": 2})"),
-            "a.json: train_batch_size is 40, train_micro_batch_size_per_gpu 2 and gradient_accumulation_steps open, "
-            "which do not fit 16 replicas; the first must be the product of the other two and the replicas");
+            "a.json: train_batch_size is 40, train_micro_batch_size_per_gpu 2 and gradient_accumulation_steps not set; "
+            "these do not fit 16 replicas; the first must be the product of the other two and the replicas");
   EXPECT_EQ(
       refusal(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1})")
           .substr(0, 30),

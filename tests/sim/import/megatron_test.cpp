@@ -181,10 +181,10 @@ TEST(Megatron, SizesThatNoModelHasAreRefused) {
 
 TEST(Megatron, DerivedSizesAreCheckedToo) {
   EXPECT_EQ(megatron_refusal(small("--make-vocab-size-divisible-by 16777216 --tensor-model-parallel-size 1048576")),
-            "a.sh: these flags make 17592186044416 rows of the embedding, which is not in 1 to 16777216; make "
+            "a.sh: these flags make 17592186044416 rows of the embedding, outside 1 to 16777216; make "
             "--make-vocab-size-divisible-by smaller");
   EXPECT_EQ(megatron_refusal(small("--hidden-size 1048576")),
-            "a.sh: these flags make 4194304 columns of the MLP, which is not in 1 to 1048576; write --ffn-hidden-size");
+            "a.sh: these flags make 4194304 columns of the MLP, outside 1 to 1048576; write --ffn-hidden-size");
   EXPECT_EQ(megatron_refusal(small("--hidden-size 4 --ffn-hidden-size 8")),
             "a.sh:1: --num-attention-heads is 8, which does not divide --hidden-size 4 evenly; write one that does, or "
             "--kv-channels");
@@ -193,10 +193,10 @@ TEST(Megatron, DerivedSizesAreCheckedToo) {
             "does, or --kv-channels");
   EXPECT_EQ(megatron_refusal(small("--hidden-size 2000 --num-attention-heads 24 --kv-channels 64")), "");
   EXPECT_EQ(megatron_refusal(small("--nproc-per-node 1048576 --nnodes 1048576")),
-            "a.sh: these flags make 1099511627776 replicas, which is not in 1 to 1048576; choose fewer processes, or "
+            "a.sh: these flags make 1099511627776 replicas, outside 1 to 1048576; choose fewer processes, or "
             "larger replicas");
   EXPECT_EQ(megatron_refusal(small("--nproc-per-node 8192 --micro-batch-size 1048576")),
-            "a.sh: these flags make 8589934592 sequences of a batch, which is not in 1 to 1073741824; write "
+            "a.sh: these flags make 8589934592 sequences of a batch, outside 1 to 1073741824; write "
             "--global-batch-size");
 }
 
@@ -422,16 +422,16 @@ TEST(Megatron, ReportsValuesOfBranchesAndOfSeveralLaunches) {
   EXPECT_EQ(notes("if $BIG; then\n TP=8\n PREC=\"--fp8-format hybrid\"\n X=1\nelse\n TP=1\n PREC='--bf16'\n X=2\nfi\n" +
                   flags + "\nsrun x --num-layers=12 --num-layers 2 --ntasks 1\nsrun --ntasks 2"),
             (std::vector<std::string>{
-                "the script is read, not run: PREC is '--fp8-format hybrid' or '--bf16', of which the flags of all are "
-                "used; TP is '8' or '1', of which the last is used; --num-layers is '2' or '12', of which '2' is "
-                "used; used regardless of their branch's condition: --bf16, --fp8-format"}));
+                "the script is read, not run: PREC is '--fp8-format hybrid' or '--bf16' (the flags of all are used); "
+                "TP is '8' or '1' (the last is used); --num-layers is '2' or '12' ('2' is used); used regardless of "
+                "their branch's condition: --bf16, --fp8-format"}));
   EXPECT_EQ(notes("if [ $FP8 = 1 ]; then ARGS+=' --fp8-format hybrid'; fi\n" + small("--nproc-per-node 1 $ARGS")),
             (std::vector<std::string>{
                 "the script is read, not run: used regardless of their branch's condition: --fp8-format"}));
   EXPECT_EQ(notes("A=(--bf16)\nA=(--fp16 --micro-batch-size 2)\n" + small("--nproc-per-node 1 ${A[@]}")),
             (std::vector<std::string>{
-                "the script is read, not run: A is '--bf16' or '--fp16 --micro-batch-size 2', of which the flags of "
-                "all are used; --bf16 and --fp16 are both given, of which --bf16 is used"}));
+                "the script is read, not run: A is '--bf16' or '--fp16 --micro-batch-size 2' (the flags of all "
+                "are used); --bf16 and --fp16 are both given (--bf16 is used)"}));
   EXPECT_EQ(notes("TP=1\nTP=${TP:-2}\nTP=1\nA=()\nA+=(--bf16)\nA=\"$A --swiglu\"\n" +
                   small("--nproc-per-node 1 --tensor-model-parallel-size $TP --num-layers $N --num-layers 2 $A\nN=2")),
             std::vector<std::string>{});

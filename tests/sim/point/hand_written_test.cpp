@@ -193,8 +193,8 @@ TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
   const std::string many = replaced(replaced(attention_file, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
   const HandWritten broken = hand_written(file_of(many), {{"experts", 64}});
   EXPECT_EQ(test::message_of([&] { sizes_at(broken, point(Scope::mlp, 2)); }),
-            "own.yaml: a block of q, k and v has 320 columns, 256 of them queries, which splits heads of 128; cut "
-            "heads over fewer ranks");
+            "own.yaml: a block of q, k and v has 320 columns, 256 of them queries, which would split heads of 128 "
+            "columns; split heads over fewer ranks");
   const HandWritten gated = written(generated(Scope::mlp, 2));
   Point gpt = point(Scope::mlp, 2);
   gpt.model = *gpt_;
@@ -211,7 +211,7 @@ TEST_F(HandWrittenTest, GemmsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused)
   EXPECT_EQ(test::message_of([&] {
               hand_written(file_of(one_query), {{"experts", 64}});
             }),
-            "own.yaml: attention is priced for all queries at once; use as many query rows as key rows");
+            "own.yaml: attention is priced for all queries together; use as many query rows as key rows");
 }
 
 const std::vector<std::vector<std::string>> words{
@@ -294,15 +294,15 @@ TEST(Fit, ReportsConflictsOfSettingAndFile) {
   EXPECT_EQ(message(grid_with("ranks", "4")), "");
   EXPECT_EQ(message(grid_with("scope", "down")), "");
   EXPECT_EQ(message(grid_with("ranks", "8")),
-            "mine.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it");
+            "mine.yaml fixes ranks at 4, but --ranks requests 8; set ranks to 4 or remove the setting");
   EXPECT_EQ(message(grid_with("scope", "mlp")),
-            "mine.yaml fixes scope at down, but --scope requests mlp; write down there, or remove it");
+            "mine.yaml fixes scope at down, but --scope requests mlp; set scope to down or remove the setting");
   EXPECT_EQ(message(grid_with("dtype", "fp16")),
-            "mine.yaml fixes dtype at bf16, but --dtype requests fp16; write bf16 there, or remove it");
+            "mine.yaml fixes dtype at bf16, but --dtype requests fp16; set dtype to bf16 or remove the setting");
   Grid axis;
   axis.axes.push_back(parse_axis("ranks=2,8"));
   EXPECT_EQ(message(axis),
-            "mine.yaml fixes ranks at 4, but --axis ranks=2,8 requests 2, 8; write 4 there, or remove it");
+            "mine.yaml fixes ranks at 4, but --axis ranks=2,8 requests 2, 8; set ranks to 4 or remove the setting");
   axis.axes = {parse_axis("ranks=2,4")};
   EXPECT_EQ(message(axis), "");
 }

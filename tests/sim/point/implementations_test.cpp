@@ -119,7 +119,7 @@ TEST(Implementations, ANamedImplementationThatCannotRunIsARowWithAReason) {
 }
 
 TEST(Implementations, WarnWhereNobodyMeasured) {
-  const std::string warning = "nobody measured te on GPUs such as ";
+  const std::string warning = "te was not measured on GPUs such as ";
   EXPECT_NE(row_named(gemm_rows({"as=te", "hardware=b200-sxm"}), "te").warnings.find(warning), std::string::npos);
   EXPECT_EQ(row_named(gemm_rows({"as=te"}), "te").warnings.find(warning), std::string::npos);
 }

@@ -239,7 +239,7 @@ TEST(ImplementationFit, FindsTheCostsBehindATable) {
   }
   std::ofstream("made.csv") << table_head << rows;
   std::string text = implementation_costs_yaml({"made.csv"});
-  EXPECT_EQ(text.find("# flux: 14 rows of 1 threads;"), 0U) << text;
+  EXPECT_EQ(text.find("# flux: 14 rows from 1 source;"), 0U) << text;
   text = text.substr(0, text.find("without:"));
   EXPECT_NEAR(fitted(text, "ag_gemm", "per_call"), 80.0, 4.0);
   // The assumed value is 1.06, and still has some weight.

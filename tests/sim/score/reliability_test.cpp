@@ -295,7 +295,7 @@ TEST(Variability, UnscorableRowsAreSkippedAndFaultyUnitsReported) {
   ASSERT_EQ(score.skipped.size(), 4U);
   EXPECT_EQ(score.skipped[0].reason, "the source does not state the number of GPUs or how it measures the variation");
   EXPECT_EQ(score.skipped[1].reason, "written down from memory, so it is not scored");
-  EXPECT_EQ(score.skipped[2].reason, "no run predicts such a figure");
+  EXPECT_EQ(score.skipped[2].reason, "figures of this kind are not predicted");
   EXPECT_EQ(score.skipped[3].reason, "no hardware file is known as 'Wafer'");
   ASSERT_EQ(score.faults.size(), 1U);
   EXPECT_EQ(score.faults[0].line, 5);

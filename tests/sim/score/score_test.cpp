@@ -95,7 +95,7 @@ TEST(Score, FaultyRowsAreReportedAndTheRestIsScored) {
   EXPECT_NE(score.faults[2].reason.find("0.04 us was measured"), std::string::npos) << score.faults[2].reason;
   EXPECT_NE(score.faults[2].reason.find("is it in another unit?"), std::string::npos);
   EXPECT_EQ(score.faults[3].line, 8);
-  EXPECT_EQ(score.faults[3].reason, "the row has 3 of 6 columns; it is cut off");
+  EXPECT_EQ(score.faults[3].reason, "the row has 3 of 6 columns; it is truncated");
 }
 
 TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
@@ -105,9 +105,9 @@ TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
     return score.faults.empty() ? "" : score.faults.front().reason;
   };
   EXPECT_EQ(fault("hw,dtype,m,n,k,time\nH100,bf16,1,1,1,1\n"),
-            "the header matches kind gemm except for the column time_us; add it");
+            "the header lacks only the column 'time_us' of kind gemm; add it");
   EXPECT_EQ(fault("op,ngpu,bytes,time_us\nall_gather,8,1,1\n"),
-            "the header matches kind collective except for the column ngpus; is 'ngpu' meant?");
+            "the header lacks only the column 'ngpus' of kind collective; is 'ngpu' a misspelling?");
   EXPECT_EQ(fault("H100,bf16,1,1,1,1\n"),
             "'1' is not a column name; the first line that is not a comment names the columns");
   EXPECT_EQ(fault(""), "the table is empty; the first line that is not a comment names the columns");
@@ -343,8 +343,7 @@ TEST(Score, RatiosOfPassesAreSeparatePartsAndShortMixturesSkipped) {
   EXPECT_NEAR(part("serial over compute only"), (1.0 + score.errors[0]) / (1.0 + score.errors[1]) - 1.0, 1e-9);
   EXPECT_GT(part("serial over compute only"), 0.1);
   ASSERT_EQ(score.skipped.size(), 3U);
-  EXPECT_EQ(score.skipped[0].reason,
-            "with so few tokens, the host launches a mixture's kernels more slowly than they run");
+  EXPECT_EQ(score.skipped[0].reason, "too few tokens: the host launches kernels more slowly than they run");
   EXPECT_EQ(score.skipped[1].reason, "the time between kernels is fitted to this row");
   EXPECT_EQ(score.skipped[2].reason, "deepseek-v3 has other layers than plain attention with an MLP or routed experts");
 }

@@ -46,7 +46,7 @@ TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("8,inf"), "time_us is inf; a measurement is a number above 0");
   EXPECT_EQ(fault_of_time("8,"), "time_us is missing");
   EXPECT_EQ(fault_of_time("8,1.2ms"), "time_us is '1.2ms', which is not a number (the column is in us)");
-  EXPECT_EQ(fault_of_time("8"), "the row has 1 of 2 columns; it is cut off");
+  EXPECT_EQ(fault_of_time("8"), "the row has 1 of 2 columns; it is truncated");
   EXPECT_EQ(fault_of_time("8,1,2"), "the row has 3 of 2 columns");
   EXPECT_EQ(fault_of_time("0,1"), "m is 0; it must be between 1 and 16777216");
   EXPECT_EQ(fault_of_time("8.5,1"), "m is '8.5', which is not a whole number");

@@ -181,11 +181,12 @@ TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
   EXPECT_NE(message_for("makespan_error", -1.0).find("(makespan_error is -1, which is out of range)"),
             std::string::npos);
   EXPECT_NE(message_for("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
-  EXPECT_NE(message_for("p99_causes", std::string("[")).find("(a cell is not JSON of a row)"), std::string::npos);
+  EXPECT_NE(message_for("p99_causes", std::string("[")).find("(a cell does not contain a row in JSON)"),
+            std::string::npos);
   EXPECT_NE(message_for("p99_causes", 1.0).find("(a cell is not text)"), std::string::npos);
   const std::string causes = R"({"samples": 1, "mean_ps": [0,0,0,0,0,0,0,0,0,0], "on_path": [0,0,0,0],
     "time_on_path_ps": [0,0,0,0], "rank_on_path": [], "rank_time_on_path_ps": []})";
-  EXPECT_NE(message_for("p99_causes", causes).find("(p99_causes is not of all ranks)"), std::string::npos)
+  EXPECT_NE(message_for("p99_causes", causes).find("(p99_causes lacks some ranks)"), std::string::npos)
       << message_for("p99_causes", causes);
   std::string huge = causes;
   huge.replace(huge.find(": 1,"), 4, ": 1e80,");
@@ -205,7 +206,7 @@ TEST(StoreRow, RefusesInvalidCells) {
   };
   EXPECT_NE(message_for(std::string("{")).find("results.db: a row was not written by a sweep (a cell is not JSON"),
             std::string::npos);
-  EXPECT_NE(message_for(std::string("[1]")).find("(a cell is not JSON of a row)"), std::string::npos);
+  EXPECT_NE(message_for(std::string("[1]")).find("(a cell does not contain a row in JSON)"), std::string::npos);
   EXPECT_NE(message_for(std::string(R"({"mfu": [1]})")).find("(mfu is [1], which is not a number)"), std::string::npos);
   EXPECT_NE(message_for(std::string(R"({"gpus": 18446744073709551615})"))
                 .find("(gpus is 18446744073709551615, which is not a whole number)"),
@@ -695,7 +696,7 @@ TEST(ResultStore, TablesOfAnotherKindThanStatedAreDamage) {
     database.run("UPDATE meta SET value = 'models' WHERE name = 'kind'");
   }
   EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite")
-                .find("a.sqlite is damaged (its tables are of layers, which contradicts its metadata)"),
+                .find("a.sqlite is damaged (its tables hold layers, which contradicts its metadata)"),
             std::string::npos);
 }
 

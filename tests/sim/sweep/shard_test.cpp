@@ -31,8 +31,8 @@ std::string shard_refusal(const std::string& text, const Environment& environmen
 TEST(Shard, IsWrittenAsAPartOfSeveral) {
   EXPECT_EQ(parsed("3/7"), (Shard{3, 7}));
   EXPECT_EQ(name_of(Shard{3, 7}), "3-of-7");
-  EXPECT_EQ(shard_refusal("8/7"), "--shard: part 8 of 7 does not exist; choose 1/N to N/N, N up to 100000");
-  EXPECT_EQ(shard_refusal("0/7"), "--shard: part 0 of 7 does not exist; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(shard_refusal("8/7"), "--shard: part 8 of 7 does not exist; choose 1/N to N/N with N at most 100000");
+  EXPECT_EQ(shard_refusal("0/7"), "--shard: part 0 of 7 does not exist; choose 1/N to N/N with N at most 100000");
   EXPECT_EQ(shard_refusal("three"), "--shard: 'three' is not a part; write one, as in 3/7, or auto");
   EXPECT_EQ(shard_refusal("1/x"), "--shard: '1/x' is not a part; write one, as in 3/7, or auto");
 }

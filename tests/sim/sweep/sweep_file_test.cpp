@@ -100,9 +100,9 @@ TEST_F(SweepFileTest, AValueOfHigherPrecedenceReplacesAnAxis) {
 
 TEST_F(SweepFileTest, ContradictionsAreMistakes) {
   EXPECT_EQ(refusal(two_axes, {.flags = {{"seq", "1K"}}, .axes = {"seq=2K,4K"}}),
-            "--axis seq=2K,4K: --seq fixes 'seq' too; keep one of them");
+            "--axis seq=2K,4K: --seq also fixes 'seq'; keep one of them");
   EXPECT_EQ(refusal("", {.axes = {"seq=2K", "seq=4K"}}),
-            "--axis seq=4K: 'seq' is varied already by --axis seq=2K; keep one of them");
+            "--axis seq=4K: 'seq' is already varied by --axis seq=2K; keep one of them");
 }
 
 TEST_F(SweepFileTest, MistakesFromEverySourceAreReportedTogether) {
