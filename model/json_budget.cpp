@@ -10,23 +10,21 @@
 namespace commfuse {
 
 void JsonBudget::refuse_depth() const {
-  throw ConfigError(
-      fmt::format("{}: more than {} levels of nesting; give the file as it was written", place_, deepest));
+  throw ConfigError(fmt::format("{}: more than {} levels of nesting; use the unmodified file", place_, deepest));
 }
 
 void JsonBudget::refuse_objects() const {
-  throw ConfigError(fmt::format("{}: more than {} objects where one is expected; give the file as it was written",
+  throw ConfigError(fmt::format("{}: more than {} objects in one item or outside of the items; use the unmodified file",
                                 place_, limits_.objects));
 }
 
 void JsonBudget::refuse_keys() const {
-  throw ConfigError(
-      fmt::format("{}: more than {} keys in one object; give the file as it was written", place_, limits_.keys));
+  throw ConfigError(fmt::format("{}: more than {} keys in one object; use the unmodified file", place_, limits_.keys));
 }
 
 void JsonBudget::refuse_size() const {
-  throw ConfigError(
-      fmt::format("{}: it needs more than {} MiB of memory; give a part of it", place_, max_bytes >> 20U));
+  throw ConfigError(fmt::format("{}: too large: reading it needs more than {} MiB of memory; split the file", place_,
+                                max_bytes >> 20U));
 }
 
 std::string line_and_column(std::string_view text, std::size_t byte) {

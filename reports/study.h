@@ -20,7 +20,7 @@ struct SampledRun {
 /// A GEMM of a schedule in the roofline plot of its accelerator.
 struct RoofedProduct {
   std::string schedule;
-  std::string shape;  // "product 4,096 x 3,584 x 8,192"
+  std::string shape;  // "GEMM 4K x 3584 x 8K"
   Flops work;
   Bytes traffic;          // counts every operand once
   Duration time{};        // time of one GEMM, as priced

@@ -103,15 +103,14 @@ std::string strategy_label(const std::string& strategy, const std::string& param
 }
 
 std::string op_in_words(std::string name) {
-  constexpr std::string_view product = "product ";
+  constexpr std::string_view gemm = "GEMM ";
   constexpr std::string_view memory = "memory-bound of ";
   if (name.starts_with(memory)) {
     return fmt::format("memory-bound op of {}", name.substr(memory.size()));
   }
-  if (!name.starts_with(product)) {
+  if (!name.starts_with(gemm)) {
     return name;
   }
-  name.replace(0, product.size(), "GEMM ");
   for (std::size_t at = name.find(" x "); at != std::string::npos; at = name.find(" x ", at)) {
     name.replace(at, 3, " \u00d7 ");
   }

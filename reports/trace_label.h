@@ -27,8 +27,8 @@ std::string op_label(const Program& program, const Op& op, Rank rank);
 /// Returns the strategy with its parameters: "commfuse (ring)", "serial".
 std::string strategy_label(const std::string& strategy, const std::string& parameters);
 
-/// Turns a name in an explanation into the terms of the field: "product 4K x 7K x 8K" into "GEMM 4K x 7K x 8K" with
-/// multiplication signs, and "memory-bound of 84 MiB" into "memory-bound op of 84 MiB". Other names stay unchanged.
+/// Turns a name in an explanation into the terms of the field: "GEMM 4K x 7K x 8K" gets multiplication signs, and
+/// "memory-bound of 84 MiB" becomes "memory-bound op of 84 MiB". Other names stay unchanged.
 std::string op_in_words(std::string name);
 
 }  // namespace commfuse::reports

@@ -31,7 +31,7 @@ double factor_of(const Settings& settings, std::string_view key, const Link& lin
   const double factor = choice->rate->value / link.nominal_rate.value.value;
   if (!is_in_range(factor)) {
     throw ConfigError(
-        fmt::format("{} is {}, and {} has {}: links may be at most {} times as fast or as slow; choose a closer rate",
+        fmt::format("{} is {}, and {} has {}: a link's rate may differ by a factor of at most {}; choose a closer rate",
                     key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), max_factor));
   }
   return factor;

@@ -224,7 +224,7 @@ inline constexpr std::array of_models{
     SettingEntry<RunChoices>{.key = "step.latent_decode",
                              .flag = "latent-decode",
                              .group = whole,
-                             .doc = "Latent attention decodes compressed keys (absorb) or full (naive)",
+                             .doc = "Keys of latent attention in decode: compressed (absorb) or full (naive)",
                              .preset = "absorb",
                              .example = "naive",
                              .uses = {decode, tune},

@@ -142,7 +142,7 @@ class Reader {
     }
     if (file_.is_right() && model.hidden % model.heads != 0) {
       file_.mistake(
-          fmt::format("a hidden size of {} does not split into {} heads; add head_dim", model.hidden, model.heads));
+          fmt::format("hidden size {} is not divisible by {} heads; add head_dim", model.hidden, model.heads));
     }
     return std::max<std::int64_t>(1, model.hidden / model.heads);
   }

@@ -96,7 +96,7 @@ void read_stalls(const YamlFile& file, YamlMap map, Jitter& jitter) {
   jitter.stall_scale = map.duration_parameter("scale");
   jitter.stall_shape = map.number_parameter("shape", shape_range);
   if (!file.has_mistakes() && jitter.stall_scale.value == Duration::zero()) {
-    map.mistake("scale", "a stall takes time; write the shortest, as in \"5 us\"");
+    map.mistake("scale", "the shortest stall must be above 0; write it, as in \"5 us\"");
   }
 }
 

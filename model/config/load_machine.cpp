@@ -97,7 +97,8 @@ void read_known_as(YamlMap map, std::vector<std::string>& known_as) {
 /// Checks that a communication kernel leaves at least one SM for computation.
 void check_ctas(YamlMap map, int ctas, int sms) {
   if (ctas >= sms) {
-    map.mistake("ctas", fmt::format("{} CTAs leave none of the {} SMs to compute; choose 0 to {}", ctas, sms, sms - 1));
+    map.mistake("ctas",
+                fmt::format("{} CTAs leave none of the {} SMs for computation; choose 0 to {}", ctas, sms, sms - 1));
   }
 }
 
@@ -235,7 +236,7 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
                               machine.gpus_per_node));
   }
   if (total_gpus(machine) > max_gpus) {
-    root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
+    root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {} GPUs; choose at most {} GPUs in all", machine.nodes,
                                       machine.gpus_per_node, total_gpus(machine), max_gpus));
   }
   if (const int used = plan.wires ? nics_of(*plan.wires) : 0; used > 0 && used != network.nics_per_node) {
@@ -360,7 +361,8 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
   std::filesystem::path path = choice.empty() ? "" : node_file(file, root, "extends", choice, catalogue);
   if (depth == longest_chain) {
     root.mistake("extends",
-                 fmt::format("'extends' is cyclic over {} files; name a file that extends none", longest_chain));
+                 fmt::format("the chain of 'extends' has a cycle or more than {} files; name a file that extends none",
+                             longest_chain));
   }
   if (const auto sized = catalogue == Catalogue::hardware ? sized_cluster(choice) : std::nullopt) {
     root.mistake("extends", fmt::format("{} is not a file; name {}, and write nodes: {}", in_quotes(choice),

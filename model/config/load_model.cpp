@@ -49,7 +49,7 @@ Experts read_experts(YamlMap& map) {
   experts.shared_ffn = count_or(map, "shared", {0, expert_range.most}, 0) * experts.ffn;
   if (map.has("shared_ffn")) {
     if (map.has("shared")) {
-      map.mistake("shared_ffn", "shared experts are given twice, counted and by their width; keep one of them");
+      map.mistake("shared_ffn", "shared experts are given twice, as a count and as a width; keep one of them");
     }
     experts.shared_ffn = map.count("shared_ffn", {0, model_size_range.most});
   }

@@ -213,7 +213,7 @@ void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& 
   if ((plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
     const GroupRates rates(*machine.topology, machine.gpus_per_node);
     check_rate(root.map("link").map("collective"), "rate", machine.link.collective.rate.value,
-               {rates.alone(machine.gpus_per_node), "over the wires of the topology a GPU gets"});
+               {rates.alone(machine.gpus_per_node), "the topology gives a GPU"});
   }
 }
 

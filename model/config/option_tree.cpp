@@ -89,7 +89,7 @@ void print_page(CLI::App& app, const PagesRequest& request, const std::vector<st
   if (std::find(forms.begin(), forms.end(), request.form) == forms.end()) {
     const std::vector<std::string_view> known(forms.begin(), forms.end());
     throw ConfigError(
-        fmt::format("unknown form {}; {}", in_quotes(request.form), remedy_for(request.form, known, "forms")));
+        fmt::format("unknown format {}; {}", in_quotes(request.form), remedy_for(request.form, known, "formats")));
   }
   if (!request.list.empty()) {
     throw ConfigError(fmt::format("LIST: {} takes no list; remove {}", request.form, in_quotes(request.list)));
@@ -104,14 +104,13 @@ void add_pages(CLI::App& app, int& status, std::vector<std::string> forms, Rende
   add_verb(app, "pages", "Print the manual page, shell completions or reference",
            [&app, &status, request, forms = std::move(forms), render = std::move(render)](CLI::App& verb) {
              const std::vector<std::string_view> words(forms.begin(), forms.end());
-             offers_words(verb.add_option("FORM", request->form, fmt::format("{}; names", fmt::join(forms, ", "))),
+             offers_words(verb.add_option("FORMAT", request->form, fmt::format("{}; names", fmt::join(forms, ", "))),
                           words)
                  ->required();
              offers_words(verb.add_option("LIST", request->list, "With names: models, hardware, ...; settings, axes"),
                           completion_lists());
              verb.footer(
-                 fmt::format("names prints the words of one list as the config folder has them now, for\n"
-                             "completion scripts.\n\n"
+                 fmt::format("names prints one list of the current config folder, for completion scripts.\n\n"
                              "Examples:\n  {0} pages man | man -l -\n  source <({0} pages bash)\n"
                              "  {0} pages names models",
                              app.get_name()));

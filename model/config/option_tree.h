@@ -34,7 +34,7 @@ struct CommandEntry {
 /// Returns the whole tree. Commands that add their flags only when they are named get their flags first.
 CommandEntry option_tree(CLI::App& app);
 
-/// Adds the command `pages FORM`. The command prints the tree, which `render` renders in one of `forms`, or the words
+/// Adds the command `pages FORMAT`. The command prints the tree, which `render` renders in one of `forms`, or the words
 /// of a list for completion scripts.
 void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render);

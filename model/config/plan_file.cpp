@@ -51,9 +51,9 @@ class FieldReader {
   }
 
   std::int64_t count(std::string_view key) {
-    const Range<double> range = at(key).range;
-    return has(key) ? map_->count(key, {std::llround(range.least), std::llround(range.most)})
-                    : std::llround(range.least);
+    const PlanField& field = at(key);
+    return has(key) ? map_->count(key, {std::llround(field.range.least), std::llround(field.range.most)})
+                    : std::llround(parse_amount(field.preset).value_or(field.range.least));
   }
 
   Seconds span(std::string_view key) {

@@ -16,7 +16,7 @@ constexpr Range<std::int64_t> size_range{0, std::numeric_limits<std::int64_t>::m
 SeenRange read_seen(YamlMap map) {
   const SeenRange seen{.least = map.count("least", size_range), .most = map.count("most", size_range)};
   if (seen.least > seen.most) {
-    map.mistake("least", fmt::format("{} is above most, {}; write the smallest size that was measured as least",
+    map.mistake("least", fmt::format("least, {}, is above most, {}; set least to the smallest measured size",
                                      seen.least, seen.most));
   }
   return seen;

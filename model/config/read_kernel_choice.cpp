@@ -107,7 +107,7 @@ std::shared_ptr<const KernelChoice> read_kernel_choice(YamlMap unit) {
     has_table = map->optional_value(m_key(log2_of_m)).has_value() || has_table;
   }
   if (has_table) {
-    map->mistake("as", "'as' names the table of another file, but this map has one too; remove either");
+    map->mistake("as", "'as' names the table of another file, but this map also has a table; remove one of them");
   }
   return read_named(*map);
 }

@@ -168,8 +168,8 @@ std::string_view in_words(Handicap handicap) {
   switch (handicap) {
     case Handicap::gemm: return "its GEMM";
     case Handicap::transfers: return "its transfers";
-    case Handicap::calls: return "its cost per call";
-    case Handicap::sums: return "its separate sums";
+    case Handicap::calls: return "the cost of its calls";
+    case Handicap::sums: return "the time of its separate sums";
   }
   return "";
 }

@@ -109,7 +109,7 @@ std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites)
 /// Costs that may slow an implementation down.
 enum class Handicap : std::uint8_t { gemm, transfers, calls, sums };
 inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, Handicap::calls, Handicap::sums};
-/// Returns "its GEMM", "its transfers", "its cost per call" or "its separate sums".
+/// Returns "its GEMM", "its transfers", "the cost of its calls" or "the time of its separate sums".
 std::string_view in_words(Handicap handicap);
 /// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);

@@ -126,7 +126,7 @@ class SizesOutsideFit {
 
 std::string_view name_of(PricedKind kind) {
   switch (kind) {
-    case PricedKind::product: return "product";
+    case PricedKind::product: return "GEMM";
     case PricedKind::attention: return "attention";
     case PricedKind::memory_bound: return "memory-bound";
     case PricedKind::exchange: return "exchange";
@@ -173,7 +173,7 @@ PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes
 std::string in_words(const PricedShape& shape) {
   switch (shape.kind) {
     case PricedKind::product:
-      return fmt::format("product {} x {} x {}", format_count(get(shape, FitSize::m)),
+      return fmt::format("GEMM {} x {} x {}", format_count(get(shape, FitSize::m)),
                          format_count(get(shape, FitSize::n)), format_count(get(shape, FitSize::k)));
     case PricedKind::attention: return fmt::format("attention of {} query rows", format_count(get(shape, FitSize::m)));
     default: return fmt::format("{} of {}", name_of(shape.kind), format_size(Bytes{get(shape, FitSize::bytes)}));

@@ -26,7 +26,7 @@ enum class PricedKind : std::uint8_t {
   all_to_all
 };
 
-/// Returns a name such as "product" or "all-gather".
+/// Returns a name such as "GEMM" or "all-gather".
 std::string_view name_of(PricedKind kind);
 
 struct PricedShape {
@@ -43,7 +43,7 @@ struct PricedShape {
 /// program.
 PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes);
 
-/// Returns a text such as "product 4,096 x 3,584 x 8,192" or "all-gather of 64 MiB".
+/// Returns a text such as "GEMM 4K x 3584 x 8K" or "all-gather of 64 MiB".
 std::string in_words(const PricedShape& shape);
 
 /// Returns the fit that covers a shape among `ranks` ranks. Memory-bound kernels have no fit and get the default.

@@ -117,12 +117,13 @@ std::vector<Machine> sockets(const Machine& machine) {
 constexpr double setting_weight = 0.5;
 
 constexpr std::array faults{
-    Fault{"uniform_slowdown", "all sizes are slower by one factor: a power cap, another job, or another part",
+    Fault{"uniform_slowdown", "all sizes are slower by one factor: a power cap, another job, or a different GPU model",
           "nvidia-smi --query-gpu=name,power.limit,utilization.gpu,clocks_event_reasons.active --format=csv", uniform},
-    Fault{"slow_link", "a link inside the node lost rate or lanes", "nvidia-smi nvlink --status", slow_link},
+    Fault{"slow_link", "a link inside the node is slower than it should be", "nvidia-smi nvlink --status", slow_link},
     Fault{"pcie_generation", "PCIe runs at a lower generation or width",
           "nvidia-smi --query-gpu=pcie.link.gen.current,pcie.link.width.current --format=csv", pcie_generation},
-    Fault{"host_path", "GPUs reach each other through host memory: peer access is off, by ACS, the IOMMU or NCCL_P2P_*",
+    Fault{"host_path",
+          "GPUs reach each other through host memory: peer access is off because of ACS, the IOMMU or NCCL_P2P_*",
           "nvidia-smi topo -p2p rw", host_path},
     Fault{"missing_nvls", "all-reduce is not summed in the switch (NVLS)",
           "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 1G -e 1G -g 8", missing_nvls},

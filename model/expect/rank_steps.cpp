@@ -25,7 +25,8 @@ constexpr std::array texts{
         "computes slowly: low clocks, heat, a power cap, another process on its GPU, or more work than the others",
         "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active,power.draw,temperature.gpu "
         "--format=csv"},
-    RankFaultText{RankFault::slow_send, "slow_send", "sends slowly: its NIC or a link of its GPU lost rate",
+    RankFaultText{RankFault::slow_send, "slow_send",
+                  "sends slowly: its NIC or a link of its GPU is slower than it should be",
                   "nvidia-smi nvlink --status; ibstat"},
     RankFaultText{RankFault::slow_host, "slow_host",
                   "launches slowly, so its GPU waits: data loading, CPU power saving, busy cores or a wrong NUMA node",

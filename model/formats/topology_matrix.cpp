@@ -77,7 +77,8 @@ class Wiring {
   void require_symmetry() const {
     for (int gpu = 0; gpu < table_.gpus; ++gpu) {
       if (cell(gpu, gpu).level != Level::self) {
-        refuse(cell(gpu, gpu).place, fmt::format("{} has another connection than X with itself; write X", name(gpu)));
+        refuse(cell(gpu, gpu).place,
+               fmt::format("the connection of {} with itself must be X; correct the cell", name(gpu)));
       }
     }
     for_each_pair([&](int a, int b) {
@@ -165,8 +166,8 @@ class Wiring {
     for_each_pair([&](int a, int b) {
       if (cell(a, b).level >= level && groups.of(a) == groups.of(b)) {
         refuse(cell(a, b).place,
-               fmt::format("{} and {} are closer than this through another GPU, which is impossible; {}", name(a),
-                           name(b), table_.tool));
+               fmt::format("{} and {} are farther apart in this cell than their connections to other GPUs allow; {}",
+                           name(a), name(b), table_.tool));
       }
     });
   }

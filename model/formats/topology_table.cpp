@@ -118,7 +118,9 @@ class TableReader {
   void require_next_gpu(const Word& word, const Table& table) const {
     const std::optional<std::int64_t> before = table.names.empty() ? -1 : gpu_number(table.names.back());
     if (!before || *gpu_number(word.text) <= *before) {
-      refuse(path_, word.place, fmt::format("{} follows {}; {}", word.text, table.names.back(), how_a_table_is_made));
+      refuse(path_, word.place,
+             fmt::format("{} comes after {}, but GPUs must be in ascending order; {}", word.text, table.names.back(),
+                         how_a_table_is_made));
     }
     if (table.gpus == max_gpus_of_a_file) {
       refuse(path_, word.place, fmt::format("more than {} GPUs; give the table of one node", max_gpus_of_a_file));

@@ -97,7 +97,7 @@ constexpr std::array other_tools{
               nvidia_remedy},
     OtherTool{"Link", "<inactive>", "`nvidia-smi nvlink -s` states the rates of links, but not which GPUs they connect",
               nvidia_remedy},
-    OtherTool{"NVIDIA-SMI", "Driver", "`nvidia-smi` alone does not show links", nvidia_remedy},
+    OtherTool{"NVIDIA-SMI", "Driver", "plain `nvidia-smi` does not show links", nvidia_remedy},
     OtherTool{"CA", "'mlx", "`ibstat` does not show links between GPUs", nvidia_remedy},
     OtherTool{"Machine", "total)", "`lstopo` does not show links between GPUs", nvidia_remedy},
     OtherTool{"NPU0", "NPU1", "the table of `npu-smi info -t topo` is not supported",

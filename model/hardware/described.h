@@ -33,9 +33,11 @@ struct Described<GemmParameters> {
           .within(efficiency_least, clocks_most),
       entry("hbm_efficiency", &G::hbm_efficiency, "Share of the HBM bandwidth at which weights stream in")
           .within(efficiency_least, 1.0),
-      entry("cached_input_cost", &G::cached_input_cost, "Time of an input byte that L2 holds, in weight bytes")
+      entry("cached_input_cost", &G::cached_input_cost,
+            "Time of an input byte that L2 holds, relative to a weight byte")
           .within(0.0, relative_most),
-      entry("output_cost", &G::output_cost, "Time of an output byte, in weight bytes").within(0.0, relative_most),
+      entry("output_cost", &G::output_cost, "Time of an output byte, relative to a weight byte")
+          .within(0.0, relative_most),
       entry("ramp", &G::ramp, "Time to fill and drain the pipeline, once per GEMM"),
       entry("wave_overhead", &G::wave_overhead, "Epilogue of a tile, once per wave"),
       entry("split_overhead", &G::split_overhead, "Time to join partial results when the k loop is split"),
@@ -57,7 +59,7 @@ struct Described<GemmParameters> {
       entry("unhidden", &G::unhidden, "Share of the shorter of traffic and loops that adds to the time")
           .optional()
           .within(0.0, 1.0),
-      entry("join_cost", &G::join_cost, "Time of a byte of partial results, in weight bytes")
+      entry("join_cost", &G::join_cost, "Time of a byte of partial results, relative to a weight byte")
           .optional()
           .within(0.0, relative_most),
       entry("burst_efficiency", &G::burst_efficiency, "Share of the peak that power allows in a short GEMM")
@@ -70,19 +72,22 @@ struct Described<GemmParameters> {
       entry("conversion_passes", &G::conversion_passes, "Passes over the input to convert its dtype")
           .optional()
           .within(0.0, relative_most),
-      entry("cached_conversion_cost", &G::cached_conversion_cost, "Time to convert a byte that L2 holds, in HBM bytes")
+      entry("cached_conversion_cost", &G::cached_conversion_cost,
+            "Time to convert a byte that L2 holds, relative to a byte from HBM")
           .optional()
           .within(0.0, relative_most),
       entry("resident_share", &G::resident_share, "Share of L2 that keeps weights for reuse")
           .optional()
           .within(0.0, relative_most),
-      entry("cached_weight_cost", &G::cached_weight_cost, "Time of a weight byte that L2 holds, in weight bytes")
+      entry("cached_weight_cost", &G::cached_weight_cost,
+            "Time of a weight byte that L2 holds, relative to a weight byte")
           .optional()
           .within(0.0, relative_most),
       entry("resident_output_share", &G::resident_output_share, "Share of L2 in which an output stays")
           .optional()
           .within(0.0, relative_most),
-      entry("cached_output_cost", &G::cached_output_cost, "Time of an output byte that stays in L2, in weight bytes")
+      entry("cached_output_cost", &G::cached_output_cost,
+            "Time of an output byte that stays in L2, relative to a weight byte")
           .optional()
           .within(0.0, relative_most),
       entry("operand_feed", &G::operand_feed, "Rate of operands to the SMs, relative to 256 x 128 tiles at the peak")
@@ -101,9 +106,10 @@ struct Described<AttentionParameters> {
       entry("masked_width", &A::masked_width, "Keys beyond the diagonal that a causal query computes")
           .within(0.0, tile_width_most),
       entry("tile_overhead", &A::tile_overhead, "Time per tile of 128 queries of a head, once per wave"),
-      entry("query_cost", &A::query_cost, "Time of a byte of queries and output, in HBM bytes")
+      entry("query_cost", &A::query_cost, "Time of a byte of queries and output, relative to a byte from HBM")
           .within(0.0, relative_most),
-      entry("key_cost", &A::key_cost, "Time of a byte of keys and values, in HBM bytes").within(0.0, relative_most),
+      entry("key_cost", &A::key_cost, "Time of a byte of keys and values, relative to a byte from HBM")
+          .within(0.0, relative_most),
       entry("imbalance", &A::imbalance, "Share of the longest tile's time for which SMs idle")
           .within(0.0, relative_most),
       entry("narrow_overhead", &A::narrow_overhead, "Overheads of heads up to 64 wide, relative to wider ones")
@@ -221,10 +227,10 @@ struct Described<CustomAllReduce> {
   static constexpr std::tuple entries{
       entry("up_to", &C::up_to, "Largest tensor; NCCL sums larger ones"),
       entry("one_shot_latency", &C::one_shot_latency, "Time per call in which each rank reads whole tensors"),
-      entry("one_shot_step", &C::one_shot_step, "Time per rank that is read"),
+      entry("one_shot_step", &C::one_shot_step, "Time per rank whose memory is read"),
       entry("one_shot_rate", &C::one_shot_rate, "Bytes per second that a rank reads"),
       entry("two_shot_latency", &C::two_shot_latency, "Time per call in which ranks read shares, then sums"),
-      entry("two_shot_step", &C::two_shot_step, "Time per rank that is read"),
+      entry("two_shot_step", &C::two_shot_step, "Time per rank whose memory is read"),
       entry("two_shot_rate", &C::two_shot_rate, "Bytes per second that a rank reads")};
 };
 

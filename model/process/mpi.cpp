@@ -18,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr auto remedy = "install an Open MPI (Debian: libopenmpi-dev openmpi-bin) and build again";
+constexpr auto remedy = "install Open MPI (Debian: libopenmpi-dev openmpi-bin) and rebuild";
 
 std::filesystem::path module_path() {
   std::error_code error;
@@ -75,8 +75,8 @@ std::unique_ptr<World> open_world(const Started& started) {
   std::unique_ptr<World> world(module.open());
   if (world->processes() != started.processes) {
     const std::string sentence =
-        fmt::format("{} processes were started, but {} counts {}; start them with the mpirun of that MPI",
-                    started.processes, world->library(), world->processes());
+        fmt::format("{} processes were started, but {} reports {}; use the mpirun of the same MPI", started.processes,
+                    world->library(), world->processes());
     world->close();
     throw std::runtime_error(sentence);
   }

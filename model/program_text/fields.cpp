@@ -14,10 +14,10 @@ namespace {
 
 std::string_view what_is(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::empty: return "there is nothing";
-    case Node::Kind::scalar: return "there is a single value";
-    case Node::Kind::list: return "there is a list";
-    case Node::Kind::map: return "there is a map";
+    case Node::Kind::empty: return "nothing";
+    case Node::Kind::scalar: return "a single value";
+    case Node::Kind::list: return "a list";
+    case Node::Kind::map: return "a map";
   }
   return "";
 }
@@ -51,22 +51,21 @@ const Node& Fields::at(std::string_view key, std::string_view example) const {
 
 void require_map(const Node& node) {
   if (node.kind != Node::Kind::map) {
-    throw Wrong{node.place,
-                fmt::format("{} where a map is expected; write key: value, or {{}} for none", what_is(node))};
+    throw Wrong{node.place, fmt::format("expected a map, got {}; write key: value, or {{}} for none", what_is(node))};
   }
 }
 
 void require_list(const Node& node) {
   if (node.kind != Node::Kind::list) {
     throw Wrong{node.place,
-                fmt::format("{} where a list is expected; write [a, b] or lines that begin with '-'", what_is(node))};
+                fmt::format("expected a list, got {}; write [a, b] or lines that begin with '-'", what_is(node))};
   }
 }
 
 const std::string& scalar_of(const Node& node) {
   if (node.kind != Node::Kind::scalar) {
     throw Wrong{node.place,
-                fmt::format("{} where a single value is expected; write one word, number or text", what_is(node))};
+                fmt::format("expected a single value, got {}; write one word, number or text", what_is(node))};
   }
   return node.scalar;
 }

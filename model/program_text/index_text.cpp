@@ -51,7 +51,7 @@ class IndexReader {
     do {
       constant += item(next.value_or(sign));
       if (std::abs(constant) > max_distance) {
-        throw TextError{begin, fmt::format("this index is too large; stay within {}", max_distance)};
+        throw TextError{begin, fmt::format("index too large; the limit is {}", max_distance)};
       }
       next = take_sign();
     } while (next);

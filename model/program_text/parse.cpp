@@ -139,7 +139,7 @@ class DeclarationReader {
         cells += std::int64_t{buffer.rows.blocks} * buffer.columns.blocks;
         if (cells > max_cells) {
           throw Wrong{node.keys[i].place,
-                      fmt::format("with this buffer a rank holds {} blocks; stay within {}", cells, max_cells)};
+                      fmt::format("this buffer brings a rank to {} blocks; the limit is {}", cells, max_cells)};
         }
         const BufferId id = builder_.buffer(buffer.name, buffer.role, buffer.rows, buffer.columns, buffer.dtype);
         buffers_.emplace(buffer.name, static_cast<std::int32_t>(position(id)));
@@ -191,9 +191,10 @@ class DeclarationReader {
         continue;
       }
       if (definition != nullptr) {
-        throw Wrong{node.keys[i].place,
-                    "a tensor is defined in one way; keep one of product, attention, add, copy, swiglu, gelu, norm, "
-                    "residual"};
+        throw Wrong{
+            node.keys[i].place,
+            "a tensor needs exactly one definition; keep one of product, attention, add, copy, swiglu, gelu, norm, "
+            "residual"};
       }
       definition = &node.items[i];
       function = defining;
@@ -282,7 +283,7 @@ class DeclarationReader {
     const TensorId of = tensor(node, earlier);
     if (function == Function::norm && builder_.tensor(of).columns.blocks != 1) {
       throw Wrong{node.place,
-                  fmt::format("a norm takes whole rows, but '{}' has columns {}; give them one block",
+                  fmt::format("a norm takes whole rows, but '{}' has columns {}; cut them into one block",
                               builder_.tensor(of).name, in_words(builder_.tensor(of).columns, dimensions()))};
     }
     if (function == Function::swiglu && builder_.tensor(of).columns.blocks % 2 != 0) {
@@ -360,8 +361,10 @@ class DeclarationReader {
                                                     "swiglu", "gelu",      "norm", "residual"};
     require_map(node);
     if (node.keys.size() != 1) {
-      throw Wrong{node.place, fmt::format("unfused work has one kind, not {}; write gemm: {{...}} or swiglu: {{...}}",
-                                          node.keys.size())};
+      throw Wrong{
+          node.place,
+          fmt::format("an item of unfused work has exactly one kind, not {}; write gemm: {{...}} or swiglu: {{...}}",
+                      node.keys.size())};
     }
     const Node& key = node.keys.front();
     const std::optional<Function> function = defining_function(key.scalar);

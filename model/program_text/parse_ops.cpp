@@ -72,7 +72,7 @@ class OpReader {
     const Fields fields(node, keys, mistakes_);
     const Node& written = fields.at("id", std::to_string(id));
     if (integer_of(written, 0, max_distance) != id) {
-      throw Wrong{written.place, fmt::format("the ids of ops count 0, 1, 2 and so on; write id: {}", id)};
+      throw Wrong{written.place, fmt::format("op ids must be 0, 1, 2 and so on; write id: {}", id)};
     }
     switch (kind) {
       case OpKind::gemm: return gemm(fields, id);

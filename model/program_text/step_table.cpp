@@ -151,7 +151,7 @@ class Wording {
     switch (protocol) {
       case Protocol::rendezvous: return {"send", "receive"};
       case Protocol::push: return {"push", "wait for"};
-      case Protocol::pull: return {"show", "pull"};
+      case Protocol::pull: return {"offer", "pull"};
     }
     return {"send", "receive"};
   }

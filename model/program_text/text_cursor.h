@@ -60,7 +60,7 @@ class Cursor {
     for (const char digit : run(is_digit)) {
       value = value * 10 + (digit - '0');
       if (value > max_distance) {
-        throw TextError{begin, fmt::format("this number is too large; stay within {}", max_distance)};
+        throw TextError{begin, fmt::format("number too large; the limit is {}", max_distance)};
       }
     }
     return value;
@@ -72,10 +72,10 @@ class Cursor {
     }
   }
 
-  /// Fails with a message such as "there is ')' where a name is expected; ..."
+  /// Fails with a message such as "expected a name, got ')'; ..."
   [[noreturn]] void fail_here(std::string_view expected, std::string_view remedy) const {
-    const std::string actual = ended() ? "the text ends" : "there is " + in_quotes(letter_here());
-    throw TextError{at_, fmt::format("{} where {} is expected; {}", actual, expected, remedy)};
+    const std::string actual = ended() ? "the end of the text" : in_quotes(letter_here());
+    throw TextError{at_, fmt::format("expected {}, got {}; {}", expected, actual, remedy)};
   }
 
  private:

@@ -62,11 +62,11 @@ class Bounds {
     for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
       const Tensor& tensor = program_.tensors[i];
       require(fits(tensor.rows) && fits(tensor.columns) && defined_by_earlier(tensor, i),
-              fmt::format("tensor {} is not well defined", tensor.name));
+              fmt::format("tensor {} has an invalid extent or definition", tensor.name));
     }
     std::int64_t cells = 0;
     for (const Buffer& buffer : program_.buffers) {
-      require(fits(buffer.rows) && fits(buffer.columns), fmt::format("buffer {} has no extent", buffer.name));
+      require(fits(buffer.rows) && fits(buffer.columns), fmt::format("buffer {} has an invalid extent", buffer.name));
       cells = std::min(max_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
     }
     require(!findings_.empty() || cells * (checked_ranks == Ranks::all ? ranks : 1) <= max_cells,

@@ -142,7 +142,8 @@ class Contents {
     const bool same =
         std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
     if (!same) {
-      findings_.add(FindingKind::contents, -1, [] { return std::string{"a rank ends with different values"}; });
+      findings_.add(FindingKind::contents, -1,
+                    [] { return std::string{"a rank's final values differ from the original's"}; });
     }
     return !same;
   }

@@ -139,7 +139,8 @@ CellValue Meaning::add_residual(Where where, const CellValue& a, const CellValue
       return {TensorId{static_cast<std::int32_t>(i)}, a.row, a.column, complete_[i]};
     }
   }
-  return wrong(where, [&] { return fmt::format("adds {} to {}, unlike the operation", words(b), words(a)); });
+  return wrong(
+      where, [&] { return fmt::format("adds {} to {}, which the unfused operation does not do", words(b), words(a)); });
 }
 
 CellValues Meaning::attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows,
@@ -191,7 +192,8 @@ CellValue Meaning::attended(Where where, const CellValue& query, std::int32_t ro
       return {TensorId{static_cast<std::int32_t>(i)}, query.row, query.column, complete_[i]};
     }
   }
-  return wrong(where, [&] { return fmt::format("attends with {}, unlike the operation", words(query)); });
+  return wrong(where,
+               [&] { return fmt::format("attends with {}, which the unfused operation does not do", words(query)); });
 }
 
 }  // namespace commfuse

@@ -17,7 +17,7 @@ namespace commfuse {
 
 /// Ops of a rank that share a shape.
 struct ExplainedOp {
-  std::string shape;  ///< for example "product 4K x 7K x 8K"
+  std::string shape;  ///< for example "GEMM 4K x 7K x 8K"
   std::string how;    ///< for example "tile 128 x 256, 26 waves, the last 48% full; power sets the time"
   PathKind kind = PathKind::essential;
   std::size_t count = 0;  ///< on the critical rank
@@ -28,7 +28,7 @@ struct ExplainedOp {
 
 /// Sensitivity to a parameter, or to the residual of the fit of a shape.
 struct Hold {
-  std::string name;                      ///< "link.peer.rate", or for a shape "product 4K x 7K x 8K"
+  std::string name;                      ///< "link.peer.rate", or for a shape "GEMM 4K x 7K x 8K"
   std::optional<Provenance> provenance;  ///< provenance of a parameter
   std::string source;
   std::optional<double> elasticity;  ///< change of ln(makespan) / 0.01, for a parameter that is 1% higher

@@ -238,7 +238,7 @@ constexpr std::array columns_before{
 constexpr std::array columns_after{
     ResultColumn{"status", "ok, or infeasible: no numbers follow", ColumnType::text,
                  [](const Row& row) -> Value { return std::string{row.feasible() ? "ok" : "infeasible"}; }, nullptr},
-    ResultColumn{"reason", "reason why it is infeasible", ColumnType::text,
+    ResultColumn{"reason", "why the point is infeasible", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.reason); }, put_text<&Row::reason>},
     ResultColumn{"makespan_us", "last end of an op on any rank", ColumnType::number,
                  [](const Row& row) -> Value { return us(row, critical(row).makespan); },

@@ -154,7 +154,7 @@ class Reader {
       : value_(value), path_(path), place_(std::move(place)) {}
 
   [[noreturn]] void refuse(const std::string& sentence) const {
-    throw ConfigError(fmt::format("{}: {}{}{}; write it again with commfuse-validate run --out", path_, place_,
+    throw ConfigError(fmt::format("{}: {}{}{}; record it again with commfuse-validate run --out", path_, place_,
                                   place_.empty() ? "" : ": ", sentence));
   }
 
@@ -165,7 +165,7 @@ class Reader {
     const std::string place = place_.empty() ? key : fmt::format("{}.{}", place_, key);
     if (entry == value_.end()) {
       throw ConfigError(
-          fmt::format("{}: {} is missing; write it again with commfuse-validate run --out", path_, place));
+          fmt::format("{}: {} is missing; record it again with commfuse-validate run --out", path_, place));
     }
     return {*entry, path_, place};
   }
@@ -364,10 +364,11 @@ Json parsed(const std::string& text, const std::string& path) {
   try {
     return parse_json<Json>(text, path);
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: not valid JSON; write it again with commfuse-validate run --out", path,
+    throw ConfigError(fmt::format("{}:{}: not valid JSON; record it again with commfuse-validate run --out", path,
                                   line_and_column(text, error.byte)));
   } catch (const Json::exception&) {  // a number outside the range of a double
-    throw ConfigError(fmt::format("{}: a number is out of range; write it again", path));
+    throw ConfigError(
+        fmt::format("{}: a number is out of range; record it again with commfuse-validate run --out", path));
   }
 }
 

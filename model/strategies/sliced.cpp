@@ -42,8 +42,8 @@ constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
                                                  .doc = "sliced: read slices in place (strided), or copy them first",
                                                  .column = "sliced: strided or copied slices",
                                                  .example = "copied",
-                                                 .noun = "way",
-                                                 .nouns = "ways",
+                                                 .noun = "value",
+                                                 .nouns = "values",
                                                  .value = OwnWords{shuffle_words},
                                                  .needs_whole_attention = true}};
 

@@ -71,7 +71,7 @@ std::string remedy_for(std::string_view wrong, std::span<const std::string_view>
   if (const std::optional<std::string> suggestion = nearest(wrong, known)) {
     return fmt::format("did you mean '{}'?", *suggestion);
   }
-  return known.empty() ? fmt::format("there are no known {}", what)
+  return known.empty() ? fmt::format("no {} are defined", what)
                        : fmt::format("known {}: {}", what, fmt::join(known, ", "));
 }
 

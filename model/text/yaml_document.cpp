@@ -135,7 +135,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open(int node, const YAML::Mark& mark) {
     if (open_.size() >= deepest_nesting) {
-      refuse(mark, fmt::format("more than {} levels of nesting; flatten it", deepest_nesting));
+      refuse(mark, fmt::format("nested deeper than {} levels; flatten the file", deepest_nesting));
     }
     open_.push_back({node, std::nullopt, {}});
   }

@@ -53,8 +53,10 @@ void require_heads(const Transformer& model, int ranks, KeyHeads key_heads) {
   if (splits && fits_kv_heads(ranks)) {
     return;
   }
-  const std::string_view or_multiples = key_heads == KeyHeads::copied ? " or are a multiple of these" : "";
-  const std::string rule = fmt::format("heads ({}) and kv heads ({}){}", model.heads, model.kv_heads, or_multiples);
+  const std::string rule = key_heads == KeyHeads::copied
+                               ? fmt::format("heads ({}) and either divide kv heads ({}) or are a multiple of them",
+                                             model.heads, model.kv_heads)
+                               : fmt::format("heads ({}) and kv heads ({})", model.heads, model.kv_heads);
   refuse_split(model, fits_kv_heads(ranks) ? "heads" : "kv heads", fits_kv_heads(ranks) ? model.heads : model.kv_heads,
                ranks, rule, divisors(model.heads, fits_kv_heads));
 }

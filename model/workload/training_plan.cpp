@@ -179,7 +179,7 @@ void require_countable(const Transformer& model, const TrainingPlan& plan) {
   }
   if (plan.micro_batches() > max_passes / (plan.pipeline * plan.interleave)) {
     throw ConfigError(
-        fmt::format("{} micro-batches through {} pieces of the model are too many passes; the limit is "
+        fmt::format("{} micro-batches x {} model chunks are too many passes; the limit is "
                     "{}, so choose a larger micro-batch, or a smaller batch",
                     plan.micro_batches(), plan.pipeline * plan.interleave, max_passes));
   }

@@ -76,9 +76,8 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
-/// Writes "product 4K x 7K x 8K" as "GEMM 4096 x 7168 x 8192", so that all sizes are exact, not only those that are not
-/// multiples of 1K.
-const shapeText = (shape) => (shape.startsWith("product ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
+/// Writes "GEMM 4K x 7K x 8K" with exact sizes and multiplication signs.
+const shapeText = (shape) => (shape.startsWith("GEMM ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ");
 
 /// Returns a text such as "a, b and c".
 function listed(names) {

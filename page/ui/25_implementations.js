@@ -17,7 +17,7 @@ const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)
 const hasImplementations = () => !facts.start?.scopes.some((scope) => scope.whole && scope.name === setting("scope"));
 const implementationOf = (name) => facts.start?.implementations?.find((implementation) => implementation.name === name);
 const unmeasuredIn = (row) => / was not measured on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
-/// Turns "its GEMM 173 us, its cost per call 30 us" into a part of a sentence.
+/// Turns "its GEMM 173 us, the cost of its calls 30 us" into a part of a sentence.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
 
 /// Describes an implementation and the result of this row, one line each.

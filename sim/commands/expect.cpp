@@ -385,7 +385,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
                          .add_option("--thresholds", request.form,
                                      "Print floors for a checker: nccl-tests, nvsentinel, aicr, superbench, "
                                      "google-chs, azure-nhc or prometheus")
-                         ->type_name("FORM"),
+                         ->type_name("FORMAT"),
                      form_names()));
   usual(offers_words(command.add_option("-o,--output", request.format, "Format: table, json, csv or yaml")
                          ->capture_default_str()

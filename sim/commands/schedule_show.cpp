@@ -96,7 +96,7 @@ void show_generated(const ScheduleRequest& request) {
 
 int show_schedules(const ScheduleRequest& request) {
   constexpr std::array<std::string_view, 2> forms{"steps", "yaml"};
-  require_word("--output", request.form, forms, "form");
+  require_word("--output", request.form, forms, "format");
   require_word("--wire", request.wire, wires, "dtype");
   if (!request.files.empty()) {
     return show_files(request);
@@ -114,7 +114,7 @@ void add_schedule_show(CLI::App& schedule, int& status) {
                  Catalogue::schedules);
     add_setting_flags(command, request->settings, selects_a_schedule);
     usual(offers_words(
-        command.add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str(),
+        command.add_option("-o,--output", request->form, "steps, yaml")->type_name("FORMAT")->capture_default_str(),
         {"steps", "yaml"}));
     offers_words(command
                      .add_option("--wire", request->wire,

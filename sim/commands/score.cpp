@@ -200,7 +200,7 @@ std::string text_of(const ScoreRequest& request, const Scores& scores, std::stri
 
 Answer run_score(const ScoreRequest& request, Caller& caller) {
   require_word("--output", request.format, score_formats, "format");
-  require_word("--progress", request.progress, progress_words, "form");
+  require_word("--progress", request.progress, progress_words, "format");
   if (request.rows && (request.dynamic || request.format != "table")) {
     throw ConfigError("--rows prints only CSV of tables; remove --dynamic and -o");
   }
@@ -317,7 +317,7 @@ void add_score(CLI::App& app, Caller& caller) {
     offers_words(command
                      .add_option("--progress", request->progress,
                                  "Progress on stderr: auto (a bar on a terminal), plain, json, none")
-                     ->type_name("FORM")
+                     ->type_name("FORMAT")
                      ->capture_default_str()
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                  {"auto", "plain", "json", "none"});

@@ -29,7 +29,7 @@ void add_sweep(CLI::App& app, Caller& caller) {
                      .add_option("--progress", request->progress,
                                  "Progress on stderr: auto (a bar on a terminal), plain, json, none")
                      ->group(group)
-                     ->type_name("FORM")
+                     ->type_name("FORMAT")
                      ->capture_default_str()
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                  {"auto", "plain", "json", "none"});

@@ -226,7 +226,7 @@ std::string store_name(const Shard& shard) {
 
 Answer run_sweep(const SweepRequest& request, Caller& caller) {
   const Watched watched{caller, caller.stop()};
-  require_word("--progress", request.progress, progress_words, "form");
+  require_word("--progress", request.progress, progress_words, "format");
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets environment variables
   const auto started = started_by_mpi([](const char* name) { return std::getenv(name); });
   const bool is_whole = request.shard == "1/1";

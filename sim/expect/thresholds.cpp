@@ -241,7 +241,7 @@ std::string thresholds(std::string_view form, const Expectation& expectation, do
     names.push_back(known.name);
   }
   throw ConfigError(
-      fmt::format("--thresholds: unknown form {}; {}", in_quotes(form), remedy_for(form, names, "forms")));
+      fmt::format("--thresholds: unknown format {}; {}", in_quotes(form), remedy_for(form, names, "formats")));
 }
 
 }  // namespace commfuse::expect

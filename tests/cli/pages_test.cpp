@@ -164,7 +164,7 @@ TEST(Pages, NamesComeFromTheCatalogue) {
 TEST(Pages, AnUnknownFormIsAUserError) {
   const Outcome outcome = run_program("commfuse-sim pages pdf");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "unknown form 'pdf'; known forms: man, bash, zsh, fish, markdown\n");
+  EXPECT_EQ(outcome.err, "unknown format 'pdf'; known formats: man, bash, zsh, fish, markdown\n");
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --ranks 0", "--ranks: '0' is out of range; choose 1 to 1M ranks"},
       {"run --seq=-4096", "--seq: '-4096' is out of range; choose 1 to 1G tokens"},
       {"run --ranks 3 --scope qkv",
-       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads "
-       "(8) or are a multiple of these: 1, 2, 4, 8, 16, 32, 64"},
+       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and either "
+       "divide kv heads (8) or are a multiple of them: 1, 2, 4, 8, 16, 32, 64"},
       {"run --ranks 16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --axis ranks=8,16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --network-bandwidth x2",

@@ -73,19 +73,19 @@ std::string strategies_on(int ranks) { return ranks <= 2 ? "serial,sliced" : "se
 TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksPasses) {
   const Outcome outcome = on_one_gpu("check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks " +
                                      std::to_string(GetParam()) + " --strategy " + strategies_on(GetParam()));
-  EXPECT_NE(outcome.out.find(" right on cuda-virtual"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" correct on cuda-virtual"), std::string::npos) << outcome.out;
 }
 
 TEST_P(SoftwareGpuOnRanks, CheckOfProcessesPasses) {
   const Outcome outcome =
       on_ranks(GetParam(), "check --executor nccl --scope gemm_rs --strategy " + strategies_on(GetParam()));
-  EXPECT_NE(outcome.out.find(" right on nccl"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" correct on nccl"), std::string::npos) << outcome.out;
 }
 
 TEST_P(SoftwareGpuOnRanks, CheckOfPeersPasses) {
   const Outcome outcome =
       on_ranks(GetParam(), "check --executor cuda-peer --scope gemm_rs --strategy " + strategies_on(GetParam()));
-  EXPECT_NE(outcome.out.find(" right on cuda-peer"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" correct on cuda-peer"), std::string::npos) << outcome.out;
 }
 
 TEST_F(SoftwareGpu, PeersCheckEveryProtocolAndStrategy) {
@@ -238,7 +238,7 @@ TEST_F(SoftwareGpu, CopiesBetweenFourGpusMatchNvbandwidth) {
   EXPECT_EQ(record.environment.devices.size(), 2U * 4U);
   for (const char* title :
        {"host_to_device_memcpy_ce of 8 KiB by GPU, us", "device_to_device_memcpy_read_sm of 8 KiB, us, GPU (down) <- ",
-        "device_to_device_bidirectional_memcpy_write_ce, 8192 bytes each, GB/s of both together"}) {
+        "device_to_device_bidirectional_memcpy_write_ce, 8192 bytes each, GB/s in both directions together"}) {
     EXPECT_NE(outcome.out.find(title), std::string::npos) << title << '\n' << outcome.out;
   }
   const Outcome again = run_program("commfuse-validate links copies.json --tolerance 1000000 --expect h100-sxm");

@@ -344,7 +344,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsRequested) {
   EXPECT_EQ(sweep(small_sweep, "--progress none").err, "");
   const Outcome wrong = sweep(small_sweep, "--progress fancy");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_EQ(wrong.err, "--progress: unknown form 'fancy'; known forms: auto, plain, json, none\n");
+  EXPECT_EQ(wrong.err, "--progress: unknown format 'fancy'; known formats: auto, plain, json, none\n");
 }
 
 TEST_F(SweepTest, AnInterruptedSweepExitsWith143AndCanBeResumed) {

@@ -39,7 +39,7 @@ TEST(ValidateCheck, ProvesAndRunsEverySchedule) {
     }
   }
   EXPECT_GT(schedules, 500U);
-  EXPECT_NE(outcome.out.find("\n" + std::to_string(schedules) + " schedules right: "), std::string::npos)
+  EXPECT_NE(outcome.out.find("\n" + std::to_string(schedules) + " schedules correct: "), std::string::npos)
       << outcome.out;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
@@ -145,8 +145,8 @@ TEST(ValidateCheck, HelpShowsExamplesAndExitCodes) {
   const Outcome outcome = run_program("commfuse-validate check --help-all");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("\n  commfuse-validate check --strategy all --ranks 1..8\n"), std::string::npos);
-  EXPECT_NE(outcome.out.find("Exit codes: 0 all right; 3 --limit skipped schedules; 4 a schedule failed; 2\n"
-                             "the input is wrong; 1 failed; 69 there is no GPU."),
+  EXPECT_NE(outcome.out.find("Exit codes: 0 all schedules passed; 3 --limit skipped schedules; 4 a schedule\n"
+                             "failed; 2 the input is wrong; 1 failed; 69 no GPU is available."),
             std::string::npos);
 }
 

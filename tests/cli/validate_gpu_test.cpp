@@ -28,7 +28,7 @@ TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
     const Outcome outcome = run_program(std::string("commfuse-validate ") + command);
     EXPECT_EQ(outcome.code, 69) << command << outcome.err;
     EXPECT_EQ(outcome.out, "") << command;
-    EXPECT_TRUE(outcome.err.starts_with("nothing can run on a GPU here: ")) << outcome.err;
+    EXPECT_TRUE(outcome.err.starts_with("no usable GPU: ")) << outcome.err;
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
   }
   EXPECT_FALSE(std::filesystem::exists("never.yaml"));
@@ -113,7 +113,7 @@ TEST(FirstRun, WithoutAGpuExitsImmediatelyWith69AndOneSentence) {
       run_program("FIRST_RUN_PROGRAMS=" COMMFUSE_BIN_DIR " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh run " +
                   bundle.string());
   EXPECT_EQ(outcome.code, 69) << outcome.err;
-  EXPECT_TRUE(outcome.err.starts_with("first_run: nothing can run on a GPU here: ")) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("first_run: no usable GPU: ")) << outcome.err;
   EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(bundle));
 }
@@ -281,7 +281,7 @@ TEST_F(FirstRunByFakes, FailedTestsRunOnceMoreSeparately) {
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=tests");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(prints(outcome, "budget 60 s: 2 tests failed")) << outcome.err;
-  EXPECT_NE(contents_of("bundle/log.txt").find("CudaMoves.A passes by itself\nwrong bits\n"), std::string::npos);
+  EXPECT_NE(contents_of("bundle/log.txt").find("CudaMoves.A passes on its own\nwrong bits\n"), std::string::npos);
 }
 
 TEST_F(FirstRunByFakes, ACheckOutOfTimePassesAndAWrongCheckFails) {

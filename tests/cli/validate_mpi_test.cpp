@@ -71,7 +71,7 @@ TEST_F(UnderMpirun, SpareProcessesAreIdle) {
   const Outcome outcome =
       run_program(mpirun(3) + "commfuse-validate check --ranks 1,2 --scope ag_gemm --strategy serial");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("\n2 schedules right on mpi: "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\n2 schedules correct on mpi: "), std::string::npos) << outcome.out;
 }
 
 TEST_F(UnderMpirun, MistakesAreReportedOnce) {
@@ -100,7 +100,7 @@ TEST_F(UnderMpirun, OtherExecutorsRunOnOneProcess) {
   const Outcome outcome = run_program(
       mpirun(2) + "commfuse-validate check --executor reference --ranks 3 --scope ag_gemm --strategy serial");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(count(outcome.out, "1 schedule right: "), 1U) << outcome.out;
+  EXPECT_EQ(count(outcome.out, "1 schedule correct: "), 1U) << outcome.out;
 }
 
 TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {

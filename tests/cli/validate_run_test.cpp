@@ -50,7 +50,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   const Outcome by_op = run_program("commfuse-validate compare r.json --by-op --trace both.json");
   EXPECT_EQ(by_op.code, 0) << by_op.err;
   EXPECT_NE(by_op.out.find(" x gemm  "), std::string::npos) << by_op.out;
-  EXPECT_NE(by_op.out.find("  furthest: op "), std::string::npos) << by_op.out;
+  EXPECT_NE(by_op.out.find("  worst: op "), std::string::npos) << by_op.out;
   const std::string trace = contents_of("both.json");
   EXPECT_LT(trace.find("serial predicted"), trace.find("serial measured"));
   EXPECT_LT(trace.find("commfuse measured"), trace.size());

@@ -245,7 +245,7 @@ rehearse() {
 
   call without
   expect "without a GPU: exit code 69" test "$code" == 69
-  expect "without a GPU: one sentence" says without '^first_run: nothing can run on a GPU here: '
+  expect "without a GPU: one sentence" says without '^first_run: no usable GPU: '
   expect "without a GPU: nothing else" test "$(wc -l <"$folder/without.txt")" == 1
   expect "without a GPU: immediately ($took s)" test "$took" -lt 60
 

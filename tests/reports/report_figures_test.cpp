@@ -142,7 +142,7 @@ TEST(Tornado, TheLargestEffectIsFirstInBothDirections) {
   Explanation explanation;
   explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
   explanation.holds = {{.name = "link.rate", .provenance = Provenance::fitted, .standard_error = 0.1, .effect = -0.05},
-                       {.name = "product 4K x 7K x 8K", .standard_error = 0.05, .effect = 0.02},
+                       {.name = "GEMM 4K x 7K x 8K", .standard_error = 0.05, .effect = 0.02},
                        {.name = "unused", .effect = 0.0}};
   ASSERT_TRUE(has_effects(explanation));
   const Figure figure = tornado_figure(explanation);
@@ -168,11 +168,7 @@ TEST(Inputs, EveryParameterHasItsKindErrorAndSource) {
        .source = "<b>a.csv",
        .standard_error = 0.1,
        .effect = -0.05},
-      {.name = "product 4K x 4K x 4K",
-       .provenance = std::nullopt,
-       .source = {},
-       .standard_error = 0.06,
-       .effect = 0.01},
+      {.name = "GEMM 4K x 4K x 4K", .provenance = std::nullopt, .source = {}, .standard_error = 0.06, .effect = 0.01},
       {.name = "launch_cost", .provenance = Provenance::prior, .source = {}, .standard_error = 0.5, .effect = 0.0}};
   const std::string html = parameters_table(explanation);
   EXPECT_NE(
@@ -183,7 +179,7 @@ TEST(Inputs, EveryParameterHasItsKindErrorAndSource) {
   // Parameters without effect are named, without a row of zeros.
   EXPECT_NE(html.find("Less than 0.005% each: launch_cost (prior)."), std::string::npos);
   EXPECT_EQ(html.find("0.00%"), std::string::npos);
-  EXPECT_EQ(html.find("product"), std::string::npos);  // fits are not inputs
+  EXPECT_EQ(html.find("GEMM 4K"), std::string::npos);  // fits are not inputs
 }
 
 ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {

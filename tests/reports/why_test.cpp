@@ -27,7 +27,7 @@ Explanation example() {
   explanation.row.warnings = "ranks 8: collectives were measured up to 4";
   explanation.row.analysis.critical = {
       .makespan = 2000us, .compute = 1500us, .exposed = 500us, .head = 400us, .tail = 100us};
-  explanation.ops = {{.shape = "product 8K x 7K x 8K",
+  explanation.ops = {{.shape = "GEMM 8K x 7K x 8K",
                       .how = "tile 256 x 128, 14 waves, the last 58% full; power sets the time",
                       .kind = PathKind::essential,
                       .count = 1,
@@ -48,7 +48,7 @@ Explanation example() {
                         .elasticity = -0.25,
                         .standard_error = 0.1,
                         .effect = -0.024},
-                       {.name = "product 8K x 7K x 8K", .standard_error = 0.05, .effect = 0.0125},
+                       {.name = "GEMM 8K x 7K x 8K", .standard_error = 0.05, .effect = 0.0125},
                        {.name = "link.peer.latency", .provenance = Provenance::prior, .elasticity = 0.06},
                        {.name = "link.peer.ctas", .provenance = Provenance::prior, .elasticity = 0.0001}};
   return explanation;

@@ -36,8 +36,7 @@ std::string refusal_of_move(const Panel& from, const Panel& to) {
   });
 }
 
-constexpr const char* too_large =
-    "a kernel works on fewer than 2^31 - 8 rows, and as many columns; use smaller matrices";
+constexpr const char* too_large = "a kernel works on fewer than 2^31 - 8 rows and columns; use smaller matrices";
 
 // Truncated to 32 bits, 2^32 rows would be none, and nothing would be moved.
 TEST(Limits, CoverMovesThatChangeTheirDtype) {

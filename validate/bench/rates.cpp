@@ -39,7 +39,7 @@ std::string line_of_matrix(std::int64_t from, std::int64_t ranks, const std::map
 using TableKey = std::pair<std::string, std::int64_t>;
 
 std::string matrix(const TableKey& table, std::int64_t ranks, const std::map<Pair, double>& rates) {
-  std::string text = fmt::format("{}, {} bytes each, GB/s of both together\n", table.first, table.second);
+  std::string text = fmt::format("{}, {} bytes each, GB/s in both directions together\n", table.first, table.second);
   if (ranks > max_columns) {
     for (const auto& [pair, rate] : rates) {
       text += fmt::format("  {:>4} and {:>4} {:>10.2f}\n", pair.first, pair.second, rate);

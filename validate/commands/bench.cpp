@@ -75,7 +75,7 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
         "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n"
         "\n"
         "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
-        "wrong; 69 there is no GPU.");
+        "wrong; 69 no GPU is available.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);
       status = run(*request, launch);

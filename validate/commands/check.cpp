@@ -479,7 +479,7 @@ void add_run_flags(CLI::App& command, CheckRequest& request) {
 
 constexpr const char* about =
 
-    "A row is right if the program is proved, if integer data reproduces the unfused\n"
+    "A row passes if the program is proved, if integer data reproduces the unfused\n"
     "result bit for bit in several orders of its ops, and if random data stays within\n"
     "the error bound (bound: largest error over the bound) and, where no sum is cut,\n"
     "reproduces the result bit for bit. With an executor the columns are levels; all\n"
@@ -499,8 +499,8 @@ constexpr const char* about =
     "  mpirun -np 4 commfuse-validate check --scope mlp\n"
     "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n"
     "\n"
-    "Exit codes: 0 all right; 3 --limit skipped schedules; 4 a schedule failed; 2\n"
-    "the input is wrong; 1 failed; 69 there is no GPU.";
+    "Exit codes: 0 all schedules passed; 3 --limit skipped schedules; 4 a schedule\n"
+    "failed; 2 the input is wrong; 1 failed; 69 no GPU is available.";
 
 }  // namespace
 

@@ -284,7 +284,7 @@ void require_fitting_gpu_flags(const CLI::App& command, const std::string& execu
 CudaPlugin usable_plugin() {
   CudaPlugin plugin = load_cuda_plugin();
   if (!plugin.usable()) {
-    throw HardwareAbsent(fmt::format("nothing can run on a GPU here: {}", plugin.missing));
+    throw HardwareAbsent(fmt::format("no usable GPU: {}", plugin.missing));
   }
   return plugin;
 }
@@ -389,7 +389,7 @@ void Gpu::note_software() const {
 }
 
 void note_software_gpu() {
-  fmt::print(stderr, "software GPU: a program on this machine's processor; times are not those of a GPU\n");
+  fmt::print(stderr, "software GPU: emulated on this machine's processor; times are not those of a GPU\n");
 }
 
 void Gpu::note_attention() const {

@@ -243,10 +243,6 @@ int run(const LinksRequest& request, Launch& launch) {
   return write_and_report(request, measured, where.ranks);
 }
 
-}  // namespace
-
-namespace {
-
 /// Throws ConfigError for flags that control measuring, because the record has been measured already.
 void require_only_judging(const CLI::App& command) {
   std::vector<const char*> flags{"--copies",       "--executor",  "--ranks",       "--bytes",      "--link-bandwidth",

@@ -137,7 +137,7 @@ void add_probe(CLI::App& app, int& status) {
             "  commfuse-validate probe --out probes.csv\n"
             "  commfuse-validate probe --stage launch,interference --quick\n"
             "\n"
-            "Exit codes: 0 done; 69 there is no GPU; 2 the input is wrong; 1 failed.");
+            "Exit codes: 0 done; 69 no GPU is available; 2 the input is wrong; 1 failed.");
         command.callback([request, &status] { status = run(*request); });
       });
 }

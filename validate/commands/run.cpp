@@ -130,7 +130,7 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
         "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n"
         "\n"
         "Exit codes: 0 done; 1 a schedule did not finish, or was wrong; 2 the input is\n"
-        "wrong; 69 there is no GPU.");
+        "wrong; 69 no GPU is available.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);
       status = run(*request, launch);

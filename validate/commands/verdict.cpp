@@ -208,7 +208,7 @@ void add_flags(CLI::App& command, VerdictRequest& request) {
 }  // namespace
 
 void add_verdict(CLI::App& app, int& status) {
-  add_verb(app, "verdict", "Tell healthy nodes from bad ones by their logs", [&status](CLI::App& command) {
+  add_verb(app, "verdict", "Find bad nodes from their logs", [&status](CLI::App& command) {
     const auto request = std::make_shared<VerdictRequest>();
     add_flags(command, *request);
     command.footer(

@@ -102,7 +102,7 @@ std::string lines_of(const ComparedOps& ops) {
   for (const OpTimes& kind : ops.kinds) {
     line(fmt::format("{} x {}", kind.ops, kind.what), kind);
   }
-  line(fmt::format("furthest: {}", ops.furthest.what), ops.furthest);
+  line(fmt::format("worst: {}", ops.furthest.what), ops.furthest);
   return text;
 }
 

@@ -36,7 +36,7 @@ Environment:
   FIRST_RUN_WORK      folder that keeps the state between calls when $OUT is emptied (default /tmp/commfuse_first_run)
 
 Exit codes: 0 all stages that can run here are done or left for the next call; 1 a stage failed; 2 the input is wrong;
-69 there is no GPU.
+69 no GPU is available.
 TEXT
 }
 
@@ -165,7 +165,7 @@ run_tests() {
   ! grep -q '^\[  PASSED  \] 0 tests' "$out/tests.txt" || [[ $code != 0 ]] || unavailable "every test was skipped"
   while read -r name; do
     if SOFTWARE_GPU=off ours commfuse-test-validate --gtest_filter="$name" >"$out/test.txt" 2>&1; then
-      echo "$name passes by itself"
+      echo "$name passes on its own"
     else
       cat "$out/test.txt"
     fi

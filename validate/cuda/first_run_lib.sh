@@ -109,8 +109,8 @@ require_gpu() {
   # A line that begins with blanks continues the line above.
   line=$(sed -e ':join' -e 'N' -e '$!bjoin' -e 's/\n  */ /g' <<<"$answer" | grep -E '^cuda +(yes|no): ' |
     sed -E 's/^cuda +//') ||
-    unavailable "nothing can run on a GPU here: doctor ends with exit $code: $(tail -n 1 <<<"$answer")"
-  [[ $line == yes:* ]] || unavailable "nothing can run on a GPU here: ${line#no: }"
+    unavailable "no usable GPU: doctor ends with exit $code: $(tail -n 1 <<<"$answer")"
+  [[ $line == yes:* ]] || unavailable "no usable GPU: ${line#no: }"
   line=${line#yes: }
   gpu=${line%% (*}
   multiprocessors=$(sed -nE 's/^[^(]*\(([0-9]+) multiprocessors.*/\1/p' <<<"$line")

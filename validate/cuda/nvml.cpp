@@ -65,12 +65,12 @@ struct Reason {
   const char* words;
 };
 constexpr std::array reasons{Reason{0x1, "idling"},
-                             Reason{0x2, "clocks that were set"},
+                             Reason{0x2, "application clock settings"},
                              Reason{0x4, "the power cap"},
                              Reason{0x8, "the hardware"},
                              Reason{0x10, "sync boost"},
                              Reason{0x20, "heat"},
-                             Reason{0x40, "heat, by the hardware"},
+                             Reason{0x40, "hardware thermal slowdown"},
                              Reason{0x80, "the power brake"},
                              Reason{0x100, "the display"}};
 

@@ -81,7 +81,7 @@ std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks) {
   for (std::int64_t first = 0; first < rows;) {
     std::int64_t height = rows - first;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
-      check(at[i] < stacks[i].size(), "the operands of an op have equally many rows");
+      check(at[i] < stacks[i].size(), "the operands of an op have the same number of rows");
       height = std::min(height, stacks[i][at[i]].rows - used[i]);
     }
     pieces.emplace_back();

@@ -99,7 +99,7 @@ void add_xid(const XidEvent& event, CheckList& list) {
   } else if (contains(by_programs, event.code)) {
     list.warn({.subject = event.address,
                .found = message,
-               .wrong = "a program on this GPU failed, most often because of a fault of its own",
+               .wrong = "a program on this GPU failed, usually because of a bug in that program",
                .remedy = "look for the job that ran at that time in dmesg -T; if several jobs fail on this GPU alone, "
                          "run dcgmi diag -r 3"});
   } else {

@@ -103,8 +103,11 @@ std::string indices_in_words(const std::map<int, std::vector<std::string>>& port
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
+/// Returns "no priority", "priority 3" or "priorities 3, 4".
 std::string priorities_in_words(const std::vector<int>& priorities) {
-  return priorities.empty() ? "none" : fmt::format("{}", fmt::join(priorities, ", "));
+  return priorities.empty()
+             ? "no priority"
+             : fmt::format("{} {}", priorities.size() == 1 ? "priority" : "priorities", fmt::join(priorities, ", "));
 }
 
 void look_at_ecn(const RdmaPort& port, CheckList& list) {
@@ -115,8 +118,8 @@ void look_at_ecn(const RdmaPort& port, CheckList& list) {
   const std::string folder = fmt::format("/sys/class/net/{}/ecn", interface_in_words(port));
   CheckList::Finding finding{
       .subject = name_of_port(port),
-      .found = fmt::format("ECN: receivers notify on priorities {}, senders react on {}",
-                           priorities_in_words(facts.notifying), priorities_in_words(facts.reacting)),
+      .found = fmt::format("ECN: receivers notify on {}, senders react on {}", priorities_in_words(facts.notifying),
+                           priorities_in_words(facts.reacting)),
       .wrong = "senders do not slow down under congestion, so switches drop packets or pause all ports",
       .remedy = fmt::format("on RoCE's priority, usually 3: echo 1 > {0}/roce_np/enable/3, and {0}/roce_rp/enable/3; "
                             "mark on the switches too",
@@ -194,8 +197,8 @@ void look_at_congestion(const NodeFacts& node, const ManagementFacts& /*manageme
            .wrong = "ECN and PFC were not checked",
            .remedy = fmt::format("look at dcb pfc show dev {0}, or at mlnx_qos -i {0}", interface_in_words(*port))});
     }
-    settings.insert(fmt::format("ECN on priority {}, trust {}",
-                                facts.has_ecn ? priorities_in_words(facts.notifying) : "unknown",
+    settings.insert(fmt::format("ECN {}, trust {}",
+                                facts.has_ecn ? "on " + priorities_in_words(facts.notifying) : "unknown",
                                 facts.trust.empty() ? "unknown" : facts.trust));
   }
   if (settings.size() > 1 && list.empty()) {

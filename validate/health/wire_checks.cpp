@@ -75,7 +75,7 @@ void look_at_link(const PciLink& link, CheckList& list) {
     list.warn(finding("the link is slow, perhaps only while the GPU is idle",
                       "run this again while a program uses the GPU; if it stays slow, reseat the GPU"));
   } else if (is_slow || is_narrow) {
-    list.bad(finding("the link trained below what both of its ends can do",
+    list.bad(finding("the link runs below the speed or width that both ends support",
                      "reboot; if this recurs, reseat the card and its riser or cable, update the firmware, and "
                      "check the slot's speed in the BIOS"));
   }

@@ -159,7 +159,7 @@ bool shorten(const Program& program, Sizes& sizes) {
 
 void require_runnable(const ScheduleFile& file) {
   if (file.program.mesh.ranks() > max_ranks) {
-    refuse(file, fmt::format("it has {} ranks, but the reference runs up to {}; make the mesh smaller",
+    refuse(file, fmt::format("it has {} ranks, but the reference supports at most {}; make the mesh smaller",
                              file.program.mesh.ranks(), max_ranks));
   }
   if (file.program.final.empty()) {

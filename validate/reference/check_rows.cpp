@@ -161,13 +161,13 @@ std::string summary(std::span<const CheckResult> results) {
   const std::string counted = fmt::format("{} schedule{}", results.size(), results.size() == 1 ? "" : "s");
   if (is_from_executor(results)) {
     return wrapped(
-        fmt::format("{} right on {}: {} elements equal to the interpreter's, {} moved unchanged, {} in bound", counted,
-                    results.front().executor, combined.same_order.value_or(Tally{}).elements,
+        fmt::format("{} correct on {}: {} elements equal to the interpreter's, {} moved unchanged, {} in bound",
+                    counted, results.front().executor, combined.same_order.value_or(Tally{}).elements,
                     combined.moved.value_or(Tally{}).elements, combined.bound.elements),
         "", "  ");
   }
   return wrapped(
-      fmt::format("{} right: {} integers exact, {} bitwise, {} in bound", counted, combined.integers.elements,
+      fmt::format("{} correct: {} integers exact, {} bitwise, {} in bound", counted, combined.integers.elements,
                   combined.bitwise.value_or(Tally{}).elements, combined.bound.elements),
       "", "  ");
 }

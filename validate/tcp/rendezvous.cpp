@@ -59,10 +59,6 @@ std::optional<Rendezvous> by_names(const Variable& variable, const Names& names)
                     .port = static_cast<std::uint16_t>(number_of(variable, "MASTER_PORT", 65535).value_or(0))};
 }
 
-}  // namespace
-
-namespace {
-
 /// A plain shell of a job has the job's counts but is not a process of a step, so the variables of the step are
 /// required.
 std::optional<Rendezvous> by_slurm(const Variable& variable) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "model/math/functions.h"
@@ -112,15 +113,31 @@ Reason reason_of(const Judgement& judgement, bool by_fleet) {
           .suspects = judgement.suspects};
 }
 
+/// Returns "between GPU 3 and GPU 5", "of GPU 3", "of all GPUs" or "between the host and GPU 3".
+std::string ends_in_words(std::string subject, bool is_with_host) {
+  if (is_with_host) {
+    return "between the host and " + subject;
+  }
+  constexpr std::string_view dash = " \u2013 ";
+  const std::size_t at = subject.find(dash);
+  if (at == std::string::npos) {
+    return "of " + subject;
+  }
+  subject.replace(at, dash.size(), " and ");
+  if (const std::size_t comma = subject.find(", one direction"); comma != std::string::npos) {
+    subject.replace(comma, 1, " in");
+  }
+  return "between " + subject;
+}
+
 Reason reason_of(const CopyJudgement& judgement) {
   const SuspectedCopies& first = judgement.suspects.front();
-  const bool is_with_host = judgement.wires != copies_between_gpus;
   Reason reason{.severity = judgement.severity,
                 .healthy_probability = judgement.healthy_probability,
                 .slowdown = 1.0 / judgement.rate_share,
-                .why = fmt::format("copies {}{} run at {:.2f} of the expected rate; {} ({})",
-                                   is_with_host ? "between the host and " : "of ", first.subject, judgement.rate_share,
-                                   first.fault->summary, percent(first.probability)),
+                .why = fmt::format("copies {} reach {:.2f} of the expected rate; {} ({})",
+                                   ends_in_words(first.subject, judgement.wires != copies_between_gpus),
+                                   judgement.rate_share, first.fault->summary, percent(first.probability)),
                 .next = std::string(first.fault->next),
                 .suspects = {},
                 .subject = first.subject};

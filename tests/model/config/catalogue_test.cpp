@@ -207,7 +207,8 @@ TEST_F(CatalogueTest, AHardwareFileIsCheckedFieldByField) {
   const std::string too_long = machine_refusal("{value: 7.66 us,", "{value: 7.59 s,");
   EXPECT_EQ(too_long.substr(too_long.find(':')), ":22: 'value' is 7.59 s; choose at most 1 s");
   const std::string too_many = machine_refusal("    ctas: {value: 16,", "    ctas: {value: 132,");
-  EXPECT_EQ(too_many.substr(too_many.find(':')), ":11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
+  EXPECT_EQ(too_many.substr(too_many.find(':')),
+            ":11: 132 CTAs leave none of the 132 SMs for computation; choose 0 to 131");
   const std::string no_source = machine_refusal(
       "graph_node_gap: {value: 0 us, provenance: \"prior: part of kernel_floor, which was measured between "
       "nodes of a graph\"}",

@@ -579,7 +579,7 @@ TEST_F(HfConfigTest, HeadsMustSplitEvenly) {
   EXPECT_EQ(refusal("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"),
             "8 heads cannot share 3 key-value heads evenly; correct num_key_value_heads");
   EXPECT_EQ(refusal("\"hidden_size\": 512", "\"hidden_size\": 500"),
-            "a hidden size of 500 does not split into 8 heads; add head_dim");
+            "hidden size 500 is not divisible by 8 heads; add head_dim");
 }
 
 TEST_F(HfConfigTest, BrokenJsonIsReportedWithItsPlace) {

@@ -412,8 +412,8 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
                 remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
-            place_in(tree, "  collective:", 3, 11) +
-                "55.51 GB/s exceeds the wires: over the wires of the topology a GPU gets 1 GB/s" + remedy);
+            place_in(tree, "  collective:", 3, 11) + "55.51 GB/s exceeds the wires: the topology gives a GPU 1 GB/s" +
+                remedy);
   // The messages name the rate of the ring, and the rates of trees with every protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string messages = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
@@ -477,13 +477,13 @@ TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4097"), "machine.yaml:6:8: 'nodes' is 4097; choose 1 to 4096");
   EXPECT_EQ(refusal(cluster, "ctas: {value: 24", "ctas: {value: 132"),
             "machine.yaml:" + std::to_string(line_of(cluster, "ctas: {value: 24")) +
-                ":11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
+                ":11: 132 CTAs leave none of the 132 SMs for computation; choose 0 to 131");
   EXPECT_EQ(refusal("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: 1024\nnodes: 33"),
             "machine.yaml:8:1: missing key 'network'; add it, as in \"network: {...}\"");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4096"), "accepted");
   (void)changed("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: 1024", "below/large.yaml");
   EXPECT_EQ(refusal(cluster, "hardware: h100-sxm\nnodes: 2", "hardware: below/large.yaml\nnodes: 33"),
-            "machine.yaml:6:8: 33 nodes of 1024 GPUs are 33792; choose at most 32768 GPUs in all");
+            "machine.yaml:6:8: 33 nodes of 1024 GPUs are 33792 GPUs; choose at most 32768 GPUs in all");
 }
 
 TEST_F(LoadMachineTest, AClusterNamesHardwareOfTheCatalogueOrAFileBelowItsFolder) {

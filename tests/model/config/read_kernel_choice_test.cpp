@@ -84,8 +84,9 @@ TEST(ReadKernelChoice, ReplacesTheWholeTableOfTheExtendedFile) {
 TEST(ReadKernelChoice, RefusesATableBesideTheNameOfAnother) {
   const OwnFolder folder;
   write_extension("h20-sxm", "bf16", "      kernel_choice: {as: h100-sxm/bf16, provenance: 'prior: why'}\n");
-  EXPECT_EQ(refusal_of([] { load_machine("machine.yaml"); }),
-            "machine.yaml:7:27: 'as' names the table of another file, but this map has one too; remove either");
+  EXPECT_EQ(
+      refusal_of([] { load_machine("machine.yaml"); }),
+      "machine.yaml:7:27: 'as' names the table of another file, but this map also has a table; remove one of them");
 }
 
 TEST(ReadKernelChoice, RefusesMapsThatAreNotATable) {

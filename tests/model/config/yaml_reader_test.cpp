@@ -203,9 +203,9 @@ TEST_F(YamlReader, KeysArePlainText) {
 
 TEST_F(YamlReader, DeepNestingIsRefused) {
   EXPECT_EQ(mistakes("a: " + std::string(40, '[') + std::string(40, ']') + "\n"),
-            "a.yaml:1:35: more than 32 levels of nesting; flatten it");
+            "a.yaml:1:35: nested deeper than 32 levels; flatten the file");
   EXPECT_EQ(mistakes("a: " + std::string(20'000, '[') + std::string(20'000, ']')),
-            "a.yaml:1:35: more than 32 levels of nesting; flatten it");
+            "a.yaml:1:35: nested deeper than 32 levels; flatten the file");
 }
 
 TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {

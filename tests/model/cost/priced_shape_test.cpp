@@ -32,8 +32,8 @@ struct Mlp {
 TEST(PricedShape, ShapesAreInTheSizesOfTheCostModel) {
   // 4096 tokens of 8192 elements are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
   const std::vector<std::string> words = Mlp("serial").words();
-  EXPECT_EQ(words, (std::vector<std::string>{"all-gather of 64 MiB", "product 4K x 7K x 8K", "memory-bound of 84 MiB",
-                                             "product 4K x 8K x 3584", "reduce-scatter of 64 MiB"}));
+  EXPECT_EQ(words, (std::vector<std::string>{"all-gather of 64 MiB", "GEMM 4K x 7K x 8K", "memory-bound of 84 MiB",
+                                             "GEMM 4K x 8K x 3584", "reduce-scatter of 64 MiB"}));
 }
 
 TEST(PricedShape, EachKindHasTheFitThatPricesIt) {

@@ -231,7 +231,7 @@ TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
   EXPECT_EQ(matrix_refusal("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"),
             "topo.txt:1:1: `nvidia-smi -L` does not show links" + smi);
   EXPECT_EQ(matrix_refusal("| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n"),
-            "topo.txt:1:3: `nvidia-smi` alone does not show links" + smi);
+            "topo.txt:1:3: plain `nvidia-smi` does not show links" + smi);
   EXPECT_EQ(matrix_refusal("CA 'mlx5_0'\n\tCA type: MT4129\n"),
             "topo.txt:1:1: `ibstat` does not show links between GPUs" + smi);
   EXPECT_EQ(matrix_refusal("Machine (2015GB total)\n  Package L#0\n"),

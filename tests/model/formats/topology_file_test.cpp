@@ -288,8 +288,9 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   EXPECT_EQ(topology_refusal(read_topology_matrix, ""),
             "a.txt:1:1: no line names the GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
             "or `amd-smi topology` prints");
-  EXPECT_EQ(refusal_with("GPU1 GPU2\n", "GPU2 GPU1\n"),
-            "a.txt:1:11: GPU1 follows GPU2; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(
+      refusal_with("GPU1 GPU2\n", "GPU2 GPU1\n"),
+      "a.txt:1:11: GPU1 comes after GPU2, but GPUs must be in ascending order; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS PIX X\n", ""), "a.txt:1:1: no row for GPU2; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS PIX X", "GPU2 SYS PIX"),
             "a.txt:4:1: GPU2 has 2 cells, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");
@@ -304,10 +305,10 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   EXPECT_EQ(refusal_with("NV2", "NV4"),
             "a.txt:3:6: this contradicts row GPU0, column GPU1; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("PIX X\n", "PIX PIX\n"),
-            "a.txt:4:14: GPU2 has another connection than X with itself; write X");
+            "a.txt:4:14: the connection of GPU2 with itself must be X; correct the cell");
   EXPECT_EQ(topology_refusal(read_topology_matrix, "GPU0 GPU1 GPU2\nGPU0 X PIX SYS\nGPU1 PIX X PIX\nGPU2 SYS PIX X\n"),
-            "a.txt:2:12: GPU0 and GPU2 are closer than this through another GPU, which is impossible; give what "
-            "`nvidia-smi topo -m` prints");
+            "a.txt:2:12: GPU0 and GPU2 are farther apart in this cell than their connections to other GPUs allow; give "
+            "what `nvidia-smi topo -m` prints");
   EXPECT_EQ(topology_refusal(read_topology_matrix, table, {.pcie = BytesPerSecond{1e9}}),
             "a.txt:2:8: the table does not state the rate of an NVLink; set nvlink_rate next to the file");
   EXPECT_EQ(topology_refusal(read_topology_matrix, table, {.nvlink = BytesPerSecond{1e9}}),

@@ -107,7 +107,7 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
        "ring.yaml:19:79: there are 2 positions, but the queries have 1 regions; write one position for each region, as "
        "in positions: [\"2*tp\"], or remove positions"},
       {"causal: true, in: [", "causal: true, positions: 0, in: [",
-       "ring.yaml:19:79: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
+       "ring.yaml:19:79: expected a list, got a single value; write [a, b] or lines that begin with '-'"},
       {"causal: true, in: [", "causal: true, positions: [\"1\"], in: [",
        "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are 1 to 2; give all keys that the queries "
        "see"},
@@ -146,7 +146,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheHead) {
       {"name: two-step ring", "name: Jos\xe9", "ring.yaml:2:7: a name is not UTF-8; save the file as UTF-8"},
       {"name: two-step ring", "name: \"\"", "ring.yaml:2:7: a name has 1 to 200 bytes, not 0; write a shorter one"},
       {"name: two-step ring",
-       "name:", "ring.yaml:2:1: there is nothing where a single value is expected; write one word, number or text"},
+       "name:", "ring.yaml:2:1: expected a single value, got nothing; write one word, number or text"},
       {"name: two-step ring", "name: a\nname: b",
        "ring.yaml:3:1: key 'name' was already given in line 2; keep one of them"},
       {"name: two-step ring", "name: &a x",
@@ -160,7 +160,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheHead) {
        "ring.yaml:4:1: a second document begins; keep one document per file"},
       {"mesh: {tp: 4}", "mesh: {}", "ring.yaml:3:7: a mesh has 1 to 3 axes, not 0; write them as in {node: 2, tp: 8}"},
       {"mesh: {tp: 4}", "mesh: 4",
-       "ring.yaml:3:7: there is a single value where a map is expected; write key: value, or {} for none"},
+       "ring.yaml:3:7: expected a map, got a single value; write key: value, or {} for none"},
       {"mesh: {tp: 4}", "mesh: {a: 1, b: 1, c: 1, d: 1}",
        "ring.yaml:3:7: a mesh has 1 to 3 axes, not 4; write them as in {node: 2, tp: 8}"},
       {"mesh: {tp: 4}", "mesh: {tp: 0}", "ring.yaml:3:12: '0' is not a whole number from 1 to 1048576; write one"},
@@ -206,13 +206,13 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
       {"x: {rows: tokens*4,", "x: {rows: tokens*0,",
        "ring.yaml:6:20: this is not a number of blocks; write a number from 1 to 16777216"},
       {"x: {rows: tokens*4,", "x: {rows: tokens,",
-       "ring.yaml:6:19: the text ends where '*' is expected; write the number of blocks, as in tokens*4"},
+       "ring.yaml:6:19: expected '*', got the end of the text; write the number of blocks, as in tokens*4"},
       {"x: {rows: tokens*4,", "x: {rows: token*4,",
        "ring.yaml:6:13: unknown dimension 'token'; did you mean 'tokens'?"},
       {"x: {rows: tokens*4,", "x: {rows: 4*tokens,",
-       "ring.yaml:6:13: there is '4' where a dimension is expected; write an extent as in tokens*4"},
+       "ring.yaml:6:13: expected a dimension, got '4'; write an extent as in tokens*4"},
       {"x: {rows: tokens*4,", "x: {rows: tokens*4*2,",
-       "ring.yaml:6:21: there is '*' where the end is expected; write an extent as in tokens*4"},
+       "ring.yaml:6:21: expected the end, got '*'; write an extent as in tokens*4"},
       {"x: {rows: tokens*4,", "x: {", "ring.yaml:6:6: key 'rows' is missing; add it, as in rows: tokens*4"},
       {"x: {rows: tokens*4,", "x: {row: tokens*4,",
        "ring.yaml:6:6: key 'rows' is missing; add it, as in rows: tokens*4\n"
@@ -228,7 +228,8 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
       {"y: {product: [x, w]}", "y: {swiglu: x}",
        "ring.yaml:8:15: swiglu pairs column blocks, but 'x' has hidden*1; give it an even number"},
       {"y: {product: [x, w]}", "y: {product: [x, w], gelu: x}",
-       "ring.yaml:8:24: a tensor is defined in one way; keep one of product, attention, add, copy, swiglu, gelu, norm, "
+       "ring.yaml:8:24: a tensor needs exactly one definition; keep one of product, attention, add, copy, swiglu, "
+       "gelu, norm, "
        "residual"},
       {"y: {product: [x, w]}", "y: {product: [x, w], rows: tokens*2}",
        "ring.yaml:8:30: its definition gives rows tokens*4; write rows: tokens*4 or remove rows"},
@@ -244,13 +245,13 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "ring.yaml:8:17: 'y' is not one of the tensors above; known tensors above: w, x"},
       {"role: input", "role: inptu", "ring.yaml:10:17: 'inptu' is not one of the roles; did you mean 'input'?"},
       {"inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777216",
-       "ring.yaml:12:3: with this buffer a rank holds 16777218 blocks; stay within 16777216\n"
-       "ring.yaml:13:3: with this buffer a rank holds 16777222 blocks; stay within 16777216\n"
-       "ring.yaml:14:3: with this buffer a rank holds 16777230 blocks; stay within 16777216"},
+       "ring.yaml:12:3: this buffer brings a rank to 16777218 blocks; the limit is 16777216\n"
+       "ring.yaml:13:3: this buffer brings a rank to 16777222 blocks; the limit is 16777216\n"
+       "ring.yaml:14:3: this buffer brings a rank to 16777230 blocks; the limit is 16777216"},
       {"out: {role: output, rows: tokens*4, columns: ffn*1",
        "out: {role: output, rows: tokens*16777216, columns: ffn*16777216",
-       "ring.yaml:13:3: with this buffer a rank holds 281474976710662 blocks; stay within 16777216\n"
-       "ring.yaml:14:3: with this buffer a rank holds 281474976710670 blocks; stay within 16777216"},
+       "ring.yaml:13:3: this buffer brings a rank to 281474976710662 blocks; the limit is 16777216\n"
+       "ring.yaml:14:3: this buffer brings a rank to 281474976710670 blocks; the limit is 16777216"},
       {"y: {product: [x, w]}", "y: {product: [x, w]}\n  z: {gelu: v}\n  v: {copy: z}",
        "ring.yaml:9:13: 'v' is not one of the tensors above; known tensors above: w, x, y"},
       {"inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202",
@@ -275,14 +276,14 @@ TEST(ScheduleTextMistakes, AreFoundInContentsAndUnfusedWork) {
       {"- gemm: {m", "- gem: {m",
        "ring.yaml:21:5: 'gem' is not one of the kinds of unfused work; did you mean 'gemm'?"},
       {"- gemm: {m: tokens*4,", "- {gemm: {m: tokens*4, n: ffn*1, k: hidden*1, dtype: bf16}, add: {}}\n  - gemm: {",
-       "ring.yaml:21:5: unfused work has one kind, not 2; write gemm: {...} or swiglu: {...}\n"
+       "ring.yaml:21:5: an item of unfused work has exactly one kind, not 2; write gemm: {...} or swiglu: {...}\n"
        "ring.yaml:22:11: key 'm' is missing; add it, as in m: tokens*4"},
   });
 }
 
 TEST(ScheduleTextMistakes, AreFoundInIdsAndKindsOfOps) {
   expect_messages({
-      {"id: 1,", "id: 2,", "ring.yaml:24:10: the ids of ops count 0, 1, 2 and so on; write id: 1"},
+      {"id: 1,", "id: 2,", "ring.yaml:24:10: op ids must be 0, 1, 2 and so on; write id: 1"},
       {"id: 1,", "", "ring.yaml:24:5: key 'id' is missing; add it, as in id: 1"},
       {"op: exchange", "op: exchagne",
        "ring.yaml:23:17: 'exchagne' is not one of the op kinds; did you mean 'exchange'?"},
@@ -343,10 +344,10 @@ TEST(ScheduleTextMistakes, AreFoundInConditions) {
       {"shift: 1,", "shift: 1, where: \"tp < 5\",",
        "ring.yaml:23:60: this is not a coordinate of axis 'tp'; write a coordinate from 0 to 4"},
       {"shift: 1,", "shift: 1, where: \"tp ~ 2\",",
-       "ring.yaml:23:58: there is '~' where a relation is expected; write =, !=, < or >="},
+       "ring.yaml:23:58: expected a relation, got '~'; write =, !=, < or >="},
       {"shift: 1,", "shift: 1, where: \"node < 2\",", "ring.yaml:23:55: unknown axis 'node'; known axes: tp"},
       {"shift: 1,", "shift: 1, where: \"tp < 2 3\",",
-       "ring.yaml:23:62: there is '3' where the end is expected; write one comparison, as in tp < 3"},
+       "ring.yaml:23:62: expected the end, got '3'; write one comparison, as in tp < 3"},
   });
 }
 
@@ -395,7 +396,7 @@ TEST(ScheduleTextMistakes, AreFoundInWaits) {
       {"waits: [0]", "waits: [7]",
        "ring.yaml:25:79: op 2 waits for op 7, which is not earlier; wait for ops 0 to 1, or change the order"},
       {"waits: [0]", "waits: 0",
-       "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
+       "ring.yaml:25:78: expected a list, got a single value; write [a, b] or lines that begin with '-'"},
       {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is not a whole number from 0 to 268435456; write one"},
       {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
        "ring.yaml:23:89: op 0 is the first op and cannot wait for another op; remove waits"},
@@ -439,38 +440,38 @@ TEST(ScheduleTextMistakes, IncludeStackedRegionsThatDoNotFit) {
 TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[(tp+1)]\"",
-       "ring.yaml:24:60: there is ']' where '%' is expected; wrap the coordinate, as in (tp+1)%4"},
+       "ring.yaml:24:60: expected '%', got ']'; wrap the coordinate, as in (tp+1)%4"},
       {"out: \"out[tp]\"", "out: \"out[(tp+1)%5]\"", "ring.yaml:24:61: axis 'tp' has 4 coordinates; write %4"},
       {"out: \"out[tp]\"", "out: \"out[(tp+1)%4\"",
-       "ring.yaml:24:62: the text ends where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+       "ring.yaml:24:62: expected ']', got the end of the text; write a region as in x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[(tp+tp)%4]\"",
-       "ring.yaml:24:58: there is 't' where a number is expected; write one axis between parentheses, as in (tp+1)%4"},
+       "ring.yaml:24:58: expected a number, got 't'; write one axis between parentheses, as in (tp+1)%4"},
       {"out: \"out[tp]\"", "out: \"out[tp+tp]\"",
        "ring.yaml:24:57: axis 'tp' appears twice; an index has one term with 'tp'"},
       {"out: \"out[tp]\"", "out: \"out[(((tp))))]\"",
-       "ring.yaml:24:56: there is '(' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
+       "ring.yaml:24:56: expected an axis or a number, got '('; write an index as in (tp+1)%4 or 2*tp"},
       {"out: \"out[tp]\"", "out: \"out[tp +:]\"",
-       "ring.yaml:24:59: there is ']' where a number of rows is expected; write the number of blocks, as in +: 2"},
+       "ring.yaml:24:59: expected a number of rows, got ']'; write the number of blocks, as in +: 2"},
       {"out: \"out[tp]\"", "out: \"out[]\"",
-       "ring.yaml:24:54: there is ']' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
+       "ring.yaml:24:54: expected an axis or a number, got ']'; write an index as in (tp+1)%4 or 2*tp"},
       {"out: \"out[tp]\"", "out: \"out[tp] y\"",
-       "ring.yaml:24:58: there is 'y' where the end is expected; separate stacked regions by ';'"},
+       "ring.yaml:24:58: expected the end, got 'y'; separate stacked regions by ';'"},
       {"out: \"out[tp]\"", "out: \"out[tp*8]\"",
-       "ring.yaml:24:56: there is '*' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+       "ring.yaml:24:56: expected ']', got '*'; write a region as in x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[tp];\"",
-       "ring.yaml:24:58: the text ends where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
+       "ring.yaml:24:58: expected a buffer, got the end of the text; write a region as in x, x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"\"",
-       "ring.yaml:24:50: the text ends where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
+       "ring.yaml:24:50: expected a buffer, got the end of the text; write a region as in x, x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: [\"out[tp]\"]",
-       "ring.yaml:24:49: there is a list where a single value is expected; write one word, number or text"},
+       "ring.yaml:24:49: expected a single value, got a list; write one word, number or text"},
       {"out: \"out[tp]\"", "out: \"öut[tp]\"",
-       "ring.yaml:24:50: there is 'ö' where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
+       "ring.yaml:24:50: expected a buffer, got 'ö'; write a region as in x, x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[ü]\"",
-       "ring.yaml:24:54: there is 'ü' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
+       "ring.yaml:24:54: expected an axis or a number, got 'ü'; write an index as in (tp+1)%4 or 2*tp"},
       {"out: \"out[tp]\"", "out: \"out[0 +: 1; out[1]\"",
-       "ring.yaml:24:60: there is ';' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+       "ring.yaml:24:60: expected ']', got ';'; write a region as in x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[(1)]\"",
-       "ring.yaml:24:56: there is ')' where an axis is expected; write a plain number without parentheses"},
+       "ring.yaml:24:56: expected an axis, got ')'; write a plain number without parentheses"},
       {"out: \"out[tp]\"", "out: \"out[tp%3]\"", "ring.yaml:24:57: axis 'tp' has 4 coordinates; write %4"},
       {"out: \"out[tp]\"", "out: \"out[-tp%]\"", "ring.yaml:24:58: axis 'tp' has 4 coordinates; write %4"},
   });
@@ -490,14 +491,12 @@ TEST(ScheduleTextMistakes, IncludeNumbersOutOfRangeInRegions) {
        "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 3 to 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
        "ring.yaml:24:57: 'out' has block columns 0 to 0, but this region takes 1; stay inside the buffer"},
-      {"out: \"out[tp]\"", "out: \"out[99999999999]\"",
-       "ring.yaml:24:54: this number is too large; stay within 268435456"},
+      {"out: \"out[tp]\"", "out: \"out[99999999999]\"", "ring.yaml:24:54: number too large; the limit is 268435456"},
       {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
        "ring.yaml:24:49: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},
-      {"out: \"out[tp]\"", "out: \"out[300000000 - 5]\"",
-       "ring.yaml:24:54: this number is too large; stay within 268435456"},
+      {"out: \"out[tp]\"", "out: \"out[300000000 - 5]\"", "ring.yaml:24:54: number too large; the limit is 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456 + 268435456]\"",
-       "ring.yaml:24:54: this index is too large; stay within 268435456"},
+       "ring.yaml:24:54: index too large; the limit is 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456*tp]\"",
        "ring.yaml:24:54: a factor of 268435456 is not allowed here; write a factor from 1 to 89478485"},
   });

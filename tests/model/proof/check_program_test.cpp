@@ -787,9 +787,10 @@ TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
 
 TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
   AttentionCheck full(false);
-  EXPECT_EQ(full.attend(0, 2, full.every_row(), true).findings(),
-            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], unlike the operation",
-                       "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
+  EXPECT_EQ(
+      full.attend(0, 2, full.every_row(), true).findings(),
+      (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the unfused operation does not do",
+                 "contents: rank 0 ends with a wrong value in row 0 of out instead of attended[0]"}));
 }
 
 TEST(CheckProgram, FindsAttentionWithSwappedBatchAndHeadDimensions) {
@@ -890,7 +891,7 @@ TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   Gradient gradient;
   Program program = gradient.build();
   program.tensors.back().transpose_a = false;
-  EXPECT_EQ(findings_of(program), Sentences{"bounds: tensor dw is not well defined"});
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: tensor dw has an invalid extent or definition"});
 }
 
 /// Returns the message that refuses a generated schedule; empty if it is proved.

@@ -89,7 +89,7 @@ TEST(RunRecord, IgnoresKeysOfALaterVersion) {
             example_record());
 }
 
-constexpr auto write_again = "; write it again with commfuse-validate run --out";
+constexpr auto record_again = "; record it again with commfuse-validate run --out";
 
 TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
   RunRecord hostile = example_record();
@@ -101,56 +101,56 @@ TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
 }
 
 TEST(RunRecord, RefusesInvalidJsonWithLineAndColumn) {
-  EXPECT_EQ(record_refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + write_again);
-  EXPECT_EQ(record_refusal(""), std::string("r.json:1:1: not valid JSON") + write_again);
+  EXPECT_EQ(record_refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + record_again);
+  EXPECT_EQ(record_refusal(""), std::string("r.json:1:1: not valid JSON") + record_again);
   const std::string text = to_json(example_record());
   EXPECT_NE(record_refusal(text.substr(0, text.size() / 2)), "accepted");  // The file is half-written.
 }
 
 TEST(RunRecord, RefusesInvalidRecordsWithTheirKey) {
-  EXPECT_EQ(record_refusal("[]"), std::string("r.json: it is not an object") + write_again);
-  EXPECT_EQ(record_refusal("{}"), std::string("r.json: schema is missing") + write_again);
+  EXPECT_EQ(record_refusal("[]"), std::string("r.json: it is not an object") + record_again);
+  EXPECT_EQ(record_refusal("{}"), std::string("r.json: schema is missing") + record_again);
   EXPECT_EQ(
       record_refusal_with("commfuse.record/1", "commfuse.result/1"),
       "r.json: schema is 'commfuse.result/1', but 'commfuse.record/1' is required here; give a file of that kind");
   EXPECT_EQ(record_refusal_with("\"cores\"", "\"cpus\""),
-            std::string("r.json: environment.cores is missing") + write_again);
+            std::string("r.json: environment.cores is missing") + record_again);
   EXPECT_EQ(record_refusal_with("[1001000000,", "[0.5,"),
-            std::string("r.json: noise.samples_ps[0]: it is not a whole number") + write_again);
+            std::string("r.json: noise.samples_ps[0]: it is not a whole number") + record_again);
   EXPECT_EQ(record_refusal_with("[1001000000,", "[-1,"),
-            std::string("r.json: noise.samples_ps[0]: it is out of range") + write_again);
+            std::string("r.json: noise.samples_ps[0]: it is out of range") + record_again);
   EXPECT_EQ(record_refusal_with("\"dilation\": 2.5", "\"dilation\": 0"),
-            std::string("r.json: dilation: it is out of range") + write_again);
+            std::string("r.json: dilation: it is out of range") + record_again);
   EXPECT_EQ(record_refusal_with("\"status\":\"failed\"", "\"status\":\"perhaps\""),
-            std::string("r.json: runs[1].status: 'perhaps' is not done, wrong or failed") + write_again);
+            std::string("r.json: runs[1].status: 'perhaps' is not done, wrong or failed") + record_again);
   EXPECT_EQ(record_refusal_with("[0,3,1000000,2000000]", "[0,3,1000000]"),
-            std::string("r.json: runs[0].spans_ps[0]: a span is [rank, op, start, end]") + write_again);
+            std::string("r.json: runs[0].spans_ps[0]: a span is [rank, op, start, end]") + record_again);
   EXPECT_EQ(record_refusal_with("[0,3,1000000,2000000]", "[0,3,3000000,2000000]"),
-            std::string("r.json: runs[0].spans_ps[0]: it ends before it starts") + write_again);
+            std::string("r.json: runs[0].spans_ps[0]: it ends before it starts") + record_again);
   EXPECT_EQ(record_refusal_with("[0,3,1000000,2000000]", "[4294967296,3,1000000,2000000]"),
-            std::string("r.json: runs[0].spans_ps[0][0]: it is out of range") + write_again);
+            std::string("r.json: runs[0].spans_ps[0][0]: it is out of range") + record_again);
   EXPECT_EQ(record_refusal_with("\"samples_ps\":[1000000000,2000000000]", "\"samples_ps\":[]"),
-            std::string("r.json: micro_benchmarks[0].samples_ps: it has no sample") + write_again);
+            std::string("r.json: micro_benchmarks[0].samples_ps: it has no sample") + record_again);
   EXPECT_EQ(record_refusal_with("\"peer\":2", "\"peer\":3"),
-            std::string("r.json: micro_benchmarks[2].peer: it is out of range") + write_again);
+            std::string("r.json: micro_benchmarks[2].peer: it is out of range") + record_again);
   EXPECT_EQ(record_refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
-            std::string("r.json: seed: it is not a whole number of at least 0") + write_again);
+            std::string("r.json: seed: it is not a whole number of at least 0") + record_again);
 }
 
 TEST(RunRecord, RanksAndTimesBeyondAnyMachineAreRefused) {
   const std::string out_of_range = "it is out of range";
   for (const char* ranks : {"0", "1048577", "2147483647", "4611686018427387904"}) {
     EXPECT_EQ(record_refusal_with("\"ranks\":3", fmt::format("\"ranks\":{}", ranks)),
-              "r.json: micro_benchmarks[2].ranks: " + out_of_range + write_again);
+              "r.json: micro_benchmarks[2].ranks: " + out_of_range + record_again);
   }
   EXPECT_EQ(record_refusal_with("\"ranks\":3", "\"ranks\":1048576"), "accepted");
   EXPECT_EQ(record_refusal_with("[1001000000,", "[100000000000000001,"),
-            "r.json: noise.samples_ps[0]: " + out_of_range + write_again);
+            "r.json: noise.samples_ps[0]: " + out_of_range + record_again);
 }
 
 TEST(RunRecord, ARunThatIsDoneHasAMakespan) {
   EXPECT_EQ(record_refusal_with("\"makespans_ps\":[123456789012345,1000000000]", "\"makespans_ps\":[]"),
-            std::string("r.json: runs[0].makespans_ps: it has no sample, but the status is done") + write_again);
+            std::string("r.json: runs[0].makespans_ps: it has no sample, but the status is done") + record_again);
 }
 
 TEST(RunRecord, RefusesAMissingFile) {

@@ -123,7 +123,7 @@ TEST(TrainingPlan, RefusesOverflowOf64Bits) {
   EXPECT_EQ(plan_refusal({.global_batch = giga, .micro_batch = giga, .seq = 2}),
             "micro-batch 1073741824 times seq 2 is too large; the limit is 1073741824 tokens");
   EXPECT_EQ(plan_refusal({.global_batch = giga, .seq = 1}),
-            "1073741824 micro-batches through 1 pieces of the model are too many passes; the limit is 67108864, so "
+            "1073741824 micro-batches x 1 model chunks are too many passes; the limit is 67108864, so "
             "choose a larger micro-batch, or a smaller batch");
   Transformer wide = llama_405b;
   wide.ffn = std::int64_t{1} << 20;

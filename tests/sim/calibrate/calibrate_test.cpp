@@ -563,10 +563,11 @@ TEST_F(Calibrate, MistakesOfAnExtendedBaseAreReported) {
     return std::string("no error");
   };
   EXPECT_EQ(error_of_text("schema: commfuse.hardware/1\nname: bad\nextends: bad.yaml\n"),
-            ":3:10: 'extends' is cyclic over 8 files; name a file that extends none");
+            ":3:10: the chain of 'extends' has a cycle or more than 8 files; name a file that extends none");
   EXPECT_EQ(error_of_text("schema: commfuse.hardware/1\nname: bad\nextends: h100-sxm\naccelerator: {sms: 8}\n"),
-            ":3:10: 16 CTAs leave none of the 8 SMs to compute; choose 0 to 7\n" + (folder_ / "bad.yaml").string() +
-                ":3:10: 24 CTAs leave none of the 8 SMs to compute; choose 0 to 7");
+            ":3:10: 16 CTAs leave none of the 8 SMs for computation; choose 0 to 7\n" +
+                (folder_ / "bad.yaml").string() +
+                ":3:10: 24 CTAs leave none of the 8 SMs for computation; choose 0 to 7");
 }
 
 MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {

@@ -192,9 +192,10 @@ TEST(Thresholds, ForSeveralNodesNeedACluster) {
   const Expectation node(load_machine("h100-sxm"));
   EXPECT_EQ(test::message_of([&] { thresholds("aicr", node, 0.01); }),
             "--thresholds aicr: its check needs two nodes, and h100-sxm is one; use a cluster such as dgx-h100-x2");
-  EXPECT_EQ(test::message_of([&] { thresholds("nagios", node, 0.01); }),
-            "--thresholds: unknown form 'nagios'; known forms: nccl-tests, nvsentinel, aicr, superbench, google-chs, "
-            "azure-nhc, prometheus");
+  EXPECT_EQ(
+      test::message_of([&] { thresholds("nagios", node, 0.01); }),
+      "--thresholds: unknown format 'nagios'; known formats: nccl-tests, nvsentinel, aicr, superbench, google-chs, "
+      "azure-nhc, prometheus");
 }
 
 TEST(MeasuredNodes, JudgesHealthyAndDegradedTables) {

@@ -182,11 +182,12 @@ TEST(Copies, AreComparedAndPrintedAsMatrices) {
                       "    (device_to_device_memcpy_read_ce of 512 KiB)\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(rates_in_words(result.measured)
-                .find("device_to_device_bidirectional_memcpy_write_ce, 524288 bytes each, GB/s of both together\n"
-                      "           0       1       2\n"
-                      "   0       -    1.54    2.05\n"),
-            std::string::npos)
+  EXPECT_NE(
+      rates_in_words(result.measured)
+          .find("device_to_device_bidirectional_memcpy_write_ce, 524288 bytes each, GB/s in both directions together\n"
+                "           0       1       2\n"
+                "   0       -    1.54    2.05\n"),
+      std::string::npos)
       << rates_in_words(result.measured);
 }
 

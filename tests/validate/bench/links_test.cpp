@@ -316,7 +316,7 @@ TEST(Rates, AreCountedAsNvbandwidthAndNcclTestsDo) {
       {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)},
       {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .in_place = true, .samples = around(50us)}};
   EXPECT_EQ(rates_in_words(measured),
-            "both ways simultaneously, 1000000 bytes each, GB/s of both together\n"
+            "both ways simultaneously, 1000000 bytes each, GB/s in both directions together\n"
             "           0       1\n"
             "   0       -   20.00\n"
             "   1   20.00       -\n"

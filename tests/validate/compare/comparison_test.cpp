@@ -118,7 +118,7 @@ TEST(Comparison, ListsTheTimesOfOpsBelowASchedule) {
             "commfuse                          1.000     1.010   1.010         1.009..1.011\n"
             "  8 x gemm                        1.600     2.000   1.250\n"
             "  2 x exchange                    0.000     0.001       -\n"
-            "  furthest: op 3 (gemm on c..     0.400     0.600   1.500\n"
+            "  worst: op 3 (gemm on comp..     0.400     0.600   1.500\n"
             "Only commfuse was measured. Measured and predicted differ by 1.0% in the median,\n"
             "at most by 1.0% (commfuse).\n");
   const auto rows = nlohmann::json::parse(to_json({&compared, 1}));

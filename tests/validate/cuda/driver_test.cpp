@@ -200,9 +200,9 @@ TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   ASSERT_EQ(spans.size(), 3U);
   EXPECT_EQ(spans[0].label, 5U) << "the label of its capture";
   EXPECT_EQ(spans[1].label, 7U);
-  EXPECT_EQ(spans[1].name, "copy down");
+  EXPECT_EQ(spans[1].name, "copy device to host");
   EXPECT_TRUE(spans[1].by_copy_engine);
-  EXPECT_EQ(spans[2].name, "copy up");
+  EXPECT_EQ(spans[2].name, "copy host to device");
 }
 
 TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {

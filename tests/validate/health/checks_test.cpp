@@ -88,7 +88,7 @@ TEST_F(HealthChecks, AGpuAtGeneration3WhereGeneration5IsPossibleIsBad) {
                  .subject = "0000:30:00.0",
                  .status = HealthStatus::bad,
                  .found = "GPU at PCIe generation 3 x16, PCIe generation 5 x16 is possible",
-                 .wrong = "the link trained below what both of its ends can do",
+                 .wrong = "the link runs below the speed or width that both ends support",
                  .remedy = "reboot; if this recurs, reseat the card and its riser or cable, update the firmware, and "
                            "check the slot's speed in the BIOS"}}));
 }
@@ -240,7 +240,7 @@ TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
                           "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
                           "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
                           "ecc, 0000:31:00.0: a memory row is not remapped yet",
-                          "clocks, 0000:31:00.0: throttled by heat, by the hardware: 1980 of 1980 MHz, 91 C",
+                          "clocks, 0000:31:00.0: throttled by hardware thermal slowdown: 1980 of 1980 MHz, 91 C",
                       }));
   gpu.throttled_by = 0x4 | 0x1;  // the power cap and idling are normal for a GPU
   gpu.uncorrected = 2;
@@ -265,7 +265,7 @@ TEST_F(HealthChecks, MemoryWithoutEccAndFixedClocksAreWarnings) {
   ASSERT_EQ(reported.size(), 2U);
   EXPECT_EQ(reported[0].found, "ECC is off");
   EXPECT_EQ(reported[0].status, HealthStatus::warn);
-  EXPECT_EQ(reported[1].found, "throttled by clocks that were set: 1200 of 1980 MHz, 40 C");
+  EXPECT_EQ(reported[1].found, "throttled by application clock settings: 1200 of 1980 MHz, 40 C");
   EXPECT_EQ(reported[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
   management.gpus[0].remap_failed = true;
   EXPECT_EQ(complaints_of(node, management).at(0).remedy, "replace the GPU");

@@ -22,7 +22,7 @@ const std::vector<HealthCheck> checks{
      .subject = "0000:1b:00.0",
      .status = HealthStatus::bad,
      .found = "GPU at PCIe generation 3 x16, PCIe generation 5 x16 is possible",
-     .wrong = "the link trained below what both of its ends can do",
+     .wrong = "the link runs below the speed or width that both ends support",
      .remedy = "reboot; if it comes back, reseat the card\x1b and its riser"},
 };
 
@@ -36,8 +36,8 @@ TEST(HealthTable, FitsItsWidthAndPrintsARemedyOnceForSeveralChecks) {
             "                    do: install it\n"
             "pcie       bad      0000:1b:00.0: GPU at PCIe generation 3\n"
             "                    x16, PCIe generation 5 x16 is possible\n"
-            "                    wrong: the link trained below what both\n"
-            "                      of its ends can do\n"
+            "                    wrong: the link runs below the speed or\n"
+            "                      width that both ends support\n"
             "                    do: reboot; if it comes back, reseat the\n"
             "                      card\\x1b and its riser\n");
 }

@@ -124,8 +124,8 @@ TEST_F(RoceChecks, EcnThatIsOffOrOnOneSideIsAWarning) {
   node.set_ecn("eth3", 3, "0", "0");
   const std::vector<HealthCheck> reported = complaints();
   ASSERT_EQ(reported.size(), 2U);
-  EXPECT_EQ(reported[0].found, "ECN: receivers notify on priorities 3, senders react on none");
-  EXPECT_EQ(reported[1].found, "ECN: receivers notify on priorities none, senders react on none");
+  EXPECT_EQ(reported[0].found, "ECN: receivers notify on priority 3, senders react on no priority");
+  EXPECT_EQ(reported[1].found, "ECN: receivers notify on no priority, senders react on no priority");
   EXPECT_EQ(reported[1].status, HealthStatus::warn);
   EXPECT_NE(reported[1].remedy.find("/sys/class/net/eth3/ecn/roce_np/enable/3"), std::string::npos);
 }
@@ -137,7 +137,7 @@ TEST_F(RoceChecks, TrustOfVlanTagsAndPortsThatDifferAreWarnings) {
   node.set_ecn("eth2", 4, "1", "1");
   const std::vector<HealthCheck> reported = complaints();
   ASSERT_EQ(reported.size(), 1U);
-  EXPECT_EQ(reported[0].found, "ECN on priority 3, 4, trust dscp; ECN on priority 3, trust dscp");
+  EXPECT_EQ(reported[0].found, "ECN on priorities 3, 4, trust dscp; ECN on priority 3, trust dscp");
 }
 
 TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {

@@ -41,7 +41,7 @@ TEST(CheckRows, PrintATableOfRightSchedules) {
             "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
             "ag_gemm         4  sliced (k=2)              ok     ok        ok        0.25\n"
             "ag_gemm         4  sliced (k=2)              ok     ok        -         0.25\n"
-            "2 schedules right: 200 integers exact, 50 bitwise, 100 in bound\n");
+            "2 schedules correct: 200 integers exact, 50 bitwise, 100 in bound\n");
   EXPECT_EQ(findings_in_words(results), "");
 }
 
@@ -52,7 +52,7 @@ TEST(CheckRows, ALongNameHasItsOwnLine) {
             "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
             "ag_gemm         4  sliced (ring both ways, halves)\n"
             "                                             ok     ok        ok        0.25\n"
-            "1 schedule right: 100 integers exact, 50 bitwise, 50 in bound\n");
+            "1 schedule correct: 100 integers exact, 50 bitwise, 50 in bound\n");
 }
 
 TEST(CheckRows, PrintATableWithFailures) {
@@ -76,7 +76,7 @@ TEST(CheckRows, ATableOfAnExecutorNamesTheLevels) {
             "operation   ranks  schedule             proof  T0     T1     T-int  T2     T3\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
-            "2 schedules right on cpu: 40 elements equal to the interpreter's, 20 moved\n  "
+            "2 schedules correct on cpu: 40 elements equal to the interpreter's, 20 moved\n  "
             "unchanged, 100 in bound\n");
   on_cpu.verdict.same_order->wrong = 1;
   EXPECT_FALSE(on_cpu.ok());

@@ -50,7 +50,7 @@ TEST(Verdicts, ASlowLinkIsNamedWithItsNodeAndTheNextCommand) {
   const NodeVerdict& verdict = verdicts.nodes[0];
   EXPECT_EQ(verdict.health, Health::bad);
   EXPECT_EQ(verdict.where, "inside node-7");
-  EXPECT_NE(verdict.why.find("a link inside the node lost rate or lanes"), std::string::npos) << verdict.why;
+  EXPECT_NE(verdict.why.find("a link inside the node is slower than it should be"), std::string::npos) << verdict.why;
   EXPECT_EQ(verdict.next, "nvidia-smi nvlink --status");
 }
 
@@ -100,9 +100,9 @@ TEST(Verdicts, ASlowLinkIsNamedAsAPairWhereNvbandwidthHasIt) {
   const NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
   EXPECT_EQ(verdict.health, Health::bad);
   EXPECT_EQ(verdict.where, "inside node-7, GPU 3 – GPU 5");
-  EXPECT_NE(verdict.why.find("times as slow as expected; a link inside the node lost rate or lanes"),
+  EXPECT_NE(verdict.why.find("times as slow as expected; a link inside the node is slower than it should be"),
             std::string::npos);
-  EXPECT_NE(verdict.why.find("copies of GPU 3 – GPU 5 run at 0.50 of the expected rate"), std::string::npos)
+  EXPECT_NE(verdict.why.find("copies between GPU 3 and GPU 5 reach 0.50 of the expected rate"), std::string::npos)
       << verdict.why;
   EXPECT_EQ(verdict.suspects.front().subject, "GPU 3 – GPU 5");
   EXPECT_EQ(verdict.suspects.front().fault->name, "slow_link");

@@ -197,7 +197,7 @@ CudaCopier::~CudaCopier() {
 }
 
 void CudaCopier::make_room(Bytes bytes) {
-  require(bytes.count > 0 && bytes.count % 512 == 0, "copies are of a multiple of 512 bytes");
+  require(bytes.count > 0 && bytes.count % 512 == 0, "the size of a copy is a multiple of 512 bytes");
   largest_copy_ = bytes;
   const auto capacity = static_cast<std::size_t>(bytes.count);
   for (int gpu = 0; gpu < gpus(); ++gpu) {
@@ -222,7 +222,7 @@ void CudaCopier::require_possible(const TimedCopy& copy) const {
   require(is_end(copy.from) && is_end(copy.to) && copy.issuer >= 0 && copy.issuer < gpus(), "a copy joins two ends");
   require(copy.from == copy.issuer || copy.to == copy.issuer, "a copy is issued by one of its ends");
   require(copy.bytes.count > 0 && copy.bytes.count % 512 == 0 && copy.bytes <= largest_copy_,
-          "a copy has a multiple of 512 bytes, at most as many as make_room() allocated");
+          "the size of a copy is a multiple of 512 bytes, up to the size given to make_room()");
   require(copy.repetitions > 0 && copy.repetitions <= max_repetitions, "a copy is repeated 1 to 100 times");
   const int other = copy.from == copy.issuer ? copy.to : copy.from;
   require(other == host_end || reaches(copy.issuer, other), "a GPU can access the other end of its copies");

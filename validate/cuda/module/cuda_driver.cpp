@@ -388,9 +388,10 @@ const CudaDriver::Event& CudaDriver::event(EventId id) const {
 
 void CudaDriver::require_open(const char* what) const {
   if (gate_closed_ || capturing_) {
-    throw std::runtime_error(
-        fmt::format("{} is requested {}; run once outside of it first", what,
-                    capturing_ ? "during a capture, which allows nothing of that kind" : "under a closed gate"));
+    throw std::runtime_error(fmt::format("{} requested {}", what,
+                                         capturing_
+                                             ? "during a capture, which forbids it; run once outside a capture first"
+                                             : "under a closed gate; run once with an open gate first"));
   }
 }
 

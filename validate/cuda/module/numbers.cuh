@@ -245,7 +245,7 @@ __device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}
 inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
   constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1 - Eight::size;
   require(rows >= 0 && rows <= largest && columns >= 0 && columns <= largest,
-          "a kernel works on fewer than 2^31 - 8 rows, and as many columns; use smaller matrices");
+          "a kernel works on fewer than 2^31 - 8 rows and columns; use smaller matrices");
   Tiles tiles{.rows = static_cast<std::uint32_t>(rows),
               .columns = static_cast<std::uint32_t>(columns),
               .across = static_cast<std::uint32_t>(groups_of(columns, Eight::size))};

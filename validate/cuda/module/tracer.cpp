@@ -59,8 +59,8 @@ constexpr std::size_t buffer_bytes = std::size_t{8} << 20U;
 
 const char* name_of_copy(std::uint8_t kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "copy up";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "copy down";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "copy host to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "copy device to host";
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "copy on the device";
     default: return "copy";
   }
