@@ -76,17 +76,17 @@ NcclTuning read_tuning(YamlMap map) {
 }
 
 /// Returns NCCL's own estimate as a prior.
-ProtocolParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
+RingParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
   const NcclEstimate estimate = nccl_estimate(tuning, kernel).value_or(NcclEstimate{.rate = tuning.channel_rate});
   const auto parameter = [](auto value) {
     return Parameter<decltype(value)>{
         .value = value, .standard_error = nccl_estimate_error, .source = "NCCL 2.28.9, src/graph/tuning.cc"};
   };
-  return {.base_latency = parameter(estimate.base_latency),
-          .step_latency = parameter(estimate.step_latency),
-          .rate = parameter(estimate.rate),
-          .own_copy_rate = parameter(unlimited),
-          .ramp_size = parameter(Bytes{0})};
+  return {{.base_latency = parameter(estimate.base_latency),
+           .step_latency = parameter(estimate.step_latency),
+           .rate = parameter(estimate.rate),
+           .own_copy_rate = parameter(unlimited),
+           .ramp_size = parameter(Bytes{0})}};
 }
 
 NcclKernels read_nccl(YamlMap map) {
@@ -109,7 +109,7 @@ NcclKernels read_nccl(YamlMap map) {
   if (std::optional<YamlMap> nvls = map.optional_map("nvls")) {
     read_described(*nvls, nccl.nvls.emplace());
   } else if (nccl_estimate(nccl.tuning, NcclKernel::nvls)) {
-    const ProtocolParameters prior = estimated(nccl.tuning, NcclKernel::nvls);
+    const RingParameters prior = estimated(nccl.tuning, NcclKernel::nvls);
     nccl.nvls = SwitchParameters{prior.base_latency, prior.rate, prior.ramp_size};
     nccl.nvls->rate.value.value *= nvls_share;
   }
@@ -132,9 +132,9 @@ CollectiveParameters read_collective(YamlMap map) {
     collective.nccl = std::make_shared<const NcclKernels>(read_nccl(*nccl));
   }
   if (collective.nccl == nullptr || map.optional_value("base_latency")) {
-    read_described(map, static_cast<ProtocolParameters&>(collective));
+    read_described(map, static_cast<RingParameters&>(collective));
   } else {
-    static_cast<ProtocolParameters&>(collective) = estimated(collective.nccl->tuning, NcclKernel::simple);
+    static_cast<RingParameters&>(collective) = estimated(collective.nccl->tuning, NcclKernel::simple);
   }
   if (std::optional<YamlMap> direct = map.optional_map("all_to_all")) {
     collective.all_to_all = std::make_shared<const AllToAllParameters>(read_all_to_all(*direct));

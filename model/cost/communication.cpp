@@ -35,6 +35,12 @@ Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_b
   return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
 }
 
+/// As by_protocol, for one of NCCL's rings.
+Duration by_ring(const RingParameters& ring, const NcclTask& task, double own_bytes, double links = 1.0) {
+  const Duration time = by_protocol(ring, task.passes * (task.ranks - 1), own_bytes, links);
+  return ring.forward_latency && task.gathers ? time + (task.ranks - 2) * ring.forward_latency->value : time;
+}
+
 Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, double links) {
   const double moving = (total + ramp(total, nvls.ramp_size_per_rank, ranks)) / (nvls.rate.value.value / links);
   return nvls.base_latency.value + op_time(moving, "a collective");
@@ -81,7 +87,6 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
 
 /// Returns the time of `kernel`, one of NCCL's kernels.
 Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task, double links) {
-  const int steps = task.passes * (task.ranks - 1);
   const int ranks = task.ranks;
   const int nodes = task.nodes;
   const double bytes = task.total;
@@ -90,13 +95,13 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
   switch (kernel) {
     case NcclKernel::ll: {
       const double filled = std::min(static_cast<double>(nccl->ll_fill.value.count), own_bytes * parameters.ctas.value);
-      return by_protocol(nccl->ll, steps, std::max(own_bytes, filled), links);
+      return by_ring(nccl->ll, task, std::max(own_bytes, filled), links);
     }
-    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own_bytes, links);
-    case NcclKernel::simple: return by_protocol(parameters, steps, own_bytes, links);
+    case NcclKernel::ll128: return by_ring(nccl->ll128 ? *nccl->ll128 : parameters, task, own_bytes, links);
+    case NcclKernel::simple: return by_ring(parameters, task, own_bytes, links);
     case NcclKernel::nvls:
       return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links)
-                        : by_protocol(parameters, steps, own_bytes, links);
+                        : by_ring(parameters, task, own_bytes, links);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
@@ -190,16 +195,15 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, scaled(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// Returns the time of a ring. `passes` is how often the data go round the ring: 2 for all-reduce, otherwise 1.
-Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
-  require_sizes(ranks, total);
-  if (ranks == 1) {
+/// Returns the time of a ring.
+Duration ring_time(const CollectiveParameters& parameters, NcclTask task, Bytes total) {
+  require_sizes(task.ranks, total);
+  if (task.ranks == 1) {
     return Duration{0};
   }
-  const auto bytes = static_cast<double>(total.count);
-  return parameters.nccl == nullptr
-             ? by_protocol(parameters, passes * (ranks - 1), bytes / ranks)
-             : by_nccl(parameters, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes}).time;
+  task.total = static_cast<double>(total.count);
+  return parameters.nccl == nullptr ? by_ring(parameters, task, task.total / task.ranks)
+                                    : by_nccl(parameters, task).time;
 }
 
 }  // namespace
@@ -231,11 +235,11 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 }
 
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
-  return ring_time(parameters, ranks, total, 1, nodes);
+  return ring_time(parameters, {.ranks = ranks, .passes = 1, .nodes = nodes, .gathers = true}, total);
 }
 
 Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
-  return ring_time(parameters, ranks, total, 1, nodes);
+  return ring_time(parameters, {.ranks = ranks, .passes = 1, .nodes = nodes}, total);
 }
 
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
@@ -243,7 +247,7 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
     require_sizes(ranks, total);
     return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
-  const Duration nccl_time = ring_time(parameters, ranks, total, 2, nodes);
+  const Duration nccl_time = ring_time(parameters, {.ranks = ranks, .passes = 2, .nodes = nodes, .gathers = true}, total);
   const CustomAllReduce* framework = parameters.custom_all_reduce == nullptr || nodes > 1 || ranks == 1
                                          ? nullptr
                                          : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
@@ -256,7 +260,7 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
   require_sizes(ranks, total);
   const AllToAllParameters* direct = parameters.all_to_all.get();
   if (direct == nullptr || ranks == 1) {
-    return ring_time(parameters, ranks, total, 1);
+    return ring_time(parameters, {.ranks = ranks, .passes = 1}, total);
   }
   const double own_bytes = static_cast<double>(total.count) / ranks;
   const auto up_to = static_cast<double>(direct->small_up_to.value.count);

@@ -491,7 +491,7 @@ void mark_collective(const Group& group, CollectiveKind kind, const Mark& mark) 
       mark_all(*framework, mark);
     }
   }
-  mark_all(static_cast<const ProtocolParameters&>(collective), mark);
+  mark_all(static_cast<const RingParameters&>(collective), mark);
   if (collective.nccl != nullptr) {
     mark_nccl(*collective.nccl, is_all_reduce, mark);
   }

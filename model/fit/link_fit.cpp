@@ -78,6 +78,13 @@ class Slots {
     add(name + "ramp_size", protocol.ramp_size);
   }
 
+  void add(const std::string& name, RingParameters& ring) {
+    add(name, static_cast<ProtocolParameters&>(ring));
+    if (ring.forward_latency) {
+      add(name + "forward_latency", *ring.forward_latency);
+    }
+  }
+
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
   Slot& operator[](std::size_t i) { return slots_[i]; }
 
@@ -238,7 +245,7 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
   const std::shared_ptr<AllToAllParameters> direct = copy_of(fitted.all_to_all);
   const std::shared_ptr<TreeParameters> tree = copy_of(fitted.tree);
   Slots slots(options);
-  slots.add("", fitted);
+  slots.add("", static_cast<RingParameters&>(fitted));
   if (nccl != nullptr) {
     add_nccl(slots, *nccl);
   }

@@ -108,7 +108,7 @@ std::string custom_all_reduce_yaml(const CustomAllReduce& kernels, int indent) {
 
 std::string collective_yaml(const CollectiveParameters& collective, int indent) {
   Lines lines(indent);
-  add_described(lines, static_cast<const ProtocolParameters&>(collective));
+  add_described(lines, static_cast<const RingParameters&>(collective));
   lines.add("ctas", collective.ctas);
   lines.add("issue_cost", collective.issue_cost);
   if (collective.nccl) {

@@ -193,6 +193,13 @@ struct Described<ProtocolParameters> {
       entry("own_copy_rate", &P::own_copy_rate, "Rate of copying a rank's own share from input to output"),
       entry("ramp_size", &P::ramp_size, "Wire bytes whose time bounds the cost of filling the pipeline")};
 };
+template <>
+struct Described<RingParameters> {
+  using P = RingParameters;
+  static constexpr std::tuple entries{
+      BaseEntries<ProtocolParameters>{},
+      entry("forward_latency", &P::forward_latency, "Time added per step in which a rank passes on a finished block")};
+};
 /// Key that the maps of LL lack, because LL has no pipeline to fill.
 inline constexpr std::string_view key_of_ramp = "ramp_size";
 

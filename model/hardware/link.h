@@ -39,7 +39,7 @@ struct PeerParameters {
   FitScope fit{};
 };
 
-/// Parameters of a ring, or of steps to every peer in turn, with one protocol; model/cost/communication.h gives the
+/// Parameters of steps of a ring, or to every peer in turn, with one protocol; model/cost/communication.h gives the
 /// formula.
 struct ProtocolParameters {
   Parameter<Duration> base_latency;         ///< Once per call; without host issue.
@@ -48,6 +48,13 @@ struct ProtocolParameters {
   Parameter<BytesPerSecond> own_copy_rate;  ///< Bytes per second of a rank's own share, copied from input to output.
   /// Filling the pipeline costs at most the time of this many wire bytes; at this message size it costs half of that.
   Parameter<Bytes> ramp_size;
+};
+
+/// Parameters of a ring with one protocol.
+struct RingParameters : ProtocolParameters {
+  /// Added for each step in which a rank stores a finished block and passes it on, which a reduce-scatter does not do.
+  /// Without it, a step of an all-gather takes as long as a step of a reduce-scatter.
+  std::optional<Parameter<Duration>> forward_latency = std::nullopt;
 };
 
 /// Parameters of an all-reduce that sums in the switch (NVLS).
@@ -139,14 +146,14 @@ inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllRed
 /// Kernels from which NCCL chooses by its own estimates.
 struct NcclKernels {
   NcclTuning tuning;
-  ProtocolParameters ll;
+  RingParameters ll;
   Parameter<Bytes> ll_fill;                 ///< Bytes of a rank's share from which all channels are used.
-  std::optional<ProtocolParameters> ll128;  ///< Over NVLink.
+  std::optional<RingParameters> ll128;  ///< Over NVLink.
   std::optional<SwitchParameters> nvls;     ///< On a switch that sums.
 };
 
 /// Costs of one launch. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.
-struct CollectiveParameters : ProtocolParameters {
+struct CollectiveParameters : RingParameters {
   Parameter<int> ctas;             ///< SMs that the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;  ///< Host lane: issuing one collective.
   // Shared pointers, because a machine is copied for every point and these parts never change. Null: the ring above.

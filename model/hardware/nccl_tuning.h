@@ -72,6 +72,7 @@ struct NcclTask {
   int passes = 1;
   double total = 0.0;
   int nodes = 1;
+  bool gathers = false;  ///< The last or only pass hands on finished blocks: all-gather and all-reduce.
 };
 
 /// Returns the kernel with the smallest estimate, the first on ties, on the links that NCCL found. Requires at least

@@ -50,7 +50,7 @@ void visit(AllToAllParameters& direct, const std::string& at, const Visit& visit
 
 template <class Visit>
 void visit(CollectiveParameters& collective, const std::string& at, const Visit& visitor) {
-  each_parameter(static_cast<ProtocolParameters&>(collective), at, visitor);
+  each_parameter(static_cast<RingParameters&>(collective), at, visitor);
   visitor(at + "ctas", collective.ctas);
   visitor(at + "issue_cost", collective.issue_cost);
   change_shared(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", visitor); });

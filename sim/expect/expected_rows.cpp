@@ -41,7 +41,8 @@ std::string kernel_of(const Machine& machine, const Message& message) {
       kernel_taken(collective_of(machine, message), {.ranks = static_cast<int>(message.gpus),
                                                      .passes = message.op == LinkOp::all_reduce ? 2 : 1,
                                                      .total = static_cast<double>(message.bytes.count),
-                                                     .nodes = static_cast<int>(message.nodes)});
+                                                     .nodes = static_cast<int>(message.nodes),
+                                                     .gathers = message.op != LinkOp::reduce_scatter});
   const bool lacks_sums = kernel == NcclKernel::nvls && !has_nvls(machine);
   return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
 }

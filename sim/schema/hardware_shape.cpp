@@ -91,9 +91,9 @@ Shape nccl() {
        optional({"amd_hosts", boolean()}),
        optional({"tree_step", duration()}),
        optional({"tree_node_step", duration()}),
-       optional({"ll", map(keys_of<ProtocolParameters>(key_of_ramp) +
+       optional({"ll", map(keys_of<RingParameters>(key_of_ramp) +
                            std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
-       optional({"ll128", map(keys_of<ProtocolParameters>())}),
+       optional({"ll128", map(keys_of<RingParameters>())}),
        optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce summed in the switch"})});
 }
 
@@ -103,7 +103,7 @@ Shape collective() {
                                 {"small", map(keys_of<ProtocolParameters>(key_of_ramp))},
                                 {"large", map(keys_of<ProtocolParameters>())}});
   std::vector<ShapeKey> keys;
-  for (ShapeKey& key : keys_of<ProtocolParameters>()) {
+  for (ShapeKey& key : keys_of<RingParameters>()) {
     keys.push_back(optional(std::move(key)));
   }
   std::vector<ShapeKey> algorithms{optional({"nccl", nccl(), "Parameters of NCCL's tuner"}),

@@ -62,7 +62,8 @@ std::string collective_in_words(const Group& group, const CollectiveShape& shape
   const auto kernel = kernel_taken(*group.wires, {.ranks = group.ranks,
                                                   .passes = is_all_reduce ? 2 : 1,
                                                   .total = static_cast<double>(bytes.count),
-                                                  .nodes = group.nodes});
+                                                  .nodes = group.nodes,
+                                                  .gathers = shape.kind != CollectiveKind::reduce_scatter});
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 

@@ -40,6 +40,7 @@ constexpr std::array expected_orders = {
     Names{"first_gpu", "gpus"},
     Names{"begin", "end"},
     Names{"start", "end"},
+    Names{"least", "largest"},
     Names{"smallest", "largest"},
     Names{"least", "greatest"},
     Names{"least", "limit"},

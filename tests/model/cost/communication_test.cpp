@@ -82,12 +82,24 @@ TEST(CollectiveTime, RampAndOwnCopyAddToTheWire) {
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{63us});
 }
 
-ProtocolParameters protocol_parameters(Duration base, Duration step, double gigabytes) {
-  return {.base_latency = {.value = base},
-          .step_latency = {.value = step},
-          .rate = {.value = {1e9 * gigabytes}},
-          .own_copy_rate = {.value = {1e30}},
-          .ramp_size = {}};
+RingParameters protocol_parameters(Duration base, Duration step, double gigabytes) {
+  return {{.base_latency = {.value = base},
+           .step_latency = {.value = step},
+           .rate = {.value = {1e9 * gigabytes}},
+           .own_copy_rate = {.value = {1e30}},
+           .ramp_size = {}}};
+}
+
+TEST(CollectiveTime, OnlyGathersForwardFinishedBlocks) {
+  Link link = plain_link();
+  link.collective.forward_latency = {.value = 4us};
+  // Of the three steps of four ranks, a rank passes on a block in two. An all-reduce forwards in its second round.
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{51us});
+  EXPECT_EQ(reduce_scatter_time(link, 4, Bytes{4'000'000}), Duration{43us});
+  EXPECT_EQ(all_reduce_time(link, 4, Bytes{4'000'000}), Duration{84us});
+  EXPECT_EQ(all_to_all_time(link, 4, Bytes{4'000'000}), Duration{43us});
+  // Between two ranks nothing is passed on.
+  EXPECT_EQ(all_gather_time(link, 2, Bytes{4'000'000}), reduce_scatter_time(link, 2, Bytes{4'000'000}));
 }
 
 /// Returns eight H100 as NCCL sees them, with kernels whose parameters are round numbers.
@@ -112,6 +124,19 @@ TEST(CollectiveTime, UsesTheKernelThatNcclWouldChoose) {
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us});   // Simple: 280 MB at 400 GB/s
   EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // The switch sums.
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
+}
+
+TEST(CollectiveTime, EachKernelOfNcclHasItsOwnForwardLatency) {
+  CollectiveParameters collective = nccl_on_h100();
+  NcclKernels kernels = *collective.nccl;
+  kernels.ll.forward_latency = {.value = 1us};
+  kernels.ll128->forward_latency = {.value = 2us};
+  collective.forward_latency = {.value = 3us};
+  collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{800'000}), Duration{8us + 6us});
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000'000}), Duration{37us + 12us});
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us + 18us});
+  EXPECT_EQ(reduce_scatter_time(collective, 8, Bytes{8'000'000}), Duration{37us});
 }
 
 TEST(CollectiveTime, TheRampOfSumsInTheSwitchGrowsWithTheRanks) {

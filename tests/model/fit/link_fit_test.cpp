@@ -21,12 +21,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ProtocolParameters protocol_of(double base_us, double step_us, double gigabytes, double copy) {
-  return {.base_latency = {.value = from_seconds(1e-6 * base_us)},
-          .step_latency = {.value = from_seconds(1e-6 * step_us)},
-          .rate = {.value = {1e9 * gigabytes}},
-          .own_copy_rate = {.value = {1e9 * copy}},
-          .ramp_size = {}};
+RingParameters protocol_of(double base_us, double step_us, double gigabytes, double copy) {
+  return {{.base_latency = {.value = from_seconds(1e-6 * base_us)},
+           .step_latency = {.value = from_seconds(1e-6 * step_us)},
+           .rate = {.value = {1e9 * gigabytes}},
+           .own_copy_rate = {.value = {1e9 * copy}},
+           .ramp_size = {}}};
 }
 
 /// Returns a made-up machine for a share of 1, and a guess at its parameters for other shares.
@@ -35,6 +35,7 @@ CollectiveParameters parameters_at(double share) {
   kernels.tuning = {
       .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {25e9}};
   kernels.ll = protocol_of(5.0 * share, 0.7 * share, 150.0 / share, 300.0 / share);
+  kernels.ll.forward_latency = {.value = from_seconds(0.4e-6 * share)};
   kernels.ll_fill.value = Bytes{static_cast<std::int64_t>(40'000 * share)};
   kernels.ll128 = protocol_of(12.0 * share, 1.2 * share, 250.0 / share, 500.0 / share);
   kernels.nvls =
@@ -87,6 +88,9 @@ TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
   expect_found(fitted.own_copy_rate, fitted.own_copy_rate.value.value, 600e9);
   expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
   expect_found(fitted.nccl->ll.step_latency, to_microseconds(fitted.nccl->ll.step_latency.value), 0.7);
+  ASSERT_TRUE(fitted.nccl->ll.forward_latency);
+  expect_found(*fitted.nccl->ll.forward_latency, to_microseconds(fitted.nccl->ll.forward_latency->value), 0.4);
+  EXPECT_FALSE(fitted.forward_latency) << "the start has none";
   expect_found(fitted.nccl->ll128->rate, fitted.nccl->ll128->rate.value.value, 250e9);
   expect_found(fitted.nccl->nvls->rate, fitted.nccl->nvls->rate.value.value, 200e9);
   expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
