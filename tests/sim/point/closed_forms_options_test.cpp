@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the options of CommFuse with their closed forms, in whole picoseconds, for 1 to 9 ranks and transfers
 // shorter than, as long as and longer than a GEMM. c: one GEMM; p: one transfer; a: one add of a shard; m: parts
-// of a shard; g: shards per GEMM; L: lanes.
+// of a shard; g: shards per GEMM; L: lanes; N: ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>

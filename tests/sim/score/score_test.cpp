@@ -31,7 +31,7 @@ std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double fact
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, h100_gemm_us(m, n, k) / factor);
 }
 
-TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
+TEST(Score, AnErrorIsPredictedDividedByMeasuredMinusOne) {
   const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.25) +
                            gemm_row(2048, 4096, 4096, 0.9) + gemm_row(256, 4096, 4096, 1.0);
   const TableScore score = score_text(text, "x.csv", {});

@@ -187,7 +187,7 @@ TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
-TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllAndFreeCommunication) {
+TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllSitesAndTheLowerBound) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8};
   const Tuning tuning = tune(eight, {});
@@ -262,7 +262,7 @@ TuneOptions sampled_by(Minimize minimize) {
   return {.minimize = minimize, .monte_carlo = stalls, .kernel_jitter = stalls.jitter};
 }
 
-TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
+TEST_F(TuneTest, TheP99OfAStepIsLowestWithTheSchedulesChosenForIt) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   const Tuning by_p99 = tune(eight, sampled_by(Minimize::p99));
