@@ -41,7 +41,7 @@ constexpr std::array texts{
 
 /// Assumed minimum of the standard deviation between healthy ranks of a job. A larger value estimated from the job
 /// replaces it.
-constexpr double least_spread = 0.025;          // of ln(time)
+constexpr double least_spread = 0.025;          // in ln(time)
 constexpr double least_spread_of_share = 0.02;  // share of the step
 /// Assumed noise of one step, if there are too few steps to estimate it: a standard deviation of ln(time), or a share
 /// of the step.

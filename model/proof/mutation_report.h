@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of each mutant of a schedule. A mutant has exactly one mutation. This tests the proof. A mutant has
-// survived if it passes check_program() and is not provably equivalent to the original. No mutant may survive.
+// Fates of the mutants of a schedule, which test the proof. A mutant has exactly one mutation. It has survived if it
+// passes check_program() and is not provably equivalent to the original. No mutant may survive.
 #pragma once
 
 #include <cstdint>
