@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores predictions of where overlap pays, against tables that measured both overlapped kernels and serial
+// Reports how well predictions of where overlap pays agree with tables that measured both overlapped kernels and serial
 // communication.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// Returns text for terminals; empty without pairs.
+/// Returns a summary for terminals; empty if no table has an overlapped kernel paired with serial communication.
 std::string pays_table(std::span<const TableScore> scores);
 
 /// Returns every pair with its times and the command that predicts it again, in two lines; empty without pairs.

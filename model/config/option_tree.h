@@ -31,11 +31,12 @@ struct CommandEntry {
   std::vector<CommandEntry> commands;
 };
 
-/// Returns the whole tree. Commands that add their flags only when they are named get their flags first.
+/// Returns the whole tree. Some commands add their flags only when the command line names them; this function adds
+/// those flags before it reads the tree.
 CommandEntry option_tree(CLI::App& app);
 
-/// Adds the command `pages FORMAT`. The command prints the tree, which `render` renders in one of `forms`, or the words
-/// of a list for completion scripts.
+/// Adds the command `pages FORMAT [LIST]`. FORMAT is one of `forms`, in which `render` writes the tree, or "names",
+/// which prints the words of the completion list LIST.
 void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render);
 

@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-/// Axis and shift of a transfer; a transfer from a rank to itself is not a move.
+/// A move: axis and shift that any number of exchanges share. A shift of 0 moves nothing and has no number.
 using AxisShift = std::pair<std::int8_t, std::int32_t>;
 
 class WiringMaker {
@@ -30,8 +30,8 @@ class WiringMaker {
         forwarding_(forwarding),
         known_routes_(routes) {
     wiring_.ranks = static_cast<std::size_t>(program.mesh.ranks());
-    ports_ = topology_ == nullptr ? 0 : 2 * topology_->edges.size();
-    wiring_.capacity.assign(ports_ + 4 * wiring_.ranks, 0.0);
+    first_port_ = topology_ == nullptr ? 0 : 2 * topology_->edges.size();
+    wiring_.capacity.assign(first_port_ + 4 * wiring_.ranks, 0.0);
   }
 
   Wiring make() {
@@ -117,7 +117,7 @@ class WiringMaker {
   }
 
   [[nodiscard]] std::size_t port(Rank rank, bool across, std::size_t inwards) const {
-    return ports_ + 4 * static_cast<std::size_t>(rank) + (across ? 2 : 0) + inwards;
+    return first_port_ + 4 * static_cast<std::size_t>(rank) + (across ? 2 : 0) + inwards;
   }
 
   void open_stage(double cap) {
@@ -131,7 +131,7 @@ class WiringMaker {
     wiring_.capacity[link] = std::max({wiring_.capacity[link], capacity, stage.cap});
   }
 
-  /// Limits the open stage to the rate of its port.
+  /// Sets the rate of the open stage to that of its wire, and raises the capacity of its links to at least this rate.
   void set_cap(double cap) {
     WireStage& stage = wiring_.stages.back();
     stage.cap = cap;
@@ -161,8 +161,8 @@ class WiringMaker {
   Forwarding forwarding_;
   KnownRoutes* known_routes_;
   std::optional<KnownRoutes> own_routes_;
-  std::vector<int> links_;  // links of the last requested route
-  std::size_t ports_ = 0;   // first link that is a port
+  std::vector<int> links_;      // links of the last requested route
+  std::size_t first_port_ = 0;  // first link that is a port
   std::vector<AxisShift> moves_;
   Wiring wiring_;
 };

@@ -39,11 +39,13 @@ constexpr std::array texts{
     RankFaultText{RankFault::slow, "slow", "takes longer; the file does not say whether it computes, sends or waits",
                   "commfuse-validate doctor"}};
 
-/// Smallest differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the
-/// job's own ranks replace them.
-constexpr double least_spread = 0.025;          // standard error of ln(time)
+/// Assumed minimum of the standard deviation between healthy ranks of a job. A larger value estimated from the job
+/// replaces it.
+constexpr double least_spread = 0.025;          // in ln(time)
 constexpr double least_spread_of_share = 0.02;  // share of the step
-constexpr double spread_of_few_steps = 0.03;    // per step, used if there are too few steps to estimate it
+/// Assumed noise of one step, if there are too few steps to estimate it: a standard deviation of ln(time), or a share
+/// of the step.
+constexpr double assumed_step_noise = 0.03;
 /// A step is late if it exceeds the rank's own median by more than `late_from` and by more than `late_noise` times the
 /// noise of all ranks.
 constexpr double late_from = 0.08;
@@ -94,7 +96,7 @@ void add_medians(Series& series, bool is_share) {
   for (RankSeries& rank : series.ranks) {
     rank.median = median(rank.steps);
     medians.push_back(rank.median);
-    noises.push_back(rank.steps.size() < least_steps ? spread_of_few_steps : spread_of(rank.steps));
+    noises.push_back(rank.steps.size() < least_steps ? assumed_step_noise : spread_of(rank.steps));
   }
   series.noise = median(noises);
   for (std::size_t i = 0; i < series.ranks.size(); ++i) {
@@ -140,15 +142,17 @@ Series series_of(std::span<const RankStep> measured, const RankNumber& quantity,
 /// A rank, a fault, and how much likelier the rank's numbers are with the fault than without.
 struct Candidate {
   SuspectedRank suspect;
-  double log_ratio = 0.0;  ///< Averaged over the degrees.
+  double log_ratio = 0.0;  ///< ln of the likelihood ratio, averaged over the assumed sizes of the fault
   double cost = 0.0;       ///< Time that other ranks wait, as a share of the step.
 };
 
-template <class Degrees, class LogRatio>
-double averaged(const Degrees& degrees, const LogRatio& log_ratio) {
+/// Returns ln of the likelihood ratio, averaged over the assumed sizes of the fault. `log_ratio` returns ln of the
+/// ratio for one size.
+template <class Sizes, class LogRatio>
+double log_mean_exp(const Sizes& sizes, const LogRatio& log_ratio) {
   std::vector<double> ratios;
-  for (const double degree : degrees) {
-    ratios.push_back(log_ratio(degree));
+  for (const double size : sizes) {
+    ratios.push_back(log_ratio(size));
   }
   const double largest = *std::max_element(ratios.begin(), ratios.end());
   double sum = 0.0;
@@ -158,24 +162,28 @@ double averaged(const Degrees& degrees, const LogRatio& log_ratio) {
   return largest + math::log(sum / static_cast<double>(ratios.size()));
 }
 
-double log_normal(double off, double variance) { return -0.5 * (off * off / variance + math::log(variance)); }
+/// Returns ln of the density of a normal distribution at the distance `off` from its mean, without the constant.
+double log_density_of_normal(double off, double variance) {
+  return -0.5 * (off * off / variance + math::log(variance));
+}
 
 void add_slow(const Series& series, const RankNumber& quantity, std::vector<Candidate>& candidates) {
   constexpr std::array factors{1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 5.0};
   constexpr std::array shares{0.06, 0.12, 0.25, 0.5, 1.0, 2.0};
   for (const RankSeries& rank : series.ranks) {
     const double variance = series.spread * series.spread + rank.noise * rank.noise;
-    const auto log_ratio = [&](double fault) {
-      const double by_degree = pattern_error * fault;
-      return log_normal(rank.median - fault, variance + by_degree * by_degree) - log_normal(rank.median, variance);
+    const auto log_ratio = [&](double size) {
+      const double size_error = pattern_error * size;
+      return log_density_of_normal(rank.median - size, variance + size_error * size_error) -
+             log_density_of_normal(rank.median, variance);
     };
     Candidate candidate{.suspect = {.rank = rank.rank, .fault = quantity.fault}};
     if (quantity.is_share) {
-      candidate.log_ratio = averaged(shares, log_ratio);
+      candidate.log_ratio = log_mean_exp(shares, log_ratio);
       candidate.suspect.degree = rank.median;
       candidate.cost = rank.median;
     } else {
-      candidate.log_ratio = averaged(factors, [&](double factor) { return log_ratio(math::log(factor)); });
+      candidate.log_ratio = log_mean_exp(factors, [&](double factor) { return log_ratio(math::log(factor)); });
       candidate.suspect.degree = math::exp(rank.median);
       candidate.cost = series.usual * (candidate.suspect.degree - 1.0);
     }
@@ -222,7 +230,7 @@ void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
     };
     candidates.push_back(
         {.suspect = {.rank = series.ranks[i].rank, .fault = RankFault::jitter, .degree = counted.late / counted.steps},
-         .log_ratio = averaged(factors, log_ratio),
+         .log_ratio = log_mean_exp(factors, log_ratio),
          .cost = counted.cost / counted.steps * series.usual});
   }
 }

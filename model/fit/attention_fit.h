@@ -28,7 +28,7 @@ struct AttentionFit {
   bool has_few = false;                    ///< few sizes: all rows are fitted and none is held out
   std::vector<MeasuredAttention> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                       ///< on the rows of the fit
-  FitQuality held_out;  ///< on one layer (heads, kv_heads, head_dim) in five, which the fit has not seen
+  FitQuality held_out;  ///< on the 20% of layers (heads, kv_heads, head_dim) that the fit has not seen
 };
 
 /// Fits by robust least squares on log(predicted / measured); rows of one layer count as one observation in the

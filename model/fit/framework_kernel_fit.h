@@ -30,7 +30,7 @@ struct FrameworkKernelFit {
   bool has_few = false;           ///< few sizes: all rows are fitted and none is held out
   std::vector<MeasuredFrameworkKernel> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                             ///< on the rows of the fit
-  FitQuality held_out;                           ///< on one (op, width) in five, which the fit has not seen
+  FitQuality held_out;                           ///< on the 20% of pairs (op, width) that the fit has not seen
 };
 
 /// Fits by robust least squares on log(predicted / measured); rows of one op and width count as one observation in the

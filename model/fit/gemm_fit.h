@@ -43,7 +43,7 @@ struct GemmFit {
   bool has_few = false;               ///< few sizes: all rows are fitted and none is held out
   std::vector<MeasuredGemm> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                  ///< on the rows of the fit
-  FitQuality held_out;                ///< on one (n, k) in five, which the fit has not seen (model/fit/holdout.h)
+  FitQuality held_out;                ///< on the 20% of pairs (n, k) that the fit has not seen (model/fit/holdout.h)
 };
 
 /// Fits by robust least squares on log(predicted / measured), and on the same logarithm of P T(m/P) / T(m), the cost of

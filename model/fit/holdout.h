@@ -15,7 +15,7 @@ namespace commfuse {
 /// Returns the 64-bit FNV-1a hash, with the offset 14695981039346656037 and the prime 1099511628211 (Fowler, Noll, Vo).
 std::uint64_t fnv1a(std::string_view text);
 
-/// Returns true for one group in five. The result depends only on the text of the key, so it is the same on every
+/// Returns true for 20% of the groups. The result depends only on the text of the key, so it is the same on every
 /// machine and in every order of rows.
 bool is_held_out(std::string_view key);
 

@@ -122,7 +122,7 @@ class Reader {
       add_cpu(cpu);
     }
     join_gpus();
-    require_no_switch_links(system);
+    refuse_switch_links(system);
     check_element(system, 0);
     wires_.nic_of_gpu = nearest_nics(nic_distances());
     return std::move(wires_);
@@ -347,7 +347,7 @@ class Reader {
   }
 
   /// Refuses links between PCIe switches (Broadcom) if any GPU has no NVLinks, because its data may use them.
-  void require_no_switch_links(const pugi::xml_node& system) const {
+  void refuse_switch_links(const pugi::xml_node& system) const {
     const pugi::xml_node link = system.select_node(".//pcilink").node();
     const bool all_linked =
         std::all_of(gpus_.begin(), gpus_.end(), [](const Gpu& gpu) { return !links_of(gpu).empty(); });

@@ -47,7 +47,7 @@ struct Mutation {
   std::vector<OpId> now{};  // by op of the original: its id in `program`; empty when ids are unchanged
 };
 
-/// Calls visit(mutation) for all single mutations of a program that passed check_program(), in the order of its ops.
+/// Calls visit(mutation) for each mutation of a program that passed check_program(), in the order of its ops.
 /// Each mutant is still well-formed: ids, extents and shapes fit; regions may leave their buffers only through a term
 /// of their index. Only one mutant exists at a time: it is valid until visit returns.
 void for_each_mutation(const Program& program, const std::function<void(const Mutation&)>& visit);

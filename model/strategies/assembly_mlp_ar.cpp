@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, both normalised and as the
-// stream before the norm. The sum of the ranks' contributions is added to the stream and normalised for the next MLP.
+// MLPs under tensor parallelism without sequence parallelism: every rank holds two versions of all tokens: the residual
+// stream, and the stream after the norm. The sum of the ranks' contributions is added to the stream and normalised for
+// the next MLP.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 
@@ -11,6 +12,7 @@ void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
   const DType dtype = options_.dtype;
   const Extent hidden{builder_.dimension(stage.contraction, 1), 1};
   const DimensionId ffn = builder_.dimension(stage.columns, ranks_);
+  // A rank's up projection has 2 blocks of columns if gate and up are side by side; after the activation there is 1.
   const Extent own_up{ffn, stage.columns_per_rank};
   const Extent own_columns{ffn, 1};
   const auto add_buffer = [&](const std::string& name, BufferRole role) {

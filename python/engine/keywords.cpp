@@ -40,7 +40,7 @@ Keyword keyword_of(CLI::Option& option) {
     keyword.value = type.substr(0, type.find(':'));  // the checks after the colon are dropped
     keyword.preset = option.get_default_str();
   }
-  // A list accepts several of its words at once, so a single word is not the whole value.
+  // Options of type WORDS take several words in one value, so their words are not the allowed values.
   if (const Offer offer = offer_of(option); offer.kind == OfferKind::words && keyword.value != "WORDS") {
     keyword.words = offer.words;
   }

@@ -256,7 +256,7 @@ class Plot {
   }
   void draw(const BandMark&) {}
   void draw(const TextMark& mark) {
-    if (figure_.y.high == figure_.height) {  // These are the heads of a timeline's rows.
+    if (figure_.y.high == figure_.height) {  // These are the names of a timeline's lanes.
       const std::string text = cut(plain(fmt::format("{} {}", mark.strong, mark.text), options_.unicode),
                                    static_cast<std::size_t>(grid_.width()));
       grid_.write(static_cast<int>(x_of(mark.at.x)), static_cast<int>(y_of(mark.at.y)), text);

@@ -196,9 +196,9 @@ void ColumnBlock::add_u32(std::string_view name, std::size_t count, std::functio
   append(name, "u32", count, std::move(value));
 }
 
-void ColumnBlock::write(const std::string& head, const TakeBytes& take) const {
+void ColumnBlock::write(const std::string& header, const TakeBytes& take) const {
   using Json = nlohmann::ordered_json;
-  Json json = Json::parse(head);
+  Json json = Json::parse(header);
   Json& columns = json["columns"];
   for (const Column& column : columns_) {
     Json* entry = nullptr;
@@ -228,9 +228,9 @@ void ColumnBlock::write(const std::string& head, const TakeBytes& take) const {
   }
 }
 
-std::string ColumnBlock::bytes(const std::string& head) const {
+std::string ColumnBlock::bytes(const std::string& header) const {
   std::string collected;
-  write(head, [&](std::string_view bytes) { collected += bytes; });
+  write(header, [&](std::string_view bytes) { collected += bytes; });
   return collected;
 }
 

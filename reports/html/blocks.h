@@ -26,8 +26,8 @@ std::string packed_block(std::string_view name, std::string_view gzip);
 /// Writes block_of() of the text that `write` provides piece by piece, also piece by piece. Throws as gzip_of() does.
 void write_block(std::string_view name, const std::function<void(const TakeBytes&)>& write, const TakeBytes& take);
 
-/// Numbers by column, for typed arrays. The bytes are, little endian: u32 length of the head, u32 0, the head (a JSON
-/// object), and each column, aligned to eight bytes.
+/// Numbers by column, for typed arrays. The bytes are, little endian: u32 length of the header, u32 0, the header (a
+/// JSON object), and each column, aligned to eight bytes.
 class ColumnBlock {
  public:
   void add(std::string_view name, std::vector<double> values);
@@ -38,10 +38,10 @@ class ColumnBlock {
   void add_f64(std::string_view name, std::size_t count, std::function<double(std::size_t)> value);
   void add_u32(std::string_view name, std::size_t count, std::function<std::uint32_t(std::size_t)> value);
 
-  /// Writes the block. `head` is a JSON object and gets "columns" with the name, type (f64, u32, u16, u8), offset and
-  /// count of each; members that `head` already has for a name are kept.
-  void write(const std::string& head, const TakeBytes& take) const;
-  [[nodiscard]] std::string bytes(const std::string& head) const;
+  /// Writes the block. `header` is a JSON object and gets "columns" with the name, type (f64, u32, u16, u8), offset and
+  /// count of each; members that `header` already has for a name are kept.
+  void write(const std::string& header, const TakeBytes& take) const;
+  [[nodiscard]] std::string bytes(const std::string& header) const;
 
  private:
   struct Column {

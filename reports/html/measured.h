@@ -38,8 +38,8 @@ struct MeasuredReport {
   std::string version;  // version of the program
 };
 
-/// Draws a row for each schedule, fastest prediction first: the range of eight in ten makespans, their median, and the
-/// prediction. The axis begins near the shortest time, because positions are compared and not lengths. Requires a
+/// Draws a row for each schedule, fastest prediction first: the range of the middle 80% of makespans, their median, and
+/// the prediction. The axis begins near the shortest time, because positions are compared and not lengths. Requires a
 /// schedule.
 Figure measured_figure(const std::vector<MeasuredSchedule>& schedules);
 

@@ -13,8 +13,8 @@ namespace commfuse::reports {
 /// Narrow figures fit a phone, and their ids end in "-narrow".
 enum class FigureWidth : std::uint8_t { wide, narrow };
 
-/// Returns days over GPUs with the deadline; cost over days; tokens per second over the rate of links; and sensitivity
-/// of the cost. Figures for which the plan has no data are omitted.
+/// Returns up to four figures: days against GPUs, with the deadline; cost against days; tokens per second against the
+/// link rate; and how much each input changes the cost. Figures for which the plan has no data are omitted.
 std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width = FigureWidth::wide);
 
 }  // namespace commfuse::reports

@@ -192,7 +192,7 @@ void add_format(CLI::App& import, const import::Format& format, int& status) {
 }
 
 /// Throws ConfigError for flags and words that the detected format does not have.
-void require_of_format(const import::Format& format, const ImportRequest& request) {
+void refuse_flags_of_other_formats(const import::Format& format, const ImportRequest& request) {
   for (const auto& [flag, values] : request.options) {
     if (!values.empty() &&
         std::ranges::find(format.options, flag, &import::FormatOption::flag) == format.options.end()) {
@@ -227,7 +227,7 @@ int import_words(const std::vector<std::string>& words, ImportRequest request) {
     request.name = format.name;
   }
   request.options.emplace_back("OVERRIDES", std::vector<std::string>(words.begin() + 1, words.end()));
-  require_of_format(format, request);
+  refuse_flags_of_other_formats(format, request);
   fmt::print(stderr, "note: {} is read as {}\n", with_escapes(request.file), format.name);
   return import_file(format, request);
 }

@@ -155,7 +155,7 @@ Sweep sweep_in(const fs::path& settings) {
 }
 
 /// Throws ConfigError if the file to replace is not a commfuse store, because it may contain the user's data.
-void require_ours(const fs::path& path) {
+void refuse_foreign_file(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored)) {
     const TakenStore ours(path);
@@ -163,7 +163,7 @@ void require_ours(const fs::path& path) {
 }
 
 Answer merge(const MergeRequest& request, Caller& caller) {
-  require_ours(fs::path(request.folder) / store_file);
+  refuse_foreign_file(fs::path(request.folder) / store_file);
   Readers readers = readers_of(shard_files(request));
   const StoreIdentity& identity = readers.begin()->second->identity();
   require_format(identity.kind, request.format);

@@ -131,7 +131,7 @@ void require_svg(const std::string& path) {
   }
 }
 
-void require_no_drawing(const RunRequest& request) {
+void refuse_drawing_flags(const RunRequest& request) {
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
         std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot)}) {
@@ -141,7 +141,7 @@ void require_no_drawing(const RunRequest& request) {
   }
 }
 
-void require_no_measured_step(const RunRequest& request) {
+void refuse_measured_step(const RunRequest& request) {
   for (const auto& [flag, given] : {std::pair("--measured-step", !request.measured.time.empty()),
                                     std::pair("--measured-config", !request.measured.config.empty())}) {
     if (given) {
@@ -215,7 +215,7 @@ Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& r
 
 /// Throws ConfigError for axes that affect how --gpus distributes the GPUs, because --gpus distributes them once, not
 /// for each point.
-void require_no_layout_axis(const Grid& grid) {
+void refuse_layout_axes(const Grid& grid) {
   for (const GridAxis& axis : grid.axes) {
     for (const Field* field : axis.fields) {
       if (field->key == "ranks" || field->key == "hardware" || field->key == "scope" ||
@@ -236,21 +236,21 @@ Answer run(const RunRequest& request, Caller& caller) {
   }
   Grid grid = grid_of(request.settings);
   if (!request.gpus.empty()) {
-    require_no_layout_axis(grid);
+    refuse_layout_axes(grid);
     caller.note(spread_over(request.gpus, grid.settings));
   }
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
   const std::size_t count = PointList(grid, max_run_points).size();
   if (has_whole_models(grid)) {
-    require_no_drawing(request);
+    refuse_drawing_flags(request);
     const std::vector<Settings> points = points_of(grid);
     const Settings* single_point = points.size() == 1 ? &points.front() : nullptr;
     const auto measured = measured_of(request.measured, single_point, points.front().text("hardware"));
     return run_steps(points, library, request.format, caller,
                      measured ? std::optional(evidence_of(*measured)) : std::nullopt);
   }
-  require_no_measured_step(request);
+  refuse_measured_step(request);
   library.add(*std::move(schedules));
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
     if (!path->empty() && count != 1) {

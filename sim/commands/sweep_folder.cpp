@@ -112,7 +112,7 @@ bool is_of_a_sweep(const std::optional<std::string>& existing_settings, const st
 }
 
 /// Throws ConfigError if a folder without a sweep has a file that a sweep would overwrite.
-void require_no_results(const fs::path& folder) {
+void refuse_foreign_results(const fs::path& folder) {
   const auto require_none = [&](std::string_view name) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(folder / name, ignored))) {
@@ -199,7 +199,7 @@ void SweepFolder::begin() const {
   const std::optional<std::string> existing_settings = settings_in(folder_, settings_);
   if (use_ == FolderUse::forced_sweep && existing_settings != settings_) {
     if (!is_of_a_sweep(existing_settings, settings_)) {
-      require_no_results(folder_);
+      refuse_foreign_results(folder_);
     }
     remove_stores(folder_);
   }

@@ -14,7 +14,8 @@ namespace commfuse::expect {
 
 namespace {
 
-/// Returns a message between `gpus` GPUs. A group with more GPUs than take part in one node fills several nodes.
+/// Returns a message between `gpus` GPUs. If `gpus` exceeds the number of GPUs per node that take part, the group
+/// covers several nodes.
 Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, const Question& question) {
   const std::int64_t in_a_node = question.gpus_per_node == 0 ? machine.gpus_per_node : question.gpus_per_node;
   if (in_a_node < 1 || in_a_node > machine.gpus_per_node) {
@@ -43,8 +44,9 @@ std::string kernel_of(const Machine& machine, const Message& message) {
                                                      .total = static_cast<double>(message.bytes.count),
                                                      .nodes = static_cast<int>(message.nodes),
                                                      .gathers = message.op != LinkOp::reduce_scatter});
-  const bool lacks_sums = kernel == NcclKernel::nvls && !has_nvls(machine);
-  return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
+  // NCCL's tuning may choose NVLS where the machine has no measurements of it; the price is then that of Simple.
+  const bool lacks_nvls = kernel == NcclKernel::nvls && !has_nvls(machine);
+  return !kernel ? "" : std::string(name_of(lacks_nvls ? NcclKernel::simple : *kernel));
 }
 
 /// Returns the possible exchanges: between two GPUs of a node, and between GPUs of two nodes. Sizes are not set.

@@ -17,8 +17,8 @@ JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& op
   return {.tables = options.jitter, .seed = options.seed, .keys = schedule.keys};
 }
 
-/// Returns a number of lanes with which a register fills a few kilobytes, so that loops are long and everything stays
-/// in the cache.
+/// Returns the number of samples to compute together, one per lane of a register: loops are long, but a register takes
+/// only a few kilobytes, so everything stays in the cache.
 std::size_t lanes_for(Rank ranks) {
   constexpr std::size_t values = 512;
   const std::size_t lanes = values / static_cast<std::size_t>(ranks);

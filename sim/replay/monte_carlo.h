@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulates one schedule many times under jitter. Draws depend only on the seed, the sample, the rank and the step, so
-// all strategies run on the same slow ranks and kernels, and results depend neither on lanes nor on threads.
+// all strategies run on the same slow ranks and kernels, and results depend neither on how many samples are computed
+// together nor on the threads.
 #pragma once
 
 #include <cstddef>

@@ -50,14 +50,15 @@ class Replay {
   void makespans(const Program& program, const Tape& tape, std::span<const Costs> costs, Ranks ranks,
                  std::vector<Duration>& makespans);
 
-  /// Returns the makespans of the sampler's batch, by lane, in whole picoseconds; valid until the next run. Requires a
-  /// sampler of this program and begin().
+  /// Returns the makespans of the sampler's batch, in whole picoseconds, one per sample; valid until the next run.
+  /// Requires a sampler of this program and begin().
   std::span<const double> sample(const Program& program, const Tape& tape, const Costs& costs, JitterSampler& sampler);
 
  private:
   template <class Prices>
   class Pass;
 
+  // A lane of a register, unlike a lane of a program, is one of the runs that are computed together.
   std::vector<double> values_;     // by register, then rank, then lane
   std::vector<double> durations_;  // for one op: by rank, then lane
   std::vector<double> others_;     // for the op of a partner: by rank, then lane

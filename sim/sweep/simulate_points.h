@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates the points of a sweep and stores their rows: on all cores of this process, in order, with constant memory
-// for any number of points.
+// Simulates the points of a sweep in parallel and hands over their rows in the order of the points. Memory does not
+// grow with the number of points.
 #pragma once
 
 #include <atomic>

@@ -61,7 +61,7 @@ TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
 }
 
 // The command exits with 4 unless static and dynamic interference meet their gates. It needs no measurements.
-TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
+TEST(AccuracyDoc, ComparesStaticWithDynamicInterferenceOnEveryMachine) {
   const Outcome compared = run_program("commfuse-sim score --dynamic -o markdown");
   ASSERT_EQ(compared.code, 0) << compared.out << compared.err;
   if (renews()) {

@@ -369,7 +369,7 @@ int port_for(const std::string& executor, int first) {
   return first + (executor == "nccl" ? 0 : 2000) + static_cast<int>(::getpid() % 2000);
 }
 
-TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllWithinTheirPatience) {
+TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllRanksWithinTheTimeout) {
   const Outcome outcome = signalled(GetParam(), "KILL", port_for(GetParam(), 12000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
   // The position of the killed rank in the run decides which of the two messages the others print.
@@ -378,7 +378,7 @@ TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllWithinTheirPatience) {
   EXPECT_TRUE(is_reported) << outcome.err;
 }
 
-TEST_P(SoftwareGpuSignalled, ARankThatHangsEndsAllAfterTheirPatience) {
+TEST_P(SoftwareGpuSignalled, ARankThatHangsEndsAllRanksAfterTheTimeout) {
   const Outcome outcome = signalled(GetParam(), "STOP", port_for(GetParam(), 16000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
   EXPECT_NE(outcome.err.find("5 s"), std::string::npos) << outcome.err;

@@ -174,7 +174,7 @@ TEST_F(UnderMpirun, AKilledProcessLeavesNoRecord) {
   EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::current_path()));
 }
 
-TEST_F(UnderMpirun, AKilledProcessEndsAllWithOneMessage) {
+TEST_F(UnderMpirun, AKilledProcessEndsAllProcessesWithOneMessage) {
   const Outcome outcome = run_and_disturb(3, "commfuse-validate check --long", 1, SIGKILL);
   EXPECT_NE(outcome.code, 0);
   EXPECT_EQ(outcome.out, "");
@@ -182,7 +182,7 @@ TEST_F(UnderMpirun, AKilledProcessEndsAllWithOneMessage) {
   EXPECT_EQ(count(outcome.err, "signal 9"), 1U) << outcome.err;
 }
 
-TEST_F(UnderMpirun, AProcessThatHangsEndsAllAfterTheirPatience) {
+TEST_F(UnderMpirun, AProcessThatHangsEndsAllProcessesAfterTheTimeout) {
   const Outcome outcome = run_and_disturb(3, "commfuse-validate check --long --patience 5s", 2, SIGSTOP);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");

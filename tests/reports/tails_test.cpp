@@ -60,7 +60,7 @@ TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {
       "Lowest p99: commfuse, 0.3% below sliced; their intervals overlap, so the samples do not decide which is lower.");
 }
 
-TEST(TailsTable, ABoundHasNoAchievableTail) {
+TEST(TailsTable, ABoundHasNoAchievablePercentiles) {
   std::vector rows{row("commfuse", 1000us, 995us, 1005us), row("fused_kernel", 800us, 795us, 805us)};
   rows.back().bound = true;
   EXPECT_EQ(tail_verdict(rows), "commfuse has a p99 of 1000.0 us.");

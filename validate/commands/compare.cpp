@@ -233,7 +233,7 @@ void add_compare(CLI::App& app, int& status) {
         "is wrong.");
     command.callback([request, &command, &status] {
       if (!request->record.empty()) {
-        require_no_measuring(command);
+        refuse_measurement_flags(command);
       }
       require_fitting_gpu_flags(command, request->arguments.executor);
       status = run(*request);

@@ -215,8 +215,8 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
       ->capture_default_str();
   command
       .add_option("--nccl-p2p-channels", arguments.nccl_p2p_channels,
-                  "nccl: minimum channels for messages (NCCL_MIN_P2P_NCHANNELS); each message gets a share, so more "
-                  "channels speed up a ring")
+                  "nccl: minimum channels for messages (NCCL_MIN_P2P_NCHANNELS); a message uses only part of the "
+                  "channels, so raising the minimum speeds up a ring")
       ->group(group)
       ->capture_default_str();
 }
@@ -400,7 +400,7 @@ void Gpu::note_attention() const {
 
 namespace {
 
-void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
+void refuse_flags_that_crews_lack(const GpuArguments& arguments, CrewLinks links) {
   if (arguments.partition != "none") {
     throw ConfigError("--partition requires cuda-virtual; with nccl, use --multiprocessors to leave SMs free");
   }
@@ -416,14 +416,14 @@ void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
 /// Throws ConfigError on all ranks if they are on several machines, because memory can only be shared on one machine.
 void require_one_host(Crew& crew, int ranks) {
   const std::vector<Payload> hosts = crew.gather(ranks, text_payload(crew.world().host()));
-  std::string other_host;
+  std::string other_host;  // empty if all ranks are on this machine
   for (const Payload& host : hosts) {
     const std::string name = PayloadReader(host).get_text();
     other_host = name == crew.world().host() || !other_host.empty() ? other_host : name;
   }
   const std::vector<Payload> to_all(hosts.size(), text_payload(other_host));
-  if (const std::string refusal = PayloadReader(crew.scatter(ranks, to_all)).get_text(); !refusal.empty()) {
-    throw ConfigError(fmt::format("cuda-peer shares memory on one machine, but a rank is on {}; use nccl", refusal));
+  if (const std::string host = PayloadReader(crew.scatter(ranks, to_all)).get_text(); !host.empty()) {
+    throw ConfigError(fmt::format("cuda-peer shares memory on one machine, but a rank is on {}; use nccl", host));
   }
 }
 
@@ -504,7 +504,7 @@ std::optional<CrewLinks> crew_links_of(std::string_view executor) {
 GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks links)
     : crew_(crew), ranks_(ranks), network_options_(network_options_of(arguments)) {
   network_options_.patience = crew.patience();
-  require_flags_of_crews(arguments, links);
+  refuse_flags_that_crews_lack(arguments, links);
   CudaPlugin plugin = usable_plugin();
   if (links == CrewLinks::nccl && !plugin.module->has_nccl()) {
     throw HardwareAbsent(fmt::format("--executor nccl cannot run here: {}", plugin.module->nccl_absence()));

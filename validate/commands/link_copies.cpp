@@ -64,7 +64,7 @@ void add_copy_flag(CLI::App& command, CopyArguments& arguments) {
       {"all", "ce", "sm"}));
 }
 
-void require_no_gpu_flags(const CLI::App& command) {
+void refuse_gpu_flags(const CLI::App& command) {
   for (const char* flag : gpu_flags()) {
     if (command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0) {
       throw ConfigError(fmt::format(

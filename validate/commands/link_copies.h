@@ -26,7 +26,7 @@ struct CopyArguments {
 void add_copy_flag(CLI::App& command, CopyArguments& arguments);
 
 /// Throws ConfigError if a flag of GPU executors was given.
-void require_no_gpu_flags(const CLI::App& command);
+void refuse_gpu_flags(const CLI::App& command);
 
 /// Size of the copies if no size is given: large enough to be judged.
 inline constexpr Bytes usual_copy{std::int64_t{64} << 20U};

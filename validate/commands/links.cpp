@@ -317,7 +317,7 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         require_only_judging(command);
       }
       if (request->copies.wanted()) {
-        require_no_gpu_flags(command);
+        refuse_gpu_flags(command);
       } else {
         require_fitting_gpu_flags(command, request->arguments.executor);
       }

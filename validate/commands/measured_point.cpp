@@ -205,7 +205,7 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   usual(command.add_option("--out", arguments.out, "Write the record here, as JSON")->group(group)->type_name("FILE"));
 }
 
-void require_no_measuring(const CLI::App& command) {
+void refuse_measurement_flags(const CLI::App& command) {
   std::vector<const char*> flags{"--executor",   "--compute", "--link-bandwidth", "--link-latency", "--dilation",
                                  "--iterations", "--warm-up", "--spans",          "--out"};
   flags.insert(flags.end(), gpu_flags().begin(), gpu_flags().end());

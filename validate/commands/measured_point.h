@@ -86,6 +86,6 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
                   Crew* crew = nullptr);
 
 /// Throws ConfigError if a flag that controls measurements was given. Called if nothing is measured.
-void require_no_measuring(const CLI::App& command);
+void refuse_measurement_flags(const CLI::App& command);
 
 }  // namespace commfuse::validate

@@ -68,13 +68,13 @@ class IssuePlanner {
   };
 
   [[nodiscard]] const Command& command(Spot at) const {
-    return commands_[static_cast<std::size_t>(at.rank)][static_cast<std::size_t>(at.command)];
+    return commands_[static_cast<std::size_t>(at.place)][static_cast<std::size_t>(at.command)];
   }
   [[nodiscard]] State& state(Spot at) {
-    return ranks_[static_cast<std::size_t>(at.rank)].states[static_cast<std::size_t>(at.command)];
+    return ranks_[static_cast<std::size_t>(at.place)].states[static_cast<std::size_t>(at.command)];
   }
   [[nodiscard]] std::size_t stream_of(Spot at) const {
-    return static_cast<std::size_t>(at.rank) * program_.lanes.size() + command(at).lane;
+    return static_cast<std::size_t>(at.place) * program_.lanes.size() + command(at).lane;
   }
   /// Returns the command of an op on another rank; none if that rank does not have the op.
   [[nodiscard]] Spot spot(Rank rank, OpId op) const {
@@ -89,7 +89,7 @@ class IssuePlanner {
       return current.target < 0 ? Spot{} : spot(current.target, current.target_op);
     }
     const Spot to = spot(0, current.target_op);
-    return to.rank == 0 && command(to).source_op == current.op && at.command <= to.command ? to : Spot{};
+    return to.place == 0 && command(to).source_op == current.op && at.command <= to.command ? to : Spot{};
   }
   [[nodiscard]] Spot source_of(Spot at) const {
     const Command& current = command(at);
@@ -97,7 +97,7 @@ class IssuePlanner {
       return current.source < 0 ? Spot{} : spot(current.source, current.source_op);
     }
     const Spot from = spot(0, current.source_op);
-    return from.rank == 0 && target_of(from) == at ? from : Spot{};
+    return from.place == 0 && target_of(from) == at ? from : Spot{};
   }
   [[nodiscard]] Protocol protocol_of(Spot at) const {
     return std::get<ExchangeShape>(program_.shapes[command(at).shape]).protocol;
@@ -107,7 +107,7 @@ class IssuePlanner {
     for (const Lane& lane : lanes_) {
       for (const Spot at : lane.commands) {
         for (const std::int32_t wait : command(at).waits) {
-          const Spot before{at.rank, wait};
+          const Spot before{at.place, wait};
           state(before).awaited = state(before).awaited || stream_of(before) != stream_of(at);
         }
       }
@@ -139,7 +139,7 @@ class IssuePlanner {
   bool advance(Lane& lane, Spot at) {
     bool moved = false;
     if (!state(at).posted) {
-      if (!std::ranges::all_of(command(at).waits, [&](std::int32_t wait) { return state({at.rank, wait}).ended; })) {
+      if (!std::ranges::all_of(command(at).waits, [&](std::int32_t wait) { return state({at.place, wait}).ended; })) {
         return false;
       }
       post(at);
@@ -156,7 +156,7 @@ class IssuePlanner {
 
   void post(Spot at) {
     for (const std::int32_t wait : command(at).waits) {
-      const Spot before{at.rank, wait};
+      const Spot before{at.place, wait};
       if (stream_of(before) != stream_of(at)) {
         await(at, state(before).ended_event);
       }
@@ -186,13 +186,13 @@ class IssuePlanner {
       return false;
     }
     const Spot to = target_of(at);
-    if (protocol_of(at) == Protocol::rendezvous && to.rank >= 0 && !options_.mirrored) {
+    if (protocol_of(at) == Protocol::rendezvous && to.place >= 0 && !options_.mirrored) {
       if (!state(to).posted) {
         return false;
       }
       await_other(at, to, state(to).posted_event);
     }
-    if (protocol_of(at) != Protocol::pull || to.rank < 0) {
+    if (protocol_of(at) != Protocol::pull || to.place < 0) {
       deliver(at, at, to);
     }
     state(at).sent = true;
@@ -204,11 +204,11 @@ class IssuePlanner {
       return false;
     }
     const Spot from = source_of(at);
-    if (protocol_of(at) == Protocol::pull || from.rank < 0) {
-      if (from.rank >= 0 && !state(from).sent) {
+    if (protocol_of(at) == Protocol::pull || from.place < 0) {
+      if (from.place >= 0 && !state(from).sent) {
         return false;
       }
-      if (from.rank >= 0) {
+      if (from.place >= 0) {
         await_other(at, from, state(from).posted_event);
       }
       deliver(at, from, at);
@@ -225,7 +225,7 @@ class IssuePlanner {
   void deliver(Spot mover, Spot from, Spot to) {
     disturb(mover);
     add({.kind = IssueStep::Kind::transfer, .at = from, .to = to}, mover);
-    if (to.rank >= 0) {
+    if (to.place >= 0) {
       state(to).delivered_on = static_cast<std::int32_t>(stream_of(mover));
       if (stream_of(mover) != stream_of(to)) {
         state(to).delivered_event = record(mover);
@@ -324,7 +324,7 @@ class IssuePlanner {
     for (const Lane& lane : lanes_) {
       if (lane.next < lane.commands.size()) {
         const Spot at = lane.commands[lane.next];
-        sentences.push_back(fmt::format("rank {} is stuck at {}", at.rank, op_in_words(program_, command(at).op)));
+        sentences.push_back(fmt::format("rank {} is stuck at {}", at.place, op_in_words(program_, command(at).op)));
       }
     }
     if (!sentences.empty()) {

@@ -12,10 +12,10 @@
 
 namespace commfuse::validate {
 
-/// A command, by the position of its rank and by its position in that rank's list.
+/// A command, or none.
 struct Spot {
-  std::int32_t rank = -1;  ///< -1: none
-  std::int32_t command = -1;
+  std::int32_t place = -1;    ///< position of its rank among the lists of commands; -1: none
+  std::int32_t command = -1;  ///< position in that rank's list
   friend bool operator==(const Spot&, const Spot&) = default;
 };
 

@@ -200,8 +200,8 @@ void NcclExecutor::grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_b
   }
 }
 
-void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases,
-                            std::vector<Bytes>& scratch_bytes) {
+void NcclExecutor::make_work(const RunOptions& options, std::span<const Address> bases,
+                             std::vector<Bytes>& scratch_bytes) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
                      .products = options.products,
@@ -243,9 +243,10 @@ void NcclExecutor::get_ready(const RunOptions& options) {
   scratch_.reset();
   std::vector<Address> bases(program().lanes.size(), 0);
   std::vector<Bytes> scratch_bytes;
-  work_out(options, bases, scratch_bytes);
+  // The first pass measures the scratch memory; the second uses its addresses.
+  make_work(options, bases, scratch_bytes);
   scratch_.emplace(driver(), scratch_bytes);
-  work_out(options, scratch_->bases(), scratch_bytes);
+  make_work(options, scratch_->bases(), scratch_bytes);
   warm_up();
 }
 

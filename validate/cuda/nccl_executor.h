@@ -62,7 +62,7 @@ class NcclExecutor final : public GpuExecutor {
     std::vector<Call> after;
   };
 
-  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  void make_work(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
   /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch.
   void grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const;

@@ -305,8 +305,8 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
   return meeting;
 }
 
-void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> bases,
-                            std::vector<Bytes>& scratch_bytes) {
+void PeerExecutor::make_work(const RunOptions& options, std::span<const Address> bases,
+                             std::vector<Bytes>& scratch_bytes) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
                      .products = options.products,
@@ -349,9 +349,10 @@ void PeerExecutor::get_ready(const RunOptions& options) {
   scratch_.reset();
   std::vector<Address> bases(program().lanes.size(), 0);
   std::vector<Bytes> scratch_bytes;
-  work_out(options, bases, scratch_bytes);
+  // The first pass measures the scratch memory; the second uses its addresses.
+  make_work(options, bases, scratch_bytes);
   scratch_.emplace(driver(), scratch_bytes);
-  work_out(options, scratch_->bases(), scratch_bytes);
+  make_work(options, scratch_->bases(), scratch_bytes);
   warm_up();
 }
 

@@ -72,7 +72,7 @@ class PeerExecutor final : public GpuExecutor {
   PeerExecutor(Built built, Device& device, RankOptions options);
   static Built built(Lowered lowered, Sizes sizes, PeerWindows& windows);
 
-  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  void make_work(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] Parts parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] Meeting meeting(const Command& command, const RunOptions& options, Scratch& scratch) const;
   [[nodiscard]] Meeting gathering(const Command& command, Scratch& scratch) const;

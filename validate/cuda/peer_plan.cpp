@@ -48,7 +48,8 @@ class PeerPlanner : private LanePlanner<PeerPlan> {
     plan_.steps.push_back(step);
   }
 
-  /// Signals to other ranks come before this rank's own waits, so two ranks that send to each other do not block.
+  /// The receiver's `ready` signal comes first and the wait for its data last, so two ranks that send to each other do
+  /// not block.
   void exchange(const Command& command) {
     const Op& op = program_.ops[position(command.op)];
     const Protocol protocol = std::get<ExchangeShape>(program_.shapes[command.shape]).protocol;

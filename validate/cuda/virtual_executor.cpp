@@ -41,10 +41,10 @@ VirtualExecutor::VirtualExecutor(Lowered lowered, Sizes sizes, Device& device, V
 }
 
 At VirtualExecutor::at(Spot spot) const {
-  if (spot.rank < 0) {
+  if (spot.place < 0) {
     return {};
   }
-  const auto place = static_cast<std::size_t>(spot.rank);
+  const auto place = static_cast<std::size_t>(spot.place);
   return {place, &commands_[place][static_cast<std::size_t>(spot.command)]};
 }
 
@@ -63,8 +63,8 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
                                                  : device().stream(index, communicates);
 }
 
-/// Returns the limit for GEMMs. On a partition, the limit is its number of multiprocessors; otherwise the waves of a
-/// GEMM would assume the whole device.
+/// Returns the limit for GEMMs: the option if it is set, else the size of the partition. Without that limit, GEMMs on a
+/// partition would be tiled for the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
@@ -101,9 +101,9 @@ std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   return members;
 }
 
-/// Plans the work. `bases` has the address of each stream's scratch; `scratch_bytes` gets the size that each stream
-/// needs.
-void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes) {
+/// Makes the calls of every step. `bases` has the address of each stream's scratch memory; `scratch_bytes` gets the
+/// size that each stream needs.
+void VirtualExecutor::make_calls(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes) {
   Ready& ready = *ready_;
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = ready.made_for.functions,
@@ -143,9 +143,10 @@ void VirtualExecutor::get_ready(const RunOptions& options) {
   ready_->plan = issue_plan(program(), commands_, {.mirrored = options_.middle.has_value(), .order = options.order});
   std::vector<Address> bases(static_cast<std::size_t>(ready_->plan.streams), 0);
   std::vector<Bytes> scratch_bytes;
-  work_out(bases, scratch_bytes);
+  // The first pass measures the scratch memory; the second uses its addresses.
+  make_calls(bases, scratch_bytes);
   ready_->scratch.emplace(driver(), scratch_bytes);
-  work_out(ready_->scratch->bases(), scratch_bytes);
+  make_calls(ready_->scratch->bases(), scratch_bytes);
   warm_up();
 }
 

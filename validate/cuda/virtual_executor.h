@@ -57,7 +57,7 @@ class VirtualExecutor final : public GpuExecutor {
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
-  void work_out(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  void make_calls(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] std::vector<Call> calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] At at(Spot spot) const;
   [[nodiscard]] StreamId stream(std::int32_t number);

@@ -74,7 +74,7 @@ std::uint32_t little_endian(const std::string& bytes, std::size_t at, std::size_
 }
 
 /// Reads ACS from a bridge's configuration space (PCI Express Base Specification, "ACS Extended Capability"). Returns
-/// nothing if the space is not readable beyond its head, which only root can read.
+/// nothing if the space is not readable beyond its header; only root can read the rest.
 std::optional<bool> redirects_peers(const NodeFiles& files, const fs::path& folder) {
   constexpr std::size_t whole_space = 4096;
   constexpr std::size_t extended = 256;

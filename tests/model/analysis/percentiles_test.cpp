@@ -48,7 +48,7 @@ TEST(Percentiles, SixSamplesLocateTheMedianButFiveDoNot) {
 }
 
 // All samples lie below p99 with probability 0.99^n, which is 2.5% at n = 367.04; for p99.9 at n = 3687.04.
-TEST(Percentiles, TheTailNeedsSamplesBeyondIt) {
+TEST(Percentiles, HighPercentilesHaveARangeOnlyWithSamplesBeyondThem) {
   EXPECT_FALSE(percentile(one_to(367), 990).range.has_value());
   EXPECT_TRUE(percentile(one_to(368), 990).range.has_value());
   EXPECT_FALSE(percentile(one_to(1000), 999).range.has_value());
@@ -88,7 +88,7 @@ TEST(Percentiles, RangesEndAtTheNearestSamplesThatCoverNinetyFivePercent) {
   }
 }
 
-TEST(Percentiles, RangesCoverTheTrueValueNinetyFiveTimesInAHundred) {
+TEST(Percentiles, RangesCoverTheTrueValueIn95PercentOfTrials) {
   std::mt19937_64 random(7);
   int covered = 0;
   for (int trial = 0; trial < 2000; ++trial) {

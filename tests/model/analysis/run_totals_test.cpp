@@ -26,7 +26,8 @@ TEST(RunTotals, WithoutFailuresEveryTotalIsARatio) {
 }
 
 TEST(RunTotals, TheCheckpointIntervalIsYoungsWhereCheckpointsAreShort) {
-  // Young (1974): sqrt(2 d M) = sqrt(2 x 1 x 500,000) = 1000 s. Daly (2006) adds d / 3 and subtracts d, to first order.
+  // Writing takes d = 1 s and failures are M = 500,000 s apart. Young (1974): sqrt(2 d M) = 1000 s. Daly (2006) adds
+  // d / 3 and subtracts d, to first order.
   EXPECT_NEAR(checkpoint_interval({Seconds{1.0}, Seconds{500'000.0}}).count(), 1000.0 + 1.0 / 3.0 - 1.0, 1e-3);
   EXPECT_EQ(checkpoint_interval({Seconds{100.0}, Seconds{50.0}}).count(), 50.0);
 }

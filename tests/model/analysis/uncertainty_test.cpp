@@ -35,7 +35,8 @@ TEST(Uncertainty, AParameterComesBeforeAShapeAndNoneIsCountedTwice) {
 
 TEST(Uncertainty, OneStandardErrorApartIs84Percent) {
   const Uncertainty doubt{{{std::size_t{0}, std::log(2.0)}}};
-  // ln(2 us / 1 us) is one standard error of the ratio: S(1) = Phi(1).
+  // ln(2 us / 1 us) is one standard error of the ratio. There the distribution of errors (error_tail.h) equals the
+  // normal one, Phi(1).
   EXPECT_NEAR(probability_shorter(1us, doubt, 2us, {}), 0.8413447460685429, 1e-15);
   EXPECT_NEAR(probability_shorter(2us, {}, 1us, doubt), 0.15865525393145707, 1e-15);
   EXPECT_EQ(probability_shorter(1us, doubt, 1us, {}), 0.5);

@@ -16,7 +16,8 @@ TEST(Verdict, AWinNeedsADifferenceAboveTwoPercent) {
 }
 
 TEST(Verdict, AWinNeedsAProbabilityOfEightyPercent) {
-  // docs/metrics.md: 2% more time, and an error of 2.5% in the ratio: S(2 / 2.5) = 79%.
+  // docs/metrics.md: 2% more time is 0.8 standard errors if the ratio has an error of 2.5%. The distribution of errors
+  // (error_tail.h) gives 79%.
   std::vector<Contender> two{{1000.0, 0.04, 0.79}, {1030.0, 0.025, 0.21}};
   EXPECT_FALSE(verdict_of(two, {}).wins());
   EXPECT_EQ(verdict_of(two, {}).front, (std::vector<std::size_t>{0, 1}));

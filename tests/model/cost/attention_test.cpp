@@ -27,7 +27,7 @@ QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slice
   return {.queries = size.seq / slices, .keys = size.causal ? size.seq / slices * (j + 1) : size.seq, .share = share};
 }
 
-TEST(AttentionTime, IsTheSameForAllRowsAndTheWhole) {
+TEST(AttentionTime, IsTheSameForASliceOfAllRowsAndTheWhole) {
   const Machine machine = h100_machine();
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {128, 1000, 4096, 131072}) {

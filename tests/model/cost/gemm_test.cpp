@@ -51,7 +51,7 @@ TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
   EXPECT_FALSE(estimate.memory_bound);
 }
 
-TEST(EstimateGemm, LosingOneSmCostsAWave) {
+TEST(EstimateGemm, LosingOneSmCanAddAWave) {
   // Nine SMs can run this GEMM too. Tiles of 128 x 256 need two waves (134.2 us); tiles of 64 x 64 need ceil(80 / 9) =
   // 9 waves of 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the shortest time.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
@@ -382,7 +382,7 @@ double cutting_rows_by_eight(std::int64_t rows) {
          to_seconds(estimate_gemm(accelerator, whole, 132).time);
 }
 
-TEST(EstimateGemm, CuttingRowsByEightCostsMoreTheFewerRowsThereAre) {
+TEST(EstimateGemm, CuttingRowsIntoEightCostsMoreIfThereAreFewerRows) {
   // Measured at 8192: 8 x 167.573 / 1172.853 = 1.143, but the slice with n and k exchanged takes 151.595 us, a tenth
   // less, because the library chose a better algorithm. At 1024 every slice streams the whole weight: well over twice.
   EXPECT_NEAR(cutting_rows_by_eight(8192), 8 * 151.595 / 1172.853, 0.05);

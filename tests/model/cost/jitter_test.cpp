@@ -262,7 +262,7 @@ TEST(Jittered, ADrawIsAPhiloxWordOfItsPlace) {
   EXPECT_EQ(sampled.of(3, 2).count(), std::llround(static_cast<double>(costs.duration[2].count()) * factor));
 }
 
-TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
+TEST(Jittered, KeepsIssueCostsAndRecordsThePriceAsUndisturbedTime) {
   const Program program = fuse_rs(4);
   const JitterDraws draws = draws_of(jitter_with(0.05, 0.05, 0.03), program);
   Costs costs = some_costs(program);

@@ -113,7 +113,7 @@ TEST(FewRows, AParameterAtItsLimitIsAsUncertainAsItsPrior) {
   EXPECT_EQ(fit.parameters.burst_efficiency.source, "mine.csv (undecided)");
 }
 
-TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
+TEST(FewRows, AThousandCallsOfThreeSizesCountAsThreeRows) {
   Accelerator machine = h100_accelerator();
   gemm_of(machine).hbm_efficiency.value *= 0.7;
   gemm_of(machine).burst_efficiency.value *= 0.8;

@@ -15,7 +15,7 @@ TEST(Holdout, HashesLikeThePublishedFnv1a) {
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);
 }
 
-TEST(Holdout, HoldsOutOneGroupInFive) {
+TEST(Holdout, HoldsOutAFifthOfTheGroups) {
   int held_out = 0;
   constexpr int groups = 20000;
   for (std::int64_t i = 0; i < groups; ++i) {

@@ -71,7 +71,7 @@ TEST(RobustFit, OutliersMoveItLittleButMoveLeastSquaresMuch) {
   EXPECT_GT(std::abs(least_squares.parameters[0].value - true_latency), 0.08 * true_latency);
 }
 
-TEST(RobustFit, NineteenInTwentyIntervalsCoverTheTrueValue) {
+TEST(RobustFit, IntervalsCoverTheTrueValueIn95PercentOfTrials) {
   constexpr int experiments = 400;
   int covered = 0;
   for (int seed = 0; seed < experiments; ++seed) {

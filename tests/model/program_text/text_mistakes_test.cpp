@@ -134,7 +134,7 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
   }
 }
 
-TEST(ScheduleTextMistakes, AreFoundInTheHead) {
+TEST(ScheduleTextMistakes, AreFoundInTheHeader) {
   expect_messages({
       {"schema: commfuse.schedule/1", "schema: commfuse.schedule/2",
        "ring.yaml:1:9: this version cannot read schema 'commfuse.schedule/2'; write commfuse.schedule/1"},

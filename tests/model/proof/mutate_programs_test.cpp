@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that every single mutation of every schedule is caught by check_program() or proved to do equal work.
+// Tests that every mutant of every schedule is caught by check_program() or proved to do equal work. A mutant has
+// exactly one mutation.
 #include "model/proof/mutate.h"
 
 #include <fmt/format.h>

@@ -44,7 +44,7 @@ TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
   EXPECT_NEAR(coverage.at[1].band, 1.959963984540054 * std::sqrt(8.0 / 3.0 * 0.68 * 0.32 / 8.0), 1e-12);
 }
 
-TEST(Coverage, RowsOfAShapeAreAssumedEqualIfAllRowsAreInside) {
+TEST(Coverage, RowsOfOneShapeAreAssumedCorrelatedIfAllRowsLieInside) {
   // Three rows of one shape and one of another have a design effect of (9 + 1) / 4.
   const Coverage coverage = coverage_of({row(1, 0.0), row(1, 0.1), row(1, -0.1), row(2, 0.0)});
   EXPECT_DOUBLE_EQ(coverage.at[3].share, 1.0);

@@ -45,7 +45,7 @@ inline void expect_proved_and_read_back(std::span<const Scope> scopes) {
   }
 }
 
-/// Expects every single mutation of the schedules on 2 and 3 ranks to be caught or proved equivalent.
+/// Expects every mutant of the schedules on 2 and 3 ranks to be caught or proved equivalent.
 inline void expect_no_mutant_survives(std::span<const Scope> scopes) {
   MutationReport report;
   for (const std::int32_t ranks : {2, 3}) {

@@ -317,7 +317,8 @@ TEST(StepMemory, GrowsWithInterleavingAsInKorthikanti) {
   const double without_interleaving = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
   plan.interleave = 3;
   const double interleaved = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
-  EXPECT_NEAR(interleaved / without_interleaving, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
+  // 1 + (stages - 1) / (stages x pieces per stage)
+  EXPECT_NEAR(interleaved / without_interleaving, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);
 }
 
 TEST(StepMemory, HoldsAllParametersOverAllStages) {

@@ -11,7 +11,8 @@ const Transformer gpt_3{
     .layers = 96, .hidden = 12288, .ffn = 49152, .heads = 96, .kv_heads = 96, .head_dim = 128, .vocab = 51200};
 constexpr Tokens batch{.sequences = 64, .seq = 2048};
 
-// The formulas count in units of B s l h^2, with the ratios s / h and V / (l h).
+// The formulas count in units of B s l h^2, with the ratios s / h and V / (l h): B sequences of s tokens, l layers of
+// width h, and a vocabulary of V.
 constexpr double bslh2 = 64.0 * 2048 * 96 * 12288 * 12288;
 constexpr double s_over_h = 2048.0 / 12288;
 constexpr double v_over_lh = 51200.0 / (96.0 * 12288);

@@ -21,14 +21,14 @@ namespace {
 using std::chrono::microseconds;
 using Events = std::vector<std::string>;
 
-/// Writes a trace. `head` precedes the events, such as R"("distributedInfo": {...}, )".
-void write_trace(const std::string& path, const Events& events, const std::string& head = "") {
-  std::ofstream(path) << fmt::format(R"({{"schemaVersion": 1, "deviceProperties": [], {}"traceEvents": [{}]}})", head,
+/// Writes a trace. `keys` precede the events, such as R"("distributedInfo": {...}, )".
+void write_trace(const std::string& path, const Events& events, const std::string& keys = "") {
+  std::ofstream(path) << fmt::format(R"({{"schemaVersion": 1, "deviceProperties": [], {}"traceEvents": [{}]}})", keys,
                                      fmt::join(events, ",\n"));
 }
 
-Profile kineto_profile(const Events& events, const std::string& head = "") {
-  write_trace("trace.json", events, head);
+Profile kineto_profile(const Events& events, const std::string& keys = "") {
+  write_trace("trace.json", events, keys);
   return read_kineto("trace.json");
 }
 

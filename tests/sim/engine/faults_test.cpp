@@ -168,7 +168,7 @@ TEST(Faults, ATransferThatFindsItsLinkDownWaits) {
   EXPECT_EQ(faulty.spans()[0], (Span{0, 10 * us}));
 }
 
-TEST(Faults, OutagesOfOneLinkAddUpAndOverlap) {
+TEST(Faults, OverlappingOutagesOfALinkCountOnceAndSeparateOnesAddUp) {
   // The link is down at 1-3, 2-5 and 6-7 us. Of the transfer's 4 us, 1 runs before the outages, 1 between them and 2
   // after them, so it ends at 9 us.
   const Faulty faulty(relay(2, 1), relay_costs,

@@ -185,7 +185,7 @@ TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {
             "a.json: a DeepSpeed configuration does not state the sequence length; add --seq N");
 }
 
-TEST_F(Deepspeed, GradientsAreReducedInTheDtypeOfDeepspeed) {
+TEST_F(Deepspeed, GradientsAreReducedInTheCommunicationDtypeOfDeepspeed) {
   const auto dtype = [](const std::string& keys) {
     const Imported import =
         read(R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}, )" + keys + "}");

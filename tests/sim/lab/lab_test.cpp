@@ -25,9 +25,9 @@ LabWorkload lab(const char* name, std::int32_t ranks) {
   return lab;
 }
 
-const std::array all_evaluators{LabOptions{.simulation = {Evaluator::automatic}},
-                                LabOptions{.simulation = {Evaluator::replay, false}},
-                                LabOptions{.simulation = {Evaluator::engine}}};
+const std::array all_evaluators{LabOptions{.simulation = {.evaluator = Evaluator::automatic}},
+                                LabOptions{.simulation = {.evaluator = Evaluator::replay, .symmetry = false}},
+                                LabOptions{.simulation = {.evaluator = Evaluator::engine}}};
 
 TEST(Lab, AnAllGatherOf256RanksTakes255MessagesOneAfterAnother) {
   // 32,768 B at 53.687 GB/s are 610,352.6 ps; 255 x (500,000 + 610,353).
@@ -108,7 +108,7 @@ void backwards(std::size_t count, const std::function<void(std::size_t)>& body) 
   }
 }
 
-TEST(Lab, SamplesDoNotDependOnTheNumberOfThreads) {
+TEST(Lab, SamplesDoNotDependOnTheOrderInWhichTheyRun) {
   LabOptions options;
   options.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
   options.monte_carlo.samples = 5000;
@@ -147,7 +147,7 @@ TEST(Lab, ASlowRankDelaysTheRingOnlyByItsOwnTiles) {
 }
 
 TEST(Lab, ASlowLinkDelaysEveryStepOfAnAllGather) {
-  // Every step waits for its neighbours' lanes, so each of the 7 steps takes as long as the slow link does.
+  // In every step a rank waits for its neighbours, so each of the 7 steps takes as long as the step over the slow link.
   const auto faults = std::make_shared<const Faults>(Faults{.slow_links = {{.link = {0, 1}, .factor = 2.0}}});
   EXPECT_EQ(run_lab(lab("ag", 8), {.faults = faults}).makespan.count(), 7 * 2 * (500'000 + 610'353));
 }

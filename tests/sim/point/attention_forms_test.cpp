@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the attention block by query slice and under Ulysses with the closed forms of their generators, in whole
-// picoseconds. c: one GEMM; e: the core of one slice; p: one transfer; a: one add of a shard; r: one collective.
+// picoseconds. c: one GEMM; e: the core of one slice; p: one transfer; a: one add of a shard; r: one collective; N:
+// ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>

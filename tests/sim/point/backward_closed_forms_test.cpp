@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the engine with the closed forms of the backward passes, as their files state them, for 1 to 9 ranks and
 // transfers shorter than, as long as and longer than a GEMM. c: one GEMM of a shard; w: the GEMM of the gradient; p:
-// one transfer; a: one add of a shard; s: the sum of all shards; g: one collective. Copies take no time here.
+// one transfer; a: one add of a shard; s: the sum of all shards; g: one collective; N: ranks; E(i): end of step i on
+// the lane of transfers and adds. Copies take no time here.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work. In sequence order ranks compute
-// different slices in one step and fall out of step; in zig-zag order all slices cost the same.
+// A causal mask makes query slices unequal: of N slices, slice j = 0..N-1 has (2j+1)/N^2 of the work. In sequence order
+// ranks compute different slices in one step and fall out of step; in zig-zag order all slices cost the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>

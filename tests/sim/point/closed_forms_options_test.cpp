@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the options of CommFuse with their closed forms, in whole picoseconds, for 1 to 9 ranks and transfers
 // shorter than, as long as and longer than a GEMM. c: one GEMM; p: one transfer; a: one add of a shard; m: parts
-// of a shard; g: shards per GEMM; L: lanes.
+// of a shard; g: shards per GEMM; L: lanes; N: ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration 
       .makespan();
 }
 
-/// Returns the shards of each GEMM, without the rank's own shard: the rest of N - 1, then g, g, ...
+/// Returns how many shards each GEMM multiplies, except the rank's own: first (N - 1) mod g if that is not 0, then g
+/// each time.
 std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
   std::vector<std::int32_t> sizes;
   for (std::int32_t remaining = ranks - 1; remaining > 0; remaining -= sizes.back()) {
@@ -41,7 +42,7 @@ std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
 
 // --- FuseAG ----------------------------------------------------------------------------------------------------------
 
-TEST(ClosedForms, FuseAgInPartsWaitsForAllAndMultipliesOnlyTheLastPart) {
+TEST(ClosedForms, FuseAgInPartsHasOnlyOnePartLeftAfterTheLastArrival) {
   for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
     for (const Form form : {Form::ring, Form::direct}) {
       for (const std::int32_t m : {1, 2, 4}) {
@@ -102,7 +103,8 @@ TEST(ClosedForms, FuseAgDirectReceivesOneShardPerLaneSimultaneously) {
 }
 
 TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
-  // Outer shard j arrives at j P; inner transfers follow each other, and those of round j start at j P at the earliest.
+  // Outer shard j arrives after j crossings. Inner transfers follow each other, and those of round j start after j
+  // crossings at the earliest.
   for (const auto& [nodes, inner] : {std::pair{2, 2}, {2, 4}, {3, 2}, {4, 2}, {3, 3}}) {
     for (const Duration p : transfers) {
       for (const Duration crossing : {Duration{10us}, Duration{24us}, Duration{48us}, Duration{100us}}) {
@@ -130,7 +132,8 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
 
 // --- FuseRS ----------------------------------------------------------------------------------------------------------
 
-/// Returns the time to sum `buffers` buffers and one more.
+/// Returns the time to sum `buffers` buffers and one more. An add of two reads two buffers and writes one in time a;
+/// each further buffer is one more read, a / 3.
 Duration sum_of(std::int32_t buffers) { return buffers == 0 ? Duration{} : a * (buffers + 2) / 3; }
 
 TEST(ClosedForms, FuseRsDirectInPartsSendsTheFirstPartSooner) {
@@ -165,7 +168,7 @@ TEST(ClosedForms, FuseRsDirectOnLanesWaitsForThePreviousTransferOfItsLane) {
 TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
   for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     const std::vector<Duration> ends = arrivals_of(ranks, 1, p);
-    Duration e{};  // End of the sum up to this step.
+    Duration e{};  // end of the sum up to this step
     for (std::int32_t i = 1; i < ranks - 2; ++i) {
       e = std::max(e, ends[static_cast<std::size_t>(i)]) + a;
     }
@@ -183,7 +186,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
 TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
-      // The sizes are g, g, ..., then the rest, then the rank's own shard.
+      // The sizes are g, g, ..., then the remainder. The rank's own shard comes last and is not sent.
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
       std::reverse(sizes.begin(), sizes.end());
       Duration computed{};
@@ -213,7 +216,8 @@ TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferPerStep) {
 TEST(ClosedForms, FuseRsRingInPartsKeepsTheLinkBusyWhereTheLinkIsSlower) {
   for_all_ranks_and_transfers(2, transfers, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t m : {2, 4}) {
-      // The bound is the compute lane, or the first part of a GEMM, all transfers and a part of an add.
+      // The time is that of the compute lane, or, if longer, the sum of the first part of a GEMM, all transfers, and
+      // one part of an add.
       if (p <= c || p >= c + a) {
         EXPECT_EQ(scattered(ranks, {.sub_slices = m}, p),
                   std::max(ranks * c + (ranks - 1) * a, c / m + (ranks - 1) * p + a / m));
@@ -244,7 +248,7 @@ TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAGemmOneByOne) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
       std::reverse(sizes.begin(), sizes.end());
-      sizes.push_back(1);  // This is the rank's own shard.
+      sizes.push_back(1);  // the rank's own shard
       Duration computed{};
       Duration e{};
       for (const std::int32_t size : sizes) {

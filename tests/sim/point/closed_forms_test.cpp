@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the engine with the closed forms, in whole picoseconds, for 1 to 9 ranks and transfers shorter than, as long
-// as and longer than a GEMM. c: one GEMM; p: one transfer; a: one add of a shard; r: one slice's collective.
+// as and longer than a GEMM. c: one GEMM; p: one transfer; a: one add of a shard; r: one slice's collective; N:
+// ranks; E(i): end of the add of step i.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -325,7 +325,7 @@ TEST(Fit, CustomWorkCannotBeCombined) {
 
 // --- ops in which only some ranks take part --------------------------------------------------------------------------
 
-TEST(StructureOf, AnOpMeetsEveryOpThatItMeetsOnAnyRank) {
+TEST(StructureOf, AnOpMeetsTheOpsThatItMeetsOnAtLeastOneRank) {
   // Only rank 1 receives; its GEMMs run during the exchange.
   const Program program = parse_program(R"(schema: commfuse.schedule/1
 name: one way

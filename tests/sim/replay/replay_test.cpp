@@ -99,7 +99,7 @@ Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   return costs;
 }
 
-TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
+TEST(Replay, SeveralCostsReplayedTogetherEqualSeparateReplays) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 3'000; ++i) {
     const RandomFold fold = random_fold(random);

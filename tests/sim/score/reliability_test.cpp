@@ -108,7 +108,7 @@ TEST(Intervals, AnOpHasDoubtsAboutItsResidualAndTheParametersItUses) {
   EXPECT_EQ(uncertainty.doubts.size(), used_parameters + 1);
 }
 
-TEST(Pairs, SlicesAndTheWholeAreJudgedAsVerdictsJudgeThem) {
+TEST(Pairs, SlicesAndTheWholeAreJudgedByTheRuleOfVerdicts) {
   const GemmSize whole{.m = 8192, .n = 4096, .k = 4096};
   const GemmSize slice{.m = 2048, .n = 4096, .k = 4096};
   const TableScore score =
@@ -164,7 +164,7 @@ TEST(Pairs, AnAllReduceIsJudgedBesideItsTwoHalves) {
   EXPECT_EQ(score.checked[0].times.size(), 4U);
 }
 
-TEST(Pairs, SchedulesAreJudgedAsRunsJudgeThem) {
+TEST(Pairs, SchedulesAreJudgedAsInRuns) {
   const std::string header = "hw,model,scope,ranks,batch,seq,dtype,strategy,slices,time_us\n";
   const auto rows = [](std::string_view hw, std::string_view model) {
     return fmt::format("{0},{1},gate_up,4,1,8192,bf16,serial,,3000\n{0},{1},gate_up,4,1,8192,bf16,commfuse,,2000\n", hw,

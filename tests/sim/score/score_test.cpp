@@ -31,7 +31,7 @@ std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double fact
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, h100_gemm_us(m, n, k) / factor);
 }
 
-TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
+TEST(Score, AnErrorIsPredictedDividedByMeasuredMinusOne) {
   const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.25) +
                            gemm_row(2048, 4096, 4096, 0.9) + gemm_row(256, 4096, 4096, 1.0);
   const TableScore score = score_text(text, "x.csv", {});
@@ -144,7 +144,7 @@ TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {
 }
 
 TEST(Score, WithoutAMachineColumnTheHardwareFileNamesTheGroups) {
-  // The name is too long to lie inside a std::string.
+  // The name is longer than the small-string buffer, so a dangling view of it would show up here.
   std::string text = "# hardware: RTX PRO 6000\nop,ngpus,bytes,time_us\n";
   std::int64_t held_out_count = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -158,7 +158,7 @@ TEST(Score, WithoutAMachineColumnTheHardwareFileNamesTheGroups) {
 }
 
 TEST(Score, AllRowsOfANetworkWithOnlyPriorsAreHeldOut) {
-  // On two nodes a fit saw four sizes in five for H100, but none for GH200.
+  // For H100 on two nodes, a fit used about 80% of the sizes; for GH200 no fit used any.
   const auto rows = [](int gpus) {
     std::string text = "op,ngpus,nodes,bytes,time_us\n";
     for (std::int64_t bytes = 1 << 20; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -230,8 +230,9 @@ TEST(Score, MemoryBoundOpsHaveTheWidthsOfNeighbouringGemms) {
               1e-9);
 }
 
-TEST(Score, ATableThatMentionsWeightCopiesHasWarmWeights) {
-  // 2 x 3072 x 2048 bytes: five copies are 63 MB of the 101 MB that the L2 of an L40S holds.
+TEST(Score, WeightCopiesThatFitIntoTheL2AreWarm) {
+  // The table's tool cycles through copies to keep weights cold, but five copies of 2 x 3072 x 2048 bytes, 63 MB, still
+  // fit into the 101 MB of an L40S's L2.
   const std::string rows = std::string(gemm_header) + "L40S,bfloat16,1,3072,2048,10\n";
   const Accelerator accelerator = load_machine("l40s-pcie").accelerator;
   const auto error = [&](int copies) {
@@ -261,7 +262,7 @@ TEST(Score, AFrameworkWithItsOwnKernelsIsASeparateMachine) {
   EXPECT_GT(std::abs(error_on("h100-sxm") - error_on("h100-sxm-vllm")), 1e-3);
 }
 
-TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
+TEST(Score, ARemarkNamesAnEarlyLibraryAndRowsOfItsFitAreSkipped) {
   const std::string rows =
       "hw,op,tp,m,n,k,median_us\nh100,mlp_up_proj,1,4096,22016,4096,1000\n"
       "h100,attn_post_proj,1,640,4096,4096,46\n";
@@ -287,7 +288,7 @@ TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
   ASSERT_EQ(odd.errors.size(), 1U);
   ASSERT_EQ(good.errors.size(), 1U);
   EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
-  const double best = 700.0 / (1.0 - good.errors[0]);  // The rate of the model's best shape.
+  const double best = 700.0 / (1.0 - good.errors[0]);  // rate of the model's best shape
   const double at_shape = 2.0 * 2048 * 2048 * 13312 / h100_gemm_us(2048, 2048, 13312) / 1e6;
   EXPECT_GT(best, 700.0);
   EXPECT_GE(best, 0.9999 * at_shape);
@@ -328,7 +329,7 @@ constexpr std::string_view steps_header =
     "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
     "data_parallelism,pipeline_parallelism,iteration_time_ms\n";
 
-TEST(Score, RatiosOfPassesAreSeparatePartsAndShortMixturesSkipped) {
+TEST(Score, PassRatiosAreScoredSeparatelyAndShortMixturesAreSkipped) {
   const TableScore score = score_text(
       "# hardware: DGX H100\nmodel,tp,prompt_tokens,serial_ms,compute_only_ms,overlapped_ms\n"
       "Mixtral-8x22B-Instruct-v0.1,8,4096,60,60,60\nMixtral-8x22B-Instruct-v0.1,8,2048,60,60,60\n"
@@ -434,7 +435,7 @@ TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
   EXPECT_LT(*score.gain_distance, 0.04);
 }
 
-TEST(Score, AStepWithAnImpossibleLayoutIsSkippedWithBothSettings) {
+TEST(Score, AnImpossibleLayoutIsSkippedAndTheReasonNamesBothSettings) {
   const TableScore score = score_text(std::string(steps_header) + "3,16,8,1024,16,24,1024,3,1,1,372.1\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);

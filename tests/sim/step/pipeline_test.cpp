@@ -36,7 +36,8 @@ Duration last_end(const Pipeline& pipeline) {
   return last;
 }
 
-// Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, or (p - 1) / (m v) with interleaving.
+// Narayanan et al. 2021, section 2.2: with p stages and m micro-batches the bubble is (p - 1) / m of the work, or
+// (p - 1) / (m v) with v pieces per stage.
 TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
@@ -95,8 +96,9 @@ Pipeline zb_h1(std::int64_t stages, std::int64_t micro_batches, Duration forward
           .splits_backward = true};
 }
 
-// Qi et al. 2024, section 2.3: the bubble is (p - 1) (f + b - w), a third of 1F1B's (p - 1) (f + b + w) if f, b and w
-// are equal.
+// Qi et al. 2024, section 2.3: the bubble of p stages is (p - 1) (f + b - w), where f, b and w are the times of a
+// forward pass, of gradients of inputs and of gradients of weights. If these are equal, it is a third of 1F1B's
+// (p - 1) (f + b + w).
 TEST(Pipeline, ZbH1HasTheBubbleOfItsClosedForm) {
   EXPECT_EQ(last_end(zb_h1(4, 8, 10us, 10us, 10us)), 8 * Duration(30us) + 3 * Duration(10us));
   EXPECT_EQ(last_end(zb_h1(2, 4, 10us, 10us, 10us)), 4 * Duration(30us) + 1 * Duration(10us));

@@ -204,7 +204,7 @@ TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
     const StepPrediction step = predict(even, {.pipeline = 4, .global_batch = micro_batches});
     return to_seconds(step.parts.waiting) / to_seconds(step.parts.compute);
   };
-  EXPECT_NEAR(bubble(4), 3.0 / 4.0, 0.05);  // (p - 1) / m, and sends
+  EXPECT_NEAR(bubble(4), 3.0 / 4.0, 0.05);  // (stages - 1) / micro-batches, and sends
   EXPECT_NEAR(bubble(64), 3.0 / 64.0, 0.02);
 }
 

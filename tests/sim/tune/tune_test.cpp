@@ -39,9 +39,9 @@ class TuneTest : public ::testing::Test {
 };
 
 TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
-  // Two tensor ranks have one micro-batch of 2 or two of 1, and recompute nothing or everything. Two stages have 1, 2
-  // or 4 pieces, the latter with two micro-batches, a multiple of the stages: 2 + 1 + 1. Two context ranks are
-  // replicas, with ZeRO 1 or 3. Two data ranks have one sequence each, and the same choice of ZeRO.
+  // Tensor: one micro-batch of 2, or two of 1. Pipeline: 1 piece per stage with either choice; 2 or 4 pieces only with
+  // two micro-batches, because interleaving needs a multiple of the stages: 2 + 1 + 1. Context: either choice, times
+  // ZeRO 1 or 3. Data: one sequence per rank, times ZeRO 1 or 3. Each of these with and without recomputation.
   std::size_t tensor = 0;
   std::size_t pipeline = 0;
   std::size_t context = 0;
@@ -103,7 +103,7 @@ TEST_F(TuneTest, KeepsFixedDegrees) {
   }
 }
 
-TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
+TEST_F(TuneTest, ExpertRanksArePowersOfTwoOrTheLargestCommonDivisor) {
   model_.experts = Experts{.count = 48, .active = 2, .ffn = 1024};
   PlanSpace mixture = space(24, 24);
   mixture.wish = {.tensor = 1, .pipeline = 1, .context = 1, .micro_batch = 1, .zero = Zero::optimizer};
@@ -128,7 +128,7 @@ TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
 }
 
-TEST_F(TuneTest, NoChosenDoublingOfExpertRanksBeatsTheFreeChoice) {
+TEST_F(TuneTest, NoFixedNumberOfExpertRanksBeatsTheFreeChoice) {
   const Transformer mixture = load_model("deepseek-v3");
   TrainingPlan data_parallel;
   data_parallel.data = 256;
@@ -187,7 +187,7 @@ TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
-TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllAndFreeCommunication) {
+TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllSitesAndTheLowerBound) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8};
   const Tuning tuning = tune(eight, {});
@@ -219,7 +219,7 @@ TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   EXPECT_EQ(tuning.serial.time, predict_step(point, times).time);
 }
 
-TEST_F(TuneTest, UnfusedAttentionAllowsSelectiveRecomputationAndNoContext) {
+TEST_F(TuneTest, UnfusedAttentionAllowsSelectiveRecomputationButNoContext) {
   PlanSpace eight = space(8, 16);
   eight.base.fused_attention = false;
   std::size_t selective = 0;
@@ -262,7 +262,7 @@ TuneOptions sampled_by(Minimize minimize) {
   return {.minimize = minimize, .monte_carlo = stalls, .kernel_jitter = stalls.jitter};
 }
 
-TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
+TEST_F(TuneTest, TheP99OfAStepIsLowestWithTheSchedulesChosenForIt) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   const Tuning by_p99 = tune(eight, sampled_by(Minimize::p99));
@@ -288,7 +288,7 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
   EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
 }
 
-TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
+TEST_F(TuneTest, TheSampledP99MatchesStepPercentilesIfOnlyGpusVary) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   Jitter jitter;
@@ -312,11 +312,12 @@ TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
   point.strategies = strategies_for_steps();
   point.rank_sigma = 0.02;
   const double tables = to_seconds(step_percentiles(point, times).p99);
-  // The tail treats a step as linear in the slowness of its GPU, but hidden communication makes it nonlinear.
+  // The sampled percentiles assume that a step's time is linear in the slowness of its GPU, but hidden communication
+  // makes it nonlinear.
   EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 
-TEST_F(TuneTest, PlansOfLatentAttentionShareNoSequence) {
+TEST_F(TuneTest, LatentAttentionAllowsNoContextParallelism) {
   model_ = load_model("deepseek-v3");
   PlanSpace eight = space(8, 8);
   eight.base.seq = 8192;
@@ -354,6 +355,7 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
   std::size_t simulated_schedules = 0;
   for (const Strategy* strategy : strategies_for_steps()) {
     for (const StrategyOptions& schedule : schedules_to_try(*strategy, kinds_of(site.scope), site.ranks)) {
+      // `sampled()` prices sites inside a step: no launch costs, and the sustained clock. The points must match that.
       Point point{.model = model_, .machine = machine_, .scope = site.scope, .ranks = site.ranks, .seq = site.tokens};
       point.machine.accelerator.launch_cost.value = point.machine.accelerator.event_cost.value = Duration::zero();
       point.machine.link.peer.issue_cost.value = point.machine.link.collective.issue_cost.value = Duration::zero();
@@ -389,8 +391,8 @@ TEST_F(TuneTest, RefusesABatchThatNoLayoutDivides) {
 }
 
 TEST(Calculon, FormulasMatchTheirSource) {
-  // During communication 850 us of compute take 1000 us. Shorter communication, of 500 us, adds 0.15 of its time,
-  // except for one tile.
+  // Communication slows compute to 85%, so 850 us take 1000 us. Communication of 500 us is hidden and adds 0.15 of its
+  // time during three of the four tiles.
   const CalculonForms hidden = calculon_forms({.compute = 850us, .communication = 500us, .ranks = 4});
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500

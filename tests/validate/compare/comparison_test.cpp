@@ -37,7 +37,7 @@ TEST(Agreement, CountsErrorsPairsAndTheWinner) {
   EXPECT_EQ(agreement.in_order, 5U);
 }
 
-TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
+TEST(Agreement, APairInTheWrongOrderDoesNotCountAsInOrder) {
   const std::array schedules{schedule("serial", 2000us, 900us), schedule("commfuse", 1000us, 1000us)};
   const Agreement agreement = *agreement_of(schedules);
   EXPECT_EQ(agreement.pairs, 1U);

@@ -91,7 +91,7 @@ class NcclDoubleTest : public testing::Test {
   std::unique_ptr<Network> network_;
 };
 
-TEST_F(NcclDoubleTest, ParentDoesNotBlockAndLanesDo) {
+TEST_F(NcclDoubleTest, TheParentCommunicatorDoesNotBlockButThoseOfLanesDo) {
   connect();
   static_cast<void>(network().split(0));
   static_cast<void>(network().split(0));

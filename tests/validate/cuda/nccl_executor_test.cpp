@@ -145,7 +145,7 @@ TEST(NcclPlan, SumsInFp8AreRefused) {
   EXPECT_NE(findings[0].find("sums in fp8"), std::string::npos) << findings[0];
 }
 
-TEST(NcclPlan, PushesWaitForAReceiverWithoutRoom) {
+TEST(NcclPlan, PushesWaitForTheReceiverOnlyIfItHasNoRoom) {
   const Lowered lowered = lower(shared(test::ring(3, Protocol::push)));
   const auto ready = [&](bool has_room) {
     const std::vector<PutSignals> signals = put_signals(lowered, 0, [&](Rank, const Command&) { return has_room; });

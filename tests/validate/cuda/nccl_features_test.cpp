@@ -82,7 +82,7 @@ TEST(NcclFeatures, UnsupportedOptionsOfAVersionAreNoted) {
   EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, same_versions(2, 18, 5)), expected);
 }
 
-TEST(NcclFeatures, ThePolicyWithoutCtasIsNewerThanPolicies) {
+TEST(NcclFeatures, CollectivesWithoutCtasNeedALaterNcclThanOtherPolicies) {
   const std::vector<std::string> expected{
       "NCCL 2.27.5 has no collectives without CTAs, so the default is used; use 2.28.3 or later"};
   EXPECT_EQ(notes_on({.cta_policy = 2}, same_versions(2, 27, 5)), expected);

@@ -112,7 +112,7 @@ TEST(MpiExecutor, MovesRowsByEveryProtocol) {
   }
 }
 
-TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAll) {
+TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAllRanks) {
   Shift shift(2);
   shift.exchange(true, false);
   shift.exchange(false, true);
@@ -161,7 +161,7 @@ TEST(MpiExecutor, ALostLeaderIsDetected) {
   EXPECT_EQ(thrown[1].rfind("process 0 has not answered for 3.0", 0), 0U) << thrown[1];
 }
 
-TEST(Crew, AllEndWithTheSameExitCode) {
+TEST(Crew, AllProcessesEndWithTheSameExitCode) {
   std::array<int, 3> codes{};
   std::vector<Ending> endings;
   on_processes(3, [&](World& world) {
@@ -356,7 +356,7 @@ TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {
   test::expect_caught(kinds, 1);
 }
 
-TEST(Note, CreatesNoMissingMatrices) {
+TEST(Note, RefusesMatricesOfImpossibleSize) {
   for (const auto& [rows, columns] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{-1, 4}, {4, -1}, {std::int64_t{1} << 40U, 4}, {4, 2}}) {
     PayloadWriter writer;

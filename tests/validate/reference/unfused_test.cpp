@@ -53,7 +53,7 @@ TEST(Bounded, AGemmOfOneTermMayDifferByThreeRoundings) {
   EXPECT_NEAR(y.bound.at(0, 0), 15 * gamma, 1e-12);
 }
 
-TEST(Bounded, EveryPartOfTheContractionMayBeStoredOnceMore) {
+TEST(Bounded, EveryPartOfTheContractionMayAddOneRoundingToItsDtype) {
   const std::vector inputs{matrix({{1, -1, 2, 4}}), matrix({{1}, {1}, {1}, {1}}), Matrix<float>{}};
   const Bounded y = bounded(chain(4, DType::bf16), ones, inputs)[2];
   EXPECT_EQ(y.value.at(0, 0), 6.0);
