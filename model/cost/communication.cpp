@@ -100,8 +100,7 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
     case NcclKernel::ll128: return by_ring(nccl->ll128 ? *nccl->ll128 : parameters, task, own_bytes, links);
     case NcclKernel::simple: return by_ring(parameters, task, own_bytes, links);
     case NcclKernel::nvls:
-      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links)
-                        : by_ring(parameters, task, own_bytes, links);
+      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links) : by_ring(parameters, task, own_bytes, links);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
@@ -247,7 +246,8 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
     require_sizes(ranks, total);
     return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
-  const Duration nccl_time = ring_time(parameters, {.ranks = ranks, .passes = 2, .nodes = nodes, .gathers = true}, total);
+  const Duration nccl_time =
+      ring_time(parameters, {.ranks = ranks, .passes = 2, .nodes = nodes, .gathers = true}, total);
   const CustomAllReduce* framework = parameters.custom_all_reduce == nullptr || nodes > 1 || ranks == 1
                                          ? nullptr
                                          : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);

@@ -147,9 +147,9 @@ inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllRed
 struct NcclKernels {
   NcclTuning tuning;
   RingParameters ll;
-  Parameter<Bytes> ll_fill;                 ///< Bytes of a rank's share from which all channels are used.
-  std::optional<RingParameters> ll128;  ///< Over NVLink.
-  std::optional<SwitchParameters> nvls;     ///< On a switch that sums.
+  Parameter<Bytes> ll_fill;              ///< Bytes of a rank's share from which all channels are used.
+  std::optional<RingParameters> ll128;   ///< Over NVLink.
+  std::optional<SwitchParameters> nvls;  ///< On a switch that sums.
 };
 
 /// Costs of one launch. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.

@@ -91,8 +91,8 @@ Shape nccl() {
        optional({"amd_hosts", boolean()}),
        optional({"tree_step", duration()}),
        optional({"tree_node_step", duration()}),
-       optional({"ll", map(keys_of<RingParameters>(key_of_ramp) +
-                           std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
+       optional(
+           {"ll", map(keys_of<RingParameters>(key_of_ramp) + std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
        optional({"ll128", map(keys_of<RingParameters>())}),
        optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce summed in the switch"})});
 }

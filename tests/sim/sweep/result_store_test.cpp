@@ -204,7 +204,8 @@ TEST(StoreRow, RefusesInvalidCells) {
   const auto message_for = [&](const Value& cells) {
     return test::message_of([&] { model_row({std::string("ok"), {}, cells}, "results.db"); });
   };
-  EXPECT_NE(message_for(std::string("{")).find("results.db: a row was not written by a sweep (a cell does not contain a row in JSON"),
+  EXPECT_NE(message_for(std::string("{"))
+                .find("results.db: a row was not written by a sweep (a cell does not contain a row in JSON"),
             std::string::npos);
   EXPECT_NE(message_for(std::string("[1]")).find("(a cell does not contain a row in JSON)"), std::string::npos);
   EXPECT_NE(message_for(std::string(R"({"mfu": [1]})")).find("(mfu is [1], which is not a number)"), std::string::npos);
