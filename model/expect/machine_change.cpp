@@ -48,7 +48,7 @@ void multiply(PeerParameters& peer, double factor) {
 /// Changes every kernel that does not sum in the switch.
 template <class Change>
 void change_protocols(CollectiveParameters& collective, const Change& change) {
-  change(static_cast<ProtocolParameters&>(collective));
+  change(static_cast<RingParameters&>(collective));
   change_shared(collective.nccl, [&](NcclKernels& nccl) {
     change(nccl.ll);
     if (nccl.ll128) {
@@ -61,25 +61,26 @@ void change_protocols(CollectiveParameters& collective, const Change& change) {
   });
 }
 
+/// Calls `visit` with each parameter of this type in a described struct.
+template <class Wanted, class Described, class Visit>
+void each_of_type(Described& described, const Visit& visit) {
+  each_parameter(described, NoNames{}, [&](NoNames, auto& parameter) {
+    if constexpr (std::is_same_v<decltype(parameter), Wanted&>) {
+      visit(parameter);
+    }
+  });
+}
+
 template <class Wanted, class Visit>
 void each_tree_parameter(CollectiveParameters& collective, const Visit& visit) {
-  change_shared(collective.tree, [&](TreeParameters& tree) {
-    each_parameter(tree, NoNames{}, [&](NoNames, auto& parameter) {
-      if constexpr (std::is_same_v<decltype(parameter), Wanted&>) {
-        visit(parameter);
-      }
-    });
-  });
+  change_shared(collective.tree, [&](TreeParameters& tree) { each_of_type<Wanted>(tree, visit); });
 }
 
 void multiply_latencies(CollectiveParameters& collective, double factor) {
   const auto lengthen = [&](Parameter<Duration>& latency) {
     latency.value = from_seconds(factor * to_seconds(latency.value));
   };
-  change_protocols(collective, [&](ProtocolParameters& protocol) {
-    lengthen(protocol.base_latency);
-    lengthen(protocol.step_latency);
-  });
+  change_protocols(collective, [&](auto& protocol) { each_of_type<Parameter<Duration>>(protocol, lengthen); });
   change_shared(collective.nccl, [&](NcclKernels& nccl) {
     if (nccl.nvls) {
       lengthen(nccl.nvls->base_latency);

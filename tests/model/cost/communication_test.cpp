@@ -93,7 +93,7 @@ RingParameters protocol_parameters(Duration base, Duration step, double gigabyte
 TEST(CollectiveTime, OnlyGathersForwardFinishedBlocks) {
   Link link = plain_link();
   link.collective.forward_latency = {.value = 4us};
-  // Of the three steps of four ranks, a rank passes on a block in two. An all-reduce forwards in its second round.
+  // A rank passes on a block in two of the three steps of four ranks. An all-reduce forwards in its second round.
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{51us});
   EXPECT_EQ(reduce_scatter_time(link, 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(all_reduce_time(link, 4, Bytes{4'000'000}), Duration{84us});

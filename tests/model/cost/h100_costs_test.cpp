@@ -34,15 +34,16 @@ TEST(H100Costs, HoldForExchangesAndCollectives) {
   };
   // 7.66 us + 64 MiB / 361 GB/s.
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 7), Bytes{64 << 20}), Duration{193'557'130});
-  // By LL: 5.141 us + 7 x 753.2 ns + 896 KiB / 191.8 GB/s + 128 KiB / 196.5 GB/s.
-  EXPECT_EQ(gathered(1 << 20), Duration{15'864'083});
-  // A rank's share of smaller messages fills 24 channels up to a total of 46.07 kB.
+  // By LL: 5.222 us + 7 x 662.3 ns + 6 x 264.6 ns + 896 KiB / 198.1 GB/s + 128 KiB / 188.6 GB/s.
+  EXPECT_EQ(gathered(1 << 20), Duration{16'772'193});
+  // A rank's share of smaller messages fills 24 channels up to a total of 45.9 kB.
   EXPECT_EQ(gathered(1 << 18), gathered(1 << 17));
-  // By LL128: 13.72 us + 7 x 1.064 us + 14 MiB / 336.9 GB/s + 2 MiB / 543.4 GB/s.
-  EXPECT_EQ(gathered(16 << 20), Duration{68'601'266});
-  // By Simple: 14.92 us + 7 x 2.809 us + 7 x 32 MiB / 375.2 GB/s + 32 MiB / 647.7 GB/s.
-  EXPECT_EQ(gathered(256 << 20), Duration{712'404'037});
-  EXPECT_EQ(reduce_scatter_time(collective_over(machine, 0, 4), 4, Bytes{16 << 20}), Duration{63'359'235});
+  // By LL128: 14.46 us + 7 x 906.5 ns + 6 x 267.2 ns + 14 MiB / 341.1 GB/s + 2 MiB / 502.2 GB/s.
+  EXPECT_EQ(gathered(16 << 20), Duration{69'622'050});
+  // By Simple: 11.54 us + 7 x 1.817 us + 6 x 395.4 ns + (7 x 32 MiB + a ramp of 5.484 MB) / 377.2 GB/s
+  // + 32 MiB / 735.9 GB/s.
+  EXPECT_EQ(gathered(256 << 20), Duration{709'462'552});
+  EXPECT_EQ(reduce_scatter_time(collective_over(machine, 0, 4), 4, Bytes{16 << 20}), Duration{66'342'183});
   // In the switch: 23.34 us + (256 MiB + a ramp of 20.11 MB) / 268.9 GB/s.
   EXPECT_EQ(all_reduce_time(collective_over(machine, 0, 8), 8, Bytes{256 << 20}), Duration{1'096'403'187});
 }
