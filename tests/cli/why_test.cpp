@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include "tests/cli/program.h"
 
@@ -28,6 +30,19 @@ TEST(CommfuseSimWhy, ResultIsTheRowOfRun) {
   nlohmann::json row = nlohmann::json::parse(run.out);
   row.erase("verdict");  // The verdict is about several rows.
   EXPECT_EQ(nlohmann::json::parse(why.out)["result"], row);
+}
+
+TEST(CommfuseSimWhy, ExplainsTheOnlyImplementationEvenIfItLoses) {
+  for (const auto& [implementation, rest] : {std::pair("te", " --scope out_proj --seq 8K"), {"flux", " --scope down"}}) {
+    const Outcome outcome = run_program(std::string("commfuse-sim why --as ") + implementation + rest);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find(std::string("\n") + implementation + " takes "), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find(" more time than serial "), std::string::npos) << outcome.out;
+  }
+  // A chosen strategy competes with the implementation.
+  const Outcome both = run_program("commfuse-sim why --as flux --strategy serial --scope down");
+  ASSERT_EQ(both.code, 0) << both.err;
+  EXPECT_NE(both.out.find("\nserial takes "), std::string::npos) << both.out;
 }
 
 TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeNumber) {
