@@ -74,14 +74,15 @@ const ResultRow& explained_row(const std::vector<ResultRow>& rows, const Impleme
   for (const ResultRow& row : rows) {
     const bool may_be_explained =
         chosen == nullptr ? reports::can_win(row, rows) : !row.implements.empty() && row.strategy == chosen->name;
-    if (may_be_explained &&
-        (best == nullptr || row.analysis.critical.makespan < best->analysis.critical.makespan)) {
+    if (may_be_explained && (best == nullptr || row.analysis.critical.makespan < best->analysis.critical.makespan)) {
       best = &row;
     }
   }
   check(best != nullptr, "an explanation needs at least one row that can win");
   return *best;
 }
+
+bool is_used_by_layers(const Field& field) { return field.uses.has(Use::layer); }
 
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
@@ -113,7 +114,7 @@ int why(const WhyRequest& request) {
 void add_why(CLI::App& app, int& status) {
   add_verb(app, "why", "Explain one prediction: costs, critical path, sensitivity", [&status](CLI::App& command) {
     const auto request = std::make_shared<WhyRequest>();
-    add_setting_flags(command, request->settings);
+    add_setting_flags(command, request->settings, is_used_by_layers);
     usual(offers_words(command.add_option("-o,--output", request->format, "text, json")
                            ->group("Grid and output")
                            ->type_name("FORMAT")

@@ -33,7 +33,8 @@ TEST(CommfuseSimWhy, ResultIsTheRowOfRun) {
 }
 
 TEST(CommfuseSimWhy, ExplainsTheOnlyImplementationEvenIfItLoses) {
-  for (const auto& [implementation, rest] : {std::pair("te", " --scope out_proj --seq 8K"), {"flux", " --scope down"}}) {
+  for (const auto& [implementation, rest] :
+       {std::pair("te", " --scope out_proj --seq 8K"), {"flux", " --scope down"}}) {
     const Outcome outcome = run_program(std::string("commfuse-sim why --as ") + implementation + rest);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find(std::string("\n") + implementation + " takes "), std::string::npos) << outcome.out;
@@ -51,6 +52,12 @@ TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeNumber) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.err, "--most: '" + text + "' is not a number of parameters; write a whole number, 0 or more\n");
   }
+}
+
+TEST(CommfuseSimWhy, HasOnlyFlagsThatLayersUse) {
+  const std::string help = run_program("commfuse-sim why --help-all").out;
+  EXPECT_NE(help.find("\n  --strategy "), std::string::npos) << help;
+  EXPECT_EQ(help.find("\n  --pipeline "), std::string::npos) << help;
 }
 
 TEST(CommfuseSimWhy, RefusesWholeModels) {
