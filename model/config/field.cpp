@@ -269,13 +269,16 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
 /// Checks "all", "none", or names separated by commas; returns the mistake, if any.
 std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
   const Words names = split_list(text);
-  for (const std::string_view name : names) {
-    if (name == "all" || name == "none") {
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (*name == "all" || *name == "none") {
       if (names.size() > 1) {
-        return fmt::format("'{}' cannot be combined with other values; write it alone", name);
+        return fmt::format("'{}' cannot be combined with other values; write it alone", *name);
       }
-    } else if (std::optional<std::string> mistake = mistake_in_name(field, name)) {
+    } else if (std::optional<std::string> mistake = mistake_in_name(field, *name)) {
       return mistake;
+    }
+    if (std::find(names.begin(), name, *name) != name) {
+      return fmt::format("{} is given twice; keep one of them", in_quotes(*name));
     }
   }
   return std::nullopt;

@@ -120,6 +120,7 @@ TEST(FieldTest, ImplementationsAreSuggestedByTheirOtherNames) {
         << field_refusal("as", name);
   }
   EXPECT_EQ(field_refusal("as", "flux,te"), "accepted");
+  EXPECT_EQ(field_refusal("as", "te,te"), "'te' is given twice; keep one of them");
 }
 
 TEST(FieldTest, NamesAreInACatalogueOrReadablePaths) {
