@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -100,8 +101,7 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
 std::string pay_in_words(const Implementations& implementations, const PayVerdict& verdict) {
   const ResultRow& recommended = *verdict.overlap;
   const double times = 1.0 - verdict.saved;
-  const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * verdict.saved)
-                                     : fmt::format("{:.1f}% more", -100.0 * verdict.saved);
+  const std::string by = fmt::format("{:.1f}% {}", 100.0 * std::abs(verdict.saved), times < 1.0 ? "less" : "more");
   const char* lead = verdict.pays == Pays::close ? "Too close to call"
                      : verdict.pays == Pays::yes ? "Overlap pays"
                                                  : "Overlap does not pay";

@@ -174,14 +174,35 @@ std::string detail_lines(const TableScore& score) {
   return text;
 }
 
+/// Returns why no row of a table of a known kind was scored.
+std::vector<std::string> reasons_of(const TableScore& score) {
+  std::vector<std::string> reasons;
+  for (const Skipped& skipped : score.skipped) {
+    reasons.push_back(fmt::format("{} skipped: {}", skipped.rows, skipped.reason));
+  }
+  if (reasons.empty() && score.fault_count == 0) {
+    reasons.emplace_back("it has no rows");
+  }
+  return reasons;
+}
+
+/// Lists the tables that are in no list of a scored kind.
 std::string not_scored(std::span<const TableScore> scores) {
+  const std::vector<std::string> kinds = kinds_in(scores);
   std::string text;
+  const auto add = [&](const TableScore& score, const std::string& reason) {
+    text += wrapped(fmt::format("{}: {}", score.table, reason), "  ", "    ");
+  };
   for (const TableScore& score : scores) {
     if (!score.note.empty()) {
-      text += wrapped(fmt::format("{}: {}", score.table, score.note), "  ", "    ");
+      add(score, score.note);
+    } else if (std::find(kinds.begin(), kinds.end(), score.kind) == kinds.end()) {
+      for (const std::string& reason : reasons_of(score)) {
+        add(score, reason);
+      }
     }
   }
-  return text.empty() ? text : "\nnot scored\n" + text;
+  return text.empty() ? text : "not scored\n" + text;
 }
 
 }  // namespace
@@ -197,7 +218,9 @@ std::string score_table(std::span<const TableScore> scores) {
       }
     }
   }
-  return text + reliability_table(scores) + not_scored(scores);
+  text += reliability_table(scores);
+  const std::string rest = not_scored(scores);
+  return text + (text.empty() || rest.empty() ? "" : "\n") + rest;
 }
 
 std::string score_json(std::span<const TableScore> scores) {

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "model/config/meant.h"
 #include "model/config_error.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
@@ -107,6 +108,14 @@ std::optional<std::string> nearest_of_family(std::string_view name, const std::v
   return relative ? relative : nearest(name, known);
 }
 
+/// Returns the name to suggest for an unknown one. Implementations are also found by their names in tables.
+std::optional<std::string> suggested_name(Catalogue catalogue, std::string_view name,
+                                          const std::vector<std::string_view>& known) {
+  const std::optional<std::string> implementation =
+      catalogue == Catalogue::implementations ? implementation_meant(name) : std::nullopt;
+  return implementation ? implementation : nearest_of_family(name, known);
+}
+
 /// Returns the folder of the Python module that contains this code; empty if a program contains it.
 fs::path folder_of_module() {
 #ifdef __EMSCRIPTEN__
@@ -124,7 +133,7 @@ fs::path folder_of_module() {
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   std::string message = fmt::format("unknown {} {}; ", noun_of(catalogue), in_quotes(name));
-  if (const std::optional<std::string> suggestion = nearest_of_family(name, known)) {
+  if (const std::optional<std::string> suggestion = suggested_name(catalogue, name, known)) {
     message += fmt::format("did you mean '{}'? ", *suggestion);
   }
   return message + fmt::format("known: {}; a path contains '/' or ends in .yaml{}", fmt::join(names, ", "),

@@ -17,6 +17,7 @@
 #include "model/describe/joined.h"
 #include "model/dtype.h"
 #include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 #include "model/text/misread.h"
 #include "model/text/plain_text.h"
 #include "model/text/quantity.h"
@@ -197,9 +198,14 @@ std::optional<std::string> mistake_in_word(const Field& field, std::string_view 
     return std::nullopt;
   }
   const std::string_view meaning = choice_for(field, word);
-  return fmt::format(
-      "unknown {} {}; {}", field.noun, in_quotes(word),
-      meaning.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", meaning));
+  std::string message =
+      fmt::format("unknown {} {}; {}", field.noun, in_quotes(word),
+                  meaning.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", meaning));
+  if (const auto implementation = field.key == "strategy.name" ? implementation_meant(word) : std::nullopt) {
+    message += fmt::format("{} commfuse-sim prices the implementation with --as {}", message.ends_with('?') ? "" : ";",
+                           *implementation);
+  }
+  return message;
 }
 
 std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
@@ -232,6 +238,12 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
     return std::nullopt;
   }
   try {
+    if (field.catalogue == Catalogue::implementations && find_strategy(text) != nullptr) {
+      const std::vector<std::string> implementations = known_names(field.catalogue);
+      if (std::find(implementations.begin(), implementations.end(), text) == implementations.end()) {
+        return fmt::format("{} is a strategy; name it by --strategy", in_quotes(text));
+      }
+    }
     const std::filesystem::path path = find_config(field.catalogue, text);
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
@@ -257,13 +269,16 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
 /// Checks "all", "none", or names separated by commas; returns the mistake, if any.
 std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
   const Words names = split_list(text);
-  for (const std::string_view name : names) {
-    if (name == "all" || name == "none") {
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (*name == "all" || *name == "none") {
       if (names.size() > 1) {
-        return fmt::format("'{}' cannot be combined with other values; write it alone", name);
+        return fmt::format("'{}' cannot be combined with other values; write it alone", *name);
       }
-    } else if (std::optional<std::string> mistake = mistake_in_name(field, name)) {
+    } else if (std::optional<std::string> mistake = mistake_in_name(field, *name)) {
       return mistake;
+    }
+    if (std::find(names.begin(), name, *name) != name) {
+      return fmt::format("{} is given twice; keep one of them", in_quotes(*name));
     }
   }
   return std::nullopt;

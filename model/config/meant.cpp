@@ -12,12 +12,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
 #include <system_error>
 #include <vector>
 
+#include "model/config/implementation.h"
 #include "model/config_error.h"
 #include "model/hardware/machine.h"
 #include "model/text/quantity.h"
@@ -371,6 +373,20 @@ std::string_view choice_for(const Field& field, std::string_view typed) {
                                    : field.key == "scope"       ? found_in(scopes, word)
                                                                 : std::string_view{};
   return meaning;
+}
+
+std::optional<std::string> implementation_meant(std::string_view word) {
+  try {
+    const std::string bare_word = bare(word);
+    for (const std::shared_ptr<const Implementation>& implementation : load_implementations("all")) {
+      if (bare(implementation->name) == bare_word || same_name(implementation->known_as, bare_word)) {
+        return implementation->name;
+      }
+    }
+  } catch (const ConfigError&) {
+    return std::nullopt;  // The message about the word is more useful than one about another file.
+  }
+  return std::nullopt;
 }
 
 bool is_hf_id(std::string_view text) {

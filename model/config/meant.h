@@ -3,6 +3,7 @@
 // "meta-llama/Llama-3.1-70B" to the model of that name.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ std::string meant(const Field& field, std::string_view text);
 /// Returns the choice of a field that a word of another project or of everyday use means: "te" means ring_exchange,
 /// "ffn" means mlp. Empty when there is none. The choice is only suggested, never applied.
 std::string_view choice_for(const Field& field, std::string_view word);
+
+/// Returns the implementation of the catalogue that has this name, or has it in `known_as`: "te" for "userbuffers".
+/// Returns nullopt for other words and without a catalogue. The name is only suggested, never applied.
+std::optional<std::string> implementation_meant(std::string_view word);
 
 /// Returns true if the text has the form "organisation/name" and is neither written as a path nor the name of a file.
 bool is_hf_id(std::string_view text);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -43,6 +44,22 @@ using score::Table;
 constexpr double max_share_of_peak = 1.05;
 /// A sender may finish while buffers on the way are still being emptied, and timers have errors.
 constexpr double max_share_of_link_rate = 1.25;
+
+/// Returns the columns of a kind of table as the header of a CSV.
+std::string header_of_kind(std::string_view name) {
+  const auto kind = std::ranges::find(score::kinds(), name, &score::Kind::name);
+  return kind == score::kinds().end() ? std::string() : fmt::format("{}", fmt::join(kind->columns, ","));
+}
+
+/// Returns whether the table has a time, or at least two columns of a table of GEMMs, attention, layers or messages.
+bool resembles_measurements(const Table& table) {
+  constexpr std::array<std::string_view, 4> read_kinds{"gemm", "attention", "gemm_layer", "collective"};
+  return table.column("time_us").exists() || std::ranges::any_of(score::kinds(), [&](const score::Kind& kind) {
+           return std::ranges::find(read_kinds, kind.name) != read_kinds.end() &&
+                  std::ranges::count_if(kind.columns,
+                                        [&](std::string_view column) { return table.column(column).exists(); }) >= 2;
+         });
+}
 
 class ObservationReader {
  public:
@@ -139,18 +156,20 @@ class ObservationReader {
         read_run(run);
       }
     } catch (const NoNcclTests&) {
-      const bool is_timed = table.column("time_us").exists();
-      if (const std::string mistake = score::mistake_in_header(table); is_timed && !mistake.empty()) {
+      const bool is_table = resembles_measurements(table);
+      if (const std::string mistake = score::mistake_in_header(table); is_table && !mistake.empty()) {
         throw ConfigError(fmt::format("{}:{}: {}", path_.string(), table.header_line(), mistake));
       }
       throw ConfigError(fmt::format(
-          "{}: {}; give output of nccl-tests, a CSV of GEMMs, attention, layers or messages with the columns that "
-          "commfuse-sim score recognises, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight "
-          "Systems export, or a Chakra trace",
+          "{}: {}; give output of nccl-tests, a CSV of GEMMs ({}), attention ({}), layers ({}) or messages ({}), a "
+          "record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, or a Chakra "
+          "trace",
           path_.string(),
           table.header().empty() ? "it is empty"
-          : is_timed             ? "its columns match no known table"
-                                 : "its format is not recognised"));
+          : is_table             ? "its columns match no known table"
+                                 : "its format is not recognised",
+          header_of_kind("gemm"), header_of_kind("attention"), header_of_kind("gemm_layer"),
+          header_of_kind("collective")));
     }
   }
 

@@ -102,11 +102,18 @@ void add_calibrate(CLI::App& app, Caller& caller) {
         "is a cluster. With many rows, one group in five is held out to measure the error\n"
         "of the fit; with few rows, only a few parameters are fitted. Faulty rows are\n"
         "named on stderr, and the exit code is 3. Only sizes and times are read from the\n"
-        "output of nccl-tests, never its environment.\n"
+        "output of nccl-tests, never its environment. Name a log that does not name its\n"
+        "program after its collective, as in all_gather.txt.\n"
+        "\n"
+        "Headers of CSV tables (docs/machines.md has the others):\n"
+        "  GEMMs      hw,dtype,m,n,k,time_us\n"
+        "  attention  hw,batch,seqlen,heads,kv_heads,head_dim,time_us\n"
+        "  layers     hw,op,tp,m,n,k,median_us\n"
+        "  messages   op,ngpus,bytes,time_us\n"
         "\n"
         "Examples:\n"
-        "  all_gather_perf -b 1K -e 1G -f 2 -g 8 > ag.txt\n"
-        "  commfuse-sim calibrate --base h100-sxm --name my-h100 ag.txt rs.txt gemm.csv\n"
+        "  all_gather_perf -b 1K -e 1G -f 2 -g 8 > all_gather.txt\n"
+        "  commfuse-sim calibrate --base h100-sxm --name my-h100 all_gather.txt gemm.csv\n"
         "  commfuse-sim run --hardware ./my-h100.yaml");
     command.callback([request, &caller] { caller.take(run_calibrate(*request)); });
   });

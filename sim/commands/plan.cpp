@@ -156,8 +156,7 @@ void add_plan(CLI::App& app, Caller& caller) {
             ->type_name("FORMAT")
             ->capture_default_str(),
         format_names()));
-    usual(command.add_option("--out", request->out, "Folder for plan.html, plan.json, plan.csv and plan.md")
-              ->type_name("FOLDER"));
+    usual(command.add_option("--out", request->out, "Folder for plan.html, .json, .csv and .md")->type_name("FOLDER"));
     command.footer(
         "The file states what to train, the deadline or the budget, and which GPUs are\n"
         "available at what price. docs/plan.md explains how to write one; commfuse-sim\n"

@@ -196,8 +196,8 @@ void add_schedule_export(CLI::App& schedule, int& status) {
       return command.add_option(flags, value, doc)->group("Export")->type_name(type);
     };
     usual(offers_words(add("-o,--format", request->format,
-                           "yaml, json, dot (Graphviz), goal (LogGOPSim, ATLAHS), chakra (ASTRA-sim); goal and chakra "
-                           "include durations",
+                           "yaml, json, dot (Graphviz), goal, chakra; goal is for LogGOPSim and ATLAHS, chakra for "
+                           "ASTRA-sim; both include durations",
                            "FORMAT")
                            ->capture_default_str(),
                        {"yaml", "json", "dot", "goal", "chakra"}));

@@ -62,17 +62,27 @@ std::vector<ResultRow> rows_of(const Settings& settings, const Library& library)
   return rows;
 }
 
-const ResultRow& fastest(const std::vector<ResultRow>& rows) {
+/// Returns the implementation that --as names if it is the only one and no strategy is chosen; null otherwise.
+const Implementation* only_choice(const Settings& settings, const Library& library) {
+  const Implementations named = implementations_named(settings, library);
+  return named.size() == 1 && !names_strategies(settings) ? named.front().get() : nullptr;
+}
+
+/// Returns the row of the only implementation that the user chose, or else the fastest row that can win.
+const ResultRow& explained_row(const std::vector<ResultRow>& rows, const Implementation* chosen) {
   const ResultRow* best = nullptr;
   for (const ResultRow& row : rows) {
-    if (reports::can_win(row, rows) &&
-        (best == nullptr || row.analysis.critical.makespan < best->analysis.critical.makespan)) {
+    const bool may_be_explained =
+        chosen == nullptr ? reports::can_win(row, rows) : !row.implements.empty() && row.strategy == chosen->name;
+    if (may_be_explained && (best == nullptr || row.analysis.critical.makespan < best->analysis.critical.makespan)) {
       best = &row;
     }
   }
   check(best != nullptr, "an explanation needs at least one row that can win");
   return *best;
 }
+
+bool is_used_by_layers(const Field& field) { return field.uses.has(Use::layer); }
 
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
@@ -83,7 +93,7 @@ int why(const WhyRequest& request) {
   library.load(settings);
   const Point point = point_of(settings, library);
   const std::vector<ResultRow> rows = rows_of(settings, library);
-  const ResultRow& row = fastest(rows);
+  const ResultRow& row = explained_row(rows, only_choice(settings, library));
   StructureCache structures;
   Predictor predictor(structures);
   const Implementation* implementation = implementation_of(row, implementations_named(settings, library));
@@ -104,7 +114,7 @@ int why(const WhyRequest& request) {
 void add_why(CLI::App& app, int& status) {
   add_verb(app, "why", "Explain one prediction: costs, critical path, sensitivity", [&status](CLI::App& command) {
     const auto request = std::make_shared<WhyRequest>();
-    add_setting_flags(command, request->settings);
+    add_setting_flags(command, request->settings, is_used_by_layers);
     usual(offers_words(command.add_option("-o,--output", request->format, "text, json")
                            ->group("Grid and output")
                            ->type_name("FORMAT")
@@ -119,7 +129,8 @@ void add_why(CLI::App& app, int& status) {
               ->capture_default_str()
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast));
     command.footer(
-        "With several strategies, the fastest is explained; --strategy chooses another.\n"
+        "With several strategies, the fastest is explained; --strategy chooses another,\n"
+        "and --as alone chooses an implementation.\n"
         "\n"
         "Examples:\n"
         "  commfuse-sim why --model llama-3.1-70b --hardware h100-sxm --seq 8K\n"

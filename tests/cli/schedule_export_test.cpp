@@ -161,6 +161,11 @@ TEST(ScheduleExport, ExportsAndNamesTheFastestOfSeveralSchedules) {
       "a single schedule is required, but these settings choose serial, sliced; choose a strategy with --strategy\n");
 }
 
+TEST(ScheduleExport, TheShortHelpNamesEveryFormat) {
+  const Outcome outcome = exported("--help");
+  EXPECT_NE(outcome.out.find(" yaml, json, dot (Graphviz), goal, chakra\n"), std::string::npos) << outcome.out;
+}
+
 TEST(ScheduleExport, UserErrorsExitWith2) {
   EXPECT_EQ(exported("-o dto").err, "--format: unknown format 'dto'; did you mean 'dot'?\n");
   EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: applies only to -o dot; remove it\n");

@@ -101,7 +101,9 @@ TEST_F(ScoreCommand, AGateThatAppliesToNoRowIsAMistake) {
   EXPECT_EQ(kind.out, "");
   EXPECT_EQ(kind.err, "--kind attention: no table of this kind was scored; name one with --data, or remove --kind\n");
   const std::string skipped = write("skipped.csv", "hw,dtype,m,n,k,time_us\nTPU,bf16,4096,4096,4096,200\n");
-  EXPECT_EQ(run_program("commfuse-sim score --data " + skipped).code, 0);
+  const Outcome ungated = run_program("commfuse-sim score --data " + skipped);
+  EXPECT_EQ(ungated.code, 0);
+  EXPECT_EQ(ungated.out, "not scored\n  skipped.csv: 1 skipped: no hardware file is known as 'TPU'\n");
   const Outcome none = run_program("commfuse-sim score --kind gemm --data " + skipped);
   EXPECT_EQ(none.code, 2);
   EXPECT_EQ(none.err,

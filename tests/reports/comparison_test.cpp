@@ -72,6 +72,11 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatClearlyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
+TEST(Comparison, AnEqualTimeIsNotNegative) {
+  EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), implemented("flux", 1000us, 0.5)}),
+            "Too close to call: 0.0% more time than serial (50% sure) with flux.");
+}
+
 // The time is 10% lower. Its 90% interval extends 1.867 standard errors of 0.1 to either side: from 900 us / e^0.187 to
 // 900 us x e^0.187.
 TEST(Comparison, TheSavingHasAnInterval) {

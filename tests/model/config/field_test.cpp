@@ -103,6 +103,26 @@ TEST(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(field_refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);
 }
 
+TEST(FieldTest, StrategiesAndImplementationsAreNotConfused) {
+  EXPECT_EQ(field_refusal("strategy.name", "te"),
+            "unknown strategy 'te'; did you mean 'ring_exchange'? commfuse-sim prices the implementation with --as te");
+  EXPECT_EQ(field_refusal("strategy.name", "cutlass"),
+            "unknown strategy 'cutlass'; known strategies: all, " + test::known_strategies() +
+                "; commfuse-sim prices the implementation with --as cutlass");
+  EXPECT_EQ(field_refusal("as", "commfuse"), "'commfuse' is a strategy; name it by --strategy");
+  EXPECT_EQ(field_refusal("as", "async_tp"), "accepted");  // both a strategy and an implementation
+}
+
+TEST(FieldTest, ImplementationsAreSuggestedByTheirOtherNames) {
+  for (const std::string name : {"userbuffers", "transformer_engine", "Transformer-Engine"}) {
+    EXPECT_EQ(field_refusal("as", name).rfind("unknown implementation '" + name + "'; did you mean 'te'? known: ", 0),
+              0U)
+        << field_refusal("as", name);
+  }
+  EXPECT_EQ(field_refusal("as", "flux,te"), "accepted");
+  EXPECT_EQ(field_refusal("as", "te,te"), "'te' is given twice; keep one of them");
+}
+
 TEST(FieldTest, NamesAreInACatalogueOrReadablePaths) {
   EXPECT_EQ(field_refusal("model", "llama-3.1-70b"), "accepted");
   EXPECT_EQ(

@@ -468,15 +468,19 @@ TEST_F(Calibrate, AnUnknownFormatListsTheKnownFormats) {
     return "";
   };
   const std::string remedy =
-      "; give output of nccl-tests, a CSV of GEMMs, attention, layers or messages with the columns that "
-      "commfuse-sim "
-      "score recognises, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, "
-      "or a Chakra trace";
+      "; give output of nccl-tests, a CSV of GEMMs (hw,dtype,m,n,k,time_us), attention "
+      "(hw,batch,seqlen,heads,kv_heads,head_dim,time_us), layers (hw,op,tp,m,n,k,median_us) or messages "
+      "(op,ngpus,bytes,time_us), a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems "
+      "export, or a Chakra trace";
   const std::string file = write("file.txt", "").string();
   EXPECT_EQ(error_of_text(""), file + ": it is empty" + remedy);
   EXPECT_EQ(error_of_text("hello\n"), file + ": its format is not recognised" + remedy);
   EXPECT_EQ(error_of_text("[1, 2]\n"), file + ": its format is not recognised" + remedy);
   EXPECT_EQ(error_of_text("kernel,time_us\nmine,3.5\n"), file + ": its columns match no known table" + remedy);
+  EXPECT_EQ(error_of_text("m,n,k,time_us\n64,64,64,3.5\n"), file + ": its columns match no known table" + remedy);
+  EXPECT_EQ(error_of_text("m,n,k,time_ms\n64,64,64,3.5\n"), file + ": its columns match no known table" + remedy);
+  EXPECT_EQ(error_of_text("hw,dtype,m,n,k,time_ms\nmine,bf16,64,64,64,3.5\n"),
+            file + ":1: the header lacks only the column 'time_us' of kind gemm; is 'time_ms' a misspelling?");
   EXPECT_EQ(error_of_text("hw,dtype,m,n,time_us\nmine,bf16,64,64,3.5\n"),
             file + ":1: the header lacks only the column 'k' of kind gemm; add it");
 }
