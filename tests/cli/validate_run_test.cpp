@@ -154,6 +154,30 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
   EXPECT_EQ(refusal("compare option.json"), "option.json: commfuse has no option 'form' of 'square'; measure again\n");
 }
 
+TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
+  const OwnFolder folder;
+  ASSERT_EQ(run_program(std::string("commfuse-validate run --out r.json") + quick).code, 0);
+  const std::string measured_with = " contradicts r.json, which was measured with ";
+  const std::string remedy = "; remove it, or measure again\n";
+  EXPECT_EQ(refusal("compare r.json --seq 4K"), "--seq: '4K'" + measured_with + "seq 1K" + remedy);
+  EXPECT_EQ(refusal("compare r.json --batch 64"), "--batch: '64'" + measured_with + "batch 1" + remedy);
+  EXPECT_EQ(refusal("compare r.json --ranks 4"), "--ranks: '4'" + measured_with + "ranks 2" + remedy);
+  EXPECT_EQ(refusal("compare r.json --model llama-3.1-8b"),
+            "--model: 'llama-3.1-8b'" + measured_with + "model llama-3.1-70b" + remedy);
+  EXPECT_EQ(refusal("compare r.json --set scope=mlp"),
+            "--set scope=mlp: 'mlp'" + measured_with + "scope gate_up" + remedy);
+  const Outcome variable = run_program("COMMFUSE_SEQ=4K commfuse-validate compare r.json");
+  EXPECT_EQ(variable.code, 2);
+  EXPECT_EQ(variable.err, "COMMFUSE_SEQ: '4K'" + measured_with + "seq 1K" + remedy);
+  EXPECT_EQ(refusal("compare r.json --strategy serial"),
+            "--strategy chooses what to measure, but a record was given; remove one of them\n");
+  const Outcome repriced = run_program(
+      "COMMFUSE_STRATEGY_NAME=serial commfuse-validate compare r.json --seq 1024 --hardware h200-sxm "
+      "--interference none -o json");
+  EXPECT_EQ(repriced.code, 0) << repriced.err;
+  EXPECT_EQ(nlohmann::json::parse(repriced.out).size(), 2U);
+}
+
 TEST(ValidateDoctor, ListsWhatCanRunOnThisMachine) {
   const Outcome outcome = run_program("commfuse-validate doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

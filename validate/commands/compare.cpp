@@ -113,7 +113,7 @@ Compared compared_with_record(const CompareRequest& request) {
         "{}: the record holds no schedule; give a record of run --out, or pass this file to commfuse-sim calibrate",
         request.record));
   }
-  PredictedPoint point(settings_of(result.record, request.arguments));
+  PredictedPoint point(settings_of(result.record, request.arguments, request.record));
   result.ranks = point.point().ranks;
   result.hardware = point.settings().text("hardware");
   for (const MeasuredRun& run : result.record.runs) {
