@@ -86,6 +86,28 @@ TEST(ValidateRun, MeasuresRealGemmsOverPacedLinks) {
   EXPECT_TRUE(record.micro_benchmarks.empty());  // --spans was not given.
 }
 
+TEST(ValidateRun, RealTimesOfCpusAreNotComparedWithGpusUnnoticed) {
+  const OwnFolder folder;
+  const Outcome run = run_program(
+      "commfuse-validate run --compute real --model gpt-2-xl --ranks 2 --seq 64 --scope gate_up --strategy serial "
+      "--iterations 1 --out r.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("\nexecutor cpu, compute real, links copied, in real time\n"), std::string::npos) << run.out;
+  const std::string mismatch =
+      "real compute on CPUs, but predicted for h100-sxm; add --hardware cpu, or the file that commfuse-validate "
+      "calibrate wrote";
+  const Outcome for_gpus = run_program("commfuse-validate compare r.json --page page.html");
+  EXPECT_EQ(for_gpus.code, 0);
+  EXPECT_EQ(for_gpus.err, "note: " + mismatch + "\n");
+  std::string text = for_gpus.out;
+  std::ranges::replace(text, '\n', ' ');
+  EXPECT_TRUE(text.ends_with(" compute, in real time. ")) << text;
+  EXPECT_NE(contents_of("page.html").find(" Not comparable: " + mismatch + "."), std::string::npos);
+  const Outcome for_cpus = run_program("commfuse-validate compare r.json --hardware cpu");
+  EXPECT_EQ(for_cpus.code, 0);
+  EXPECT_EQ(for_cpus.err, "");
+}
+
 TEST(ValidateRun, WithSpansTheOpsOfARealRunCanBeFitted) {
   const Outcome run = run_program(
       "commfuse-validate run --compute real --model gpt-2-xl --ranks 2 --seq 64 --scope gate_up --strategy sliced "
