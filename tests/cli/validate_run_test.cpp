@@ -198,6 +198,10 @@ TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
       "--interference none -o json");
   EXPECT_EQ(repriced.code, 0) << repriced.err;
   EXPECT_EQ(nlohmann::json::parse(repriced.out).size(), 2U);
+  EXPECT_EQ(repriced.err,
+            "note: ops slept for prices with hardware h100-sxm, but predicted with h200-sxm; remove it, or measure "
+            "again\n");
+  EXPECT_EQ(run_program("commfuse-validate compare r.json --seq 1024").err, "");
 }
 
 TEST(ValidateDoctor, ListsWhatCanRunOnThisMachine) {

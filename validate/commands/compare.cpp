@@ -89,20 +89,37 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
   return schedule;
 }
 
-/// Returns why the times of a real run cannot be compared with predictions for a machine; empty if they can.
+/// Returns the first setting whose prices an emulated run had and the prediction has not; empty if there is none.
+std::string repriced_in_words(const RunRecord& record, const Settings& settings) {
+  for (const auto& [key, value] : record.settings) {
+    const Field* field = find_field(key);
+    if (field != nullptr && field->type != FieldType::count && settings.at(*field).text != value) {
+      return fmt::format("ops slept for prices with {} {}, but predicted with {}; remove it, or measure again", key,
+                         value, settings.at(*field).text);
+    }
+  }
+  return "";
+}
+
+/// Returns why the times of a record cannot be compared with predictions of a point; empty if they can.
 std::string mismatch_in_words(const RunRecord& record, const PredictedPoint& point) {
+  if (evidence_of(record) == Evidence::emulated) {
+    return repriced_in_words(record, point.settings());
+  }
   const bool ran_on_cpus = record.executor == "cpu" || record.executor == "mpi";
   const bool predicted_for_cpus = !point.point().machine.executor.empty();
-  if (evidence_of(record) == Evidence::emulated || ran_on_cpus == predicted_for_cpus) {
+  if (ran_on_cpus == predicted_for_cpus) {
     return "";
   }
   const std::string hardware = point.settings().text("hardware");
-  return ran_on_cpus ? fmt::format("real compute on CPUs, but predicted for {}; add --hardware cpu, or the file that "
-                                   "commfuse-validate calibrate wrote",
-                                   hardware)
-                     : fmt::format("real compute on GPUs, but predicted for {}; add --hardware with the machine of "
-                                   "these GPUs",
-                                   hardware);
+  return ran_on_cpus ? fmt::format(
+                           "real compute on CPUs, but predicted for {}; add --hardware cpu, or the file that "
+                           "commfuse-validate calibrate wrote",
+                           hardware)
+                     : fmt::format(
+                           "real compute on GPUs, but predicted for {}; add --hardware with the machine of "
+                           "these GPUs",
+                           hardware);
 }
 
 Compared compared_with_new_run(const CompareRequest& request) {
@@ -194,10 +211,10 @@ int run(const CompareRequest& request) {
   const Evidence evidence = evidence_of(result.record);
   fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
-    fmt::print("{}", wrapped(fmt::format("Noise floor: {}; {} compute, {}.",
-                                         in_words(result.record.noise, result.ranks), result.record.compute,
-                                         pace_in_words(result.record.dilation)),
-                             "", "  "));
+    fmt::print("{}",
+               wrapped(fmt::format("Noise floor: {}; {} compute, {}.", in_words(result.record.noise, result.ranks),
+                                   result.record.compute, pace_in_words(result.record.dilation)),
+                       "", "  "));
   }
   if (!result.mismatch.empty()) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", result.mismatch)));
