@@ -124,6 +124,24 @@ TEST(ValidateCheck, UnknownWordsAreAnsweredWithTheNearestWord) {
   EXPECT_EQ(refusal("check --rank 4"), "unknown flag '--rank'; did you mean '--ranks'?\n");
 }
 
+TEST(ValidateCheck, HelpNamesTheScopesAndAScopeOfRunIsAnsweredWithThem) {
+  EXPECT_NE(run_program("COLUMNS=80 commfuse-validate check --help")
+                .out.find("\n  --scope TEXT=all            ag_gemm, gemm_rs, attention, mlp, layer, and more\n"),
+            std::string::npos);
+  const std::string help = run_program("COLUMNS=80 commfuse-validate check --help-all").out;
+  for (const validate::CheckedOperation& operation : validate::checked_operations()) {
+    EXPECT_NE(help.find(operation.scope), std::string::npos) << operation.scope;
+  }
+  EXPECT_EQ(refusal("check --scope gate_up"),
+            "--scope: check has no scope 'gate_up', but its schedules are those of ag_gemm; write ag_gemm\n");
+  EXPECT_EQ(refusal("check --scope mlp,down_backward"),
+            "--scope: check has no scope 'down_backward', but its schedules are those of gemm_rs_backward; write "
+            "gemm_rs_backward\n");
+  EXPECT_EQ(refusal("check --scope fsdp_gate_up"),
+            "--scope: check has no scope 'fsdp_gate_up', but its schedules are those of weight_ag_gemm; write "
+            "weight_ag_gemm\n");
+}
+
 TEST(ValidateCheck, NumbersOutOfRangeAreRefused) {
   const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 1..8 or 2,4,8\n";
   EXPECT_EQ(refusal("check --ranks 0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64\n");

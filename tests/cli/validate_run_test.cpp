@@ -42,11 +42,11 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
     EXPECT_EQ(row.at("samples"), 3);
     EXPECT_GE(row.at("ratio"), 0.999);  // No op takes less than its price.
   }
-  const std::string shows = "it does not show that the predicted durations";
+  const std::string shows = "This run is emulated: every op slept for its predicted duration.";
   const Outcome in_words = run_program("commfuse-validate compare r.json");
   std::string text = in_words.out;
   std::ranges::replace(text, '\n', ' ');
-  EXPECT_NE(text.find("This run is emulated: every op slept for its predicted duration."), std::string::npos) << text;
+  EXPECT_NE(text.find(shows), std::string::npos) << text;
   const Outcome by_op = run_program("commfuse-validate compare r.json --by-op --trace both.json");
   EXPECT_EQ(by_op.code, 0) << by_op.err;
   EXPECT_NE(by_op.out.find(" x gemm  "), std::string::npos) << by_op.out;
@@ -84,6 +84,28 @@ TEST(ValidateRun, MeasuresRealGemmsOverPacedLinks) {
   EXPECT_EQ(record.runs[0].status, RunStatus::done);
   EXPECT_EQ(record.runs[0].levels.front().level, "T0");
   EXPECT_TRUE(record.micro_benchmarks.empty());  // --spans was not given.
+}
+
+TEST(ValidateRun, RealTimesOfCpusAreNotComparedWithGpusUnnoticed) {
+  const OwnFolder folder;
+  const Outcome run = run_program(
+      "commfuse-validate run --compute real --model gpt-2-xl --ranks 2 --seq 64 --scope gate_up --strategy serial "
+      "--iterations 1 --out r.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("\nexecutor cpu, compute real, links copied, in real time\n"), std::string::npos) << run.out;
+  const std::string mismatch =
+      "real compute on CPUs, but predicted for h100-sxm; add --hardware cpu, or the file that commfuse-validate "
+      "calibrate wrote";
+  const Outcome for_gpus = run_program("commfuse-validate compare r.json --page page.html");
+  EXPECT_EQ(for_gpus.code, 0);
+  EXPECT_EQ(for_gpus.err, "note: " + mismatch + "\n");
+  std::string text = for_gpus.out;
+  std::ranges::replace(text, '\n', ' ');
+  EXPECT_TRUE(text.ends_with(" compute, in real time. ")) << text;
+  EXPECT_NE(contents_of("page.html").find(" Not comparable: " + mismatch + "."), std::string::npos);
+  const Outcome for_cpus = run_program("commfuse-validate compare r.json --hardware cpu");
+  EXPECT_EQ(for_cpus.code, 0);
+  EXPECT_EQ(for_cpus.err, "");
 }
 
 TEST(ValidateRun, WithSpansTheOpsOfARealRunCanBeFitted) {
@@ -152,6 +174,34 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
   record.runs[0].options = {{"form", "square"}};
   std::ofstream("option.json") << to_json(record);
   EXPECT_EQ(refusal("compare option.json"), "option.json: commfuse has no option 'form' of 'square'; measure again\n");
+}
+
+TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
+  const OwnFolder folder;
+  ASSERT_EQ(run_program(std::string("commfuse-validate run --out r.json") + quick).code, 0);
+  const std::string measured_with = " contradicts r.json, which was measured with ";
+  const std::string remedy = "; remove it, or measure again\n";
+  EXPECT_EQ(refusal("compare r.json --seq 4K"), "--seq: '4K'" + measured_with + "seq 1K" + remedy);
+  EXPECT_EQ(refusal("compare r.json --batch 64"), "--batch: '64'" + measured_with + "batch 1" + remedy);
+  EXPECT_EQ(refusal("compare r.json --ranks 4"), "--ranks: '4'" + measured_with + "ranks 2" + remedy);
+  EXPECT_EQ(refusal("compare r.json --model llama-3.1-8b"),
+            "--model: 'llama-3.1-8b'" + measured_with + "model llama-3.1-70b" + remedy);
+  EXPECT_EQ(refusal("compare r.json --set scope=mlp"),
+            "--set scope=mlp: 'mlp'" + measured_with + "scope gate_up" + remedy);
+  const Outcome variable = run_program("COMMFUSE_SEQ=4K commfuse-validate compare r.json");
+  EXPECT_EQ(variable.code, 2);
+  EXPECT_EQ(variable.err, "COMMFUSE_SEQ: '4K'" + measured_with + "seq 1K" + remedy);
+  EXPECT_EQ(refusal("compare r.json --strategy serial"),
+            "--strategy chooses what to measure, but a record was given; remove one of them\n");
+  const Outcome repriced = run_program(
+      "COMMFUSE_STRATEGY_NAME=serial commfuse-validate compare r.json --seq 1024 --hardware h200-sxm "
+      "--interference none -o json");
+  EXPECT_EQ(repriced.code, 0) << repriced.err;
+  EXPECT_EQ(nlohmann::json::parse(repriced.out).size(), 2U);
+  EXPECT_EQ(repriced.err,
+            "note: ops slept for prices with hardware h100-sxm, but predicted with h200-sxm; remove it, or measure "
+            "again\n");
+  EXPECT_EQ(run_program("commfuse-validate compare r.json --seq 1024").err, "");
 }
 
 TEST(ValidateDoctor, ListsWhatCanRunOnThisMachine) {

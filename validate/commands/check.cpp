@@ -107,13 +107,35 @@ std::vector<const Strategy*> strategies_of(const std::string& list) {
   return result;
 }
 
-std::vector<const CheckedOperation*> operations_of(const std::string& list) {
+std::vector<std::string_view> checked_scopes() {
   std::vector<std::string_view> scopes;
   for (const CheckedOperation& operation : checked_operations()) {
     if (std::ranges::find(scopes, operation.scope) == scopes.end()) {
       scopes.push_back(operation.scope);
     }
   }
+  return scopes;
+}
+
+/// Throws ConfigError for a scope of `run` that has another name here: one word stands for all scopes of one kind.
+void require_no_scope_of_run(std::string_view list, std::span<const std::string_view> scopes) {
+  for (const std::string_view word : split_list(list)) {
+    const std::optional<Scope> scope = scope_named(word);
+    if (!scope || std::ranges::find(scopes, word) != scopes.end()) {
+      continue;
+    }
+    for (const CheckedOperation& operation : checked_operations()) {
+      if (kinds_of(operation.operation) == kinds_of(*scope)) {
+        throw ConfigError(fmt::format("--scope: check has no scope {}, but its schedules are those of {}; write {}",
+                                      in_quotes(word), operation.scope, operation.scope));
+      }
+    }
+  }
+}
+
+std::vector<const CheckedOperation*> operations_of(const std::string& list) {
+  const std::vector<std::string_view> scopes = checked_scopes();
+  require_no_scope_of_run(list, scopes);
   std::vector<const CheckedOperation*> result;
   for (const std::size_t index : indices_of_words("--scope", list, scopes, "scopes")) {
     for (const CheckedOperation& operation : checked_operations()) {
@@ -434,11 +456,15 @@ void add_schedule_flags(CLI::App& command, CheckRequest& request) {
             .add_option("--ranks", request.ranks,
                         "Ranks, for example 4, 2,4,8 or 1..8; at most 64; with mpi, the number of processes")
             ->default_str("1..8"));
+  std::vector<std::string_view> scopes = checked_scopes();
+  scopes.insert(scopes.begin(), "all");
   usual(offers_words(command
                          .add_option("--scope", request.scope,
-                                     "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
+                                     "ag_gemm, gemm_rs, attention, mlp, layer, and more; also mlp_ar, ulysses, "
+                                     "ag_gemm_backward, gemm_rs_backward, weight_ag_gemm, data_parallel; ag_gemm is "
+                                     "qkv and gate_up of run, gemm_rs is out_proj and down")
                          ->capture_default_str(),
-                     {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"}));
+                     scopes));
   usual(offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
                      {"bf16", "fp16", "fp32"}));
   usual(offers_words(command

@@ -10,6 +10,7 @@
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/program/names.h"
+#include "model/stderr_text.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "model/wrapped.h"
@@ -88,6 +89,39 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
   return schedule;
 }
 
+/// Returns the first setting whose prices an emulated run had and the prediction has not; empty if there is none.
+std::string repriced_in_words(const RunRecord& record, const Settings& settings) {
+  for (const auto& [key, value] : record.settings) {
+    const Field* field = find_field(key);
+    if (field != nullptr && field->type != FieldType::count && settings.at(*field).text != value) {
+      return fmt::format("ops slept for prices with {} {}, but predicted with {}; remove it, or measure again", key,
+                         value, settings.at(*field).text);
+    }
+  }
+  return "";
+}
+
+/// Returns why the times of a record cannot be compared with predictions of a point; empty if they can.
+std::string mismatch_in_words(const RunRecord& record, const PredictedPoint& point) {
+  if (evidence_of(record) == Evidence::emulated) {
+    return repriced_in_words(record, point.settings());
+  }
+  const bool ran_on_cpus = record.executor == "cpu" || record.executor == "mpi";
+  const bool predicted_for_cpus = !point.point().machine.executor.empty();
+  if (ran_on_cpus == predicted_for_cpus) {
+    return "";
+  }
+  const std::string hardware = point.settings().text("hardware");
+  return ran_on_cpus ? fmt::format(
+                           "real compute on CPUs, but predicted for {}; add --hardware cpu, or the file that "
+                           "commfuse-validate calibrate wrote",
+                           hardware)
+                     : fmt::format(
+                           "real compute on GPUs, but predicted for {}; add --hardware with the machine of "
+                           "these GPUs",
+                           hardware);
+}
+
 Compared compared_with_new_run(const CompareRequest& request) {
   if (request.arguments.gpu.dry_run) {
     throw ConfigError("--dry-run measures nothing to compare; use it with run");
@@ -99,6 +133,7 @@ Compared compared_with_new_run(const CompareRequest& request) {
   Compared result{.record = measured(point, predictions, arguments).record,
                   .hardware = point.settings().text("hardware"),
                   .ranks = point.point().ranks};
+  result.mismatch = mismatch_in_words(result.record, point);
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     result.schedules.push_back(compared(result.record.runs[i], predictions[i]));
     compare_ops(request, point, result.record.runs[i], predictions[i], result);
@@ -113,9 +148,10 @@ Compared compared_with_record(const CompareRequest& request) {
         "{}: the record holds no schedule; give a record of run --out, or pass this file to commfuse-sim calibrate",
         request.record));
   }
-  PredictedPoint point(settings_of(result.record, request.arguments));
+  PredictedPoint point(settings_of(result.record, request.arguments, request.record));
   result.ranks = point.point().ranks;
   result.hardware = point.settings().text("hardware");
+  result.mismatch = mismatch_in_words(result.record, point);
   for (const MeasuredRun& run : result.record.runs) {
     const Prediction prediction = point.recorded(run, request.record);
     result.schedules.push_back(compared(run, prediction));
@@ -175,10 +211,13 @@ int run(const CompareRequest& request) {
   const Evidence evidence = evidence_of(result.record);
   fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
-    fmt::print("{}", wrapped(fmt::format("Noise floor: {}; {} compute, emulated {:g} times slower.",
-                                         in_words(result.record.noise, result.ranks), result.record.compute,
-                                         result.record.dilation),
-                             "", "  "));
+    fmt::print("{}",
+               wrapped(fmt::format("Noise floor: {}; {} compute, {}.", in_words(result.record.noise, result.ranks),
+                                   result.record.compute, pace_in_words(result.record.dilation)),
+                       "", "  "));
+  }
+  if (!result.mismatch.empty()) {
+    fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", result.mismatch)));
   }
   for (const MeasuredRun& measured_run : result.record.runs) {
     if (measured_run.status == RunStatus::failed) {

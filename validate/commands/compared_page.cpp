@@ -49,9 +49,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compar
   std::vector<std::pair<std::string, std::string>> facts{
       {"predicted on", compared.hardware},
       {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
-      {"pace", record.dilation == 1.0
-                   ? "in real time"
-                   : fmt::format("{:g} times slower; times are divided by that factor", record.dilation)},
+      {"pace", pace_in_words(record.dilation)},
       {"processor", fmt::format("{}, {} cores", environment.cpu, environment.cores)},
       {"system", environment.os},
       {"build",
@@ -77,6 +75,9 @@ reports::MeasuredReport page_of(const Compared& compared, const std::string& com
       .facts = facts_of(compared),
       .command = command,
       .version = fmt::format("commfuse {}", build_info().version)};
+  if (!compared.mismatch.empty()) {
+    page.verdict += fmt::format(" Not comparable: {}.", compared.mismatch);
+  }
   if (!compared.record.noise.samples.empty()) {
     page.noise = fmt::format("Noise floor: {}.", in_words(compared.record.noise, compared.ranks));
   }

@@ -19,6 +19,7 @@ struct Compared {
   /// The predicted and the measured timeline of each schedule; empty if there are none.
   std::vector<std::vector<reports::TracedRun>> timelines;
   std::string hardware;  ///< The hardware of the prediction.
+  std::string mismatch;  ///< Why measured times cannot be compared with that hardware; empty if they can.
   int ranks = 0;
 };
 

@@ -145,15 +145,46 @@ Words words_of(const Settings& settings) {
   return words;
 }
 
-/// Resolves the settings. Files and flags take precedence over `defaults`.
-Settings resolved(const MeasureArguments& arguments, const Words& defaults) {
-  Resolver resolver;
+void read_defaults(const Words& defaults, Resolver& resolver) {
   for (const auto& [key, value] : defaults) {
     resolver.read_set(fmt::format("{}={}", key, value));
   }
+}
+
+/// Resolves the settings. Files and flags take precedence over the defaults that `resolver` has read.
+Settings resolved(const MeasureArguments& arguments, Resolver& resolver) {
   sim::read_files(arguments.settings, resolver);
   sim::read_above_files(arguments.settings, resolver);
   return resolver.finish();
+}
+
+/// True for settings that change prices, and thus the prediction of a real run, but not the run itself.
+bool is_of_prices(const Field& field) {
+  return field.uses.has(Use::price) && field.key != "seq" && field.key != "batch";
+}
+
+bool same_value(const Field& field, const std::string& a, const std::string& b) {
+  return a == b || (field.type == FieldType::count && parse_count(a) == parse_count(b));
+}
+
+/// Throws ConfigError if `settings` describe a different run than `recorded`, or choose schedules, which a record has.
+void require_same_run(const Settings& recorded, const Settings& settings, const std::string& path) {
+  for (const Field& field : run_fields()) {
+    const Setting& before = recorded.at(field);
+    const Setting& now = settings.at(field);
+    if (!field.uses.has(Use::measure) || is_of_prices(field) || now.origin.where == before.origin.where) {
+      continue;
+    }
+    if (field.key.starts_with("strategy.")) {
+      if (now.origin.source >= Source::set) {  // A file or a variable may be the one that the run had.
+        throw ConfigError(
+            fmt::format("{} chooses what to measure, but a record was given; remove one of them", now.origin.where));
+      }
+    } else if (!same_value(field, now.text, before.text)) {
+      throw ConfigError(fmt::format("{}: {} contradicts {}, which was measured with {} {}; remove it, or measure again",
+                                    now.origin.where, in_quotes(now.text), path, field.key, before.text));
+    }
+  }
 }
 
 /// Overwrites one line with the progress, on a terminal only.
@@ -269,7 +300,8 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
 }
 
 Settings settings_of(const MeasureArguments& arguments) {
-  Settings settings = resolved(arguments, {});
+  Resolver given;
+  Settings settings = resolved(arguments, given);
   if (load_machine(settings.text("hardware")).executor.empty()) {
     return settings;
   }
@@ -284,11 +316,18 @@ Settings settings_of(const MeasureArguments& arguments) {
   if (!chosen.empty()) {
     fmt::print(stderr, "{} runs in real time; settings not given: {}\n", settings.text("hardware"), text);
   }
-  return resolved(arguments, chosen);
+  Resolver completed;
+  read_defaults(chosen, completed);
+  return resolved(arguments, completed);
 }
 
-Settings settings_of(const RunRecord& record, const MeasureArguments& arguments) {
-  return resolved(arguments, record.settings);
+Settings settings_of(const RunRecord& record, const MeasureArguments& arguments, const std::string& path) {
+  Resolver resolver;
+  read_defaults(record.settings, resolver);
+  const Settings recorded = resolver.settings();
+  Settings settings = resolved(arguments, resolver);
+  require_same_run(recorded, settings, path);
+  return settings;
 }
 
 namespace {

@@ -71,9 +71,10 @@ class PredictedPoint {
 
 /// Returns the settings from files, environment and flags. If the hardware is that of an executor (Machine::executor),
 /// the defaults describe a point that two cores run in a minute, and a line on stderr states them. The second function
-/// starts from the record's settings, and flags override them.
+/// starts from the settings of the record at `path`; other sources may change only the machine and other settings of
+/// prices. Throws ConfigError if they change what was measured.
 Settings settings_of(const MeasureArguments& arguments);
-Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
+Settings settings_of(const RunRecord& record, const MeasureArguments& arguments, const std::string& path);
 
 struct Measured {
   RunRecord record;

@@ -44,10 +44,9 @@ std::string to_table(const RunRecord& record, int ranks) {
   for (const MeasuredRun& run : record.runs) {
     text += row_of(run);
   }
-  text += wrapped(
-      fmt::format("executor {}, compute {}, links {}, run {:g} times slower; times above are divided by that factor",
-                  record.executor, record.compute, record.links, record.dilation),
-      "", "  ");
+  text += wrapped(fmt::format("executor {}, compute {}, links {}, {}", record.executor, record.compute, record.links,
+                              pace_in_words(record.dilation)),
+                  "", "  ");
   return text + wrapped(fmt::format("noise floor: {}", in_words(record.noise, ranks)), "", "  ");
 }
 

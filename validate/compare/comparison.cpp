@@ -90,6 +90,22 @@ std::string winner_in_words(std::span<const ComparedSchedule> schedules, const A
                      in_words(*agreement.lead, "the predicted winner"));
 }
 
+/// Returns what an emulated run shows, with a space before it.
+std::string meaning_of_emulation(const Agreement& agreement) {
+  constexpr std::string_view emulated = " This run is emulated: every op slept for its predicted duration.";
+  if (agreement.worst_error > clear_gap) {
+    return fmt::format(
+        "{} It does not confirm the prediction, because the two differ by more than {:.0f}%; usually other programs "
+        "delay its threads. End them, or raise --dilation, and measure again; commfuse-validate doctor shows how late "
+        "threads wake up.",
+        emulated, clear_gap * 100.0);
+  }
+  return fmt::format(
+      "{} It shows that the order of ops, their waits and the evaluator agree; it does not show that the predicted "
+      "durations are right.",
+      emulated);
+}
+
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
 
 /// Returns the lines about a schedule's ops, which follow the schedule's own line.
@@ -184,12 +200,7 @@ std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const 
     text += fmt::format(" Of {} pair{} predicted more than {:.0f}% apart, {} came in that order.", agreement.pairs,
                         agreement.pairs == 1 ? "" : "s", clear_gap * 100.0, agreement.in_order);
   }
-  if (evidence == Evidence::emulated) {
-    text +=
-        " This run is emulated: every op slept for its predicted duration. It shows that the order of ops, their waits "
-        "and the evaluator agree; it does not show that the predicted durations are right.";
-  }
-  return text;
+  return evidence == Evidence::emulated ? text + meaning_of_emulation(agreement) : text;
 }
 
 std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evidence) {

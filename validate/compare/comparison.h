@@ -51,7 +51,7 @@ struct Agreement {
   std::optional<Ratio> lead{};
 };
 
-/// Smallest relative difference that a model has to predict.
+/// Smallest relative difference that a model has to predict; an emulated run agrees if no error exceeds it.
 inline constexpr double clear_gap = 0.05;
 
 /// Returns the summary; nothing if nothing was measured.
@@ -70,7 +70,7 @@ std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evide
 /// Returns an array of objects, one per line, each with "schema":"commfuse.compare/1"; times are in microseconds.
 std::string to_json(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
 /// Returns the winner, the errors and the order, one sentence each; for an emulated run also what it shows and what it
-/// does not show.
+/// does not show, or, if an error exceeds clear_gap, what to do.
 std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
                              Evidence evidence = Evidence::measured);
 

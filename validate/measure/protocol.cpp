@@ -91,4 +91,9 @@ std::string in_words(const NoiseFloor& noise, int threads) {
                      to_seconds(summary.p90) * 1e3);
 }
 
+std::string pace_in_words(double dilation) {
+  return dilation == 1.0 ? "in real time"
+                         : fmt::format("{:g} times slower; times are divided by that factor", dilation);
+}
+
 }  // namespace commfuse::validate

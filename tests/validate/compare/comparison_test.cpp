@@ -83,6 +83,21 @@ TEST(Agreement, AnEmulatedRunStatesItsMeaning) {
   EXPECT_EQ(to_table(schedules).find("emulated"), std::string::npos);
 }
 
+TEST(Agreement, AnEmulatedRunThatDiffersConfirmsNothing) {
+  const std::array schedules{schedule("serial", 2000us, 2020us), schedule("commfuse", 1000us, 1060us)};
+  EXPECT_EQ(verdict_in_words(schedules, *agreement_of(schedules), Evidence::emulated),
+            "commfuse was predicted to win by 100.0%, and won, 90.6% ahead of the next (95% interval 90.6 to 90.6). "
+            "Measured and predicted differ by 3.5% in the median, at most by 6.0% (commfuse). Of 1 pair predicted more "
+            "than 5% apart, 1 came in that order. This run is emulated: every op slept for its predicted duration. It "
+            "does not confirm the prediction, because the two differ by more than 5%; usually other programs delay its "
+            "threads. End them, or raise --dilation, and measure again; commfuse-validate doctor shows how late "
+            "threads wake up.");
+  const std::array nearer{schedule("commfuse", 1000us, 1049us)};
+  EXPECT_NE(verdict_in_words(nearer, *agreement_of(nearer), Evidence::emulated)
+                .find("It shows that the order of ops, their waits and the evaluator agree"),
+            std::string::npos);
+}
+
 TEST(Agreement, IsAbsentWithoutMeasurements) {
   ComparedSchedule failed = schedule("serial", 1ms, 1ms);
   failed.measured.reset();

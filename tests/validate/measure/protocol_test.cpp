@@ -185,6 +185,11 @@ TEST(NoiseFloor, IsMeasuredAndReported) {
             "1 ms took 1.012 ms on 8 threads simultaneously (p90 1.012 ms)");
 }
 
+TEST(Pace, IsInWords) {
+  EXPECT_EQ(pace_in_words(1.0), "in real time");
+  EXPECT_EQ(pace_in_words(2.5), "2.5 times slower; times are divided by that factor");
+}
+
 TEST(ThisEnvironment, DescribesItself) {
   const Environment environment = this_environment();
   EXPECT_FALSE(environment.cpu.empty());
