@@ -104,6 +104,27 @@ TEST(CommfuseSimTune, AFrameworkIsTheBaselineOfTheGain) {
   EXPECT_FALSE(without.contains("baseline"));
 }
 
+// With torchtitan's own schedules, eight replicas that share no GEMM are faster than the plan with the least memory.
+TEST(CommfuseSimTune, ComparesTheFirstPlanWithTheFastestLayoutOfTheFramework) {
+  const std::string command =
+      "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64 --framework torchtitan";
+  Outcome table = run_program(command);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\nMegatron-LM's arguments for this layout, not torchtitan's\n"), std::string::npos);
+  std::ranges::replace(table.out, '\n', ' ');
+  EXPECT_NE(
+      table.out.find(" The fastest layout with torchtitan's own schedules is TP 1, DP 8, ZeRO 3, micro-batch 1: "),
+      std::string::npos)
+      << table.out;
+  EXPECT_NE(table.out.find("% more. Parts of the step"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("% longer than the fastest. "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find(" Lower bound of this layout with free communication: "), std::string::npos) << table.out;
+  const json result = json::parse(run_program(command + " -o json").out);
+  EXPECT_EQ(result.at("fastest_baseline").at("tensor"), 1);
+  EXPECT_LT(result.at("fastest_baseline").at("time_ms"), result.at("best").at(0).at("time_ms"));
+  EXPECT_LT(result.at("fastest_baseline").at("time_ms"), result.at("baseline").at("time_ms"));
+}
+
 TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
