@@ -418,6 +418,12 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
       wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan, overlap_config_of(heading, tuning)),
               "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
+  if (tuning.best.front().plan.sequence_parallel && mindspeed.empty()) {
+    text += wrapped(
+        "(The times above assume ideal kernels. TransformerEngine's kernels for --tp-comm-overlap may take longer, "
+        "even longer than serial collectives: commfuse-sim run --as te prices them.)",
+        "  ", "  ");
+  }
   if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
     text += "  (Megatron-LM has no zero-bubble pipeline: these run 1F1B)\n";
   }

@@ -28,6 +28,9 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("\n>   "), std::string::npos);
   EXPECT_NE(outcome.out.find("--tensor-model-parallel-size"), std::string::npos);
+  EXPECT_NE(outcome.out.find("\n  (The times above assume ideal kernels. TransformerEngine's kernels for"),
+            std::string::npos)
+      << outcome.out;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(characters_in(line), 80) << line;
@@ -152,6 +155,15 @@ TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const std::string megatron = contents_of(folder / "tp_comm_overlap_cfg.yaml");
   EXPECT_NE(megatron.find("\nqkv_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << megatron;
   EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;
+  const std::string ideal =
+      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster with ideal\n"
+      "# kernels. TransformerEngine's kernels may take longer, even longer than serial collectives. To price them:\n"
+      "#   commfuse-sim run --as te --strategy serial --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq ";
+  EXPECT_EQ(megatron.substr(0, ideal.size()), ideal);
+  const std::string priced = megatron.substr(megatron.find("commfuse-sim run"));
+  const Outcome as_te = run_program(priced.substr(0, priced.find('\n')) + " -o json");
+  ASSERT_EQ(as_te.code, 0) << as_te.err;
+  EXPECT_EQ(json::parse(as_te.out).size(), 8U) << "serial and te at four scopes";
   EXPECT_EQ(run_program(command).code, 2);  // The command replaces no file.
   fs::remove_all(folder);
 }
