@@ -12,6 +12,7 @@
 #include "model/config/option_marks.h"
 #include "model/program_text/load_schedule.h"
 #include "model/proof/check_program.h"
+#include "model/proof/check_written.h"
 #include "model/text/files.h"
 #include "sim/commands/generated.h"
 #include "sim/commands/schedule_commands.h"
@@ -49,7 +50,7 @@ void check_generated(const GeneratedChoice& choice, Tally& tally) {
 
 void check_file(const std::string& path, Tally& tally) {
   const ScheduleFile file = load_schedule(path);
-  tally.add(file.path.string(), check_program(file.program));
+  tally.add(file.path.string(), check_written(file.program));
 }
 
 int run_checks(const CheckRequest& request) {

@@ -8,7 +8,7 @@
 
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
-#include "model/proof/check_program.h"
+#include "model/proof/check_written.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 
@@ -82,7 +82,7 @@ std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& 
   std::vector<ScheduleFile> files = load_all(arguments.files);
   std::string findings;
   for (const ScheduleFile& file : files) {
-    findings += in_words(file.path.string(), check_program(file.program));
+    findings += in_words(file.path.string(), check_written(file.program));
   }
   if (!findings.empty()) {
     fmt::print(stderr, "{}", findings);

@@ -104,14 +104,33 @@ std::string knob_yaml(const Knob& knob, const SiteTime& ring, const SiteTime& pi
   return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", knob.name, ring.options.group > 1 ? 1 : 0);
 }
 
+/// Returns the command that prices TransformerEngine's own kernels at the sites of the knobs.
+std::string priced_as_te(const Settings& chosen, const TrainingPlan& plan) {
+  std::string command = "commfuse-sim run --as te --strategy serial";
+  for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
+    const Field& field = *find_field(key);
+    if (chosen.at(field).origin.source != Source::preset) {
+      command += fmt::format(" --{} {}", field.flag, chosen.text(key));
+    }
+  }
+  command += fmt::format(" --ranks {} --seq {} --axis scope=", plan.tensor, plan.tokens_per_pass());
+  for (const Knob& knob : knobs) {
+    command += fmt::format("{}{}", &knob == knobs.data() ? "" : ",", name_of(knob.scope));
+  }
+  return command;
+}
+
 /// Returns the file for Megatron-LM. GEMMs of the backward pass have fixed methods: the ring for dgrad GEMMs after an
 /// all-gather, bulk overlap for the others.
-std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
+std::string megatron_yaml(const Settings& chosen, const PlanSpace& space, const TrainingPlan& plan) {
   StructureCache structures;
   SiteTimes times(structures, *space.machine);
   const int ctas = space.machine->link.collective.ctas.value;
-  std::string text =
-      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster.\n";
+  std::string text = fmt::format(
+      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster with ideal\n"
+      "# kernels. TransformerEngine's kernels may take longer, even longer than serial collectives. To price them:\n"
+      "#   {}\n",
+      priced_as_te(chosen, plan));
   for (const Knob& knob : knobs) {
     SitePoint site{.model = space.model,
                    .scope = knob.scope,
@@ -176,7 +195,7 @@ std::vector<std::pair<std::string, std::string>> tune_files(const Settings& chos
                        site_yaml(settings, plan, site, has_model_shape ? settings.text("model") : "./" + model));
   }
   if (!tuning.sites.empty()) {
-    files.emplace_back(overlap_config_file, megatron_yaml(space, plan));
+    files.emplace_back(overlap_config_file, megatron_yaml(settings, space, plan));
   }
   return files;
 }

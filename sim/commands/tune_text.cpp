@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -94,10 +95,16 @@ std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
                                reports::rule_in_words(heading.rule)),
                    "", "");
   }
+  constexpr double shown = 0.0005;  // rounds to 0.1%
+  const std::string slower =
+      tuning.over_fastest < shown
+          ? std::string{}
+          : fmt::format(" The first plan takes {:.1f}% longer than the fastest{}.", 100.0 * tuning.over_fastest,
+                        heading.minimize == Minimize::p99 ? " at p99" : "");
   return wrapped(fmt::format("Tie: {} plans (> and ~) are within {:.1f}% of the fastest{}; a win needs {}. The tie is "
-                             "broken by {}.",
+                             "broken by {}.{}",
                              tuning.ties, 100.0 * tuning.ties_within, unknown, reports::rule_in_words(heading.rule),
-                             tuning.tie_rule),
+                             tuning.tie_rule, slower),
                  "", "");
 }
 
@@ -120,6 +127,36 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
   return "\n" + text + verdict(heading, tuning);
 }
 
+/// Returns, for example, "TP 2, DP 4, ZeRO 3, micro-batch 2", with the degrees that the plan uses.
+std::string layout_in_words(const TrainingPlan& plan) {
+  std::string text = fmt::format("TP {}", plan.tensor);
+  for (const auto& [name, degree] :
+       {std::pair{"PP", plan.pipeline}, std::pair{"VPP", plan.interleave}, std::pair{"CP", plan.context},
+        std::pair{"Ulysses", plan.ulysses}, std::pair{"DP", plan.data}, std::pair{"EP", plan.expert}}) {
+    text += degree > 1 ? fmt::format(", {} {}", name, degree) : "";
+  }
+  text += fmt::format(", ZeRO {}, micro-batch {}", static_cast<int>(plan.zero), plan.micro_batch);
+  return plan.recompute == Recompute::none ? text : text + fmt::format(", recompute {}", name_of(plan.recompute));
+}
+
+/// Returns a sentence that compares the first plan with the fastest plan without its schedules, which may have another
+/// layout; empty if there is no such plan.
+std::string fastest_baseline(const TuneHeading& heading, const Tuning& tuning) {
+  if (!tuning.fastest_baseline) {
+    return {};
+  }
+  const std::string& framework = heading.space.framework.name;
+  const std::string schedules = framework.empty() ? "serial collectives" : framework + "'s own schedules";
+  const TunedPlan& fastest = *tuning.fastest_baseline;
+  if (reports::layout_cells(fastest.plan) == reports::layout_cells(tuning.best.front().plan)) {
+    return fmt::format(" No other layout is faster with {}.", schedules);
+  }
+  const double less = saved(tuning.best.front().step.time, fastest.step.time);
+  return fmt::format(" The fastest layout with {} is {}: {:.1f} ms; the first plan takes {:.1f}% {}.", schedules,
+                     layout_in_words(fastest.plan), milliseconds(fastest.step.time), 100.0 * std::abs(less),
+                     less < 0.0 ? "more" : "less");
+}
+
 /// Returns sentences about the time that the schedules of the sites save in the best plan.
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
@@ -132,11 +169,11 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const std::string text = fmt::format(
       "The first plan: {} tokens per second. With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% "
       "less than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best "
-      "single strategy. Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
+      "single strategy. Lower bound of this layout with free communication: {:.1f} ms ({:.1f}% less).{}",
       reports::with_commas(std::llround(best.tokens_per_second)), milliseconds(best.time), baseline,
       100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
       100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
-      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time));
+      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time), fastest_baseline(heading, tuning));
   std::string not_compared;
   for (const LeftOut& omitted : tuning.left_out) {
     not_compared +=
@@ -359,6 +396,14 @@ std::string overlap_config_of(const TuneHeading& heading, const Tuning& tuning) 
                                                         : fmt::format("{}/{}", heading.folder, overlap_config_file);
 }
 
+/// Frameworks other than Megatron-LM and those that take its arguments configure a layout differently.
+std::string megatron_heading(std::string_view framework) {
+  const bool takes_arguments =
+      framework.empty() || framework.starts_with("megatron") || framework.starts_with("mindspeed");
+  return takes_arguments ? "\nMegatron-LM's arguments\n"
+                         : fmt::format("\nMegatron-LM's arguments for this layout, not {}'s\n", framework);
+}
+
 }  // namespace
 
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
@@ -368,10 +413,17 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   }
   text += plans(heading, tuning) + gains(heading, tuning) + sites(tuning) + choices(heading, tuning) +
           tails(heading, tuning);
-  text += "\nMegatron-LM's arguments\n" + wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan,
-                                                                     overlap_config_of(heading, tuning)),
-                                                  "  ", "  ");
+  text +=
+      megatron_heading(heading.space.framework.name) +
+      wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan, overlap_config_of(heading, tuning)),
+              "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
+  if (tuning.best.front().plan.sequence_parallel && mindspeed.empty()) {
+    text += wrapped(
+        "(The times above assume ideal kernels. TransformerEngine's kernels for --tp-comm-overlap may take longer, "
+        "even longer than serial collectives: commfuse-sim run --as te prices them.)",
+        "  ", "  ");
+  }
   if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
     text += "  (Megatron-LM has no zero-bubble pipeline: these run 1F1B)\n";
   }
@@ -420,6 +472,10 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
       json["baseline"] = step_json(*tuning.baseline);
     }
     json["serial"] = step_json(tuning.serial);
+    if (tuning.fastest_baseline) {
+      json["fastest_baseline"] = plan_json(tuning.fastest_baseline->plan);
+      json["fastest_baseline"].update(step_json(tuning.fastest_baseline->step));
+    }
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;
     for (const LeftOut& omitted : tuning.left_out) {

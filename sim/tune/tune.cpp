@@ -117,7 +117,8 @@ void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-/// Corrects the other predictions of the first plan, whose own time is already corrected.
+/// Corrects the predictions with other schedules by the correction of the first plan, whose own time is already
+/// corrected.
 void correct_others(Tuning& tuning) {
   tuning.correction = tuning.best.front().correction;
   const double factor = *tuning.correction;
@@ -126,6 +127,9 @@ void correct_others(Tuning& tuning) {
   }
   if (tuning.baseline) {
     tuning.baseline = longer(*tuning.baseline, factor);
+  }
+  if (tuning.fastest_baseline) {
+    tuning.fastest_baseline->step = longer(tuning.fastest_baseline->step, factor);
   }
   if (tuning.tails) {
     tuning.best.front().step = longer(tuning.best.front().step, factor);
@@ -182,6 +186,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   std::rotate(first, first + static_cast<std::ptrdiff_t>(chosen), first + static_cast<std::ptrdiff_t>(chosen) + 1);
   tuning.ties = verdict.front.size();
   tuning.ties_within = to_seconds(slowest) / fastest - 1.0;
+  tuning.over_fastest = to_seconds(ranked[chosen].time) / fastest - 1.0;
   if (!verdict.wins()) {
     tuning.tie_rule = close_plans.size() == 1 ? "the better prediction" : broken.rule;
     tuning.tie_rule += close_plans.size() == verdict.front.size() || close_plans.size() == 1
@@ -204,6 +209,21 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
       tuning.left_out.push_back({strategy, error.what()});
     }
   }
+}
+
+/// Returns the fastest plan with the point's strategies; nothing if they have no schedule for a site of any plan.
+std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, std::vector<TrainingPlan> plans) {
+  std::erase_if(plans, [&](const TrainingPlan& plan) {
+    point.plan = plan;
+    try {
+      static_cast<void>(least_step_time(point, times));
+      return false;
+    } catch (const ConfigError&) {
+      return true;
+    }
+  });
+  const std::vector<TunedPlan> fastest = fastest_plans(point, plans, times, 1).best;
+  return fastest.empty() ? std::nullopt : std::optional(fastest.front());
 }
 
 }  // namespace
@@ -279,6 +299,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     point.strategies = strategies_by_default(space.framework);
     tuning.baseline = predict_step(point, times);
   }
+  tuning.fastest_baseline = fastest_with_these(point, times, plans);
   point.strategies = strategies_for_steps();
   SiteTimes compute_only(structures, *space.machine, SiteTimes::Counts::compute);
   tuning.bound = predict_step(point, compute_only);

@@ -79,10 +79,14 @@ struct Tuning {
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.
   double ties_within = 0.0;  ///< Relative difference between the slowest of these plans and the fastest.
-  std::string tie_rule;   ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
-  StepPrediction serial;  ///< The first plan with serial at every site.
+  std::string tie_rule;  ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
+  double over_fastest = 0.0;  ///< By how much the objective of the first plan exceeds the fastest plan's, relative.
+  StepPrediction serial;      ///< The first plan with serial at every site.
   /// The first plan as the framework of the space runs it; nothing if no framework was named.
   std::optional<StepPrediction> baseline;
+  /// The fastest plan as the framework runs it, or without a framework the fastest plan with serial at every site;
+  /// nothing if the framework's strategy has no schedule for any plan.
+  std::optional<TunedPlan> fastest_baseline;
   const Strategy* single = nullptr;  ///< The best strategy for the first plan if all sites use the same one.
   StepPrediction with_single;        ///< The first plan with `single` at every site.
   std::vector<LeftOut> left_out;     ///< Strategies that lack a schedule for some site of the first plan.

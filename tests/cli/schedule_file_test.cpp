@@ -54,6 +54,16 @@ TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
   EXPECT_EQ(rows[0].at("schedule_sha256").get<std::string>().size(), 64U);
 }
 
+TEST_F(ScheduleFiles, RunRefusesUnfusedWorkThatTheOpsDoNotCompute) {
+  const std::string file = write("doubled.yaml", doubling("{m: tokens*4", "{m: tokens*8"));
+  const Outcome outcome = run_program("commfuse-sim run --schedule " + file);
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, file +
+                             ": unfused has 8 blocks of GEMM tokens x qkv x hidden per rank, but the ops compute 4; "
+                             "list the work of one rank before any cutting\n");
+}
+
 TEST_F(ScheduleFiles, AMillionRanksAreProvedButNotListed) {
   const std::string file = COMMFUSE_SOURCE_DIR "/tests/fuzz/corpus/schedule/many_ranks.yaml";
   EXPECT_EQ(run_program("commfuse-sim schedule check " + file).code, 0);

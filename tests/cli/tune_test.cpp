@@ -28,6 +28,9 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("\n>   "), std::string::npos);
   EXPECT_NE(outcome.out.find("--tensor-model-parallel-size"), std::string::npos);
+  EXPECT_NE(outcome.out.find("\n  (The times above assume ideal kernels. TransformerEngine's kernels for"),
+            std::string::npos)
+      << outcome.out;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(characters_in(line), 80) << line;
@@ -104,6 +107,27 @@ TEST(CommfuseSimTune, AFrameworkIsTheBaselineOfTheGain) {
   EXPECT_FALSE(without.contains("baseline"));
 }
 
+// With torchtitan's own schedules, eight replicas that share no GEMM are faster than the plan with the least memory.
+TEST(CommfuseSimTune, ComparesTheFirstPlanWithTheFastestLayoutOfTheFramework) {
+  const std::string command =
+      "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64 --framework torchtitan";
+  Outcome table = run_program(command);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\nMegatron-LM's arguments for this layout, not torchtitan's\n"), std::string::npos);
+  std::ranges::replace(table.out, '\n', ' ');
+  EXPECT_NE(
+      table.out.find(" The fastest layout with torchtitan's own schedules is TP 1, DP 8, ZeRO 3, micro-batch 1: "),
+      std::string::npos)
+      << table.out;
+  EXPECT_NE(table.out.find("% more. Parts of the step"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("% longer than the fastest. "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find(" Lower bound of this layout with free communication: "), std::string::npos) << table.out;
+  const json result = json::parse(run_program(command + " -o json").out);
+  EXPECT_EQ(result.at("fastest_baseline").at("tensor"), 1);
+  EXPECT_LT(result.at("fastest_baseline").at("time_ms"), result.at("best").at(0).at("time_ms"));
+  EXPECT_LT(result.at("fastest_baseline").at("time_ms"), result.at("baseline").at("time_ms"));
+}
+
 TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
@@ -131,6 +155,15 @@ TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const std::string megatron = contents_of(folder / "tp_comm_overlap_cfg.yaml");
   EXPECT_NE(megatron.find("\nqkv_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << megatron;
   EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;
+  const std::string ideal =
+      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster with ideal\n"
+      "# kernels. TransformerEngine's kernels may take longer, even longer than serial collectives. To price them:\n"
+      "#   commfuse-sim run --as te --strategy serial --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq ";
+  EXPECT_EQ(megatron.substr(0, ideal.size()), ideal);
+  const std::string priced = megatron.substr(megatron.find("commfuse-sim run"));
+  const Outcome as_te = run_program(priced.substr(0, priced.find('\n')) + " -o json");
+  ASSERT_EQ(as_te.code, 0) << as_te.err;
+  EXPECT_EQ(json::parse(as_te.out).size(), 8U) << "serial and te at four scopes";
   EXPECT_EQ(run_program(command).code, 2);  // The command replaces no file.
   fs::remove_all(folder);
 }

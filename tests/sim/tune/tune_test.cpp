@@ -219,6 +219,34 @@ TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   EXPECT_EQ(tuning.serial.time, predict_step(point, times).time);
 }
 
+TEST_F(TuneTest, TheFastestBaselineIsTheFastestPlanWithoutItsSchedules) {
+  PlanSpace small_space = space(4, 4);
+  small_space.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
+  for (const char* name : {"none", "torchtitan", "torchtitan-async-tp"}) {
+    small_space.framework = load_framework(name);
+    const Tuning tuning = tune(small_space, {});
+    StructureCache structures;
+    SiteTimes times(structures, machine_);
+    Duration fastest = Duration::max();
+    for (const TrainingPlan& plan : plans_of(small_space)) {
+      StepPoint point{.model = &model_, .machine = &machine_, .plan = plan, .framework = small_space.framework};
+      point.strategies = small_space.framework.name.empty() ? std::vector{&serial_strategy}
+                                                            : strategies_by_default(small_space.framework);
+      fastest = std::min(fastest, predict_step(point, times).time);
+    }
+    ASSERT_TRUE(tuning.fastest_baseline) << name;
+    EXPECT_EQ(tuning.fastest_baseline->step.time, fastest) << name;
+  }
+}
+
+TEST_F(TuneTest, StatesHowMuchLongerThanTheFastestTheFirstPlanTakes) {
+  EXPECT_EQ(tune(space(8, 16), fastest_alone).over_fastest, 0.0);
+  const Tuning tied = tune(space(8, 16), {.keep = 12, .rule = {.difference = 0.3, .probability = 0.8}});
+  const double first = to_seconds(tied.best[0].step.time);
+  const double second = to_seconds(tied.best[1].step.time);
+  EXPECT_EQ(tied.over_fastest, first < second ? 0.0 : first / second - 1.0);
+}
+
 TEST_F(TuneTest, UnfusedAttentionAllowsSelectiveRecomputationButNoContext) {
   PlanSpace eight = space(8, 16);
   eight.base.fused_attention = false;
