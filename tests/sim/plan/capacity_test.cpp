@@ -157,6 +157,21 @@ TEST_F(CapacityTest, TheCheapestKindIsChosenAndCostsMeetAtBreakEven) {
   EXPECT_NEAR(*result.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
+TEST_F(CapacityTest, TwoPricesOfOneMachineTieOnlyWithinTheDifferenceOfTheRule) {
+  // The errors of the machine are the same at both prices, so 10% more is more, although each cost is off by 13%.
+  const auto ties_at = [&](const std::string& price, const std::string& price_error) {
+    return plan("deadline: 4 days",
+                "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 64}\n"
+                "  dear: {hardware: dgx-h100-x2, price: " +
+                    price + ", price_date: 2026-05-04, available: 64, price_error: " + price_error + "}\n")
+        .ties;
+  };
+  const auto is_dear = [](const RunPlace& tie) { return tie.kind == 1; };
+  EXPECT_TRUE(std::ranges::any_of(ties_at("2.02", "0"), is_dear));
+  EXPECT_TRUE(std::ranges::none_of(ties_at("2.2", "0"), is_dear));
+  EXPECT_TRUE(std::ranges::any_of(ties_at("2.2", "0.2"), is_dear));  // ln(2.2 / 2) is half of the error: 68% sure.
+}
+
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   const CapacityPlan result = plan("deadline: 3 days");
   const CapacityRun& answer = *result.best_kind()->best();
