@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -14,6 +13,7 @@
 
 #include "model/analysis/verdict.h"
 #include "model/math/functions.h"
+#include "model/text/amount.h"
 #include "reports/commas.h"
 
 namespace commfuse::reports {
@@ -103,7 +103,7 @@ std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
 }
 
 /// Returns " This plan ties in cost with 128 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs."; empty
-/// without ties.
+/// without ties. Runs without a cost have no relative difference.
 std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.empty()) {
     return {};
@@ -126,29 +126,17 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.size() > max_named) {
     names.push_back(fmt::format("{} more", plan.ties.size() - max_named));
   }
-  return fmt::format(" This plan ties in {} with {} (all within {:.1f}%); the tie is broken by {}.",
-                     plan.deadline_days ? "cost" : "days", names_in_words(names), 100.0 * (largest / least - 1.0),
+  return fmt::format(" This plan ties in {} with {}{}; the tie is broken by {}.", plan.deadline_days ? "cost" : "days",
+                     names_in_words(names),
+                     least > 0.0 ? fmt::format(" (all within {:.1f}%)", 100.0 * (largest / least - 1.0)) : "",
                      plan.tie_rule);
 }
 
 }  // namespace
 
-std::string large(double number) {
-  constexpr std::array<std::pair<double, const char*>, 4> scales{{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}}};
-  for (const auto& [scale, letter] : scales) {
-    if (std::abs(number) >= scale) {
-      const double scaled = number / scale;
-      return fmt::format("{:.{}f}{}", scaled, std::abs(scaled) < 100.0 ? 2 : 1, letter);
-    }
-  }
-  return plain(number);
-}
+std::string large(double number) { return large_number(number); }
 
-std::string money(const CapacityPlan& plan, double amount) {
-  const double size = std::abs(amount);
-  const std::string digits = size >= 1e3 ? large(size) : fmt::format("{:.{}f}", size, size > 0.0 && size < 1.0 ? 4 : 2);
-  return fmt::format("{}{}{}", amount < 0.0 ? "-" : "", plan.currency, digits);
-}
+std::string money(const CapacityPlan& plan, double amount) { return amount_of_money(plan.currency, amount); }
 
 std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }

@@ -163,6 +163,10 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_EQ(json.at("tie_rule"), "fewer GPUs");
   EXPECT_NE(plan_text(plan).find("tie; front"), std::string::npos) << plan_text(plan);
   EXPECT_TRUE(nlohmann::json::parse(plan_json(example_plan())).at("tie_rule").is_null());
+  plan.kinds[0].runs[1].cost = {};  // Free GPUs: costs of 0 have no relative difference.
+  plan.kinds[0].runs[2].cost = {};
+  EXPECT_TRUE(plan_verdict(plan).ends_with(" This plan ties in cost with 4096 h100; the tie is broken by fewer GPUs."))
+      << plan_verdict(plan);
 }
 
 TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {

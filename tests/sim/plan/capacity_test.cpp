@@ -256,7 +256,9 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   const std::string power_limited = reason("deadline: 1 h\nlimits: {power: 64 kW}");
   EXPECT_NE(power_limited.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos)
       << power_limited;
-  EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest run costs $"));
+  const std::string poor = reason("deadline: 1000 days\nbudget: 9.5");
+  EXPECT_TRUE(poor.starts_with("the budget binds: the cheapest run costs $")) << poor;
+  EXPECT_TRUE(poor.ends_with(" times the allowed $9.50")) << poor;
   // The shortest run is in time and the cheapest run is within the budget, but no run is both.
   const std::string both_limits = reason("deadline: 24 h\nbudget: 5100");
   EXPECT_TRUE(both_limits.starts_with("the budget binds: the cheapest run that meets the other limits costs $"))
