@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
-#include "model/math/functions.h"
 #include "model/text/amount.h"
 #include "reports/commas.h"
 
@@ -227,41 +226,6 @@ std::string layout_in_short(const TrainingPlan& layout) {
   return fmt::format("{}x{}x{}x{}", layout.tensor, layout.pipeline, layout.data, layout.sequence_ranks());
 }
 
-std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind) {
-  std::vector<const CapacityRun*> falling;  // runs that are shorter than all runs with fewer GPUs
-  for (const CapacityRun& run : kind.runs) {
-    if (falling.empty() || run.days.value < falling.back()->days.value) {
-      falling.push_back(&run);
-    }
-  }
-  if (!plan.deadline_days || falling.size() < 2 || falling.back()->days.value <= *plan.deadline_days) {
-    return std::nullopt;
-  }
-  const CapacityRun& last = *falling.back();
-  // The slope spans at least a doubling, because the times of neighbours also depend on how well their layouts divide.
-  auto before_last = falling.rbegin() + 1;
-  while (before_last + 1 != falling.rend() && 2 * (*before_last)->gpus > last.gpus) {
-    ++before_last;
-  }
-  const CapacityRun& before = **before_last;
-  const double doublings = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
-  const double slope = math::log2(before.days.value / last.days.value) / doublings;
-  constexpr double least_slope = 0.25;  // A flatter slope would put the guess far beyond the planned numbers.
-  if (slope < least_slope) {
-    return std::nullopt;
-  }
-  const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
-  constexpr double farthest = 8.0;
-  if (needed > farthest * static_cast<double>(last.gpus)) {
-    return std::nullopt;  // Far beyond the planned numbers the slope changes.
-  }
-  double unit = 1.0;
-  while (needed >= 100.0 * unit) {
-    unit *= 10.0;
-  }
-  return static_cast<std::int64_t>(std::ceil(needed / unit) * unit);
-}
-
 const char* limits_in_words(const CapacityPlan& plan) {
   return plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
 }
@@ -269,8 +233,8 @@ const char* limits_in_words(const CapacityPlan& plan) {
 std::string needed_gpus(const CapacityPlan& plan) {
   std::string text;
   for (const CapacityKind& kind : plan.kinds) {
-    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan, kind)) {
-      text += fmt::format("{}{} {}", text.empty() ? "about " : " or ", with_commas(*needed), kind.name);
+    if (kind.gpus_for_deadline) {
+      text += fmt::format("{}{} {}", text.empty() ? "about " : " or ", with_commas(*kind.gpus_for_deadline), kind.name);
     }
   }
   return text;

@@ -57,6 +57,7 @@ class KindPlanner {
   void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
+  [[nodiscard]] std::optional<std::int64_t> gpus_for_deadline(const CapacityKind& kind) const;
   void correct(CapacityKind& kind, const StepEvidence& evidence);
   void add_sites(CapacityKind& kind, const FoundLayout& layout);
 

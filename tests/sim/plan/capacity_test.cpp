@@ -172,6 +172,22 @@ TEST_F(CapacityTest, TwoPricesOfOneMachineTieOnlyWithinTheDifferenceOfTheRule) {
   EXPECT_TRUE(std::ranges::any_of(ties_at("2.2", "0.2"), is_dear));  // ln(2.2 / 2) is half of the error: 68% sure.
 }
 
+TEST_F(CapacityTest, TheGpusThatMeetADeadlineDoNotDependOnTheAvailableOnes) {
+  const auto with_available = [&](const std::string& available) {
+    return plan("deadline: 2 days",
+                "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: " + available + "}\n")
+        .kinds.at(0);
+  };
+  const CapacityKind ample = with_available("256");
+  EXPECT_FALSE(ample.gpus_for_deadline);  // A planned number meets the deadline.
+  const auto first = std::ranges::find_if(ample.runs, [](const CapacityRun& run) { return run.days.value <= 2.0; });
+  ASSERT_NE(first, ample.runs.end());
+  for (const char* few : {"16", "24", "40"}) {
+    EXPECT_EQ(with_available(few).gpus_for_deadline, first->gpus) << few;
+  }
+  EXPECT_FALSE(with_available("1").gpus_for_deadline);  // More than eight times as many are not tried.
+}
+
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   const CapacityPlan result = plan("deadline: 3 days");
   const CapacityRun& answer = *result.best_kind()->best();
