@@ -100,8 +100,11 @@ struct CapacityKind {
   std::vector<CapacityRun> runs;                     ///< One run per count of GPUs, ascending.
   std::optional<std::size_t> answer;                 ///< Index in `runs`.
   std::string reason;                                ///< The limit that binds, if there is no answer.
-  std::vector<CapacitySite> sites;                   ///< Sites of the answer.
-  std::string single;                                ///< Best strategy if all sites use the same one.
+  /// Smallest number of GPUs beyond `runs` that meets the deadline. Nothing if a run meets it, and if eight times as
+  /// many as are available do not.
+  std::optional<std::int64_t> gpus_for_deadline;
+  std::vector<CapacitySite> sites;  ///< Sites of the answer.
+  std::string single;               ///< Best strategy if all sites use the same one.
   /// Relative standard error of the step's time, from the parameters and the model's residual together.
   double step_error = 0.0;
   std::vector<CapacityDoubt> doubts;  ///< The largest doubts, in descending order.

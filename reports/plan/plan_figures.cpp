@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "model/math/functions.h"
@@ -154,7 +155,7 @@ void add_band(const CapacityPlan& plan, Figure& figure) {
                            .band = true});
 }
 
-/// Returns "the deadline needs about 6,100 h100".
+/// Returns "the deadline needs about 6144 h100".
 std::string need_in_words(std::int64_t needed, const CapacityKind& kind) {
   return fmt::format("the deadline needs about {} {}", with_commas(needed), kind.name);
 }
@@ -163,7 +164,7 @@ std::string need_in_words(std::int64_t needed, const CapacityKind& kind) {
 /// continues, dashed, down to the deadline.
 void add_needs(const CapacityPlan& plan, Figure& figure) {
   for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
-    const std::optional<std::int64_t> needed = gpus_for_deadline(plan, plan.kinds[i]);
+    const std::optional<std::int64_t> needed = plan.kinds[i].gpus_for_deadline;
     const std::vector<const CapacityRun*> shown = shown_runs(plan, i);
     if (!needed || shown.empty()) {
       continue;
@@ -211,7 +212,7 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   }
   double widest = *greatest;
   for (const CapacityKind& kind : plan.kinds) {
-    const auto needed = static_cast<double>(gpus_for_deadline(plan, kind).value_or(0));
+    const auto needed = static_cast<double>(kind.gpus_for_deadline.value_or(0));
     constexpr double far = 8.0;  // A longer axis would squeeze the runs; the legend has the number.
     widest = needed <= far * *greatest ? std::max(widest, needed) : widest;
   }

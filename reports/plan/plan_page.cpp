@@ -156,9 +156,9 @@ class Page {
 
   /// Adds the tiles of a plan without an answer: GPUs that the deadline needs, and the run closest to the limits.
   void missed_tiles(const CapacityKind& kind) {
-    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind)) {
-      tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
-           fmt::format("extrapolated from smaller numbers of GPUs; {} are available", with_commas(kind.available)));
+    if (kind.gpus_for_deadline) {
+      tile("Needs", fmt::format("about {} {}", with_commas(*kind.gpus_for_deadline), kind.name),
+           fmt::format("smallest number that meets the deadline; {} are available", with_commas(kind.available)));
     }
     if (kind.runs.empty()) {
       return;

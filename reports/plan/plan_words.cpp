@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
-#include "model/math/functions.h"
+#include "model/text/amount.h"
 #include "reports/commas.h"
 
 namespace commfuse::reports {
@@ -103,7 +102,7 @@ std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
 }
 
 /// Returns " This plan ties in cost with 128 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs."; empty
-/// without ties.
+/// without ties. Runs without a cost have no relative difference.
 std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.empty()) {
     return {};
@@ -126,29 +125,17 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.size() > max_named) {
     names.push_back(fmt::format("{} more", plan.ties.size() - max_named));
   }
-  return fmt::format(" This plan ties in {} with {} (all within {:.1f}%); the tie is broken by {}.",
-                     plan.deadline_days ? "cost" : "days", names_in_words(names), 100.0 * (largest / least - 1.0),
+  return fmt::format(" This plan ties in {} with {}{}; the tie is broken by {}.", plan.deadline_days ? "cost" : "days",
+                     names_in_words(names),
+                     least > 0.0 ? fmt::format(" (all within {:.1f}%)", 100.0 * (largest / least - 1.0)) : "",
                      plan.tie_rule);
 }
 
 }  // namespace
 
-std::string large(double number) {
-  constexpr std::array<std::pair<double, const char*>, 4> scales{{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}}};
-  for (const auto& [scale, letter] : scales) {
-    if (std::abs(number) >= scale) {
-      const double scaled = number / scale;
-      return fmt::format("{:.{}f}{}", scaled, std::abs(scaled) < 100.0 ? 2 : 1, letter);
-    }
-  }
-  return plain(number);
-}
+std::string large(double number) { return large_number(number); }
 
-std::string money(const CapacityPlan& plan, double amount) {
-  const double size = std::abs(amount);
-  const std::string digits = size >= 1e3 ? large(size) : fmt::format("{:.{}f}", size, size > 0.0 && size < 1.0 ? 4 : 2);
-  return fmt::format("{}{}{}", amount < 0.0 ? "-" : "", plan.currency, digits);
-}
+std::string money(const CapacityPlan& plan, double amount) { return amount_of_money(plan.currency, amount); }
 
 std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
@@ -239,41 +226,6 @@ std::string layout_in_short(const TrainingPlan& layout) {
   return fmt::format("{}x{}x{}x{}", layout.tensor, layout.pipeline, layout.data, layout.sequence_ranks());
 }
 
-std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind) {
-  std::vector<const CapacityRun*> falling;  // runs that are shorter than all runs with fewer GPUs
-  for (const CapacityRun& run : kind.runs) {
-    if (falling.empty() || run.days.value < falling.back()->days.value) {
-      falling.push_back(&run);
-    }
-  }
-  if (!plan.deadline_days || falling.size() < 2 || falling.back()->days.value <= *plan.deadline_days) {
-    return std::nullopt;
-  }
-  const CapacityRun& last = *falling.back();
-  // The slope spans at least a doubling, because the times of neighbours also depend on how well their layouts divide.
-  auto before_last = falling.rbegin() + 1;
-  while (before_last + 1 != falling.rend() && 2 * (*before_last)->gpus > last.gpus) {
-    ++before_last;
-  }
-  const CapacityRun& before = **before_last;
-  const double doublings = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
-  const double slope = math::log2(before.days.value / last.days.value) / doublings;
-  constexpr double least_slope = 0.25;  // A flatter slope would put the guess far beyond the planned numbers.
-  if (slope < least_slope) {
-    return std::nullopt;
-  }
-  const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
-  constexpr double farthest = 8.0;
-  if (needed > farthest * static_cast<double>(last.gpus)) {
-    return std::nullopt;  // Far beyond the planned numbers the slope changes.
-  }
-  double unit = 1.0;
-  while (needed >= 100.0 * unit) {
-    unit *= 10.0;
-  }
-  return static_cast<std::int64_t>(std::ceil(needed / unit) * unit);
-}
-
 const char* limits_in_words(const CapacityPlan& plan) {
   return plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
 }
@@ -281,8 +233,8 @@ const char* limits_in_words(const CapacityPlan& plan) {
 std::string needed_gpus(const CapacityPlan& plan) {
   std::string text;
   for (const CapacityKind& kind : plan.kinds) {
-    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan, kind)) {
-      text += fmt::format("{}{} {}", text.empty() ? "about " : " or ", with_commas(*needed), kind.name);
+    if (kind.gpus_for_deadline) {
+      text += fmt::format("{}{} {}", text.empty() ? "about " : " or ", with_commas(*kind.gpus_for_deadline), kind.name);
     }
   }
   return text;

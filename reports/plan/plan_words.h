@@ -2,8 +2,6 @@
 // Wording of a capacity plan: formatted numbers, layouts, and the verdict.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,15 +43,10 @@ std::string layout_in_words(const TrainingPlan& layout);
 /// Formats "4x4x64x2": tensor, pipeline, data, context.
 std::string layout_in_short(const TrainingPlan& layout);
 
-/// Estimates, to two digits, how many GPUs would meet a deadline that no planned number meets, from the slope of the
-/// days over the last planned doubling. Returns nothing if a planned number meets the deadline, if more GPUs hardly
-/// shorten the run, and beyond eight times the planned numbers.
-std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind);
-
 /// Returns "the deadline", "the budget" or "deadline and budget".
 const char* limits_in_words(const CapacityPlan& plan);
-/// Formats "about 17,000 h100 or 9,000 b200" from every kind for which gpus_for_deadline() has an answer; empty if no
-/// kind has one.
+/// Formats "about 2048 h100 or 1024 b200" from every kind that has CapacityKind::gpus_for_deadline; empty if none
+/// has.
 std::string needed_gpus(const CapacityPlan& plan);
 
 /// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.

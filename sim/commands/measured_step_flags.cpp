@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "model/config/choices.h"
 #include "model/config/field.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -44,7 +45,7 @@ void add_measured_flags(CLI::App& command, MeasuredArguments& arguments) {
 }
 
 std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
-                                        const std::string& hardware) {
+                                        const PredictedUnder& command) {
   if (arguments.time.empty()) {
     if (!arguments.config.empty()) {
       throw ConfigError("--measured-config requires --measured-step; add the time, such as 4.2s");
@@ -56,14 +57,19 @@ std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, cons
     throw ConfigError("--measured-step: the measured settings are unknown; name their file with --measured-config");
   }
   Settings settings = arguments.config.empty() ? *run_settings : settings_of({.files = {arguments.config}});
-  if (settings.text("hardware") != hardware && cluster_of_nodes(settings.text("hardware")) == hardware) {
-    settings.put(*find_field("hardware"), {hardware, {Source::flag, "--measured-config"}});
+  const Origin origin{Source::flag, "--measured-config"};
+  if (settings.text("hardware") != command.hardware &&
+      cluster_of_nodes(settings.text("hardware")) == command.hardware) {
+    settings.put(*find_field("hardware"), {command.hardware, origin});
+  }
+  if (settings.text("jitter") != command.jitter) {
+    settings.put(*find_field("jitter"), {command.jitter, origin});
   }
   return MeasuredStep{std::move(settings), time};
 }
 
 StepEvidence evidence_of(const MeasuredStep& measured) {
-  if (!is_whole_model(measured.settings)) {
+  if (choices_of(measured.settings).scope.work != Use::step) {
     throw ConfigError("--measured-step corrects training steps only; choose scope step");
   }
   Library library;

@@ -21,11 +21,19 @@ struct MeasuredArguments {
 /// Adds the flags. The arguments must outlive the parsing.
 void add_measured_flags(CLI::App& command, MeasuredArguments& arguments);
 
+/// The conditions under which a command predicts the steps that a measurement corrects.
+struct PredictedUnder {
+  std::string hardware;
+  std::string jitter;
+};
+
 /// Returns the measurement, or nothing if there is none. `run_settings` are the command's own settings, or null if they
-/// do not describe a single point. If `hardware` is a cluster, settings that name its node refer to the cluster. Throws
-/// ConfigError for an invalid time, for a file without a time, and if the settings of the measured step are unknown.
+/// do not describe a single point. If `command.hardware` is a cluster, settings that name its node refer to the
+/// cluster. A measured step contains the jitter of the real machine, whatever its settings say: they get the command's
+/// jitter, so that the correction does not count jitter that the corrected times have too. Throws ConfigError for an
+/// invalid time, for a file without a time, and if the settings of the measured step are unknown.
 std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
-                                        const std::string& hardware);
+                                        const PredictedUnder& command);
 
 /// Predicts the measured step, from its own settings and the machine's files.
 StepEvidence evidence_of(const MeasuredStep& measured);

@@ -81,8 +81,10 @@ void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::stri
 std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, const PlanFile& file) {
   std::optional<StepEvidence> evidence;
   for (const GpuOffer& offer : file.gpus) {  // the settings of the step may name the node of an offered cluster
-    if (const std::optional<MeasuredStep> step = measured_of(measured, nullptr, offer.machine.text("hardware"));
-        step && (!evidence || step->settings.text("hardware") == offer.machine.text("hardware"))) {
+    const std::string& hardware = offer.machine.text("hardware");
+    const std::optional<MeasuredStep> step =
+        measured_of(measured, nullptr, {.hardware = hardware, .jitter = file.settings.text("jitter")});
+    if (step && (!evidence || step->settings.text("hardware") == hardware)) {
       evidence = evidence_of(*step);
     }
   }

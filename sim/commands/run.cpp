@@ -150,6 +150,15 @@ void refuse_measured_step(const RunRequest& request) {
   }
 }
 
+/// A measured step is compared with a prediction under the jitter of the points that it corrects.
+void require_one_jitter(const std::vector<Settings>& points) {
+  for (const Settings& point : points) {
+    if (point.text("jitter") != points.front().text("jitter")) {
+      throw ConfigError("--measured-step: the points differ in jitter; choose one --jitter");
+    }
+  }
+}
+
 void require_table_for_plot(const RunRequest& request) {
   if (request.plot && is_for_programs(request.format)) {
     throw ConfigError(fmt::format("--plot requires -o table; remove --plot, or -o {}", request.format));
@@ -246,7 +255,12 @@ Answer run(const RunRequest& request, Caller& caller) {
     refuse_drawing_flags(request);
     const std::vector<Settings> points = points_of(grid);
     const Settings* single_point = points.size() == 1 ? &points.front() : nullptr;
-    const auto measured = measured_of(request.measured, single_point, points.front().text("hardware"));
+    if (!request.measured.time.empty()) {
+      require_one_jitter(points);
+    }
+    const auto measured =
+        measured_of(request.measured, single_point,
+                    {.hardware = points.front().text("hardware"), .jitter = points.front().text("jitter")});
     return run_steps(points, library, request.format, caller,
                      measured ? std::optional(evidence_of(*measured)) : std::nullopt);
   }

@@ -91,7 +91,8 @@ void choose_cluster(const TuneRequest& request, Settings& settings) {
 /// layout.
 std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Settings& settings) {
   const std::string& hardware = settings.text("hardware");
-  const std::optional<MeasuredStep> measured = measured_of(request.measured, nullptr, hardware);
+  const std::optional<MeasuredStep> measured =
+      measured_of(request.measured, nullptr, {.hardware = hardware, .jitter = settings.text("jitter")});
   if (!measured) {
     return std::nullopt;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/check.h"
+#include "model/text/amount.h"
 #include "sim/plan/kind_planner.h"
 
 namespace commfuse {
@@ -76,15 +77,14 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
   const CapacityRun& cheapest = min_by(kind.runs, cost_of);
   const bool is_cheapest = cost_of(run) <= cost_of(cheapest);
   std::string text =
-      fmt::format("the budget binds: the cheapest run{} costs {}{:.0f} on {} GPUs, {:.2f} times the allowed {}{:.0f}",
-                  is_cheapest ? "" : " that meets the other limits", file.currency, cost_of(run), run.gpus,
-                  cost_of(run) / *file.budget, file.currency, *file.budget);
+      fmt::format("the budget binds: the cheapest run{} costs {} on {} GPUs, {:.2f} times the allowed {}",
+                  is_cheapest ? "" : " that meets the other limits", amount_of_money(file.currency, cost_of(run)),
+                  run.gpus, cost_of(run) / *file.budget, amount_of_money(file.currency, *file.budget));
   const double allowed = file.deadline ? file.deadline->count() / day : 0.0;
   if (!is_cheapest && file.deadline && days_of(cheapest) > allowed) {
     text += fmt::format(
-        "; the cheapest of all, {}{:.0f} on {} GPUs, misses the deadline: it takes {:.1f} days, and the limit is "
-        "{:.4g}",
-        file.currency, cost_of(cheapest), cheapest.gpus, days_of(cheapest), allowed);
+        "; the cheapest of all, {} on {} GPUs, misses the deadline: it takes {:.1f} days, and the limit is {:.4g}",
+        amount_of_money(file.currency, cost_of(cheapest)), cheapest.gpus, days_of(cheapest), allowed);
   }
   return text;
 }

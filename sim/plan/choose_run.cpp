@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/analysis/error_tail.h"
 #include "model/check.h"
 #include "model/math/functions.h"
 #include "sim/plan/kind_planner.h"
@@ -60,14 +61,34 @@ class RunChooser {
         feasible_, [&](const RunPlace& a, const RunPlace& b) { return objective(a).value < objective(b).value; });
     std::vector<Contender> contenders;
     for (const RunPlace& place : feasible_) {
-      const bool shares_errors = place.kind == best.kind && place.run != best.run;
-      contenders.push_back({objective(place).value, shares_errors ? std::nullopt : error_of(objective(place))});
+      const bool is_best = place.kind == best.kind && place.run == best.run;
+      contenders.push_back(is_best || kinds_[place.kind].hardware != kinds_[best.kind].hardware
+                               ? Contender{.time = objective(place).value, .error = error_of(objective(place))}
+                               : on_the_same_hardware(place, best));
     }
     std::vector<RunPlace> tied;
     for (const std::size_t contender : verdict_of(contenders, verdict_rule_of(file_.settings)).front) {
       tied.push_back(feasible_[contender]);
     }
     return tied;
+  }
+
+  /// Returns the contender of a run that shares the errors of its hardware with the best run. Their difference has only
+  /// the errors of two prices.
+  [[nodiscard]] Contender on_the_same_hardware(const RunPlace& place, const RunPlace& best) const {
+    Contender contender{.time = objective(place).value};
+    const double own = price_error_of(kinds_[place.kind]);
+    const double other = price_error_of(kinds_[best.kind]);
+    const double error = place.kind == best.kind || !file_.deadline ? 0.0 : std::sqrt(own * own + other * other);
+    if (error > 0.0 && objective(best).value > 0.0) {
+      contender.win_probability = 1.0 - share_below(math::log(contender.time / objective(best).value) / error);
+    }
+    return contender;
+  }
+
+  [[nodiscard]] double price_error_of(const CapacityKind& kind) const {
+    const auto offer = std::ranges::find(file_.gpus, kind.name, &GpuOffer::name);
+    return offer == file_.gpus.end() ? 0.0 : offer->price_error;
   }
 
   /// Returns one standard error of the logarithm; the interval contains 90% of the draws.

@@ -28,8 +28,8 @@ std::int64_t max_gpus(const PlanFile& file, const GpuOffer& offer) {
   return static_cast<std::int64_t>(std::min(static_cast<double>(offer.available), powered));
 }
 
-/// Returns the machine, resized to hold all available GPUs.
-Machine machine_for(const GpuOffer& offer) {
+/// Returns the machine, resized to hold `gpus` GPUs.
+Machine machine_for(const GpuOffer& offer, std::int64_t gpus) {
   const Machine machine = machine_of(offer.machine);
   if (!machine.network && offer.available > machine.gpus_per_node) {
     throw ConfigError(
@@ -38,7 +38,7 @@ Machine machine_for(const GpuOffer& offer) {
                     offer.name, offer.available, machine.name, machine.gpus_per_node));
   }
   TrainingPlan plan;
-  plan.data = offer.available;
+  plan.data = gpus;
   return resized(machine, plan);
 }
 
@@ -130,7 +130,7 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
       structures_(structures),
       model_error_(model_error_of(file, model, terms)),
       max_gpus_(max_gpus(file, offer)),
-      machine_(machine_for(offer)),
+      machine_(machine_for(offer, offer.available)),
       search_(model, machine_, structures, terms) {}
 
 void KindPlanner::find_layouts() {
@@ -258,6 +258,38 @@ void KindPlanner::correct(CapacityKind& kind, const StepEvidence& evidence) {
   add_sites(kind, layouts_[kind.answer.value_or(remaining.size() - 1)]);
 }
 
+/// Tries more GPUs than are planned. A measured step corrects their times as it corrects the largest planned run.
+std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& kind) const {
+  const double allowed = file_.deadline ? file_.deadline->count() / 86400.0 : 0.0;
+  const auto is_in_time = [&](const CapacityRun& run) { return run.days.value <= allowed; };
+  if (!file_.deadline || !machine_.network || kind.runs.empty() || std::ranges::any_of(kind.runs, is_in_time)) {
+    return std::nullopt;
+  }
+  constexpr std::int64_t farthest = 8;
+  const std::int64_t limit = farthest * max_gpus_;
+  const CapacityRun& largest = kind.runs.back();
+  const double correction = corrections_.empty() ? 1.0 : corrections_.rbegin()->second;
+  // A run without failures whose predicted MFU is 1 would need this many GPUs.
+  const double least = static_cast<double>(largest.gpus) * largest.mfu.value * correction * file_.tokens /
+                       (largest.tokens_per_second.value * file_.deadline->count());
+  if (least > static_cast<double>(limit)) {
+    return std::nullopt;
+  }
+  const Machine machine = machine_for(offer_, limit);
+  LayoutSearch search(search_.model(), machine, structures_, search_.terms());
+  for (const std::int64_t gpus : search.counts(limit)) {
+    if (gpus <= max_gpus_ || static_cast<double>(gpus) < least) {
+      continue;
+    }
+    const std::optional<FoundLayout> layout = search.fastest(gpus, search.terms().strategies());
+    if (layout &&
+        totals_of(terms_of(file_, offer_, gpus, layout->step.tokens_per_second / correction)).days <= allowed) {
+      return gpus;
+    }
+  }
+  return std::nullopt;
+}
+
 CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   CapacityKind kind = offered();
   try {
@@ -283,6 +315,7 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
     kind.sites.clear();
     kind.single.clear();
     kind.reason = binding_limit(file_, kind, search_, max_gpus_);
+    kind.gpus_for_deadline = gpus_for_deadline(kind);
   }
   return kind;
 }

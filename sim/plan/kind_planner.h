@@ -57,6 +57,7 @@ class KindPlanner {
   void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
+  [[nodiscard]] std::optional<std::int64_t> gpus_for_deadline(const CapacityKind& kind) const;
   void correct(CapacityKind& kind, const StepEvidence& evidence);
   void add_sites(CapacityKind& kind, const FoundLayout& layout);
 
@@ -80,8 +81,8 @@ struct RunChoice {
   std::vector<RunPlace> ties;  ///< Other runs that tie.
   std::string rule;            ///< Rule that broke the tie; empty without a tie.
 };
-/// Returns nothing if no run meets the limits. Runs of the same kind share their errors, so their values are compared
-/// without errors.
+/// Returns nothing if no run meets the limits. Runs on the same hardware share the errors of its steps and failures, so
+/// their values are compared without these errors; the prices of two kinds have independent errors.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
 /// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits.

@@ -331,6 +331,8 @@ TEST(CommfuseSimRunStep, AMeasuredStepIsShownAndCorrectsTheTable) {
             "--measured-step: the measured settings are unknown; name their file with --measured-config\n");
   EXPECT_EQ(run_program(step + " --measured-config mine.yaml").err,
             "--measured-config requires --measured-step; add the time, such as 4.2s\n");
+  EXPECT_EQ(run_program(step + " --axis jitter=none,default --measured-step 5s --measured-config mine.yaml").err,
+            "--measured-step: the points differ in jitter; choose one --jitter\n");
   EXPECT_EQ(run_program("commfuse-sim run --measured-step 5s").err,
             "--measured-step: applies to training steps only; choose --scope step, or remove it\n");
 }

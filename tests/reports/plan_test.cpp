@@ -163,6 +163,10 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_EQ(json.at("tie_rule"), "fewer GPUs");
   EXPECT_NE(plan_text(plan).find("tie; front"), std::string::npos) << plan_text(plan);
   EXPECT_TRUE(nlohmann::json::parse(plan_json(example_plan())).at("tie_rule").is_null());
+  plan.kinds[0].runs[1].cost = {};  // Free GPUs: costs of 0 have no relative difference.
+  plan.kinds[0].runs[2].cost = {};
+  EXPECT_TRUE(plan_verdict(plan).ends_with(" This plan ties in cost with 4096 h100; the tie is broken by fewer GPUs."))
+      << plan_verdict(plan);
 }
 
 TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {
@@ -329,8 +333,6 @@ TEST(CapacityReport, FiguresHaveNoLabelsAndAVariantForPhones) {
 
 TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
   CapacityPlan plan = example_plan();
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // One of the planned numbers meets the deadline.
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // There are no planned numbers.
   plan.answer.reset();
   plan.what_ifs.clear();
   plan.curves.clear();
@@ -338,23 +340,24 @@ TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
   plan.kinds[0].answer.reset();
   plan.kinds[0].reason = "the deadline binds";
   plan.deadline_days = 41.5 / 4.0;
-  // From 2048 to 4096 GPUs, days fall to 41.5 / 78.6: by 2^0.9214. A quarter of the days takes 2^(2 / 0.9214) = 4.50
-  // times as many GPUs.
-  ASSERT_TRUE(gpus_for_deadline(plan, plan.kinds[0]));
-  EXPECT_EQ(*gpus_for_deadline(plan, plan.kinds[0]), 19000);  // 18,441, rounded up to two digits
-  EXPECT_EQ(plan_figures(plan).front().title, "The deadline needs about 19,000 h100");
-  EXPECT_NE(plan_page({plan, "c", "v"}).find("<dt>Needs</dt><dd><div class=\"value\">about 19,000 h100</div>"),
+  EXPECT_EQ(plan_headline(plan), "No option meets the limits.");
+  EXPECT_EQ(plan_figures(plan).front().title, "No number of GPUs meets the limits");
+  plan.kinds[0].gpus_for_deadline = 18432;
+  EXPECT_EQ(plan_figures(plan).front().title, "The deadline needs about 18,432 h100");
+  EXPECT_NE(plan_page({plan, "c", "v"}).find("<dt>Needs</dt><dd><div class=\"value\">about 18,432 h100</div>"),
             std::string::npos);
-  EXPECT_EQ(plan_headline(plan), "No option meets the limits: the deadline needs about 19,000 h100.");
+  EXPECT_EQ(plan_headline(plan), "No option meets the limits: the deadline needs about 18,432 h100.");
+  plan.kinds[1].gpus_for_deadline = 30720;
+  EXPECT_EQ(plan_headline(plan), "No option meets the limits: the deadline needs about 18,432 h100 or 30,720 a100.");
+  plan.kinds[1].gpus_for_deadline.reset();
   plan.kinds[0].available = 4096;
-  EXPECT_NE(plan_page({plan, "c", "v"}).find("extrapolated from smaller numbers of GPUs; 4096 are available</div>"),
+  EXPECT_NE(plan_page({plan, "c", "v"}).find("smallest number that meets the deadline; 4096 are available</div>"),
             std::string::npos);
   EXPECT_NE(plan_page({plan, "c", "v"})
                 .find("<dt>Shortest run</dt><dd><div class=\"value\">41.5 days</div><div class=\"about\">4096 h100, "
                       "$10.20M; 10.4 days are allowed</div>"),
             std::string::npos);
-  plan.deadline_days = 41.5 / 8.0;  // 2^(3 / 0.9214) = 9.55 times as many are needed
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
+  plan.kinds[0].gpus_for_deadline.reset();
   plan.budget = 1e6;
   plan.deadline_days = 90.0;  // The budget binds now, and even the cheapest run is too late.
   const std::string page = plan_page({plan, "c", "v"});
@@ -366,11 +369,6 @@ TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
             std::string::npos);
   plan.deadline_days = 200.0;
   EXPECT_EQ(plan_page({plan, "c", "v"}).find("Cheapest in time"), std::string::npos);
-  plan.budget.reset();
-  plan.deadline_days = 41.5 / 4.0;
-  plan.kinds[0].runs[2].days.value = 75.0;  // Twice the GPUs hardly shorten the run.
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
-  EXPECT_EQ(plan_headline(plan), "No option meets the limits.");
 }
 
 TEST(CapacityReport, NumbersHaveOneFormat) {

@@ -157,6 +157,37 @@ TEST_F(CapacityTest, TheCheapestKindIsChosenAndCostsMeetAtBreakEven) {
   EXPECT_NEAR(*result.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
+TEST_F(CapacityTest, TwoPricesOfOneMachineTieOnlyWithinTheDifferenceOfTheRule) {
+  // The errors of the machine are the same at both prices, so 10% more is more, although each cost is off by 13%.
+  const auto ties_at = [&](const std::string& price, const std::string& price_error) {
+    return plan("deadline: 4 days",
+                "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 64}\n"
+                "  dear: {hardware: dgx-h100-x2, price: " +
+                    price + ", price_date: 2026-05-04, available: 64, price_error: " + price_error + "}\n")
+        .ties;
+  };
+  const auto is_dear = [](const RunPlace& tie) { return tie.kind == 1; };
+  EXPECT_TRUE(std::ranges::any_of(ties_at("2.02", "0"), is_dear));
+  EXPECT_TRUE(std::ranges::none_of(ties_at("2.2", "0"), is_dear));
+  EXPECT_TRUE(std::ranges::any_of(ties_at("2.2", "0.2"), is_dear));  // ln(2.2 / 2) is half of the error: 68% sure.
+}
+
+TEST_F(CapacityTest, TheGpusThatMeetADeadlineDoNotDependOnTheAvailableOnes) {
+  const auto with_available = [&](const std::string& available) {
+    return plan("deadline: 2 days",
+                "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: " + available + "}\n")
+        .kinds.at(0);
+  };
+  const CapacityKind ample = with_available("256");
+  EXPECT_FALSE(ample.gpus_for_deadline);  // A planned number meets the deadline.
+  const auto first = std::ranges::find_if(ample.runs, [](const CapacityRun& run) { return run.days.value <= 2.0; });
+  ASSERT_NE(first, ample.runs.end());
+  for (const char* few : {"16", "24", "40"}) {
+    EXPECT_EQ(with_available(few).gpus_for_deadline, first->gpus) << few;
+  }
+  EXPECT_FALSE(with_available("1").gpus_for_deadline);  // More than eight times as many are not tried.
+}
+
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   const CapacityPlan result = plan("deadline: 3 days");
   const CapacityRun& answer = *result.best_kind()->best();
@@ -241,7 +272,9 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   const std::string power_limited = reason("deadline: 1 h\nlimits: {power: 64 kW}");
   EXPECT_NE(power_limited.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos)
       << power_limited;
-  EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest run costs $"));
+  const std::string poor = reason("deadline: 1000 days\nbudget: 9.5");
+  EXPECT_TRUE(poor.starts_with("the budget binds: the cheapest run costs $")) << poor;
+  EXPECT_TRUE(poor.ends_with(" times the allowed $9.50")) << poor;
   // The shortest run is in time and the cheapest run is within the budget, but no run is both.
   const std::string both_limits = reason("deadline: 24 h\nbudget: 5100");
   EXPECT_TRUE(both_limits.starts_with("the budget binds: the cheapest run that meets the other limits costs $"))
