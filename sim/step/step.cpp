@@ -569,7 +569,9 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
   StepPoint filled = point;
   filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
-  prediction.memory = stored_weights(*point.model, point.plan, 0) + cache_of_layers(filled);
+  prediction.weights = stored_weights(*point.model, point.plan, 0);
+  prediction.cache = cache_of_layers(filled);
+  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }
 

@@ -67,7 +67,9 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes memory;  ///< Weights of one GPU, and keys, values and states that the pass leaves: a lower bound.
+  Bytes weights;     ///< On one GPU.
+  Bytes cache;       ///< Keys, values and states that the pass leaves on one GPU.
+  bool fits = true;  ///< Both fit in its memory; activations are not counted.
 };
 
 /// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.
