@@ -94,10 +94,15 @@ class Step {
       breakdowns.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
     }
     StepPrediction prediction;
-    prediction.parts =
-        *std::max_element(breakdowns.begin(), breakdowns.end(),
-                          [](const StepBreakdown& a, const StepBreakdown& b) { return total_of(a) < total_of(b); });
-    prediction.time = total_of(prediction.parts);
+    for (const StepBreakdown& parts : breakdowns) {
+      prediction.time = std::max(prediction.time, total_of(parts));
+    }
+    // The busiest stage, not the last one to end: stages with less work wait for it, and this is no bubble. Ties go to
+    // the stage that ends last.
+    prediction.parts = *std::ranges::max_element(breakdowns, {}, [](const StepBreakdown& parts) {
+      return std::pair(parts.compute, total_of(parts));
+    });
+    prediction.parts.waiting += prediction.time - total_of(prediction.parts);
     return prediction;
   }
 

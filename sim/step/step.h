@@ -12,10 +12,10 @@
 
 namespace commfuse {
 
-/// Breakdown of the slowest stage's time; the parts add up to the step.
+/// Breakdown of the step's time on the stage that computes longest; the parts add up to the step.
 struct StepBreakdown {
   Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
-  Duration waiting{};    ///< Pipeline bubble, sends, and a host that is slower than the device.
+  Duration waiting{};    ///< Pipeline bubble, sends, a host slower than the device, and for the last stage to end.
   Duration gradients{};  ///< Exposed reduction after the last backward pass, and gathering of weights.
   Duration optimizer{};
 };

@@ -208,6 +208,21 @@ TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
   EXPECT_NEAR(bubble(64), 3.0 / 64.0, 0.02);
 }
 
+TEST_F(StepTest, LogitsOfTheLastStageAreComputeAndNotWaiting) {
+  Transformer large = small;
+  large.vocab = 512'000;  // The logits take longer than the two layers of a stage.
+  const TrainingPlan plan{.pipeline = 4, .global_batch = 16};
+  const StepPrediction step = predict(large, plan);
+  StepPoint point{.model = &large, .machine = &machine_, .plan = plan, .framework = framework_};
+  SiteTimes sites(structures_, machine_);
+  LayerCost costs(point, sites);
+  const Duration pass = 2 * (costs.forward(dense_layer).device + costs.backward(dense_layer).device) +
+                        costs.logits_forward().device + costs.logits_backward().device;
+  EXPECT_EQ(step.parts.compute, 16 * pass);
+  EXPECT_EQ(step.time, step.parts.compute + step.parts.waiting + step.parts.gradients + step.parts.optimizer);
+  EXPECT_LT(step.parts.waiting, step.time / 5);
+}
+
 TEST_F(StepTest, ExpertsExchangeTokens) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
