@@ -143,8 +143,9 @@ TEST(StepTable, TheLargestNeedOfAPrefillDoesNotDependOnTheOrderOfRows) {
 TEST(StepTable, ReadsTheNeedOfAPrefillWithoutMemoryColumnsFromItsWarning) {
   const auto row = [](const std::string& needed) {
     StepRow without_columns;
-    without_columns.add("warnings", "out of memory: a GPU needs " + needed +
-                                        " GB and one of h has 80.00 GB, so use more tensor ranks or fewer tokens; late");
+    without_columns.add("warnings",
+                        "out of memory: a GPU needs " + needed +
+                            " GB and one of h has 80.00 GB, so use more tensor ranks or fewer tokens; late");
     return without_columns;
   };
   StepRow small;
@@ -154,11 +155,12 @@ TEST(StepTable, ReadsTheNeedOfAPrefillWithoutMemoryColumnsFromItsWarning) {
 
 TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
   const std::string table = step_table(std::vector{prefill_with_cache(1, 70.0)});
-  EXPECT_TRUE(table.ends_with("                  time/ms     \u00b1 vs serial  tokens/s    MFU\n"
-                              "  serial             10.0     -         -    100000  25.0%\n"
-                              "\n"
-                              "  memory of a GPU: weights 20.0 GB, keys and values 70.0, of 80.0 GB, out of\n"
-                              "    memory\n"))
+  EXPECT_TRUE(
+      table.ends_with("                  time/ms     \u00b1 vs serial  tokens/s    MFU\n"
+                      "  serial             10.0     -         -    100000  25.0%\n"
+                      "\n"
+                      "  memory of a GPU: weights 20.0 GB, keys and values 70.0, of 80.0 GB, out of\n"
+                      "    memory\n"))
       << table;
 }
 

@@ -544,6 +544,29 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
 
+TEST_F(StepTest, MfuOfInferenceCountsTheLogitsOfEachSequencesLastToken) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  Transformer model = small;
+  StepPoint point{.model = &model, .machine = &machine, .plan = {.micro_batch = 4, .seq = 1024}};
+  const double peak = machine.accelerator.dense_peak(DType::bf16).value;
+  const auto prefill_flops = [&](std::int64_t vocabulary) {
+    model.vocab = vocabulary;
+    const PrefillPrediction prefill = predict_prefill(point, sites);
+    return prefill.mfu * to_seconds(prefill.time) * peak;
+  };
+  const double more_logits = 2.0 * 4 * 2048 * 32'000;  // of four tokens
+  EXPECT_NEAR((prefill_flops(64'000) - prefill_flops(32'000)) / more_logits, 1.0, 1e-9);
+  point.plan.seq = 1;
+  point.cached = 1023;
+  const auto decode_flops = [&](std::int64_t vocabulary) {
+    model.vocab = vocabulary;
+    const DecodePrediction decode = predict_decode(point, sites);
+    return decode.mfu * to_seconds(decode.time) * peak;
+  };
+  EXPECT_NEAR((decode_flops(64'000) - decode_flops(32'000)) / more_logits, 1.0, 1e-9);
+}
+
 TEST_F(StepTest, TakesAboutAsLongForOneTokenMoreOrLess) {
   const Machine machine = load_machine("h100-sxm");
   SiteTimes sites(structures_, machine);
