@@ -123,23 +123,39 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-/// Returns the largest memory need; rows of prefill state their need only if it does not fit.
+std::string_view memory_remedy(const StepRow& row) {
+  const std::string& scope = row.text("scope");
+  return scope == "decode"    ? "use more tensor ranks, fewer sequences or shorter ones"
+         : scope == "prefill" ? "use more tensor ranks or fewer tokens"
+                              : "use more GPUs, ZeRO, recomputation or a smaller micro-batch";
+}
+
+/// Returns the GB that a GPU needs according to a memory warning; 0 if it states no number.
+double needed_gb_of(std::string_view warning) {
+  constexpr std::string_view needs = " needs ";
+  const std::size_t at = warning.find(needs);
+  const std::string_view number = at == std::string_view::npos ? "" : warning.substr(at + needs.size());
+  return parse_number(number.substr(0, number.find(' '))).value_or(0.0);
+}
+
+/// Returns the largest memory need. Rows of prefill of former versions have no memory columns: their warning states the
+/// need if it does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {
     if (!row.has("fits")) {
       const bool is_full = row.has("warnings") && is_memory_warning(row.text("warnings"));
       const std::string warnings = is_full ? row.text("warnings") : std::string{};
-      largest.add(0.0, is_full ? std::optional(warnings.substr(0, warnings.find("; "))) : std::nullopt);
+      const std::string warning = warnings.substr(0, warnings.find("; "));
+      largest.add(is_full ? needed_gb_of(warning) : 0.0, is_full ? std::optional(warning) : std::nullopt);
       continue;
     }
-    const bool is_decode = row.has("cache_gb");
-    const double needed = is_decode ? row.number("weights_gb") + row.number("cache_gb") : row.number("memory_gb");
+    const double needed =
+        row.has("cache_gb") ? row.number("weights_gb") + row.number("cache_gb") : row.number("memory_gb");
     const MemoryNeed need{.needed_gb = needed,
                           .capacity_gb = row.number("capacity_gb"),
                           .hardware = row.text("hardware"),
-                          .remedy = is_decode ? "use more tensor ranks, fewer sequences or shorter ones"
-                                              : "use more GPUs, ZeRO, recomputation or a smaller micro-batch"};
+                          .remedy = memory_remedy(row)};
     largest.add(needed, row.holds("fits") ? std::nullopt : std::optional(memory_warning(need)));
   }
   return largest;
@@ -211,7 +227,7 @@ std::string table_row(const StepRow& row, char mark, const StepRow* serial, std:
   const NameCell name = name_cell(row, mark, width);
   const std::string text =
       name.above + fmt::format(step_line, name.above.empty() ? mark : ' ', name.text, width,
-                               fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
+                               fmt::format("{:.{}f}", row.number("time_ms"), row.text("scope") == "decode" ? 3 : 1),
                                row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-",
                                serial_cell(row, serial), fmt::format("{:.0f}", row.number("tokens_per_second")),
                                fmt::format("{:.1f}%", 100.0 * row.number("mfu")),

@@ -28,6 +28,13 @@ struct ImplementationDoubt {
   friend auto operator<=>(const ImplementationDoubt&, const ImplementationDoubt&) = default;
 };
 
+/// Parameter of a framework, by its key in the file: "host.issue". `framework` is empty if none was named.
+struct FrameworkDoubt {
+  std::string framework;
+  std::string parameter;
+  friend auto operator<=>(const FrameworkDoubt&, const FrameworkDoubt&) = default;
+};
+
 /// Residual of the model of training steps: of all steps on a machine (empty `layout`), or of one layout.
 struct StepDoubt {
   std::string layout;
@@ -35,8 +42,8 @@ struct StepDoubt {
 };
 
 /// Source of a doubt: a parameter of the machine by its index in parameters_of, the residual of the fit for one shape,
-/// or one of the two structs above.
-using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt, StepDoubt>;
+/// or one of the structs above.
+using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt, FrameworkDoubt, StepDoubt>;
 
 struct Doubt {
   DoubtOf of;

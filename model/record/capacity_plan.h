@@ -66,7 +66,7 @@ struct CapacitySite {
   std::optional<double> rate_to_hide;  ///< Factor on the node's links; nullopt if a factor of 16 is not enough.
 };
 
-/// Parameter of the machine whose error affects the step.
+/// Parameter of the machine or of the framework whose error affects the step.
 struct CapacityDoubt {
   std::string parameter;
   std::string provenance;

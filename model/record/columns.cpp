@@ -71,7 +71,7 @@ constexpr std::array model_columns{
     number("time_p95_ms", "percentile 95 over machines whose GPUs differ"),
     number("time_p99_ms", "percentile 99 over machines whose GPUs differ"),
     number("time_p99_9_ms", "percentile 99.9 over machines whose GPUs differ"),
-    number("compute_ms", "kernels of the slowest stage and the collectives between them"),
+    number("compute_ms", "kernels of the stage that computes longest, and the collectives between them"),
     number("waiting_ms", "pipeline bubble, sends, and a host slower than its GPU"),
     number("gradients_ms", "exposed reduction of gradients and gathering of weights"),
     number("optimizer_ms", "one pass over weights, moments and gradients"),

@@ -127,7 +127,7 @@ function unfitSentence(rows) {
   const message = warningsOf(rows).find((warning) => OUT_OF_MEMORY.test(warning));
   const unfit = rows.filter((row) => row.fits === false);
   const fitting = rows.filter((row) => ran(row) && row.fits !== false);
-  const need = Math.max(...unfit.map((row) => row.memory_gb ?? 0), 0);
+  const need = Math.max(...unfit.map((row) => row.memory_gb ?? row.weights_gb + row.cache_gb), 0);
   const size = unfit[0]?.capacity_gb ? `needs ${need.toFixed(1)}${NARROW}GB and has ${unfit[0].capacity_gb.toFixed(1)}${NARROW}GB` : "does not hold this model";
   const which = fitting.length > 0 ? ` (${listed(unfit.map((row) => row.strategy))})` : "";
   return message ? `${message.replace(OUT_OF_MEMORY, "This does not fit in memory: ")}.` : unfit.length > 0 ? `This does not fit in memory${which}: the fullest GPU ${size}.` : "";

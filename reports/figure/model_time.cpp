@@ -37,7 +37,7 @@ std::span<const ModelPart> parts_of(const StepRow& row) {
 }
 
 std::string text_of(const StepRow& row, double ms) {
-  return fmt::format("{:.{}f} ms", ms, row.has("cache_gb") ? 3 : 1);
+  return fmt::format("{:.{}f} ms", ms, row.text("scope") == "decode" ? 3 : 1);
 }
 
 void add_bar(const StepRow& row, double y, Figure& figure, std::vector<TextMark>& totals) {

@@ -108,7 +108,7 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
       {"time_error", "Error: one standard error of the time."},
       {"mfu", "MFU: FLOPs of the model over time \u00d7 GPUs \u00d7 dense peak."},
       {"hfu", "HFU: like MFU, but including recomputation in the backward pass."},
-      {"compute_ms", "Compute: kernels of the slowest stage and the collectives between them."},
+      {"compute_ms", "Compute: kernels of the stage that computes longest, and the collectives between them."},
       {"waiting_ms", "Waiting: pipeline bubble, sends, and a host slower than its GPU."},
       {"gradients_ms", "Gradients: the part of their reduction exposed after the last backward pass."},
       {"optimizer_ms", "Optimizer: one pass over weights, moments and gradients."},

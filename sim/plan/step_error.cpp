@@ -46,6 +46,15 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
       doubts.push_back({name.name, std::string(name_of(name.provenance)), math::log(time / nominal)});
     }
   }
+  for (const RaisedFramework& raised : raised_by_error(point.framework)) {
+    StepPoint raised_point = point;
+    raised_point.framework = raised.framework;
+    const double time = to_seconds(step_on(search.machine(), raised_point, sites, structures));
+    if (time != nominal) {
+      doubts.push_back(
+          {"framework." + raised.parameter, std::string(name_of(raised.provenance)), math::log(time / nominal)});
+    }
+  }
   sort_by_effect(doubts);
   return doubts;
 }

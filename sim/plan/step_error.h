@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Propagates the standard errors of a machine's parameters to the time of a step.
+// Propagates the standard errors of a machine's and a framework's parameters to the time of a step.
 #pragma once
 
 #include <vector>

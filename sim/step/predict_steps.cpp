@@ -206,11 +206,21 @@ void add(StepRow& row, const StepPrediction& step, const std::optional<StepPerce
   row.add("fits", step.fits);
 }
 
+/// Adds the memory of a prefill or a decoding step.
+template <typename Prediction>
+void add_cache(StepRow& row, const Prediction& prediction, const Machine& machine) {
+  row.add("weights_gb", gigabytes(prediction.weights));
+  row.add("cache_gb", gigabytes(prediction.cache));
+  row.add("capacity_gb", gigabytes(machine.accelerator.hbm_capacity));
+  row.add("fits", prediction.fits);
+}
+
 void add(StepRow& row, const PrefillPrediction& prefill, const StepPoint& point) {
   row.add("time_ms", 1e3 * to_seconds(prefill.time));
   row.add("tokens_per_second", prefill.tokens_per_second);
   row.add("tokens_per_second_gpu", prefill.tokens_per_second / static_cast<double>(point.plan.gpus()));
   row.add("mfu", prefill.mfu);
+  add_cache(row, prefill, *point.machine);
 }
 
 void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
@@ -218,20 +228,16 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
   row.add("tokens_per_second", decode.tokens_per_second);
   row.add("tokens_per_second_gpu", decode.tokens_per_second / static_cast<double>(point.plan.gpus()));
   row.add("mfu", decode.mfu);
-  row.add("weights_gb", gigabytes(decode.weights));
-  row.add("cache_gb", gigabytes(decode.cache));
-  row.add("capacity_gb", gigabytes(point.machine->accelerator.hbm_capacity));
-  row.add("fits", decode.fits);
+  add_cache(row, decode, *point.machine);
 }
 
-/// Returns the memory warning of a prefill pass, whose row has no memory columns; empty if the pass fits in memory.
+/// Returns the memory warning of a prefill pass; empty if the pass fits in memory.
 std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
-  const Bytes capacity = machine.accelerator.hbm_capacity;
-  return prefill.memory <= capacity ? std::string{}
-                                    : memory_warning({.needed_gb = gigabytes(prefill.memory),
-                                                      .capacity_gb = gigabytes(capacity),
-                                                      .hardware = machine.name,
-                                                      .remedy = "use more tensor ranks or fewer tokens"});
+  return prefill.fits ? std::string{}
+                      : memory_warning({.needed_gb = gigabytes(prefill.weights + prefill.cache),
+                                        .capacity_gb = gigabytes(machine.accelerator.hbm_capacity),
+                                        .hardware = machine.name,
+                                        .remedy = "use more tensor ranks or fewer tokens"});
 }
 
 /// Adds warnings to a row: `warning`, if any, and then a warning about tensor ranks that cross nodes.

@@ -94,10 +94,14 @@ class Step {
       breakdowns.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
     }
     StepPrediction prediction;
-    prediction.parts =
-        *std::max_element(breakdowns.begin(), breakdowns.end(),
-                          [](const StepBreakdown& a, const StepBreakdown& b) { return total_of(a) < total_of(b); });
-    prediction.time = total_of(prediction.parts);
+    for (const StepBreakdown& parts : breakdowns) {
+      prediction.time = std::max(prediction.time, total_of(parts));
+    }
+    // The busiest stage, not the last one to end: stages with less work wait for it, and this is no bubble. Ties go to
+    // the stage that ends last.
+    prediction.parts = *std::ranges::max_element(
+        breakdowns, {}, [](const StepBreakdown& parts) { return std::pair(parts.compute, total_of(parts)); });
+    prediction.parts.waiting += prediction.time - total_of(prediction.parts);
     return prediction;
   }
 
@@ -562,14 +566,17 @@ Bytes cache_of_layers(const StepPoint& point) {
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   const Tokens tokens{point.plan.micro_batch, point.plan.seq};
   const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
+  const Flops last_logits = forward_flops(*point.model, {point.plan.micro_batch, 1}, AttentionCount::causal).logits;
   PrefillPrediction prediction;
   prediction.time = forward_pass(point, sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
-  prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
+  prediction.mfu = (flops.layers + flops.attention + last_logits).count / (seconds * peak_of(point));
   StepPoint filled = point;
   filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
-  prediction.memory = stored_weights(*point.model, point.plan, 0) + cache_of_layers(filled);
+  prediction.weights = stored_weights(*point.model, point.plan, 0);
+  prediction.cache = cache_of_layers(filled);
+  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }
 
@@ -590,7 +597,7 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   prediction.time = forward_pass(point, sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
-  prediction.mfu = (flops.layers.count + attended) / (seconds * peak_of(point));
+  prediction.mfu = ((flops.layers + flops.logits).count + attended) / (seconds * peak_of(point));
   prediction.weights = stored_weights(model, plan, 0);
   prediction.cache = cache_of_layers(point);
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;

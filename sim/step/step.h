@@ -12,10 +12,10 @@
 
 namespace commfuse {
 
-/// Breakdown of the slowest stage's time; the parts add up to the step.
+/// Breakdown of the step's time on the stage that computes longest; the parts add up to the step.
 struct StepBreakdown {
   Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
-  Duration waiting{};    ///< Pipeline bubble, sends, and a host that is slower than the device.
+  Duration waiting{};    ///< Pipeline bubble, sends, a host slower than the device, and for the last stage to end.
   Duration gradients{};  ///< Exposed reduction after the last backward pass, and gathering of weights.
   Duration optimizer{};
 };
@@ -67,7 +67,9 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes memory;  ///< Weights of one GPU, and keys, values and states that the pass leaves: a lower bound.
+  Bytes weights;     ///< On one GPU.
+  Bytes cache;       ///< Keys, values and states that the pass leaves on one GPU.
+  bool fits = true;  ///< Both fit in its memory; activations are not counted.
 };
 
 /// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.

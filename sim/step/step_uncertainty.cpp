@@ -55,6 +55,19 @@ RaisedSteps::RaisedSteps(const Machine& machine, StructureCache& structures) : m
   }
 }
 
+std::vector<RaisedFramework> raised_by_error(const Framework& framework) {
+  std::vector<RaisedFramework> raised;
+  if (const Parameter<Duration>& issue = framework.issue; issue.standard_error > 0.0) {
+    raised.push_back({"host.issue", issue.provenance, framework});
+    raised.back().framework.issue.value = from_seconds(to_seconds(issue.value) * (1.0 + issue.standard_error));
+  }
+  if (const Parameter<double>& power = framework.misaligned_power; power.standard_error > 0.0) {
+    raised.push_back({"kernels.misaligned_power", power.provenance, framework});
+    raised.back().framework.misaligned_power.value *= 1.0 + power.standard_error;
+  }
+  return raised;
+}
+
 StepResidual step_residual(const Transformer& model) {
   return model.experts ? StepResidual{.of_machine = 0.40, .of_layout = 0.14}
                        : StepResidual{.of_machine = 0.06, .of_layout = 0.04};
@@ -75,6 +88,15 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     const Duration longer = time.of(raised_point, *step.times);
     if (longer != nominal) {
       uncertainty.doubts.push_back({step.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
+    }
+  }
+  for (const RaisedFramework& raised_framework : raised_by_error(point.framework)) {
+    StepPoint raised_point = point;
+    raised_point.framework = raised_framework.framework;
+    const Duration longer = time.of(raised_point, times);
+    if (longer != nominal) {
+      uncertainty.doubts.push_back({FrameworkDoubt{point.framework.name, raised_framework.parameter},
+                                    math::log(to_seconds(longer) / to_seconds(nominal))});
     }
   }
   if (time.backward) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The uncertainty of a whole model's time: the parameters of the machine are raised by their errors, one at a time.
+// The uncertainty of a whole model's time: the parameters of the machine and of the framework are raised by their
+// errors, one at a time.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/analysis/uncertainty.h"
+#include "model/config/framework.h"
 #include "model/hardware/raised.h"
 #include "sim/step/layer_cost.h"
 
@@ -30,6 +33,17 @@ class RaisedSteps {
   std::vector<std::unique_ptr<SiteTimes>> times_;
   std::vector<RaisedStep> steps_;
 };
+
+/// A framework with one parameter raised by its own standard error.
+struct RaisedFramework {
+  std::string parameter;  ///< Its key in the file.
+  Provenance provenance = Provenance::prior;
+  Framework framework;
+};
+
+/// Returns one framework for each parameter with a standard error, sorted by key. The error of attention_time has no
+/// entry, because step_residual() contains it: only training steps have frameworks that set it.
+std::vector<RaisedFramework> raised_by_error(const Framework& framework);
 
 /// The time of a point: a step, a prefill or a decoding step.
 struct StepTime {

@@ -109,11 +109,16 @@ TEST(Memory, CountsWeightsAndKeysOfAPrefill) {
       "--strategy serial";
   const Outcome rows = run_program(command + " -o json");
   ASSERT_EQ(rows.code, 0) << rows.err;
-  const std::string warning = json::parse(rows.out).front().at("warnings").get<std::string>();
+  const json row = json::parse(rows.out).front();
+  const std::string warning = row.at("warnings").get<std::string>();
   double needed = 0.0;
   ASSERT_EQ(std::sscanf(warning.c_str(), "out of memory: a GPU needs %lf GB", &needed), 1) << warning;
   EXPECT_NEAR(needed, 70.55e9 * 2 / 2 / 1e9 + 80.0 * 32768 * 2 * (8.0 * 128 / 2) * 2 / 1e9, 0.2);
-  EXPECT_EQ(first_sentence(run_program(command).out), "Out of memory" + warning.substr(13) + ".");
+  EXPECT_NEAR(row.at("weights_gb").get<double>() + row.at("cache_gb").get<double>(), needed, 0.005);
+  EXPECT_FALSE(row.at("fits").get<bool>());
+  const std::string table = run_program(command).out;
+  EXPECT_EQ(first_sentence(table), "Out of memory" + warning.substr(13) + ".");
+  EXPECT_NE(table.find(" of 48.0 GB, out of\n    memory"), std::string::npos) << table;
 }
 
 TEST(Memory, WarningIsFirstInSweepWhyAndReport) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -88,6 +89,16 @@ TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
   EXPECT_TRUE(plain.at("fits").get<bool>());
   // Reading both once is a lower bound of the time.
   EXPECT_GT(plain.at("time_ms").get<double>(), 1e3 * (21.48 + 17.6) / 3350);
+}
+
+// The host issues the many small kernels more slowly than they run. Its time per kernel is 12 us, give or take 30%.
+TEST(CommfuseSimRunStep, ADecodingStepThatTheHostLimitsIsAsUncertainAsTheHost) {
+  const std::string command =
+      "commfuse-sim run --scope decode --hardware h100-sxm --model llama-3.1-70b --batch 32 "
+      "--seq 8K --strategy commfuse -o json";
+  const auto error = [](const std::string& text) { return json::parse(text).at(1).at("time_error").get<double>(); };
+  EXPECT_NEAR(error(run_program(command).out), std::log(1.3), 0.01);
+  EXPECT_LT(error(run_program(command + " --launch graph").out), 0.1);
 }
 
 TEST(CommfuseSimRunStep, AGraphDoesNotSlowDecoding) {

@@ -109,5 +109,60 @@ TEST(StepTable, SerialIsTheBaselineIfTheFrameworkHasNoResult) {
   EXPECT_NE(block.find("> commfuse           50.0     -    -50.0%"), std::string::npos) << block;
 }
 
+/// A prefill whose GPU needs 20 GB of weights and `cache_gb` of keys and values, and has 80 GB.
+StepRow prefill_with_cache(std::int64_t batch, double cache_gb) {
+  StepRow row;
+  for (const auto& [name, value] : step("", "serial", 10.0).cells) {
+    if (name == "scope") {
+      row.add(name, std::string("prefill"));
+    } else if (name == "batch") {
+      row.add(name, batch);
+    } else if (name != "hfu" && !(name.ends_with("_ms") && name != "time_ms")) {
+      row.cells.emplace_back(name, value);
+    }
+  }
+  row.add("weights_gb", 20.0);
+  row.add("cache_gb", cache_gb);
+  row.add("capacity_gb", 80.0);
+  row.add("fits", 20.0 + cache_gb <= 80.0);
+  return row;
+}
+
+constexpr const char* largest_prefill =
+    "Out of memory in 2 of 3 rows: a GPU needs up to 120.00 GB and one of h has 80.00 GB, so use more tensor ranks or "
+    "fewer tokens.";
+
+TEST(StepTable, TheLargestNeedOfAPrefillDoesNotDependOnTheOrderOfRows) {
+  const StepRow small = prefill_with_cache(1, 10.0);
+  const StepRow large = prefill_with_cache(2, 70.0);
+  const StepRow largest = prefill_with_cache(3, 100.0);
+  EXPECT_EQ(memory_sentence(std::vector{small, large, largest}), largest_prefill);
+  EXPECT_EQ(memory_sentence(std::vector{largest, large, small}), largest_prefill);
+}
+
+TEST(StepTable, ReadsTheNeedOfAPrefillWithoutMemoryColumnsFromItsWarning) {
+  const auto row = [](const std::string& needed) {
+    StepRow without_columns;
+    without_columns.add("warnings",
+                        "out of memory: a GPU needs " + needed +
+                            " GB and one of h has 80.00 GB, so use more tensor ranks or fewer tokens; late");
+    return without_columns;
+  };
+  StepRow small;
+  EXPECT_EQ(memory_sentence(std::vector{row("90.00"), row("120.00"), small}), largest_prefill);
+  EXPECT_EQ(memory_sentence(std::vector{row("120.00"), row("90.00"), small}), largest_prefill);
+}
+
+TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
+  const std::string table = step_table(std::vector{prefill_with_cache(1, 70.0)});
+  EXPECT_TRUE(
+      table.ends_with("                  time/ms     \u00b1 vs serial  tokens/s    MFU\n"
+                      "  serial             10.0     -         -    100000  25.0%\n"
+                      "\n"
+                      "  memory of a GPU: weights 20.0 GB, keys and values 70.0, of 80.0 GB, out of\n"
+                      "    memory\n"))
+      << table;
+}
+
 }  // namespace
 }  // namespace commfuse::reports

@@ -208,6 +208,21 @@ TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
   EXPECT_NEAR(bubble(64), 3.0 / 64.0, 0.02);
 }
 
+TEST_F(StepTest, LogitsOfTheLastStageAreComputeAndNotWaiting) {
+  Transformer large = small;
+  large.vocab = 512'000;  // The logits take longer than the two layers of a stage.
+  const TrainingPlan plan{.pipeline = 4, .global_batch = 16};
+  const StepPrediction step = predict(large, plan);
+  StepPoint point{.model = &large, .machine = &machine_, .plan = plan, .framework = framework_};
+  SiteTimes sites(structures_, machine_);
+  LayerCost costs(point, sites);
+  const Duration pass = 2 * (costs.forward(dense_layer).device + costs.backward(dense_layer).device) +
+                        costs.logits_forward().device + costs.logits_backward().device;
+  EXPECT_EQ(step.parts.compute, 16 * pass);
+  EXPECT_EQ(step.time, step.parts.compute + step.parts.waiting + step.parts.gradients + step.parts.optimizer);
+  EXPECT_LT(step.parts.waiting, step.time / 5);
+}
+
 TEST_F(StepTest, ExpertsExchangeTokens) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
@@ -527,6 +542,29 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
   EXPECT_EQ(long_context - short_context,
             decode_attention_time(machine.accelerator, decode_attention_size(point, dense_layer)) -
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
+}
+
+TEST_F(StepTest, MfuOfInferenceCountsTheLogitsOfEachSequencesLastToken) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  Transformer model = small;
+  StepPoint point{.model = &model, .machine = &machine, .plan = {.micro_batch = 4, .seq = 1024}};
+  const double peak = machine.accelerator.dense_peak(DType::bf16).value;
+  const auto prefill_flops = [&](std::int64_t vocabulary) {
+    model.vocab = vocabulary;
+    const PrefillPrediction prefill = predict_prefill(point, sites);
+    return prefill.mfu * to_seconds(prefill.time) * peak;
+  };
+  const double more_logits = 2.0 * 4 * 2048 * 32'000;  // of four tokens
+  EXPECT_NEAR((prefill_flops(64'000) - prefill_flops(32'000)) / more_logits, 1.0, 1e-9);
+  point.plan.seq = 1;
+  point.cached = 1023;
+  const auto decode_flops = [&](std::int64_t vocabulary) {
+    model.vocab = vocabulary;
+    const DecodePrediction decode = predict_decode(point, sites);
+    return decode.mfu * to_seconds(decode.time) * peak;
+  };
+  EXPECT_NEAR((decode_flops(64'000) - decode_flops(32'000)) / more_logits, 1.0, 1e-9);
 }
 
 TEST_F(StepTest, TakesAboutAsLongForOneTokenMoreOrLess) {

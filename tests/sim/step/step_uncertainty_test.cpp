@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that the errors of a framework's parameters count in the error of a whole model's time.
+#include "sim/step/step_uncertainty.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <variant>
+
+#include "model/config/catalogue.h"
+#include "model/math/functions.h"
+#include "sim/step/step.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },
+                            false};
+
+/// A decoding step of one token on one GPU.
+struct DecodedToken {
+  Transformer model{.name = "two layers",
+                    .layers = 2,
+                    .hidden = 1024,
+                    .ffn = 4096,
+                    .heads = 8,
+                    .kv_heads = 8,
+                    .head_dim = 128,
+                    .vocab = 32000};
+  Machine machine = load_machine("h100-sxm");
+  StructureCache structures;
+  SiteTimes times{structures, machine};
+  StepPoint point{
+      .model = &model, .machine = &machine, .plan = {.micro_batch = 1, .seq = 1}, .framework = {}, .cached = 1023};
+};
+
+// The host issues every kernel in 1 s, which is far longer than any kernel: the step takes 1.5 times as long if the
+// host does.
+TEST(StepUncertainty, CountsTheErrorOfTheHostThatLimitsTheStep) {
+  DecodedToken token;
+  token.point.framework.issue = {1s, 0.5, Provenance::prior, "assumed"};
+  const Duration nominal = predict_decode(token.point, token.times).time;
+  StepPoint slower = token.point;
+  slower.framework.issue.value = 1500ms;
+  const double effect = math::log(to_seconds(predict_decode(slower, token.times).time) / to_seconds(nominal));
+  EXPECT_NEAR(effect, math::log(1.5), 1e-4);
+  const Uncertainty uncertainty = step_uncertainty(token.point, token.times, decoding, {});
+  ASSERT_EQ(uncertainty.doubts.size(), 1U);
+  EXPECT_EQ(std::get<FrameworkDoubt>(uncertainty.doubts.front().of), (FrameworkDoubt{"", "host.issue"}));
+  EXPECT_EQ(uncertainty.doubts.front().effect, effect);
+  EXPECT_EQ(error_of(uncertainty), effect);
+}
+
+TEST(StepUncertainty, IgnoresAHostThatIssuesInNoTime) {
+  DecodedToken token;
+  token.point.framework.issue.value = Duration::zero();
+  EXPECT_TRUE(step_uncertainty(token.point, token.times, decoding, {}).doubts.empty());
+}
+
+TEST(StepUncertainty, CountsTheErrorOfMisalignedGemms) {
+  DecodedToken token;
+  token.point.framework.issue.value = Duration::zero();
+  token.model.ffn = 4097;
+  const Uncertainty uncertainty = step_uncertainty(token.point, token.times, decoding, {});
+  ASSERT_EQ(uncertainty.doubts.size(), 1U);
+  EXPECT_EQ(std::get<FrameworkDoubt>(uncertainty.doubts.front().of), (FrameworkDoubt{"", "kernels.misaligned_power"}));
+  EXPECT_GT(uncertainty.doubts.front().effect, 0.0);
+}
+
+}  // namespace
+}  // namespace commfuse
