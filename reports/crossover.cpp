@@ -42,10 +42,9 @@ std::string layout_of(const StepRow& row) {
     text += row.count(axis) == 1 ? "" : fmt::format(", {} {}", axis, row.count(axis));
   }
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
-  return row.text("scope") != "step"
-             ? text
-             : text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"),
-                                  row.count("micro_batch"), row.text("recompute"));
+  return row.text("scope") != "step" ? text
+                                     : text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"),
+                                                          row.count("micro_batch"), row.text("recompute"));
 }
 
 std::optional<double> number_or_nothing(const StepRow& row, std::string_view name) {

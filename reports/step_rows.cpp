@@ -282,9 +282,8 @@ std::string machine_of(const StepRow& row) {
 /// Returns the value of a column of settings: "recompute full", "micro-batch 2", "no dropout".
 std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
   if (const bool* is_on = std::get_if<bool>(&value)) {
-    return name == "overlap_gradients"
-               ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
-               : fmt::format("{}{}", *is_on ? "" : "no ", name);
+    return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
+                                       : fmt::format("{}{}", *is_on ? "" : "no ", name);
   }
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{
       {"zero", "ZeRO"},
@@ -346,11 +345,11 @@ class PlanNames {
   /// Calls `each` with the settings that layout_name() does not name.
   template <class Each>
   static void for_each_setting(const StepRow& row, const Each& each) {
-    constexpr std::array<std::string_view, 13> named_otherwise{
-        "schema", "model_version", "hardware", "link_bandwidth", "network_bandwidth", "gpus", "tensor", "pipeline",
-        "pipeline_schedule", "data", "context", "ulysses",
-        // The name of the schedule says it.
-        "sequence_parallel"};
+    constexpr std::array<std::string_view, 13> named_otherwise{"schema", "model_version", "hardware", "link_bandwidth",
+                                                               "network_bandwidth", "gpus", "tensor", "pipeline",
+                                                               "pipeline_schedule", "data", "context", "ulysses",
+                                                               // The name of the schedule says it.
+                                                               "sequence_parallel"};
     for (const auto& [name, value] : row.cells) {
       if (name == "strategy") {
         return;

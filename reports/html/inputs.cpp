@@ -144,8 +144,7 @@ RequestedSettings requested_settings(const RowTable& rows) {
   for (const Field& field : fields) {
     settings.fields.emplace_back(field.name, distinct(rows, field.columns, field.text));
   }
-  settings.hardware =
-      distinct(rows, {&columns.hardware.numbers()}, [](const ResultRow& row) { return row.hardware; });
+  settings.hardware = distinct(rows, {&columns.hardware.numbers()}, [](const ResultRow& row) { return row.hardware; });
   settings.links =
       distinct(rows, {&columns.link_bandwidth.numbers()}, [](const ResultRow& row) { return row.link_bandwidth; });
   settings.networks = distinct(rows, {&columns.network_bandwidth.numbers()},
@@ -163,9 +162,9 @@ std::string subject_in_words(const RequestedSettings& settings, std::size_t poin
                      models.size() == 1 ? fmt::format("{} {}", models.front(), scopes)
                                         : fmt::format("{} of {}", scopes, named_or_counted(models, "model")),
                      named_or_counted(settings.hardware, "machine") + rates_in_words(settings.links, settings.networks),
-                     ends_of(settings.values("Batch")),
-                     named_or_counted(settings.values("Dtype"), "dtype"), ends_of(settings.values("Ranks")),
-                     ends_of(settings.values("Sequence length")), counted(points, "point"));
+                     ends_of(settings.values("Batch")), named_or_counted(settings.values("Dtype"), "dtype"),
+                     ends_of(settings.values("Ranks")), ends_of(settings.values("Sequence length")),
+                     counted(points, "point"));
 }
 
 std::string subject_in_words(const std::vector<StepRow>& models) {

@@ -204,7 +204,8 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
     const std::optional<Figure> saving = saving_figure(maps[i], fmt::format("model-saving-{}", i + 1));
     html += saving ? charts.add(*saving, "What overlap saves, " + heading, subject) : std::string{};
     if (!saving || maps[i].strategies.size() > 1) {
-      html += charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading, subject);
+      html +=
+          charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading, subject);
     }
     html += "</div>\n</div>\n";
   }

@@ -585,8 +585,9 @@ void Page::map_section() {
       std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
   if (shown.size() < candidates) {
     add("<p class=\"note\">{}.</p>\n",
-        charts_.leave_out(fmt::format("Maps of {} settings of {}, evenly spaced from the largest saving to the smallest",
-                                      shown.size(), candidates)));
+        charts_.leave_out(
+            fmt::format("Maps of {} settings of {}, evenly spaced from the largest saving to the smallest",
+                        shown.size(), candidates)));
   }
   html_ += winners_;
   html_ += "</section>\n";

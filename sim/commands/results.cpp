@@ -255,8 +255,7 @@ int show_best(const ResultsRequest& request) {
   if (request.by.empty() && request.per.empty()) {  // Other groups and columns have no verdicts.
     notes.end = fmt::format("Compared by {} alone; commfuse-sim report says which leads are ties.", best.by);
   }
-  const bool has_rows =
-      print(request, columns, std::move(notes), [&](const TakeRow& take) { store.run(best, take); });
+  const bool has_rows = print(request, columns, std::move(notes), [&](const TakeRow& take) { store.run(best, take); });
   if (!has_rows && excludes_bounds) {
     fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
   }

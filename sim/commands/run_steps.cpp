@@ -90,9 +90,8 @@ std::string warnings_once(std::span<const StepRow> rows) {
 std::string percentile_note(std::span<const StepRow> rows, bool has_jitter) {
   const bool has_inference =
       std::ranges::any_of(rows, [](const StepRow& row) { return row.feasible() && row.text("scope") != "step"; });
-  return has_jitter && has_inference
-             ? "note: --jitter gives percentiles for scope step only; other times are means\n"
-             : "";
+  return has_jitter && has_inference ? "note: --jitter gives percentiles for scope step only; other times are means\n"
+                                     : "";
 }
 
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library) {

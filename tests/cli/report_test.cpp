@@ -252,7 +252,8 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
 
 TEST_F(Report, ThePlotNamesTheLinkRateOfEveryFigureAndWhatItLeavesOut) {
   const Outcome rows = run_program(
-      "commfuse-sim run --axis link_bandwidth=x0.25,x0.5,x1,x2,x4 --axis seq=1K,2K --strategy serial,commfuse -o jsonl");
+      "commfuse-sim run --axis link_bandwidth=x0.25,x0.5,x1,x2,x4 --axis seq=1K,2K --strategy serial,commfuse -o "
+      "jsonl");
   ASSERT_EQ(rows.code, 0) << rows.err;
   write("links.jsonl", rows.out);
   const Outcome list = run_program("commfuse-sim plot links.jsonl");
@@ -263,8 +264,7 @@ TEST_F(Report, ThePlotNamesTheLinkRateOfEveryFigureAndWhatItLeavesOut) {
                           "  commfuse-sim results RESULTS --where EXPRESSION -o jsonl | commfuse-sim plot -\n"),
             std::string::npos)
       << list.out;
-  const Outcome selected =
-      run_program("commfuse-sim results links.jsonl --where \"link_bandwidth = 'x2'\" -o jsonl");
+  const Outcome selected = run_program("commfuse-sim results links.jsonl --where \"link_bandwidth = 'x2'\" -o jsonl");
   write("selected.jsonl", selected.out);
   const Outcome other = run_program("commfuse-sim plot selected.jsonl");
   EXPECT_EQ(other.out.rfind("saving-1         Overlap ", 0), 0U) << other.out;

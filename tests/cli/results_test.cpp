@@ -186,8 +186,7 @@ TEST_F(ResultsTest, ALimitBelow0IsAMistake) {
 
 TEST_F(ResultsTest, TheBestOfEachPointMayTieAndTheTableSaysSo) {
   ASSERT_EQ(sweep("out").code, 3);
-  const std::string sentence =
-      "\n\nCompared by makespan_us alone; commfuse-sim report says which leads are ties.\n";
+  const std::string sentence = "\n\nCompared by makespan_us alone; commfuse-sim report says which leads are ties.\n";
   EXPECT_TRUE(run_program("commfuse-sim best out").out.ends_with(sentence));
   EXPECT_EQ(run_program("commfuse-sim best out --per ranks").out.find("Compared by"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-sim best out --by -mfu").out.find("Compared by"), std::string::npos);

@@ -280,9 +280,10 @@ TEST(CommfuseSimRunStep, SaysThatInferenceHasNoPercentiles) {
 
 TEST(CommfuseSimRunStep, TheMapOfInferenceHasNoSettingsOfTraining) {
   const auto map_of = [](const std::string& scope) {
-    return run_program("commfuse-sim run --model llama-3.1-8b --ranks 8 --batch 8 --axis seq=1K,2K --strategy "
-                       "serial,commfuse -o map --scope " +
-                       scope)
+    return run_program(
+               "commfuse-sim run --model llama-3.1-8b --ranks 8 --batch 8 --axis seq=1K,2K --strategy "
+               "serial,commfuse -o map --scope " +
+               scope)
         .out;
   };
   EXPECT_TRUE(map_of("prefill").starts_with("llama-3.1-8b prefill on h100-sxm, batch 8, bf16, ranks 8\n"));

@@ -224,9 +224,9 @@ TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
       << subject_of(model_rows);
   model_rows[1].network_bandwidth = "x2";
   model_rows[2].hardware = "i";
-  EXPECT_TRUE(subject_of(model_rows)
-                  .starts_with(fmt::format("a {} on h and i at 4 link rates and 2 network rates, batch ",
-                                           model_rows[0].scope)))
+  EXPECT_TRUE(
+      subject_of(model_rows)
+          .starts_with(fmt::format("a {} on h and i at 4 link rates and 2 network rates, batch ", model_rows[0].scope)))
       << subject_of(model_rows);
   model_rows.erase(model_rows.begin() + 2, model_rows.end());
   model_rows.erase(model_rows.begin());
@@ -340,17 +340,17 @@ TEST(Html, FiguresOfSeveralSettingsNameTheirSettingOutsideThePage) {
   EXPECT_EQ(figure("saving-1").data.rows.front().back(), setting);
   EXPECT_TRUE(figure("mfu-1-1").title.starts_with(setting + ": serial: MFU from ")) << figure("mfu-1-1").title;
   const ResultRow& traced_row = input.gantts.front().front().row;
-  EXPECT_TRUE(figure("gantt-1").title.starts_with(fmt::format("{} of {} {} on {}: ", point_of(traced_row),
-                                                              traced_row.model, traced_row.scope,
-                                                              machine_in_words(traced_row))))
+  EXPECT_TRUE(figure("gantt-1").title.starts_with(fmt::format(
+      "{} of {} {} on {}: ", point_of(traced_row), traced_row.model, traced_row.scope, machine_in_words(traced_row))))
       << figure("gantt-1").title;
-  EXPECT_EQ(report.left_out, std::vector<std::string>{
-                                 "Maps of 4 settings of 5, evenly spaced from the largest saving to the smallest"});
+  EXPECT_EQ(report.left_out,
+            std::vector<std::string>{"Maps of 4 settings of 5, evenly spaced from the largest saving to the smallest"});
   // In the page, the heading above the figures names the setting.
   const std::string html = html_report(input);
   EXPECT_EQ(occurrences(html, "<figcaption><span>Overlap saves up to 25.0% of serial&#39;s time"), 4U);
-  EXPECT_EQ(occurrences(html, "<p class=\"note\">Maps of 4 settings of 5, evenly spaced from the largest saving to the "
-                              "smallest.</p>"),
+  EXPECT_EQ(occurrences(html,
+                        "<p class=\"note\">Maps of 4 settings of 5, evenly spaced from the largest saving to the "
+                        "smallest.</p>"),
             1U);
   EXPECT_EQ(report_figures(small_sweep()).left_out, std::vector<std::string>{});
 }
