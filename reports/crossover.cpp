@@ -35,15 +35,16 @@ MapValue count(std::int64_t value) { return {static_cast<double>(value), format_
 
 bool can_be_mapped(const StepRow& row) { return row.feasible() && (!row.has("fits") || row.holds("fits")); }
 
-/// Formats the layout of a plan without tensor parallelism.
+/// Formats the layout of a plan without tensor parallelism, and of a training step the settings that change its work.
 std::string layout_of(const StepRow& row) {
   std::string text;
   for (const char* axis : {"pipeline", "interleave", "data", "context", "experts"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(", {} {}", axis, row.count(axis));
   }
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
-  return text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"), row.count("micro_batch"),
-                            row.text("recompute"));
+  return row.text("scope") != "step" ? text
+                                     : text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"),
+                                                          row.count("micro_batch"), row.text("recompute"));
 }
 
 std::optional<double> number_or_nothing(const StepRow& row, std::string_view name) {

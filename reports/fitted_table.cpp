@@ -170,6 +170,9 @@ void FittedTable::write(const TableNotes& notes, const std::function<void(const 
     }
     lines += "\n" + wrapped(fmt::format("Not shown for lack of width: {}{}", names, notes.below), "", "  ", width_);
   }
+  if (!notes.end.empty() && rows_ > 0) {
+    lines += (layout.dropped.empty() ? "\n" : "") + wrapped(notes.end, "", "", width_);
+  }
   write(lines);
 }
 

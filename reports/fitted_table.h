@@ -34,6 +34,7 @@ struct FittedColumn {
 struct TableNotes {
   std::string above{};  ///< A sentence above the constants.
   std::string below{};  ///< Ends the line that names omitted columns: how to see them.
+  std::string end{};    ///< A sentence below everything; omitted from a table without rows.
 };
 
 /// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below

@@ -291,18 +291,106 @@ std::string gpus_in_words(const StepRow& row) {
   return row.count("gpus") == 1 ? "1 GPU" : fmt::format("{} GPUs", row.count("gpus"));
 }
 
-/// Returns "commfuse on 64 GPUs (8 tensor x 8 pipeline)".
-std::string plan_in_words(const StepRow& row) {
-  return fmt::format("{} on {} ({})", row.text("strategy"), gpus_in_words(row), layout_in_words(row));
+std::string machine_of(const StepRow& row) {
+  return machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth"));
 }
+
+/// Returns the value of a column of settings: "recompute full", "micro-batch 2", "no dropout".
+std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
+  if (const bool* is_on = std::get_if<bool>(&value)) {
+    return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
+                                       : fmt::format("{}{}", *is_on ? "" : "no ", name);
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{
+      {"zero", "ZeRO"},
+      {"micro_batch", "micro-batch"},
+      {"experts", "expert ranks"},
+      {"all_reduce_kernel", "all-reduce of"},
+      {"attention_kernel", "attention"},
+      {"gradient_dtype", "gradients"},
+  }};
+  const auto known = std::ranges::find(words, name, &std::pair<std::string_view, std::string_view>::first);
+  const std::string_view title = known == words.end() ? name : known->second;
+  return name == "seq" ? fmt::format("seq {}", format_count(std::get<std::int64_t>(value)))
+                       : fmt::format("{} {}", title, csv_cell(value));
+}
+
+/// Words for the plans of a list, which name the settings that tell them apart. The rows must outlive it.
+class PlanNames {
+ public:
+  explicit PlanNames(std::span<const StepRow> rows) {
+    const StepRow& first = rows.front();
+    for (const StepRow& row : rows) {
+      has_several_machines_ = has_several_machines_ || machine_of(row) != machine_of(first);
+      for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
+        const bool is_known = std::ranges::find(varying_, name) != varying_.end();
+        if (!is_known && !has_value(first, name, value)) {
+          varying_.push_back(name);
+        }
+      });
+    }
+  }
+
+  /// Returns "commfuse on dgx-h100-x8, 64 GPUs (8 tensor x 8 pipeline), batch 64, seq 4K, recompute full"; without the
+  /// machine if all plans have the same one.
+  [[nodiscard]] std::string first_name(const StepRow& row) const {
+    std::string text =
+        fmt::format("{}, batch {}, seq {}", layout_name(row), row.count("batch"), format_count(row.count("seq")));
+    for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
+      const bool is_named = name == "batch" || name == "seq" || std::ranges::find(varying_, name) == varying_.end();
+      text += is_named ? "" : ", " + setting_in_words(name, value);
+    });
+    return text;
+  }
+
+  /// As first_name(), with only the settings that differ from those of `first`.
+  [[nodiscard]] std::string name_after(const StepRow& row, const StepRow& first) const {
+    std::string text = layout_name(row);
+    for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
+      text += has_value(first, name, value) ? "" : ", " + setting_in_words(name, value);
+    });
+    return text;
+  }
+
+ private:
+  static bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& value) {
+    const StepRow::Value* other = row.find(name);
+    return other != nullptr && *other == value;
+  }
+
+  /// Calls `each` with the settings that layout_name() does not name.
+  template <class Each>
+  static void for_each_setting(const StepRow& row, const Each& each) {
+    constexpr std::array<std::string_view, 13> named_otherwise{"schema", "model_version", "hardware", "link_bandwidth",
+                                                               "network_bandwidth", "gpus", "tensor", "pipeline",
+                                                               "pipeline_schedule", "data", "context", "ulysses",
+                                                               // The name of the schedule says it.
+                                                               "sequence_parallel"};
+    for (const auto& [name, value] : row.cells) {
+      if (name == "strategy") {
+        return;
+      }
+      if (std::ranges::find(named_otherwise, name) == named_otherwise.end()) {
+        each(name, value);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string layout_name(const StepRow& row) const {
+    return fmt::format("{} on {}{} ({})", row.text("strategy"), has_several_machines_ ? machine_of(row) + ", " : "",
+                       gpus_in_words(row), layout_in_words(row));
+  }
+
+  bool has_several_machines_ = false;
+  std::vector<std::string_view> varying_;  ///< Settings in which a plan differs from the first.
+};
 
 }  // namespace
 
 std::string plan_heading(const StepRow& row) {
   return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
-                     machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
-                     gpus_in_words(row), layout_in_words(row), row.count("batch"), format_count(row.count("seq")),
-                     row.text("dtype"), unusual(row));
+                     machine_of(row), gpus_in_words(row), layout_in_words(row), row.count("batch"),
+                     format_count(row.count("seq")), row.text("dtype"), unusual(row));
 }
 
 const StepRow* serial_of(std::span<const StepRow* const> rows) {
@@ -415,18 +503,19 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const StepRow& best = *fitting[verdict.front.front()];
+  const PlanNames names(rows);
   constexpr std::size_t max_named = 3;
   std::vector<std::string> ties;
   for (std::size_t i = 1; i < verdict.front.size() && ties.size() < max_named; ++i) {
-    ties.push_back(plan_in_words(*fitting[verdict.front[i]]));
+    ties.push_back(names.name_after(*fitting[verdict.front[i]], best));
   }
   if (verdict.front.size() - 1 > max_named) {
     ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - max_named));
   }
-  return fmt::format(
-      "Most tokens per second and GPU among plans that fit: {:.0f}, by {}, batch {}, seq {}{}",
-      best.number("tokens_per_second_gpu"), plan_in_words(best), best.count("batch"), format_count(best.count("seq")),
-      ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, names_in_words(ties)));
+  const std::string tied =
+      ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, fmt::join(ties, "; "));
+  return fmt::format("Most tokens per second and GPU among plans that fit: {:.0f}, by {}{}",
+                     best.number("tokens_per_second_gpu"), names.first_name(best), tied);
 }
 
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows) {

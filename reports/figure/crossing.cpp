@@ -75,6 +75,18 @@ bool at_first_bandwidths(const MapCell& cell) {
   return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
 }
 
+/// Names the bandwidths of the figure if the map has several: "links x0.25 (the first of 5 rates): ".
+std::string first_bandwidths(const CrossoverMap& map) {
+  std::string text;
+  for (const MapAxis axis : {MapAxis::link, MapAxis::network}) {
+    const std::size_t rates = map.values(axis).size();
+    text += rates < 2 ? std::string{}
+                      : fmt::format("{}{} (the first of {} rates)", text.empty() ? "" : ", ",
+                                    value_in_words(map, axis, 0), rates);
+  }
+  return text.empty() ? text : text + ": ";
+}
+
 /// Saving of the fastest other strategy of a cell against serial.
 struct CellSaving {
   double saved = 0.0;
@@ -262,7 +274,7 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
   const ShownAxis sequences(map.values(MapAxis::seq));
   const ShownAxis rank_counts(map.values(MapAxis::ranks));
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
-  figure.title = winners_title(map);
+  figure.title = first_bandwidths(map) + winners_title(map);
   const std::vector<std::string> names = short_names(map);
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
     const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
@@ -337,8 +349,8 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     figure.data.rows.push_back({ranks, seq, saving->strategy, fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
-  figure.title = fmt::format("Overlap saves a median {} of serial's time over {} points: it {}", percent(count.median),
-                             count.points, counts_in_words(count));
+  figure.title = fmt::format("{}Overlap saves a median {} of serial's time over {} points: it {}",
+                             first_bandwidths(map), percent(count.median), count.points, counts_in_words(count));
   figure.description = figure.title + "; the data list every point.";
   figure.scale = scale.scale();
   if (count.close > 0) {

@@ -12,26 +12,47 @@ namespace commfuse::reports {
 
 namespace {
 
-std::string figure_html(const Figure& figure, std::string_view about, std::string_view attribute) {
+std::string figure_html(const Figure& figure, std::string_view caption, std::string_view about,
+                        std::string_view attribute) {
   const std::string_view wide = figure.plot_width > 0.0 ? "" : " wide";
   return fmt::format(
       "<figure data-{}=\"{}\"><figcaption><span>{}</span></figcaption>\n<div class=\"scroll cf-static{}\" "
       "role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n{}</div></figure>\n",
-      attribute, figure.id, escaped(figure.title), wide, escaped(about), svg_in_page(figure));
+      attribute, figure.id, escaped(caption), wide, escaped(about), svg_in_page(figure));
 }
 
 }  // namespace
 
-std::string Charts::add(const Figure& figure, std::string_view about) {
-  figures_.push_back(figure);
-  drawn_.push_back(figure_json(figure));
-  return figure_html(figure, about, "figure");
+Figure with_subject(Figure figure, std::string_view subject) {
+  if (subject.empty()) {
+    return figure;
+  }
+  figure.title = fmt::format("{}: {}", subject, figure.title);
+  if (!figure.data.columns.empty()) {
+    figure.data.columns.emplace_back("setting");
+    for (std::vector<std::string>& row : figure.data.rows) {
+      row.emplace_back(subject);
+    }
+  }
+  return figure;
 }
 
-std::string Charts::add_timeline(const Figure& figure, std::string_view about, std::string_view block) {
-  figures_.push_back(figure);
+std::string Charts::add(const Figure& figure, std::string_view about, std::string_view subject) {
+  figures_.push_back(with_subject(figure, subject));
+  drawn_.push_back(figure_json(figures_.back()));
+  return figure_html(figures_.back(), figure.title, about, "figure");
+}
+
+std::string Charts::add_timeline(const Figure& figure, std::string_view about, std::string_view block,
+                                 std::string_view subject) {
+  figures_.push_back(with_subject(figure, subject));
   blocks_ += block_of(figure.id, block);
-  return figure_html(figure, about, "timeline");
+  return figure_html(figures_.back(), figure.title, about, "timeline");
+}
+
+std::string Charts::leave_out(std::string clause) {
+  left_out_.push_back(clause);
+  return clause;
 }
 
 std::string Charts::blocks() const {

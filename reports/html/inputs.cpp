@@ -72,6 +72,21 @@ std::string named_or_counted(const std::vector<std::string>& values, std::string
   return values.size() <= max_named ? names_in_words(values) : counted(values.size(), noun);
 }
 
+/// Formats the rates of the machines' links, after the machines: ", links x2" or " at 5 link rates"; empty if all are
+/// the machines' own.
+std::string rates_in_words(const std::vector<std::string>& links, const std::vector<std::string>& networks) {
+  std::string text;
+  std::vector<std::string> counts;
+  for (const auto& [name, rates] : {std::pair("links", links), std::pair("network", networks)}) {
+    if (rates.size() == 1 && rates.front() != "x1") {
+      text += fmt::format(", {} {}", name, rates.front());
+    } else if (rates.size() > 1) {
+      counts.push_back(fmt::format("{} {} rates", rates.size(), name == std::string_view("links") ? "link" : name));
+    }
+  }
+  return counts.empty() ? text : fmt::format("{} at {}", text, names_in_words(counts));
+}
+
 /// Describes each strategy; implementations and strategies of other versions have no entry.
 std::string strategies_html(std::span<const std::string> names) {
   std::string items;
@@ -129,6 +144,11 @@ RequestedSettings requested_settings(const RowTable& rows) {
   for (const Field& field : fields) {
     settings.fields.emplace_back(field.name, distinct(rows, field.columns, field.text));
   }
+  settings.hardware = distinct(rows, {&columns.hardware.numbers()}, [](const ResultRow& row) { return row.hardware; });
+  settings.links =
+      distinct(rows, {&columns.link_bandwidth.numbers()}, [](const ResultRow& row) { return row.link_bandwidth; });
+  settings.networks = distinct(rows, {&columns.network_bandwidth.numbers()},
+                               [](const ResultRow& row) { return row.network_bandwidth; });
   return settings;
 }
 
@@ -141,9 +161,10 @@ std::string subject_in_words(const RequestedSettings& settings, std::size_t poin
   return fmt::format("{} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
                      models.size() == 1 ? fmt::format("{} {}", models.front(), scopes)
                                         : fmt::format("{} of {}", scopes, named_or_counted(models, "model")),
-                     named_or_counted(settings.values("Hardware"), "machine"), ends_of(settings.values("Batch")),
-                     named_or_counted(settings.values("Dtype"), "dtype"), ends_of(settings.values("Ranks")),
-                     ends_of(settings.values("Sequence length")), counted(points, "point"));
+                     named_or_counted(settings.hardware, "machine") + rates_in_words(settings.links, settings.networks),
+                     ends_of(settings.values("Batch")), named_or_counted(settings.values("Dtype"), "dtype"),
+                     ends_of(settings.values("Ranks")), ends_of(settings.values("Sequence length")),
+                     counted(points, "point"));
 }
 
 std::string subject_in_words(const std::vector<StepRow>& models) {
@@ -157,9 +178,12 @@ std::string subject_in_words(const std::vector<StepRow>& models) {
         values.push_back(row.text(column));
       }
     }
-    return joined(values, 3);
+    return values;
   };
-  return fmt::format("{} {} on {}; {}, predicted", values_of("model"), values_of("scope"), values_of("hardware"),
+  constexpr std::size_t max_named = 3;
+  return fmt::format("{} {} on {}{}; {}, predicted", joined(values_of("model"), max_named),
+                     joined(values_of("scope"), max_named), joined(values_of("hardware"), max_named),
+                     rates_in_words(values_of("link_bandwidth"), values_of("network_bandwidth")),
                      counted(plans_of(models).size(), "plan"));
 }
 

@@ -15,6 +15,9 @@ namespace commfuse::reports {
 /// Values of the settings of all rows, each once, in order of first appearance.
 struct RequestedSettings {
   std::vector<std::pair<std::string, std::vector<std::string>>> fields;  ///< {"Model", {"llama-3.1-8b", ...}}
+  std::vector<std::string> hardware;                                     ///< Names without the rates of links.
+  std::vector<std::string> links;                                        ///< {"x1", "450 GB/s", ...}
+  std::vector<std::string> networks;
   [[nodiscard]] const std::vector<std::string>& values(std::string_view name) const;
 };
 RequestedSettings requested_settings(const RowTable& rows);

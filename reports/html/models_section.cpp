@@ -183,12 +183,13 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
     }
     const std::string heading = plan_heading(*plan.front());
     html += fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", number > 2 ? " class=\"screen\"" : "", escaped(heading),
-                        charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading));
+                        charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading,
+                                   plans.size() > 1 ? heading : std::string{}));
   }
   return number <= max_figures
              ? html
-             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table lists all.</p>\n", max_figures,
-                                  number);
+             : html + fmt::format("<p class=\"note\">{}; the table lists all.</p>\n",
+                                  charts.leave_out(fmt::format("{} of {} plans are drawn", max_figures, number)));
 }
 
 /// Draws savings of overlap, and winners if several strategies win.
@@ -197,18 +198,22 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
   std::string html;
   for (std::size_t i = 0; i < std::min(maps.size(), max_figures); ++i) {
     const std::string heading = heading_of(maps[i]);
+    const std::string subject = maps.size() > 1 ? heading : std::string{};
     html +=
         fmt::format("<div{}>\n<h3>{}</h3>\n<div class=\"maps\">\n", i > 1 ? " class=\"screen\"" : "", escaped(heading));
     const std::optional<Figure> saving = saving_figure(maps[i], fmt::format("model-saving-{}", i + 1));
-    html += saving ? charts.add(*saving, "What overlap saves, " + heading) : std::string{};
+    html += saving ? charts.add(*saving, "What overlap saves, " + heading, subject) : std::string{};
     if (!saving || maps[i].strategies.size() > 1) {
-      html += charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading);
+      html +=
+          charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading, subject);
     }
     html += "</div>\n</div>\n";
   }
-  return maps.size() <= max_figures ? html
-                                    : html + fmt::format("<p class=\"note\">Maps of the first {} settings of {}.</p>\n",
-                                                         max_figures, maps.size());
+  return maps.size() <= max_figures
+             ? html
+             : html + fmt::format("<p class=\"note\">{}.</p>\n",
+                                  charts.leave_out(
+                                      fmt::format("Maps of the first {} settings of {}", max_figures, maps.size())));
 }
 
 /// Returns "overlap saves 20.1% of serial's time".

@@ -73,10 +73,10 @@ class Page {
         fmt::format("{} \u00b7 model version {} \u00b7 schema {}", input_.version, model_version, result_schema)));
   }
   /// Returns the figures of the page, then the figures that only `plot` shows.
-  std::vector<Figure> figures() {
+  ReportFigures figures() {
     sections();
-    std::vector<Figure> figures = charts_.figures();
-    add_plot_figures(figures);
+    ReportFigures figures{charts_.figures(), charts_.left_out()};
+    add_plot_figures(figures.figures);
     return figures;
   }
 
@@ -131,6 +131,10 @@ class Page {
   void map_section();
   void maps_of(const Overview::Setting& setting, std::size_t number);
   [[nodiscard]] bool has_gaps(const Overview::Setting& setting) const;
+  /// Returns what tells the figures of the setting apart from those of other settings; empty for a single setting.
+  [[nodiscard]] std::string subject_of(const Overview::Setting& setting) const {
+    return overview_.settings.size() > 1 ? setting.title : std::string{};
+  }
   [[nodiscard]] std::vector<std::size_t> points_on_paper() const;
   [[nodiscard]] std::vector<const Overview::Setting*> shown_settings() const;
   void add_plot_figures(std::vector<Figure>& figures) const;
@@ -532,7 +536,8 @@ void Page::timeline(const std::vector<TracedRun>& runs, std::size_t index) {
   html_ += is_folded    ? fmt::format("<details><summary>Timeline of {}</summary>\n", escaped(title))
            : index == 0 ? fmt::format("<div>\n<h3>{}</h3>\n", escaped(title))
                         : fmt::format("<div class=\"screen\">\n<h3>{}</h3>\n", escaped(title));
-  html_ += charts_.add_timeline(figure, "Timeline, " + title, timeline_block(runs, figure.id, figure.title));
+  html_ += charts_.add_timeline(figure, "Timeline, " + title, timeline_block(runs, figure.id, figure.title),
+                                input_.gantts.size() > 1 ? place_in_words(row) : std::string{});
   if (!input_.page.empty()) {
     add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
         escaped(input_.page + page_hash(row, implementations_of(runs))));
@@ -579,8 +584,10 @@ void Page::map_section() {
   const auto candidates = static_cast<std::size_t>(
       std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
   if (shown.size() < candidates) {
-    add("<p class=\"note\">{} settings of {}, evenly spaced from the largest saving to the smallest.</p>\n",
-        shown.size(), candidates);
+    add("<p class=\"note\">{}.</p>\n",
+        charts_.leave_out(
+            fmt::format("Maps of {} settings of {}, evenly spaced from the largest saving to the smallest",
+                        shown.size(), candidates)));
   }
   html_ += winners_;
   html_ += "</section>\n";
@@ -606,11 +613,12 @@ void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
   const bool has_savings = setting.savings.points > 0;
   if (has_savings) {
     const Figure figure = saving_map(rows, fmt::format("saving-{}", number), input_.rule);
-    html_ += charts_.add(figure, "What overlap saves, " + setting.title);
+    html_ += charts_.add(figure, "What overlap saves, " + setting.title, subject_of(setting));
   }
   for (const CrossoverMap& map : reports::maps_of(std::span(rows), input_.rule)) {
     if (map.strategies.size() > 1 || !has_savings) {
-      html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title);
+      html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title,
+                           subject_of(setting));
     }
   }
   html_ += "</div>\n";
@@ -636,14 +644,17 @@ void Page::add_plot_figures(std::vector<Figure>& figures) const {
     ++number;
     const std::vector<ResultRow> rows = rows_of(setting->rows);
     const std::vector<std::string> strategies = strategies_of(rows);
+    const auto add_figure = [&, subject = subject_of(*setting)](const Figure& figure) {
+      figures.push_back(with_subject(figure, subject));
+    };
     if (const auto lead = lead_figure(rows, ours, fmt::format("lead-{}", number), input_.rule)) {
-      figures.push_back(*lead);
+      add_figure(*lead);
     }
     if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), ours) != strategies.end()) {
-      figures.push_back(mfu_difference(rows, ours, fmt::format("difference-{}", number), input_.rule));
+      add_figure(mfu_difference(rows, ours, fmt::format("difference-{}", number), input_.rule));
     }
     for (std::size_t i = 0; i < strategies.size(); ++i) {
-      figures.push_back(mfu_heatmap(rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
+      add_figure(mfu_heatmap(rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
     }
   }
 }
@@ -756,6 +767,6 @@ std::string html_report(const ReportInput& input) {
   return html;
 }
 
-std::vector<Figure> report_figures(const ReportInput& input) { return Page(input).figures(); }
+ReportFigures report_figures(const ReportInput& input) { return Page(input).figures(); }
 
 }  // namespace commfuse::reports

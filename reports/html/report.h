@@ -39,7 +39,11 @@ struct ReportInput {
 void write_html_report(const ReportInput& input, const TakeBytes& take);
 std::string html_report(const ReportInput& input);
 
-/// Returns the figures of that page, in the order of the page.
-std::vector<Figure> report_figures(const ReportInput& input);
+struct ReportFigures {
+  std::vector<Figure> figures;        ///< In the order of the page; titles name what tells the figures apart.
+  std::vector<std::string> left_out;  ///< Clauses: "Maps of 4 settings of 5, evenly spaced from ...".
+};
+/// Returns the figures of that page, and those that only `plot` shows.
+ReportFigures report_figures(const ReportInput& input);
 
 }  // namespace commfuse::reports

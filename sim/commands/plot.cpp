@@ -43,6 +43,18 @@ std::string list_of(const std::vector<Figure>& figures) {
   return text;
 }
 
+/// Returns what the figures do not show, and how to see it; empty if they show everything.
+std::string left_out_in_words(const std::vector<std::string>& clauses) {
+  std::string text;
+  for (const std::string& clause : clauses) {
+    text += (text.empty() ? "\n" : "") + wrapped(clause + ".", "", "");
+  }
+  return text.empty() ? text
+                      : text +
+                            "To draw others, select their rows:\n"
+                            "  commfuse-sim results RESULTS --where EXPRESSION -o jsonl | commfuse-sim plot -\n";
+}
+
 /// Returns the figure named `name`. An empty name means the only figure.
 const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
   const auto match =
@@ -78,7 +90,7 @@ std::string figure_file(const Figure& figure, const std::string& out) {
 int plot(const PlotRequest& request) {
   reports::require_no_input(request.out, files_read(request.file, request.extras));
   ReadRows results = read_rows(request.file);
-  const std::vector<Figure> figures =
+  const auto [figures, left_out] =
       reports::report_figures(report_input(std::move(results.title), std::move(results.rows),
                                            std::move(results.command), request.extras, std::move(results.models)));
   if (figures.empty()) {
@@ -89,7 +101,7 @@ int plot(const PlotRequest& request) {
     if (!request.out.empty()) {
       throw ConfigError(fmt::format("FIGURE is missing; choose one of these:\n{}", list_of(figures)));
     }
-    fmt::print("{}", list_of(figures));
+    fmt::print("{}{}", list_of(figures), left_out_in_words(left_out));
     return exit_code::done;
   }
   const Figure& figure = figure_named(figures, request.figure);

@@ -251,7 +251,11 @@ int show_best(const ResultsRequest& request) {
     best.without = bounds();
     best.without_bounds = std::ranges::find(store.columns(), "bound") != store.columns().end();
   }
-  const bool has_rows = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(best, take); });
+  TableNotes notes = how_to_see_more();
+  if (request.by.empty() && request.per.empty()) {  // Other groups and columns have no verdicts.
+    notes.end = fmt::format("Compared by {} alone; commfuse-sim report says which leads are ties.", best.by);
+  }
+  const bool has_rows = print(request, columns, std::move(notes), [&](const TakeRow& take) { store.run(best, take); });
   if (!has_rows && excludes_bounds) {
     fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
   }
@@ -335,6 +339,9 @@ void add_best(CLI::App& app, int& status) {
         ->type_name("NAMES");
     command.add_flag("--bounds", request->bounds, "Include bounds, which no implementation reaches");
     command.footer(
+        "The smallest time wins, however small its lead. commfuse-sim report judges\n"
+        "leads by their difference and probability.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim best out/crossover\n"
         "  commfuse-sim best out/million --per model,ranks --by -mfu");

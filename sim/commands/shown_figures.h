@@ -12,8 +12,9 @@
 
 namespace commfuse::sim {
 
-/// Returns a map of winners for every comparison with several points and, if the rows allow it, a figure of commfuse's
-/// lead by sequence length. Empty if the rows allow neither.
+/// Returns a map of winners for every comparison with several points and, if the rows allow it, figures of commfuse's
+/// lead by sequence length, one for each setting. If there are several, their titles name the settings. Empty if the
+/// rows allow neither.
 std::vector<reports::Figure> figures_of(std::span<const ResultRow> rows, const VerdictRule& rule);
 std::vector<reports::Figure> figures_of(std::span<const StepRow> rows, const VerdictRule& rule);
 

@@ -43,7 +43,8 @@ DocPage read_page(const std::string& text);
 std::string with_steps(const DocPage& page, const std::vector<DocStep>& steps);
 
 /// Returns the first line of `shown` that `real` lacks, in order; empty if `real` has them all. `[...]` matches any
-/// number of lines. `measured`: numbers may differ. Blank lines next to `[...]` and at the end are ignored.
+/// number of lines. `measured`: numbers may differ. Blank lines next to `[...]` and at the end are ignored; any other
+/// blank line that is missing is "a blank line".
 std::string missing_line(const Lines& shown, const Lines& real, bool measured);
 
 /// Returns `shown` with lines of `real` in place of the lines whose numbers differ, and of the lines between them.

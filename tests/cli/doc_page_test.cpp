@@ -62,6 +62,11 @@ TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
   EXPECT_EQ(missing_line({"b"}, {"a", "b"}, false), "b");
 }
 
+TEST(ShownOutput, LacksABlankLineLikeAnyOther) {
+  EXPECT_EQ(missing_line({"head", "", "row 1"}, {"head", "new", "", "row 2"}, false), "a blank line");
+  EXPECT_EQ(missing_line({"[...]", "head", "", "row 1"}, {"old", "head", "row 1"}, false), "a blank line");
+}
+
 TEST(ShownOutput, OmitsLinesButKeepsTheirOrder) {
   const Lines real{"a", "", "b", "c", "d"};
   EXPECT_EQ(missing_line({"a", "", "[...]", "c", "[...]"}, real, false), "");

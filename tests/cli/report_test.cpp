@@ -250,6 +250,27 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
       << unknown.err;
 }
 
+TEST_F(Report, ThePlotNamesTheLinkRateOfEveryFigureAndWhatItLeavesOut) {
+  const Outcome rows = run_program(
+      "commfuse-sim run --axis link_bandwidth=x0.25,x0.5,x1,x2,x4 --axis seq=1K,2K --strategy serial,commfuse -o "
+      "jsonl");
+  ASSERT_EQ(rows.code, 0) << rows.err;
+  write("links.jsonl", rows.out);
+  const Outcome list = run_program("commfuse-sim plot links.jsonl");
+  EXPECT_EQ(list.out.rfind("saving-1         llama-3.1-70b mlp on h100-sxm, links x0.25, batch 1, bf16:\n", 0), 0U)
+      << list.out;
+  EXPECT_NE(list.out.find("\n\nMaps of 4 settings of 5, evenly spaced from the largest saving to the smallest.\n"
+                          "To draw others, select their rows:\n"
+                          "  commfuse-sim results RESULTS --where EXPRESSION -o jsonl | commfuse-sim plot -\n"),
+            std::string::npos)
+      << list.out;
+  const Outcome selected = run_program("commfuse-sim results links.jsonl --where \"link_bandwidth = 'x2'\" -o jsonl");
+  write("selected.jsonl", selected.out);
+  const Outcome other = run_program("commfuse-sim plot selected.jsonl");
+  EXPECT_EQ(other.out.rfind("saving-1         Overlap ", 0), 0U) << other.out;
+  EXPECT_EQ(other.out.find("To draw others"), std::string::npos);
+}
+
 TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsReported) {
   std::filesystem::create_directory("empty");
   const Outcome absent =

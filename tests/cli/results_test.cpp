@@ -184,6 +184,16 @@ TEST_F(ResultsTest, ALimitBelow0IsAMistake) {
   EXPECT_EQ(outcome.err, "--limit: Value -1 not in range 0 to 1000000000000; see commfuse-sim results --help\n");
 }
 
+TEST_F(ResultsTest, TheBestOfEachPointMayTieAndTheTableSaysSo) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const std::string sentence = "\n\nCompared by makespan_us alone; commfuse-sim report says which leads are ties.\n";
+  EXPECT_TRUE(run_program("commfuse-sim best out").out.ends_with(sentence));
+  EXPECT_EQ(run_program("commfuse-sim best out --per ranks").out.find("Compared by"), std::string::npos);
+  EXPECT_EQ(run_program("commfuse-sim best out --by -mfu").out.find("Compared by"), std::string::npos);
+  EXPECT_EQ(run_program("commfuse-sim best out -o csv").out.find("Compared by"), std::string::npos);
+  EXPECT_EQ(run_program("commfuse-sim results out").out.find("Compared by"), std::string::npos);
+}
+
 TEST_F(ResultsTest, AnExpressionWithTooLongAValueIsAMistake) {
   ASSERT_EQ(sweep("out").code, 3);
   for (const char* command : {"results", "best"}) {

@@ -274,6 +274,35 @@ TEST(CommfuseSimRunStep, RefusesTrainingSettingsForInference) {
       "--latent-decode: scope prefill does not support 'step.latent_decode'; remove it, or choose scope decode\n");
 }
 
+TEST(CommfuseSimRunStep, SaysThatInferenceHasNoPercentiles) {
+  const std::string note = "note: --jitter gives percentiles for scope step only; other times are means\n";
+  for (const std::string scope : {"prefill", "decode"}) {
+    const std::string command = "commfuse-sim run --ranks 8 --batch 8 --seq 1K --strategy serial --scope " + scope;
+    const Outcome run = run_program(command + " --jitter default -o json");
+    EXPECT_EQ(run.code, 0);
+    EXPECT_EQ(run.err, note);
+    EXPECT_FALSE(json::parse(run.out).front().contains("time_p99_ms"));
+    EXPECT_EQ(run_program(command).err, "");
+  }
+  const Outcome step =
+      run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --strategy serial --jitter default");
+  EXPECT_EQ(step.err, "");
+}
+
+TEST(CommfuseSimRunStep, TheMapOfInferenceHasNoSettingsOfTraining) {
+  const auto map_of = [](const std::string& scope) {
+    return run_program(
+               "commfuse-sim run --model llama-3.1-8b --ranks 8 --batch 8 --axis seq=1K,2K --strategy "
+               "serial,commfuse -o map --scope " +
+               scope)
+        .out;
+  };
+  EXPECT_TRUE(map_of("prefill").starts_with("llama-3.1-8b prefill on h100-sxm, batch 8, bf16, ranks 8\n"));
+  EXPECT_TRUE(map_of("decode").starts_with("llama-3.1-8b decode on h100-sxm, batch 8, bf16, ranks 8\n"));
+  EXPECT_TRUE(map_of("step").starts_with(
+      "llama-3.1-8b step on h100-sxm, zero 0, micro-batch 1, recompute none, batch 8,\n  bf16, ranks 8\n"));
+}
+
 TEST(CommfuseSimRunStep, AcceptsSettingsOfLayersAtTheirDefaults) {
   const std::string step = "commfuse-sim run --scope step --model llama-3.1-8b --strategy serial -o csv";
   const Outcome run = run_program(step + " --interference static --attention-kernel fused --evaluator auto");

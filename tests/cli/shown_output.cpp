@@ -84,6 +84,9 @@ std::size_t matching_lines(const Piece& piece, const Lines& real, std::size_t at
   return lines;
 }
 
+/// Names a line that is missing; an empty text would mean that none is.
+std::string in_words(const std::string& line) { return line.empty() ? "a blank line" : line; }
+
 /// Place of a whole piece at or after `from`, or otherwise how far the best attempt matched.
 struct PiecePlace {
   std::optional<std::size_t> at;
@@ -158,7 +161,8 @@ std::string missing_line(const Lines& shown, const Lines& real_lines, bool measu
     }
     const PiecePlace place = find(piece, real, at, measured);
     if (!place.at) {
-      return place.best < piece.lines.size() ? piece.lines[place.best] : "more lines follow: " + piece.lines.back();
+      return place.best < piece.lines.size() ? in_words(piece.lines[place.best])
+                                             : "more lines follow: " + piece.lines.back();
     }
     at = *place.at + piece.lines.size();
   }

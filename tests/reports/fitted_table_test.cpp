@@ -45,6 +45,18 @@ TEST(FittedTable, ConstantsAreStatedAboveUnlessUsual) {
             "    4  sliced       62.5  0.5\n");
 }
 
+TEST(FittedTable, ASentenceCanEndIt) {
+  const TableNotes notes{.end = "Compared by time_us alone."};
+  EXPECT_EQ(written(table_of({row("small", 2, "serial", 100), row("small", 4, "sliced", 62.5)}, 80), notes),
+            "model small\n\n"
+            "ranks  strategy  time_us  mfu\n"
+            "    2  serial        100  0.5\n"
+            "    4  sliced       62.5  0.5\n"
+            "\n"
+            "Compared by time_us alone.\n");
+  EXPECT_EQ(written(table_of({}, 80), notes), written(table_of({}, 80)));
+}
+
 TEST(FittedTable, AConstantThatBecomesAColumnKeepsItsFirstRows) {
   std::vector<std::vector<Value>> rows(3, row("small", 2, "serial", 100));
   rows.push_back({std::string("large"), std::int64_t{2}, std::string("x0.5"), Value{}, Value{}, Value{}, 0.25});

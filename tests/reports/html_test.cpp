@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reports/figure/markup.h"
+#include "reports/figure/wording.h"
 #include "reports/html/definitions.h"
 #include "reports/html/inputs.h"
 #include "reports/html/measured.h"
@@ -214,7 +215,27 @@ TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
   };
   EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of 4 models on ", model_rows[0].scope)))
       << subject_of(model_rows);
-  model_rows.resize(2);
+  for (ResultRow& row : model_rows) {
+    row.model = "a";
+    row.hardware = "h";
+    row.link_bandwidth = fmt::format("x{}", &row - model_rows.data() + 1);
+  }
+  EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("a {} on h at 4 link rates, batch ", model_rows[0].scope)))
+      << subject_of(model_rows);
+  model_rows[1].network_bandwidth = "x2";
+  model_rows[2].hardware = "i";
+  EXPECT_TRUE(
+      subject_of(model_rows)
+          .starts_with(fmt::format("a {} on h and i at 4 link rates and 2 network rates, batch ", model_rows[0].scope)))
+      << subject_of(model_rows);
+  model_rows.erase(model_rows.begin() + 2, model_rows.end());
+  model_rows.erase(model_rows.begin());
+  EXPECT_TRUE(
+      subject_of(model_rows).starts_with(fmt::format("a {} on h, links x2, network x2, batch ", model_rows[0].scope)))
+      << subject_of(model_rows);
+  model_rows = {rows[0], rows[0]};
+  model_rows[0].model = "a";
+  model_rows[1].model = "b";
   EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of a and b on ", model_rows[0].scope)))
       << subject_of(model_rows);
 }
@@ -291,12 +312,47 @@ TEST(Html, TheFirstMapShowsSavingsAndTheRooflineIsOnlyAPlot) {
   EXPECT_EQ(html.find("data-figure=\"roofline\""), std::string::npos);
   EXPECT_EQ(html.find("data-figure=\"mfu-"), std::string::npos);
   std::set<std::string> ids;
-  for (const Figure& figure : report_figures(input)) {
+  for (const Figure& figure : report_figures(input).figures) {
     ids.insert(figure.id);
   }
   for (const char* id : {"saving-1", "gantt-1", "roofline", "difference-1", "mfu-1-1", "mfu-1-2", "lead-1"}) {
     EXPECT_TRUE(ids.contains(id)) << id;
   }
+}
+
+TEST(Html, FiguresOfSeveralSettingsNameTheirSettingOutsideThePage) {
+  std::vector<ResultRow> rows;
+  for (const char* links : {"x0.5", "x1", "x2", "x4", "x8"}) {
+    for (ResultRow row : small_rows()) {
+      row.link_bandwidth = links;
+      rows.push_back(row);
+    }
+  }
+  ReportInput input = small_sweep(rows);
+  input.gantts.push_back(input.gantts.front());
+  const ReportFigures report = report_figures(input);
+  const auto figure = [&](std::string_view id) { return *std::ranges::find(report.figures, id, &Figure::id); };
+  const std::string setting = setting_title(rows.front());
+  EXPECT_TRUE(setting.find(", links x0.5, ") != std::string::npos) << setting;
+  EXPECT_TRUE(figure("saving-1").title.starts_with(setting + ": Overlap saves up to 25.0% of serial's time"));
+  EXPECT_EQ(figure("saving-1").data.columns,
+            (std::vector<std::string>{"ranks", "seq", "saved_share_of_serial", "setting"}));
+  EXPECT_EQ(figure("saving-1").data.rows.front().back(), setting);
+  EXPECT_TRUE(figure("mfu-1-1").title.starts_with(setting + ": serial: MFU from ")) << figure("mfu-1-1").title;
+  const ResultRow& traced_row = input.gantts.front().front().row;
+  EXPECT_TRUE(figure("gantt-1").title.starts_with(fmt::format(
+      "{} of {} {} on {}: ", point_of(traced_row), traced_row.model, traced_row.scope, machine_in_words(traced_row))))
+      << figure("gantt-1").title;
+  EXPECT_EQ(report.left_out,
+            std::vector<std::string>{"Maps of 4 settings of 5, evenly spaced from the largest saving to the smallest"});
+  // In the page, the heading above the figures names the setting.
+  const std::string html = html_report(input);
+  EXPECT_EQ(occurrences(html, "<figcaption><span>Overlap saves up to 25.0% of serial&#39;s time"), 4U);
+  EXPECT_EQ(occurrences(html,
+                        "<p class=\"note\">Maps of 4 settings of 5, evenly spaced from the largest saving to the "
+                        "smallest.</p>"),
+            1U);
+  EXPECT_EQ(report_figures(small_sweep()).left_out, std::vector<std::string>{});
 }
 
 TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,16 @@ StepRow step(const std::string& framework, const std::string& strategy, double t
   row.add("gradients_ms", 0.0);
   row.add("optimizer_ms", 1.0);
   return row;
+}
+
+/// Returns the row with another value in a column.
+StepRow with(StepRow row, std::string_view name, StepRow::Value value) {
+  std::ranges::find(row.cells, name, &std::pair<std::string_view, StepRow::Value>::first)->second = std::move(value);
+  return row;
+}
+
+StepRow with_rate(const StepRow& row, double tokens_per_second) {
+  return with(row, "tokens_per_second_gpu", tokens_per_second);
 }
 
 /// Returns the lines below the heading.
@@ -162,6 +174,31 @@ TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
                       "  memory of a GPU: weights 20.0 GB, keys and values 70.0, of 80.0 GB, out of\n"
                       "    memory\n"))
       << table;
+}
+
+TEST(BestPlan, NamesTheMachineIfPlansHaveSeveral) {
+  const StepRow plan = step("", "commfuse", 100.0);
+  EXPECT_EQ(best_plan(std::vector{with_rate(plan, 1e5), with_rate(with(plan, "hardware", std::string("b200")), 2e5)}),
+            "Most tokens per second and GPU among plans that fit: 200000, by commfuse on b200, 1 GPU (1 tensor), batch "
+            "1, seq 1K");
+  EXPECT_EQ(best_plan(std::vector{with_rate(plan, 1e5), with_rate(with(plan, "seq", std::int64_t{2048}), 2e5)}),
+            "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, "
+            "seq 2K");
+}
+
+TEST(BestPlan, NamesWhatDistinguishesPlansThatTie) {
+  const StepRow plan = with(step("", "commfuse", 100.0), "recompute", std::string("full"));
+  const StepRow other_links = with(plan, "link_bandwidth", std::string("x2"));
+  EXPECT_EQ(
+      best_plan(std::vector{
+          with_rate(plan, 100000.0),
+          with_rate(with(plan, "recompute", std::string("none")), 99000.0),
+          with_rate(with(with(other_links, "batch", std::int64_t{2}), "zero", std::int64_t{1}), 98500.0),
+          with_rate(with(plan, "micro_batch", std::int64_t{4}), 50000.0),
+      }),
+      "Most tokens per second and GPU among plans that fit: 100000, by commfuse on h, 1 GPU (1 tensor), batch 1, seq "
+      "1K, recompute full, micro-batch 1, ZeRO 0; within 2%: commfuse on h, 1 GPU (1 tensor), recompute none; "
+      "commfuse on h, links x2, 1 GPU (1 tensor), batch 2, ZeRO 1");
 }
 
 }  // namespace
