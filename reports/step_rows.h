@@ -60,11 +60,12 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {
 /// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The fastest schedule other than serial, compared with the baseline that serial_of() returns.
+/// The fastest schedule with overlap, compared with the framework's own row or, without one, with the fastest schedule
+/// without overlap: serial, or in a decoding step all_reduce.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
-  const StepRow* serial = nullptr;
-  double saved = 0.0;  ///< Share of the time of `serial`; below 0 the schedule takes longer.
+  const StepRow* baseline = nullptr;
+  double saved = 0.0;  ///< Share of the time of `baseline`; below 0 the schedule takes longer.
   Pays pays = Pays::close;
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
@@ -74,7 +75,7 @@ std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, cons
 struct PlanSavings {
   SavingCount count;
   std::optional<std::size_t> decisive;  ///< Index in plans_of(rows).
-  std::string baseline;                 ///< Name of the baseline of the first plan.
+  std::string baseline;                 ///< Names of the plans' baselines: "serial", or "serial or all_reduce".
 };
 PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 

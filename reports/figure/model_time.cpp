@@ -81,7 +81,7 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   figure.title =
       saving ? fmt::format("{}{} takes {} {} time than {}", saving->pays == Pays::close ? "Too close to call: " : "",
                            saving->overlap->text("strategy"), percent(std::abs(saving->saved)),
-                           saving->saved < 0.0 ? "more" : "less", saving->serial->text("strategy"))
+                           saving->saved < 0.0 ? "more" : "less", saving->baseline->text("strategy"))
       : sentence.empty()
           ? fmt::format("{} takes {}", feasible.front()->text("strategy"), model_time_text(*feasible.front()))
           : sentence.substr(0, sentence.size() - 1);

@@ -192,16 +192,29 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
                                   charts.leave_out(fmt::format("{} of {} plans are drawn", max_figures, number)));
 }
 
+/// Returns the maps of savings against serial. Decoding steps have none, because all_reduce, which may be faster than
+/// serial, has no overlap either.
+std::vector<CrossoverMap> saving_maps_of(std::span<const StepRow> rows, const VerdictRule& rule) {
+  std::vector<StepRow> compared;
+  std::ranges::copy_if(rows, std::back_inserter(compared),
+                       [](const StepRow& row) { return row.text("scope") != "decode"; });
+  return maps_of(compared, rule);
+}
+
 /// Draws savings of overlap, and winners if several strategies win.
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   const std::vector<CrossoverMap> maps = maps_of(rows, rule);
+  const std::vector<CrossoverMap> saving_maps = saving_maps_of(rows, rule);
   std::string html;
   for (std::size_t i = 0; i < std::min(maps.size(), max_figures); ++i) {
     const std::string heading = heading_of(maps[i]);
     const std::string subject = maps.size() > 1 ? heading : std::string{};
     html +=
         fmt::format("<div{}>\n<h3>{}</h3>\n<div class=\"maps\">\n", i > 1 ? " class=\"screen\"" : "", escaped(heading));
-    const std::optional<Figure> saving = saving_figure(maps[i], fmt::format("model-saving-{}", i + 1));
+    const auto saving_map = std::ranges::find(saving_maps, maps[i].setting, &CrossoverMap::setting);
+    const std::optional<Figure> saving = saving_map == saving_maps.end()
+                                             ? std::nullopt
+                                             : saving_figure(*saving_map, fmt::format("model-saving-{}", i + 1));
     html += saving ? charts.add(*saving, "What overlap saves, " + heading, subject) : std::string{};
     if (!saving || maps[i].strategies.size() > 1) {
       html +=
@@ -219,7 +232,7 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
 /// Returns "overlap saves 20.1% of serial's time".
 std::string saving_in_words(const PlanSaving& saving) {
   const std::string share = percent(std::abs(saving.saved));
-  const std::string& baseline = saving.serial->text("strategy");
+  const std::string& baseline = saving.baseline->text("strategy");
   const std::string text = saving.saved < 0.0 ? fmt::format("overlap takes {} more time than {}", share, baseline)
                                               : fmt::format("overlap saves {} of {}'s time", share, baseline);
   return saving.pays == Pays::close ? text + ", too close to call" : text;

@@ -460,7 +460,8 @@ void Page::model_tiles() {
        : count.points > 1 ? "Saved at best"
                           : "Saved",
        percent(std::abs(shown.saved)),
-       fmt::format("{} by {}, {} GPUs, seq {}", share_of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
+       fmt::format("of {}'s time by {}, {} GPUs, seq {}", shown.baseline->text("strategy"),
+                   shown.overlap->text("strategy"), shown.overlap->count("gpus"),
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
     tile("Overlap pays at", fmt::format("{} of {}", size_with_commas(count.pays), size_with_commas(count.points)),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reports/figure/markup.h"
@@ -474,6 +475,26 @@ TEST(Html, WholeModelsAppearWithAndWithoutLayers) {
     EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-saving-"), 1U);
     EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-winners-"), 1U);
   }
+}
+
+// A decoding step has two schedules without overlap; its map shows winners, and no savings against serial.
+TEST(Html, AFastAllReduceOfADecodingStepIsNotCalledOverlap) {
+  std::vector<StepRow> models{prefill(1024, "all_reduce", 8.0), prefill(1024, "serial", 10.0),
+                              prefill(1024, "sliced", 12.0),    prefill(2048, "all_reduce", 16.0),
+                              prefill(2048, "serial", 20.0),    prefill(2048, "sliced", 20.0)};
+  for (StepRow& row : models) {
+    std::ranges::find(row.cells, "scope", &std::pair<std::string_view, StepRow::Value>::first)->second =
+        std::string("decode");
+  }
+  const std::string html = html_report({.title = "t", .models = models});
+  EXPECT_NE(html.find("overlap takes 50.0% more time than all_reduce. all_reduce wins, probability unknown "
+                      "(--uncertainty off): 20.0% less time than serial."),
+            std::string::npos);
+  EXPECT_EQ(html.find("verlap saves"), std::string::npos);
+  EXPECT_EQ(html.find("Saved at best"), std::string::npos);
+  EXPECT_NE(html.find("<dt>Overlap pays at</dt><dd><div class=\"value\">0 of 2</div>"), std::string::npos);
+  EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-saving-"), 0U);
+  EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-winners-"), 1U);
 }
 
 TEST(Html, ThePageIsXmlWithUniqueIdsAndValidLinks) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "reports/commas.h"
@@ -136,6 +137,25 @@ TEST(PlanSavings, TheMostDecisivePlanFitsTheMemory) {
   ASSERT_TRUE(plan_saving(plan));
   EXPECT_EQ(plan_saving(plan)->overlap, &rows[6]);
   EXPECT_NEAR(plan_saving(plan)->saved, 0.2, 1e-15);
+}
+
+// all_reduce, the schedule of inference engines, hides no communication: it is a baseline as serial is.
+TEST(PlanSavings, AllReduceIsABaselineAndNotOverlap) {
+  const std::vector<StepRow> rows{step(2, "all_reduce", 90.0), step(2, "serial", 100.0),     step(2, "sliced", 120.0),
+                                  step(2, "commfuse", 150.0),  step(4, "all_reduce", 125.0), step(4, "serial", 100.0),
+                                  step(4, "sliced", 80.0)};
+  const std::optional<PlanSaving> loss = plan_saving(std::vector{&rows[0], &rows[1], &rows[2], &rows[3]});
+  ASSERT_TRUE(loss);
+  EXPECT_EQ(loss->baseline, &rows[0]);
+  EXPECT_EQ(loss->overlap, &rows[2]);
+  EXPECT_EQ(loss->pays, Pays::no);
+  EXPECT_NEAR(loss->saved, -1.0 / 3.0, 1e-15);
+  const PlanSavings savings = plan_savings(rows);
+  EXPECT_EQ(savings.count.points, 2U);
+  EXPECT_EQ(savings.count.pays, 1U);
+  EXPECT_EQ(savings.count.loses, 1U);
+  EXPECT_EQ(savings.baseline, "all_reduce or serial");
+  EXPECT_FALSE(plan_saving(std::vector{&rows[0], &rows[1]}));
 }
 
 }  // namespace
