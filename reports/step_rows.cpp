@@ -343,7 +343,7 @@ class PlanNames {
     return text;
   }
 
-  /// As first_name(), with only the settings that differ from those of `first`.
+  /// Returns the same with only the settings that differ from those of `first`, batch and seq included.
   [[nodiscard]] std::string name_after(const StepRow& row, const StepRow& first) const {
     std::string text = layout_name(row);
     for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {

@@ -75,13 +75,13 @@ bool at_first_bandwidths(const MapCell& cell) {
   return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
 }
 
-/// Names the bandwidths of the figure if the map has several: "links x0.25 (the first of 5 rates): ".
+/// Names the bandwidths of the figure if the map has several: "links x0.25 (the lowest of 5 rates): ".
 std::string first_bandwidths(const CrossoverMap& map) {
   std::string text;
   for (const MapAxis axis : {MapAxis::link, MapAxis::network}) {
     const std::size_t rates = map.values(axis).size();
     text += rates < 2 ? std::string{}
-                      : fmt::format("{}{} (the first of {} rates)", text.empty() ? "" : ", ",
+                      : fmt::format("{}{} (the lowest of {} rates)", text.empty() ? "" : ", ",
                                     value_in_words(map, axis, 0), rates);
   }
   return text.empty() ? text : text + ": ";

@@ -13,11 +13,11 @@
 
 namespace commfuse::reports {
 
-/// Draws the winners by sequence length and ranks, at the first bandwidths of the map, which the title names if there
+/// Draws the winners by sequence length and ranks, at the lowest bandwidths of the map, which the title names if there
 /// are several; ties are grey. Requires a map of several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
-/// Draws the map of the time that the fastest other strategy saves against serial, at the first bandwidths; ties are
+/// Draws the map of the time that the fastest other strategy saves against serial, at the lowest bandwidths; ties are
 /// grey. Returns nothing if no point has serial.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 

@@ -64,7 +64,7 @@ TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
 
 TEST(ShownOutput, LacksABlankLineLikeAnyOther) {
   EXPECT_EQ(missing_line({"head", "", "row 1"}, {"head", "new", "", "row 2"}, false), "a blank line");
-  EXPECT_EQ(missing_line({"[...]", "head", "", "row 1"}, {"old", "head", "row 1"}, false), "a blank line");
+  EXPECT_EQ(missing_line({"[...]", "head", "", "row 1"}, {"old", "head", "row 1", "row 2"}, false), "a blank line");
 }
 
 TEST(ShownOutput, OmitsLinesButKeepsTheirOrder) {

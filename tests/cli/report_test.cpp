@@ -313,6 +313,14 @@ TEST_F(Report, RunDrawsInTheTerminalWithPlot) {
   EXPECT_NE(plot.out.find("/ exposed: head,"), std::string::npos);
   const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
   EXPECT_NE(map.out.find("time of the next best strategy / own time"), std::string::npos);
+  const Outcome links = run_program(
+      "LC_ALL=C commfuse-sim run --axis link_bandwidth=x0.25,x1 --axis seq=1K,8K --strategy serial,commfuse --plot");
+  EXPECT_NE(links.out.find("\nlinks x0.25 (the lowest of 2 rates): "), std::string::npos) << links.out;
+  for (const char* rate : {", links x0.25", ""}) {
+    EXPECT_NE(links.out.find(fmt::format("\nllama-3.1-70b mlp on h100-sxm{}, batch 1, bf16: commfuse is ", rate)),
+              std::string::npos)
+        << links.out;
+  }
   EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,
             "--plot: not available for scopes step, prefill and decode; remove it\n");
 }

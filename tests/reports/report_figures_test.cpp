@@ -224,6 +224,24 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(figure.legend[1].text, "se: serial");
 }
 
+TEST(WinnerMap, NamesItsBandwidthIfTheMapHasSeveral) {
+  std::vector<ResultRow> rows;
+  for (const auto& [links, rate] : {std::pair("x1", 100e9), std::pair("x2", 200e9)}) {
+    for (const auto& [seq, time] : {std::pair(1024, 1100us), std::pair(4096, 900us)}) {
+      rows.push_back(row("serial", 2, seq, 1000us));
+      rows.push_back(row("commfuse", 2, seq, time));
+      rows.back().link_bandwidth = links;
+      rows.back().link_rate = rate;
+      rows[rows.size() - 2].link_bandwidth = links;
+      rows[rows.size() - 2].link_rate = rate;
+    }
+  }
+  const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(winner_figure(maps[0]).title, "links x1 (the lowest of 2 rates): commfuse wins 1 of 2 points, serial 1");
+  EXPECT_TRUE(saving_figure(maps[0])->title.starts_with("links x1 (the lowest of 2 rates): Overlap saves a median "));
+}
+
 TEST(SavingMap, ShowsSavingsOfOverlapAndGreysTies) {
   std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
                               row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us),
