@@ -64,8 +64,8 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "--link-bandwidth: '9PB/s' is not a bandwidth; write a factor from x0.001 to x1000, or a rate, "
        "as in 450GB/s"},
       {"run --link-bandwidth 900TB/s",
-       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links may be at most 1000 times as fast or "
-       "as slow; choose a closer rate"},
+       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: a link's rate may differ by a factor "
+       "of at most 1000; choose a closer rate"},
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
       {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the limit is 1G tokens"},
