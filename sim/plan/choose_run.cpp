@@ -77,9 +77,10 @@ class RunChooser {
   /// the errors of two prices.
   [[nodiscard]] Contender on_the_same_hardware(const RunPlace& place, const RunPlace& best) const {
     Contender contender{.time = objective(place).value};
-    const double own = price_error_of(kinds_[place.kind]);
-    const double other = price_error_of(kinds_[best.kind]);
-    const double error = place.kind == best.kind || !file_.deadline ? 0.0 : std::sqrt(own * own + other * other);
+    const double price_error = price_error_of(kinds_[place.kind]);
+    const double best_price_error = price_error_of(kinds_[best.kind]);
+    const bool is_certain = place.kind == best.kind || !file_.deadline;
+    const double error = is_certain ? 0.0 : std::sqrt(price_error * price_error + best_price_error * best_price_error);
     if (error > 0.0 && objective(best).value > 0.0) {
       contender.win_probability = 1.0 - share_below(math::log(contender.time / objective(best).value) / error);
     }

@@ -555,7 +555,7 @@ TEST_F(StepTest, MfuOfInferenceCountsTheLogitsOfEachSequencesLastToken) {
     const PrefillPrediction prefill = predict_prefill(point, sites);
     return prefill.mfu * to_seconds(prefill.time) * peak;
   };
-  const double more_logits = 2.0 * 4 * 2048 * 32'000;  // of four tokens
+  const double more_logits = 2.0 * 4 * 2048 * 32'000;  // four sequences, one token each
   EXPECT_NEAR((prefill_flops(64'000) - prefill_flops(32'000)) / more_logits, 1.0, 1e-9);
   point.plan.seq = 1;
   point.cached = 1023;
