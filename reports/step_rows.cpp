@@ -126,7 +126,7 @@ std::string memory_in_words(const StepRow& row) {
 std::string_view memory_remedy(const StepRow& row) {
   const std::string& scope = row.text("scope");
   return scope == "decode"    ? "use more tensor ranks, fewer sequences or shorter ones"
-         : scope == "prefill" ? "use more tensor ranks or fewer tokens"
+         : scope == "prefill" ? prefill_remedy
                               : "use more GPUs, ZeRO, recomputation or a smaller micro-batch";
 }
 

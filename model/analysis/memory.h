@@ -18,6 +18,9 @@ struct MemoryNeed {
   std::string_view remedy;  ///< For example "use more ranks or fewer tokens".
 };
 
+/// Remedy for a prefill that does not fit.
+inline constexpr std::string_view prefill_remedy = "use more tensor ranks or fewer tokens";
+
 /// Returns, for example, "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or
 /// fewer tokens".
 std::string memory_warning(const MemoryNeed& need);

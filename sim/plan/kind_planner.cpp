@@ -82,13 +82,18 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
 }
 
 /// Returns the names of the limits that a run does not meet with the confidence of the plan file.
+/// Returns the days until the deadline; infinity without one.
+double deadline_days(const PlanFile& file) {
+  return file.deadline ? file.deadline->count() / 86400.0 : std::numeric_limits<double>::infinity();
+}
+
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
   const auto meets = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
   };
   std::vector<std::string_view> names;
   if (file.deadline) {
-    const double days = file.deadline->count() / 86400.0;
+    const double days = deadline_days(file);
     if (!meets(run.days.value, days, share_within(spread, {.days = days}))) {
       names.emplace_back("deadline");
     }
@@ -104,8 +109,7 @@ std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpr
 
 double confidence_of(const PlanFile& file, const RunSpread& spread) {
   constexpr double no_limit = std::numeric_limits<double>::infinity();
-  return share_within(spread, {.days = file.deadline ? file.deadline->count() / 86400.0 : no_limit,
-                               .cost = file.budget.value_or(no_limit)});
+  return share_within(spread, {.days = deadline_days(file), .cost = file.budget.value_or(no_limit)});
 }
 
 }  // namespace
@@ -260,7 +264,7 @@ void KindPlanner::correct(CapacityKind& kind, const StepEvidence& evidence) {
 
 /// Tries more GPUs than are planned. A measured step corrects their times as it corrects the largest planned run.
 std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& kind) const {
-  const double allowed = file_.deadline ? file_.deadline->count() / 86400.0 : 0.0;
+  const double allowed = deadline_days(file_);
   const auto is_in_time = [&](const CapacityRun& run) { return run.days.value <= allowed; };
   if (!file_.deadline || !machine_.network || kind.runs.empty() || std::ranges::any_of(kind.runs, is_in_time)) {
     return std::nullopt;

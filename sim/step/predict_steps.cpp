@@ -237,7 +237,7 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                       : memory_warning({.needed_gb = gigabytes(prefill.weights + prefill.cache),
                                         .capacity_gb = gigabytes(machine.accelerator.hbm_capacity),
                                         .hardware = machine.name,
-                                        .remedy = "use more tensor ranks or fewer tokens"});
+                                        .remedy = prefill_remedy});
 }
 
 /// Adds warnings to a row: `warning`, if any, and then a warning about tensor ranks that cross nodes.
