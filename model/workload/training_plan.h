@@ -43,6 +43,19 @@ inline constexpr std::array all_pipeline_schedules{PipelineSchedule::one_forward
 std::string_view name_of(PipelineSchedule schedule);
 std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name);
 
+/// How the context ranks of a sequence read each other's keys and values.
+enum class ContextExchange : std::uint8_t {
+  /// Keys and values are gathered before attention, and their gradients scattered after it (Llama team, "The Llama 3
+  /// Herd of Models", 2024, section 3.3.2).
+  all_gather,
+  /// Attention runs block by block while the next block arrives from a neighbour (Liu et al., "Ring Attention", 2023;
+  /// TransformerEngine's cp_comm_type p2p). Layers whose attention has a window gather, as TransformerEngine requires.
+  ring
+};
+
+inline constexpr std::array context_exchange_choices{Choice<ContextExchange>{"all_gather", ContextExchange::all_gather},
+                                                     Choice<ContextExchange>{"ring", ContextExchange::ring}};
+
 struct TrainingPlan {
   std::int64_t tensor = 1;         ///< ranks that share each GEMM; innermost, so inside a node if it fits
   bool sequence_parallel = false;  ///< tensor ranks also share the tokens of norms and residuals
@@ -50,7 +63,8 @@ struct TrainingPlan {
   std::int64_t interleave = 1;     ///< pieces of the model per stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::int64_t data = 1;     ///< replicas
-  std::int64_t context = 1;  ///< ranks that share the tokens of a sequence, and gather its keys and values
+  std::int64_t context = 1;  ///< ranks that share the tokens of a sequence
+  ContextExchange context_exchange = ContextExchange::all_gather;
   /// Ranks that share the tokens of a sequence, and its heads during attention (Jacobs et al., "DeepSpeed Ulysses",
   /// 2023). Can be combined with context ranks (Fang and Zhao, "USP", 2024).
   std::int64_t ulysses = 1;
@@ -166,6 +180,16 @@ inline constexpr std::array of_plan{
                                .unit = "ranks",
                                .growth = Growth::by_one}
         .fills(count<&TrainingPlan::context>),
+    SettingEntry<TrainingPlan>{.key = "parallel.context_exchange",
+                               .flag = "context-exchange",
+                               .group = whole,
+                               .doc = "Keys of context ranks: gathered before attention, or around a ring during it",
+                               .preset = "all_gather",
+                               .example = "ring",
+                               .uses = {step, prefill, tune, plan},
+                               .noun = "exchange of keys and values",
+                               .nouns = "exchanges of keys and values"}
+        .fills(word<context_exchange_choices, &TrainingPlan::context_exchange>),
     SettingEntry<TrainingPlan>{.key = "parallel.ulysses",
                                .flag = "ulysses",
                                .group = whole,

@@ -358,6 +358,8 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
     text += plan.context > 1 ? fmt::format(" --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes {} {}",
                                            plan.ulysses, plan.context)
                              : std::string{" --cp-comm-type a2a"};
+  } else if (plan.context > 1) {
+    text += plan.context_exchange == ContextExchange::ring ? " --cp-comm-type p2p" : " --cp-comm-type all_gather";
   }
   text += plan.expert > 1 ? fmt::format(" --expert-model-parallel-size {}", plan.expert) : "";
   text += fmt::format(" --micro-batch-size {} --global-batch-size {} --seq-length {}", plan.micro_batch,

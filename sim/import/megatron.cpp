@@ -281,6 +281,32 @@ bool overlaps_gradients(const Arguments& arguments) {
   return flag.empty() || arguments.has(flag) || arguments.has("--use-torch-fsdp2");
 }
 
+/// Reads how context ranks exchange keys and values, where all of `step.context` pass them around a ring by default. An
+/// all-to-all makes them Ulysses ranks. A hierarchy names the ranks of its all-to-alls first, then those of its ring.
+void read_context_exchange(const Arguments& arguments, StepSettings& step, std::vector<std::string>& notes) {
+  constexpr std::string_view flag = "--cp-comm-type";
+  constexpr std::string_view sizes = "--hierarchical-context-parallel-sizes";
+  constexpr auto types = std::to_array<std::string_view>({"p2p", "all_gather", "allgather", "a2a", "a2a+p2p"});
+  const std::string type = arguments.text(flag).value_or("p2p");
+  if (std::ranges::find(types, type) == types.end()) {
+    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(type), remedy_for(type, types, "types")));
+  }
+  step.context_exchange = type.starts_with("all") ? ContextExchange::all_gather : ContextExchange::ring;
+  if (type == "a2a") {
+    std::swap(step.ulysses, step.context);
+  } else if (type == "a2a+p2p" && !arguments.has(sizes)) {
+    notes.push_back(fmt::format("{} is a2a+p2p without {}: all context ranks pass keys and values around a ring",
+                                arguments.spelled(flag), sizes));
+  } else if (type == "a2a+p2p") {
+    step.ulysses = arguments.count(sizes, {1, step.context}).value_or(1);
+    if (step.context % step.ulysses != 0) {
+      arguments.wrong(sizes, fmt::format("begins with {}, which does not divide {} context ranks; write one that does",
+                                         step.ulysses, step.context));
+    }
+    step.context /= step.ulysses;
+  }
+}
+
 StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes) {
   const auto count = [&](std::string_view flag, std::string_view setting) {
     return arguments.count(flag, range_of(setting)).value_or(1);
@@ -291,6 +317,7 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   step.context = count("--context-parallel-size", "parallel.context");
   step.micro_batch = count("--micro-batch-size", "step.micro_batch");
   step.data = replicas_of(arguments, step.tensor * step.pipeline * step.context, notes);
+  read_context_exchange(arguments, step, notes);
   step.seq = arguments.required("--seq-length", range_of("seq"));
   step.batch = batch_of(arguments, step.micro_batch, step.data);
   step.dtype = dtype_of(arguments);

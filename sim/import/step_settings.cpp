@@ -40,12 +40,15 @@ std::string run_text(const StepSettings& step, std::string_view origin) {
   return fmt::format(
       "# {}\nschema: commfuse.run/1\nscope: step\nframework: {}\nranks: {}\nseq: {}\nbatch: {}\ndtype: {}\n"
       "attention_kernel: {}\nparallel:\n"
-      "  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n{}  data: {}\n  context: {}\n{}  experts: {}\n"
+      "  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n{}  data: {}\n  context: {}\n{}{}  experts: {}\n"
       "  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n{}  dropout: {}\n  gradient_dtype: {}\n"
       "  overlap_gradients: {}\n",
       origin, step.framework, step.tensor, step.seq, step.batch, step.dtype, step.fused_attention ? "fused" : "unfused",
       switch_word(step.sequence_parallel), step.pipeline, step.interleave,
       step.zero_bubble ? "  schedule: zero_bubble\n" : "", step.data, step.context,
+      step.context > 1
+          ? fmt::format("  context_exchange: {}\n", word_of(context_exchange_choices, step.context_exchange))
+          : "",
       step.ulysses > 1 ? fmt::format("  ulysses: {}\n", step.ulysses) : "", step.experts, step.zero, step.micro_batch,
       yaml_scalar(step.recompute), step.is_sgd ? "  optimizer: sgd\n" : "", switch_word(step.dropout),
       step.gradient_dtype, switch_word(step.overlap_gradients));

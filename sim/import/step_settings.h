@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "model/config/yaml_reader.h"
+#include "model/workload/training_plan.h"
 
 namespace commfuse::import {
 
@@ -28,6 +29,7 @@ struct StepSettings {
   bool zero_bubble = false;
   std::int64_t data = 1;
   std::int64_t context = 1;
+  ContextExchange context_exchange = ContextExchange::all_gather;
   std::int64_t ulysses = 1;
   std::int64_t experts = 1;
   int zero = 0;

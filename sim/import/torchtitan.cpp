@@ -84,6 +84,18 @@ const Entry* parallel_entry(KeyedFile& file, std::string_view name) {
   return file.first_of({fmt::format("parallelism.{}", name), fmt::format("experimental.{}", name)});
 }
 
+/// Returns how context ranks read each other's keys and values; by default they gather them.
+ContextExchange context_exchange_of(KeyedFile& file) {
+  const Entry* const entry = parallel_entry(file, "context_parallel_rotate_method");
+  if (entry == nullptr || entry->text == "allgather") {
+    return ContextExchange::all_gather;
+  }
+  if (entry->text != "alltoall") {
+    KeyedFile::wrong(*entry, fmt::format("is {}; write allgather or alltoall", in_quotes(entry->text)));
+  }
+  return ContextExchange::ring;  // Every step rotates one block by an all-to-all with a single peer.
+}
+
 /// Division of the replicas into copies of the state, and into the ranks that shard each copy.
 struct Replicas {
   std::int64_t copies = 1;
@@ -377,6 +389,7 @@ Imported read_torchtitan(const Source& source) {
   StepSettings step;
   step.tensor = degree(file, "tensor_parallel_degree", "ranks");
   step.context = degree(file, "context_parallel_degree", "parallel.context");
+  step.context_exchange = context_exchange_of(file);
   step.experts = degree(file, "expert_parallel_degree", "parallel.experts");
   step.sequence_parallel = true;
   step.seq = file.count({"training.seq_len"}, range_of("seq")).value_or(2048);

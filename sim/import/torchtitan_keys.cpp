@@ -45,8 +45,6 @@ constexpr std::array unsupported_torchtitan_keys{
     Unsupported{"training.dtype", "the optimizer keeps 32-bit weights", "float32"},
     Unsupported{"training.data_parallel_type", "replicas share weights, gradients and optimizer state", "fsdp"},
     Unsupported{"optimizer.early_step_in_backward", "the optimizer runs after the last backward pass"},
-    Unsupported{"parallelism.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
-    Unsupported{"experimental.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
     Unsupported{"parallelism.context_parallel_load_balancer", "context ranks have equal work", "headtail"},
     Unsupported{"parallelism.expert_tensor_parallel_degree", "experts are split over the tensor ranks", "1"},
     Unsupported{"parallelism.expert_parallel_comm_backend", "tokens go to experts by all-to-all", "standard"},

@@ -17,10 +17,6 @@ namespace commfuse {
 
 namespace {
 
-/// A fused backward pass has five GEMMs where the forward pass has two, at about four fifths of their speed: Dao,
-/// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
-constexpr double fused_backward = 2.5 / 0.8;
-
 /// A step lasts far longer than a chip takes to heat up, so its GEMMs run at sustained power, not at burst power.
 constexpr Flops hot{1e24};
 
@@ -44,8 +40,6 @@ constexpr double loss_forward = 0.73;
 
 /// Returns the largest power of two that divides a row's bytes, at most 16: the width that a load may have.
 std::int64_t alignment_of(std::int64_t bytes) { return std::min<std::int64_t>(16, bytes & -bytes); }
-
-Duration times(double factor, Duration time) { return stream_time(factor * to_seconds(time)); }
 
 }  // namespace
 
@@ -158,18 +152,6 @@ void LayerCost::reduce(Stream& stream) const {
   }
 }
 
-/// Exchanges keys and values of the sequence's other tokens: they are gathered before the attention kernel, and their
-/// gradients scattered after it (Llama team, "The Llama 3 Herd of Models", 2024, section 3.3.2).
-void LayerCost::context_exchange(Stream& stream, Direction direction) const {
-  if (plan_.context == 1) {
-    return;
-  }
-  const Group group = group_at({.stride = plan_.tensor * plan_.ulysses, .ranks = plan_.context});
-  const std::int64_t columns = shape_->kv_heads * (model_.head_dim + model_.value_dim()) / plan_.tensor;
-  const Bytes exchanged{width * tokens_ * plan_.context * columns};
-  collective(stream, direction == Direction::forward ? group.all_gather(exchanged) : group.reduce_scatter(exchanged));
-}
-
 void LayerCost::exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const {
   if (layout.ranks > 1) {
     collective(stream, group_at(layout).all_to_all(Bytes{width * tokens_ * columns}));
@@ -265,6 +247,10 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
                            .kv_heads = std::max<std::int64_t>(1, shape_->kv_heads / (plan_.tensor * plan_.ulysses)),
                            .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
+  if (passes_blocks()) {
+    ring_core(stream, size, direction);
+    return;
+  }
   if (plan_.fused_attention) {
     // Context ranks are balanced (zig-zag): each has an equal share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);

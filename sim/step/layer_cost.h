@@ -58,6 +58,10 @@ AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kin
 /// reads.
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
+/// A fused backward pass has five GEMMs where the forward pass has two, at about four fifths of their speed: Dao,
+/// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
+inline constexpr double fused_backward = 2.5 / 0.8;
+
 class LayerCost {
  public:
   /// Requires a possible plan that fits the machine. `held_sms`: SMs that an exchange of replicas holds all the time.
@@ -176,6 +180,13 @@ class LayerCost {
   void reduce(Stream& stream) const;
   [[nodiscard]] Group tensor_group() const { return group_at({.stride = 1, .ranks = plan_.tensor}); }
   void context_exchange(Stream& stream, Direction direction) const;
+  [[nodiscard]] bool passes_blocks() const;
+  [[nodiscard]] Bytes context_block() const;
+  [[nodiscard]] Duration ring_transfer(Bytes bytes) const;
+  void ring_core(Stream& stream, const AttentionSize& whole, Direction direction) const;
+  void merge_statistics(Stream& stream, std::int64_t step) const;
+  void merge_outputs(Stream& stream) const;
+  void sum_gradients(Stream& stream, std::int64_t step) const;
   /// Redistributes this many columns per token among the ranks that share a sequence: from shards of tokens to shards
   /// of heads, or back.
   void ulysses_exchange(Stream& stream, std::int64_t columns) const;

@@ -150,6 +150,9 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
   row.add("pipeline_schedule", std::string(name_of(plan.schedule)));
   row.add("data", plan.data);
   row.add("context", plan.context);
+  if (plan.context > 1) {
+    row.add("context_exchange", std::string(word_of(context_exchange_choices, plan.context_exchange)));
+  }
   row.add("ulysses", plan.ulysses);
   row.add("experts", plan.expert);
   row.add("zero", static_cast<std::int64_t>(plan.zero));

@@ -38,12 +38,12 @@ std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, b
 /// schedules of tensor ranks.
 std::string layout_in_words(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", point.model->name, plan.tensor,
-                     plan.sequence_parallel, plan.pipeline, plan.interleave, name_of(plan.schedule), plan.data,
-                     plan.context, plan.ulysses, plan.expert, static_cast<int>(plan.zero), plan.global_batch,
-                     plan.micro_batch, plan.seq, name_of(plan.recompute), plan.fused_attention, plan.dropout,
-                     name_of(plan.optimizer), name_of(plan.dtype), name_of(plan.gradient_dtype),
-                     plan.overlap_gradients);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", point.model->name,
+                     plan.tensor, plan.sequence_parallel, plan.pipeline, plan.interleave, name_of(plan.schedule),
+                     plan.data, plan.context, word_of(context_exchange_choices, plan.context_exchange), plan.ulysses,
+                     plan.expert, static_cast<int>(plan.zero), plan.global_batch, plan.micro_batch, plan.seq,
+                     name_of(plan.recompute), plan.fused_attention, plan.dropout, name_of(plan.optimizer),
+                     name_of(plan.dtype), name_of(plan.gradient_dtype), plan.overlap_gradients);
 }
 
 }  // namespace

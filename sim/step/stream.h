@@ -20,6 +20,10 @@ inline constexpr Duration longest_stream = std::chrono::seconds(2'000'000);
 /// Rounds to the nearest picosecond. Throws ConfigError above longest_stream. Requires seconds >= 0.
 Duration stream_time(double seconds);
 
+/// Returns the product, rounded to the nearest picosecond. Throws ConfigError above longest_stream. Requires factor >=
+/// 0.
+inline Duration times(double factor, Duration time) { return stream_time(factor * to_seconds(time)); }
+
 /// Returns the same time. Throws ConfigError above longest_stream.
 inline Duration counted(Duration time) {
   if (time > longest_stream) [[unlikely]] {
