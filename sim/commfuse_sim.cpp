@@ -5,10 +5,10 @@
 
 #include "model/config/command_line.h"
 #include "model/config/option_tree.h"
+#include "model/process/heap.h"
 #include "reports/pages.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/terminal.h"
-#include "sim/point/heap.h"
 
 namespace {
 
@@ -22,7 +22,7 @@ void group(CLI::App& app, const char* heading, std::initializer_list<const char*
 }  // namespace
 
 int main(int argc, char** argv) {
-  commfuse::sim::use_large_pages();
+  commfuse::use_large_pages();
   CLI::App app{"Predicts how fast LLM layers run when communication hides under computation.", "commfuse-sim"};
   app.require_subcommand(1);
   app.footer(

@@ -5,11 +5,13 @@
 
 #include "model/config/command_line.h"
 #include "model/config/option_tree.h"
+#include "model/process/heap.h"
 #include "reports/pages.h"
 #include "validate/commands/commands.h"
 #include "validate/mpi/launch.h"
 
 int main(int argc, char** argv) {
+  commfuse::use_large_pages();
   CLI::App app{"Runs the schedules that commfuse-sim predicts on real data, and checks them.", "commfuse-validate"};
   app.require_subcommand(1);
   app.footer(

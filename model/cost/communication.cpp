@@ -27,17 +27,26 @@ double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
 
 // In the functions below, `links` is the speed of the parameters' wires relative to the wires that are priced.
 
-/// `own_bytes` is a rank's share of the whole in bytes; the wire carries `steps` times that.
-Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, double links = 1.0) {
+/// `own_bytes` is a rank's share of the whole in bytes, which the kernel copies or adds at `own_rate`; the wire carries
+/// `steps` times that.
+Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, BytesPerSecond own_rate,
+                     double links = 1.0) {
   const double wire = own_bytes * steps;
-  const double moving = (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) +
-                        own_bytes / protocol.own_copy_rate.value.value;
+  const double moving =
+      (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) + own_bytes / own_rate.value;
   return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
 }
 
-/// As by_protocol, for one of NCCL's rings.
+/// Prices grouped sends and receives, which copy the rank's own share.
+Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes) {
+  return by_protocol(protocol, steps, own_bytes, protocol.own_copy_rate.value);
+}
+
+/// Prices one of NCCL's rings.
 Duration by_ring(const RingParameters& ring, const NcclTask& task, double own_bytes, double links = 1.0) {
-  const Duration time = by_protocol(ring, task.passes * (task.ranks - 1), own_bytes, links);
+  const bool adds = ring.own_sum_rate && (!task.gathers || task.passes == 2);
+  const BytesPerSecond own_rate = adds ? ring.own_sum_rate->value : ring.own_copy_rate.value;
+  const Duration time = by_protocol(ring, task.passes * (task.ranks - 1), own_bytes, own_rate, links);
   return ring.forward_latency && task.gathers ? time + (task.ranks - 2) * ring.forward_latency->value : time;
 }
 

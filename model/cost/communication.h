@@ -21,13 +21,14 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 
 // A ring by one protocol, in one launch:
 //
-//   time = base + steps x step latency + forwards x forward latency + (wire + ramp) / rate + own / own copy rate
+//   time = base + steps x step latency + forwards x forward latency + (wire + ramp) / rate + own / own rate
 //   ramp = wire x ramp size / (wire + ramp size)
 //
 // `steps` is ranks - 1, for an all-reduce twice that. `forwards` counts the steps in which a rank stores a finished
 // block and passes it on: ranks - 2 for all-gather and all-reduce, 0 otherwise.
 // `wire` is the bytes that each rank sends, and `own` is its share, total / ranks, copied from input to output (out of
-// place). `total` is the nccl-tests size: for all-gather what every rank ends with, for reduce-scatter and all-reduce
+// place) or, by a reduce-scatter and an all-reduce, added to what arrives; `own rate` is the own sum rate there, if a
+// link has one, otherwise the own copy rate. `total` is the nccl-tests size: for all-gather what every rank ends with, for reduce-scatter and all-reduce
 // what every rank starts with, for all-to-all one rank's whole buffer. With one rank the time is 0. Requires ranks >=
 // 1, total >= 0. Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (wire bytes); NVIDIA/nccl src/graph/tuning.cc (base and
 // latency per ring step). This project adds the own copy, which makes groups of few ranks slower, and the ramp: the

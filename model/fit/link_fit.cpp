@@ -83,6 +83,9 @@ class Slots {
     if (ring.forward_latency) {
       add(name + "forward_latency", *ring.forward_latency);
     }
+    if (ring.own_sum_rate) {
+      add(name + "own_sum_rate", *ring.own_sum_rate);
+    }
   }
 
   [[nodiscard]] std::size_t size() const { return slots_.size(); }

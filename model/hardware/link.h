@@ -55,6 +55,9 @@ struct RingParameters : ProtocolParameters {
   /// Added for each step in which a rank stores a finished block and passes it on, which a reduce-scatter does not do.
   /// Without it, a step of an all-gather takes as long as a step of a reduce-scatter.
   std::optional<Parameter<Duration>> forward_latency = std::nullopt;
+  /// Bytes per second of a rank's own share in a reduce-scatter, whose last step adds it to what arrives and stores the
+  /// sum. Without it, this takes as long as the copy of an all-gather.
+  std::optional<Parameter<BytesPerSecond>> own_sum_rate = std::nullopt;
 };
 
 /// Parameters of an all-reduce that sums in the switch (NVLS).

@@ -43,7 +43,7 @@ inline constexpr std::array all_pipeline_schedules{PipelineSchedule::one_forward
 std::string_view name_of(PipelineSchedule schedule);
 std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name);
 
-/// How the context ranks of a sequence read each other's keys and values.
+/// Exchange of keys and values between the context ranks of a sequence.
 enum class ContextExchange : std::uint8_t {
   /// Keys and values are gathered before attention, and their gradients scattered after it (Llama team, "The Llama 3
   /// Herd of Models", 2024, section 3.3.2).

@@ -296,7 +296,7 @@ void read_context_exchange(const Arguments& arguments, StepSettings& step, std::
     std::swap(step.ulysses, step.context);
   } else if (type == "a2a+p2p" && !arguments.has(sizes)) {
     notes.push_back(fmt::format("{} is a2a+p2p without {}: all context ranks pass keys and values around a ring",
-                                arguments.spelled(flag), sizes));
+                                arguments.spelled(flag), arguments.spelled(sizes)));
   } else if (type == "a2a+p2p") {
     step.ulysses = arguments.count(sizes, {1, step.context}).value_or(1);
     if (step.context % step.ulysses != 0) {

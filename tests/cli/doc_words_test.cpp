@@ -119,6 +119,7 @@ TEST(DocWords, CommandsAndFlagsThatNoTestRunsExist) {
                                                       "--mpi",
                                                       "--comm-group-configuration",
                                                       "--rendezvous-protocol",
+                                                      "--cp-comm-type",
                                                       "--tp-comm-overlap-cfg",
                                                       "--benchmark",
                                                       "--bind-to",

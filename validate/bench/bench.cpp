@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "model/analysis/percentiles.h"
 #include "model/program/lower.h"
@@ -183,14 +184,18 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
 
 namespace {
 
-/// Runs the op once without counting it, then as often as requested.
+/// Runs the op once without counting it, then until it ran as often or as long as requested.
 std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
   const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
   if (!executor->holds_own_data()) {
     executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
   }
   std::vector<Duration> samples;
-  for (int i = 0; i < options.repetitions; ++i) {
+  const auto is_enough = [&] {
+    return options.alone && !samples.empty() &&
+           std::accumulate(samples.begin(), samples.end(), Duration{}) >= options.enough;
+  };
+  for (int i = 0; i < options.repetitions && !is_enough(); ++i) {
     const Execution run = executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
     std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(samples));
   }

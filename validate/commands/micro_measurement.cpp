@@ -240,7 +240,7 @@ MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& argume
                        .parts = parts_of(arguments.parts),
                        .quick = arguments.quick,
                        .gpu = where.gpu || where.gpus};
-  return micro_measured(where, micro_programs(plan), {.seed = 1});
+  return micro_measured(where, micro_programs(plan), {.enough = std::chrono::milliseconds(20), .seed = 1});
 }
 
 }  // namespace commfuse::validate

@@ -209,7 +209,8 @@ TEST_F(FrameworkTest, APlanTakesTheSettingsOfTheFramework) {
 TEST_F(FrameworkTest, AcceptsOnlySettingsOfTrainingSteps) {
   const std::string known =
       "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.schedule, parallel.data, "
-      "parallel.context, parallel.ulysses, parallel.experts, parallel.zero, step.micro_batch, step.recompute, "
+      "parallel.context, parallel.context_exchange, parallel.ulysses, parallel.experts, parallel.zero, "
+      "step.micro_batch, step.recompute, "
       "step.optimizer, step.dropout, step.gradient_dtype, step.overlap_gradients, attention_kernel";
   EXPECT_EQ(refusal("parallel.zero: 3", "seq: 4K"),
             "./loom.yaml:18:17: frameworks cannot choose 'seq'; known settings: " + known);

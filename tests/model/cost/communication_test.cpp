@@ -102,6 +102,15 @@ TEST(CollectiveTime, OnlyGathersForwardFinishedBlocks) {
   EXPECT_EQ(all_gather_time(link, 2, Bytes{4'000'000}), reduce_scatter_time(link, 2, Bytes{4'000'000}));
 }
 
+TEST(CollectiveTime, SumsTakeTheRateOfSums) {
+  Link link = plain_link();
+  link.collective.own_copy_rate.value = BytesPerSecond{200e9};       // 1 MB of the rank's share: 5 us.
+  link.collective.own_sum_rate = {.value = BytesPerSecond{1000e9}};  // 1 us.
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{48us});
+  EXPECT_EQ(reduce_scatter_time(link, 4, Bytes{4'000'000}), Duration{44us});
+  EXPECT_EQ(all_reduce_time(link, 4, Bytes{4'000'000}), Duration{77us});
+}
+
 /// Returns eight H100 as NCCL sees them, with kernels whose parameters are round numbers.
 CollectiveParameters nccl_on_h100() {
   NcclKernels kernels;

@@ -274,6 +274,34 @@ TEST(Megatron, TooFewProcessesForAReplicaAreReported) {
             "replica is assumed");
 }
 
+TEST(Megatron, ContextRanksExchangeKeysAsTheFlagsSay) {
+  const auto step = [](const std::string& flags) {
+    return read_megatron(small("--nproc-per-node 8 --context-parallel-size 8 " + flags), "a.sh", "a").step;
+  };
+  EXPECT_EQ(step("").context_exchange, ContextExchange::ring);
+  EXPECT_EQ(step("--cp-comm-type p2p").context_exchange, ContextExchange::ring);
+  EXPECT_EQ(step("--cp-comm-type all_gather").context_exchange, ContextExchange::all_gather);
+  const StepSettings all_to_all = step("--cp-comm-type a2a");
+  EXPECT_EQ(all_to_all.context, 1);
+  EXPECT_EQ(all_to_all.ulysses, 8);
+  const StepSettings hierarchy = step("--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 4");
+  EXPECT_EQ(hierarchy.context, 4);
+  EXPECT_EQ(hierarchy.ulysses, 2);
+  EXPECT_EQ(hierarchy.context_exchange, ContextExchange::ring);
+  EXPECT_EQ(hierarchy.data, 1);
+}
+
+TEST(Megatron, MistakesInTheExchangeOfKeysAreReported) {
+  const std::string ranks = "--nproc-per-node 8 --context-parallel-size 8 --cp-comm-type ";
+  EXPECT_EQ(megatron_refusal(small(ranks + "p2q")), "a.sh:1: --cp-comm-type is 'p2q'; did you mean 'p2p'?");
+  EXPECT_EQ(megatron_refusal(small(ranks + "a2a+p2p --hierarchical-context-parallel-sizes 3 4")),
+            "a.sh:1: --hierarchical-context-parallel-sizes begins with 3, which does not divide 8 context ranks; write "
+            "one that does");
+  EXPECT_EQ(read_megatron(small(ranks + "a2a+p2p"), "a.sh", "a").notes,
+            std::vector<std::string>{"--cp-comm-type is a2a+p2p without --hierarchical-context-parallel-sizes: all "
+                                     "context ranks pass keys and values around a ring"});
+}
+
 TEST(Megatron, FlagsWithoutACounterpartAreReported) {
   const Imported import = read_megatron(
       small("--nproc-per-node 1 --multi-latent-attention --moe-layer-freq 2 --normalization L2Norm"), "a.sh", "a");

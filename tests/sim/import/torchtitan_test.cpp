@@ -120,6 +120,15 @@ TEST_F(Torchtitan, ReplicasShardWhatFsdpShards) {
             "hybrid sharding (2 copies of 4 shards) has no counterpart: all 8 replicas share the state");
 }
 
+TEST_F(Torchtitan, ContextRanksExchangeKeysAsTheFileSays) {
+  const std::string ranks = model + no_recompute + "[parallelism]\ncontext_parallel_degree = 2\n";
+  EXPECT_TRUE(has_line(read(ranks, "8"), "  context_exchange: all_gather"));
+  EXPECT_TRUE(
+      has_line(read(ranks + "context_parallel_rotate_method = \"alltoall\"\n", "8"), "  context_exchange: ring"));
+  EXPECT_EQ(refusal(ranks + "context_parallel_rotate_method = \"ring\"\n"),
+            "a.toml:8:1: parallelism.context_parallel_rotate_method is 'ring'; write allgather or alltoall");
+}
+
 TEST_F(Torchtitan, Float8AndOverlapAreImported) {
   const Imported import =
       read("[model]\nflavor = \"8B\"\nconverters = [\"quantize.linear.float8\", \"lora\"]\n" + no_recompute +

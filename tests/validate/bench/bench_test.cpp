@@ -89,6 +89,20 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
   }
 }
 
+TEST(Bench, LongOpsAreNotRepeatedInAPass) {
+  const MakeExecutor make = [](Lowered lowered, Sizes sizes) {
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+  };
+  const std::vector<MicroProgram> programs{kernel_alone(1, Function::copy, DType::bf16, {8192})};
+  BenchOptions options{.passes = 2, .repetitions = 3, .enough = Duration{1}};
+  EXPECT_EQ(bench(programs, options, make).measured.at(0).samples.size(), 2U);
+  options.enough = std::chrono::hours(1);
+  EXPECT_EQ(bench(programs, options, make).measured.at(0).samples.size(), 6U);
+  options.enough = Duration{1};
+  options.alone = false;  // other processes repeat as often
+  EXPECT_EQ(bench(programs, options, make).measured.at(0).samples.size(), 6U);
+}
+
 /// Makes executors that run every op except GEMMs on threads.
 MakeExecutor without_gemms() {
   return [](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/point/heap.h"
+#include "model/process/heap.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-namespace commfuse::sim {
+namespace commfuse {
 
 void use_large_pages() {
 #ifdef __GLIBC__
@@ -31,4 +31,4 @@ void use_large_pages() {
 #endif
 }
 
-}  // namespace commfuse::sim
+}  // namespace commfuse
