@@ -140,7 +140,7 @@ void VirtualExecutor::get_ready(const RunOptions& options) {
   ready_.emplace();
   forget_graph();
   ready_->made_for = options;
-  ready_->plan = issue_plan(program(), commands_, {.mirrored = options_.middle.has_value(), .order = options.order});
+  ready_->plan = issue_plan(program(), commands_, {.middle = options_.middle, .order = options.order});
   std::vector<Address> bases(static_cast<std::size_t>(ready_->plan.streams), 0);
   std::vector<Bytes> scratch_bytes;
   // The first pass measures the scratch memory; the second uses its addresses.
