@@ -60,6 +60,7 @@ struct ResultRow : Outcome, PricedAs {
   std::optional<double> beats_serial{};     // for an implementation: probability of being faster than serial
   std::optional<double> saving_error{};     // for an implementation: one standard error of ln(serial / its time)
   std::string held_back;                    // for an implementation: its largest costs, in words
+  std::string unmeasured_on;                // for an implementation: GPU on which nobody measured it; else empty
   std::string warnings;                     // inputs outside the measured range, separated by "; "
   // Origin:
   std::string evaluator;

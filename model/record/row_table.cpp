@@ -77,6 +77,7 @@ void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.strategy, row.strategy);
   visit(columns.implements, row.implements);
   visit(columns.held_back, row.held_back);
+  visit(columns.unmeasured_on, row.unmeasured_on);
   visit(columns.parameters, row.parameters);
   visit(columns.schedule_sha256, row.schedule_sha256);
   visit(columns.reason, row.reason);

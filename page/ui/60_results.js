@@ -116,10 +116,11 @@ const PROVENANCES = { prior: "assumed", published: "published", fitted: "fitted"
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
-/// Returns each of the engine's warnings once.
+/// Returns each of the engine's warnings once. The last warning of a row with `unmeasured_on` repeats that fact, which
+/// beyondSentence() states for all rows together.
 function warningsOf(rows) {
-  const warnings = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
-  return [...new Set(warnings)].filter((warning) => !warning.includes(" was not measured on GPUs such as "));
+  const warnings = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ").slice(0, row.unmeasured_on ? -1 : undefined) : []));
+  return [...new Set(warnings)];
 }
 
 /// Returns a sentence about schedules that do not fit into the GPUs' memory, or "".

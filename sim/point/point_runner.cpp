@@ -186,8 +186,9 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   row.interference = word_of(interference_choices, point.price.interference);
   row.bound = false;
   if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
+    row.unmeasured_on = point.machine.accelerator.name;
     row.warnings += fmt::format("{}{} was not measured on GPUs such as {}", row.warnings.empty() ? "" : "; ",
-                                implementation.name, point.machine.accelerator.name);
+                                implementation.name, row.unmeasured_on);
   }
   return simulated;
 }
