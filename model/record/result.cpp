@@ -349,7 +349,7 @@ constexpr std::array columns_of_draws{
 /// Columns of the origin of a result.
 constexpr std::array columns_of_origin{
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
-                 [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
+                 [](const Row& row) -> Value { return unless_empty(row.provenances); }, put_text<&Row::provenances>},
     ResultColumn{"beats_serial", "implementations: probability of being faster than serial", ColumnType::number,
                  [](const Row& row) -> Value { return row.feasible() ? maybe(row.beats_serial) : Value{}; },
                  put_share<&Row::beats_serial>},

@@ -67,7 +67,7 @@ struct ResultRow : Outcome, PricedAs {
   std::string jitter;
   std::string faults;
   std::uint64_t seed = 0;
-  std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"
+  std::string provenances;  // column leans_on: kinds of provenance, weakest first, "prior+fitted"
 
   [[nodiscard]] bool feasible() const { return reason.empty(); }
 };

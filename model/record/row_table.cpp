@@ -82,7 +82,7 @@ void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.schedule_sha256, row.schedule_sha256);
   visit(columns.reason, row.reason);
   visit(columns.warnings, row.warnings);
-  visit(columns.leans_on, row.leans_on);
+  visit(columns.provenances, row.provenances);
   visit(columns.bound, row.bound);
   visit(columns.buffers, row.buffers);
   visit(columns.makespan_error, row.makespan_error);

@@ -138,11 +138,11 @@ function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
   const best = bestOf(rows);
   const error = best && errorOf(best);
-  const leans = best?.leans_on?.split("+").map((kind) => PROVENANCES[kind] ?? kind);
+  const kinds = best?.leans_on?.split("+").map((kind) => PROVENANCES[kind] ?? kind);
   const unit = best && timeUnit(timeOf(best));
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
-  const sources = leans ? ` The time depends on ${listed(leans)} parameters of the machine.` : "";
+  const sources = kinds ? ` The time depends on ${listed(kinds)} parameters of the machine.` : "";
   put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
   put("second", secondOf(answer.verdict ?? "", rows));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");

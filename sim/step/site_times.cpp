@@ -97,7 +97,7 @@ Point SiteTimes::point_at(const SitePoint& point) const {
   layer_point.price.weight_bits = point.weight_bits;
   if (point.dtype == DType::fp8) {
     layer_point.dtype = DType::bf16;
-    layer_point.price.products = DType::fp8;
+    layer_point.price.gemm_dtype = DType::fp8;
   }
   return point.implementation == nullptr ? layer_point : priced_as(layer_point, *point.implementation);
 }

@@ -206,7 +206,7 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
         tuning.with_single = step;
       }
     } catch (const ConfigError& error) {
-      tuning.left_out.push_back({strategy, error.what()});
+      tuning.without_schedule.push_back({strategy, error.what()});
     }
   }
 }

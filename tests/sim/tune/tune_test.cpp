@@ -66,9 +66,9 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
   const Tuning tuning = tune(few_tokens, {});
   ASSERT_FALSE(tuning.best.empty());
   EXPECT_NE(tuning.single, nullptr);
-  ASSERT_EQ(tuning.left_out.size(), 1U);
-  EXPECT_EQ(tuning.left_out.front().strategy->name, "sliced");
-  EXPECT_EQ(tuning.left_out.front().reason,
+  ASSERT_EQ(tuning.without_schedule.size(), 1U);
+  EXPECT_EQ(tuning.without_schedule.front().strategy->name, "sliced");
+  EXPECT_EQ(tuning.without_schedule.front().reason,
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires; choose 16 or a multiple of it");
 }
 
