@@ -18,7 +18,7 @@ using Call = std::variant<ProductCall, FunctionCall, AttentionCall, MoveCall>;
 /// Parameters that all calls share, in addition to their commands.
 struct CallOptions {
   Functions functions = Functions::real;
-  Products products = Products::ascending;
+  SumOrder sum_order = SumOrder::ascending;
   int multiprocessors = 0;
   DeviceLink link;
   AttentionKernel attention = AttentionKernel::any;

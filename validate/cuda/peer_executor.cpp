@@ -309,7 +309,7 @@ void PeerExecutor::make_work(const RunOptions& options, std::span<const Address>
                              std::vector<Bytes>& scratch_bytes) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
-                     .products = options.products,
+                     .sum_order = options.sum_order,
                      .multiprocessors = options_.multiprocessors,
                      .attention = options_.attention});
   std::vector<Scratch> scratch;
@@ -342,7 +342,7 @@ void PeerExecutor::make_work(const RunOptions& options, std::span<const Address>
 }
 
 void PeerExecutor::get_ready(const RunOptions& options) {
-  if (made_for_ && made_for_->functions == options.functions && made_for_->products == options.products) {
+  if (made_for_ && made_for_->functions == options.functions && made_for_->sum_order == options.sum_order) {
     return;
   }
   made_for_ = options;

@@ -107,7 +107,7 @@ void VirtualExecutor::make_calls(std::span<const Address> bases, std::vector<Byt
   Ready& ready = *ready_;
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = ready.made_for.functions,
-                     .products = ready.made_for.products,
+                     .sum_order = ready.made_for.sum_order,
                      .multiprocessors = multiprocessors(),
                      .link = options_.link,
                      .attention = options_.attention});
@@ -133,7 +133,7 @@ void VirtualExecutor::finish() {
 }
 
 void VirtualExecutor::get_ready(const RunOptions& options) {
-  if (ready_ && ready_->made_for.functions == options.functions && ready_->made_for.products == options.products &&
+  if (ready_ && ready_->made_for.functions == options.functions && ready_->made_for.sum_order == options.sum_order &&
       ready_->made_for.order == options.order) {
     return;
   }
