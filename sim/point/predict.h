@@ -100,6 +100,10 @@ class Predictor {
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
+  /// Returns the reason for which predict() throws for this schedule, without pricing it; empty if it does not throw.
+  /// Requires a possible point.
+  std::string refusal(const Point& point, const Strategy& strategy, const StrategyOptions& options);
+
   /// Returns all events of a run without jitter. Requires a structure and sizes of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
 

@@ -128,6 +128,19 @@ SiteTime SiteTimes::of(const SitePoint& point) {
   return known_.emplace(key, time_of(best)).first->second;
 }
 
+bool SiteTimes::has_schedule(const SitePoint& point) {
+  if (known_.contains(key_of(point))) {
+    return true;
+  }
+  if (!applies(*point.strategy, kinds_of(point.scope))) {
+    return false;
+  }
+  const Point layer_point = point_at(point);
+  return std::ranges::any_of(schedules_of(*point.strategy, point), [&](const StrategyOptions& options) {
+    return predictor_.refusal(layer_point, *point.strategy, options).empty();
+  });
+}
+
 SiteTime SiteTimes::again(SitePoint point, const SiteTime& schedule) {
   point.strategy = schedule.strategy;
   const std::pair key{key_of(point), schedule.options};
