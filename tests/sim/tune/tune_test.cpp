@@ -12,6 +12,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "tests/refusal.h"
+#include "tests/sim/small_transformer.h"
 
 namespace commfuse {
 namespace {
@@ -29,14 +30,7 @@ class TuneTest : public ::testing::Test {
     return {.model = &model_, .machine = &machine_, .gpus = gpus, .base = {.global_batch = batch, .seq = 2048}};
   }
 
-  Transformer model_{.name = "small",
-                     .layers = 8,
-                     .hidden = 2048,
-                     .ffn = 8192,
-                     .heads = 16,
-                     .kv_heads = 16,
-                     .head_dim = 128,
-                     .vocab = 32000};
+  Transformer model_ = test::small_transformer;
   Machine machine_;
 };
 
