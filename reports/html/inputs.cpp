@@ -18,7 +18,7 @@
 #include "reports/commas.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/wording.h"
-#include "reports/step_rows.h"
+#include "reports/plan_verdicts.h"
 
 namespace commfuse::reports {
 

@@ -37,6 +37,7 @@
 #include "reports/html/study_sections.h"
 #include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
+#include "reports/plan_verdicts.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
 #include "reports/step_rows.h"
