@@ -2,7 +2,6 @@
 #include "model/fit/attention_fit.h"
 
 #include <array>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -45,12 +44,7 @@ double ratio_of(const Accelerator& accelerator, const MeasuredAttention& row) {
 }
 
 FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredAttention>& rows) {
-  std::vector<double> errors;
-  errors.reserve(rows.size());
-  for (const MeasuredAttention& row : rows) {
-    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
-  }
-  return fit_quality(errors);
+  return fit_quality(rows, [&](const MeasuredAttention& row) { return ratio_of(accelerator, row); });
 }
 
 auto attention_key(const MeasuredAttention& row) {

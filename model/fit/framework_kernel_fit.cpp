@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -43,12 +42,7 @@ double ratio_of(const Accelerator& accelerator, const MeasuredFrameworkKernel& r
 }
 
 FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredFrameworkKernel>& rows) {
-  std::vector<double> errors;
-  errors.reserve(rows.size());
-  for (const MeasuredFrameworkKernel& row : rows) {
-    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
-  }
-  return fit_quality(errors);
+  return fit_quality(rows, [&](const MeasuredFrameworkKernel& row) { return ratio_of(accelerator, row); });
 }
 
 auto kernel_key(const MeasuredFrameworkKernel& row) {

@@ -115,12 +115,7 @@ double ratio_of(const Accelerator& accelerator, const MeasuredGemm& row) {
 }
 
 FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredGemm>& rows) {
-  std::vector<double> errors;
-  errors.reserve(rows.size());
-  for (const MeasuredGemm& row : rows) {
-    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
-  }
-  return fit_quality(errors);
+  return fit_quality(rows, [&](const MeasuredGemm& row) { return ratio_of(accelerator, row); });
 }
 
 bool is_large(const GemmSize& size) { return size.m >= large_rows && size.n >= large_width && size.k >= large_width; }
