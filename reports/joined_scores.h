@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scores of several tables say together. Excluded are degraded machines, which the model does not describe,
-// and the project's own tables where others contain their rows.
+// Joins the scores of several tables. Excludes degraded machines, which the model does not describe, and the project's
+// own tables where others contain their rows.
 #pragma once
 
 #include <map>

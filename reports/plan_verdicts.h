@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which schedule of a plan wins, how much overlap saves, and which of several plans is best.
+// Verdicts on whole models: the schedule of a plan that wins, the savings by overlap, and the best of several plans.
 #pragma once
 
 #include <cstddef>
