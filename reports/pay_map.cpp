@@ -39,11 +39,10 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
     ranks.insert(row->ranks);
     seqs.insert(row->seq);
   }
-  const bool is_guess = std::ranges::any_of(rows, [&](const ResultRow* row) {
-    return row->strategy == name && row->warnings.find(" on GPUs such as ") != std::string::npos;
-  });
-  std::string text = is_guess ? name + ", not measured on such GPUs\n" : std::string{};
-  text += fmt::format("{:<24}", is_guess ? "  ranks" : name + ", ranks");
+  const bool is_unmeasured = std::ranges::any_of(
+      rows, [&](const ResultRow* row) { return row->strategy == name && !row->unmeasured_on.empty(); });
+  std::string text = is_unmeasured ? name + ", not measured on such GPUs\n" : std::string{};
+  text += fmt::format("{:<24}", is_unmeasured ? "  ranks" : name + ", ranks");
   for (const std::int64_t seq : seqs) {
     text += fmt::format(" {:>6} ", format_count(seq));
   }

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "model/wrapped.h"
+#include "reports/joined_scores.h"
 #include "reports/markdown.h"
 #include "reports/pays.h"
 #include "reports/percents.h"
@@ -21,127 +21,6 @@ namespace {
 
 using Scores = std::span<const TableScore>;
 using Json = nlohmann::ordered_json;
-
-/// Excludes degraded machines, which the model does not describe, and the project's own tables where others contain
-/// their rows.
-bool is_included(const TableScore& score, Scores scores) {
-  return !score.degraded && (!score.brought_along || std::ranges::all_of(scores, &TableScore::brought_along));
-}
-
-/// Coverage of one kind on one machine over all tables.
-struct CoverageRow {
-  std::string kind;
-  std::string machine;
-  bool fitted = false;
-  Coverage coverage;
-
-  [[nodiscard]] std::string machine_in_words() const { return machine + (fitted ? "" : " (no fit)"); }
-};
-
-/// Returns rows by kind in the order of their first table, then by machine.
-std::vector<CoverageRow> coverage_rows(Scores scores) {
-  std::vector<std::string> kinds;
-  std::map<std::tuple<std::size_t, std::string, bool>, std::vector<CheckedTime>> times;
-  for (const TableScore& score : scores) {
-    for (const CheckedKind& checked : score.checked) {
-      if (!is_included(score, scores)) {
-        continue;
-      }
-      auto kind = std::find(kinds.begin(), kinds.end(), checked.kind);
-      kind = kind == kinds.end() ? kinds.insert(kinds.end(), checked.kind) : kind;
-      const auto kind_index = static_cast<std::size_t>(kind - kinds.begin());
-      auto& collected = times[{kind_index, checked.machine, !checked.fitted}];
-      collected.insert(collected.end(), checked.times.begin(), checked.times.end());
-    }
-  }
-  std::vector<CoverageRow> rows;
-  for (auto& [key, checked_times] : times) {
-    const auto& [kind, machine, unfitted] = key;
-    rows.push_back({kinds[kind], machine, !unfitted, coverage_of(std::move(checked_times))});
-  }
-  return rows;
-}
-
-using PairsByMachine = std::map<std::string, std::map<std::string, std::vector<JudgedPair>>>;
-
-/// Returns pairs by machine, then by the ways that they compare.
-PairsByMachine pairs_of(Scores scores) {
-  PairsByMachine pairs;
-  for (const TableScore& score : scores) {
-    for (const JudgedPairs& judged : score.judged) {
-      if (is_included(score, scores)) {
-        auto& collected = pairs[judged.machine][judged.ways];
-        collected.insert(collected.end(), judged.pairs.begin(), judged.pairs.end());
-      }
-    }
-  }
-  return pairs;
-}
-
-std::vector<JudgedPair> merged_pairs(const std::map<std::string, std::vector<JudgedPair>>& by_ways) {
-  std::vector<JudgedPair> merged;
-  for (const auto& [ways, pairs] : by_ways) {
-    merged.insert(merged.end(), pairs.begin(), pairs.end());
-  }
-  return merged;
-}
-
-std::vector<JudgedPair> merged_pairs(const PairsByMachine& by_machine) {
-  std::vector<JudgedPair> merged;
-  for (const auto& [machine, by_ways] : by_machine) {
-    const std::vector<JudgedPair> machine_pairs = merged_pairs(by_ways);
-    merged.insert(merged.end(), machine_pairs.begin(), machine_pairs.end());
-  }
-  return merged;
-}
-
-std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
-  std::vector<CheckedTime> times;
-  for (const TableScore& score : scores) {
-    for (const CheckedKind& checked : score.checked) {
-      if (is_included(score, scores) && checked.fitted == fitted) {
-        times.insert(times.end(), checked.times.begin(), checked.times.end());
-      }
-    }
-  }
-  return times;
-}
-
-std::vector<Observation> observations_of(Scores scores) {
-  std::vector<Observation> observations;
-  for (const TableScore& score : scores) {
-    if (is_included(score, scores)) {
-      observations.insert(observations.end(), score.observations.begin(), score.observations.end());
-    }
-  }
-  return observations;
-}
-
-/// Merges fits over all tables, by machine and key.
-std::vector<FitRows> fits_of(Scores scores) {
-  std::map<std::pair<std::string, std::string>, FitRows> fits;
-  for (const TableScore& score : scores) {
-    for (const FitRows& fit : score.fits) {
-      if (is_included(score, scores)) {
-        FitRows empty{fit.machine, fit.key, fit.residual, {}, fit.by_limit};
-        FitRows& merged = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
-        merged.rows.insert(merged.rows.end(), fit.rows.begin(), fit.rows.end());
-      }
-    }
-  }
-  std::vector<FitRows> list;
-  for (auto& [key, fit] : fits) {
-    list.push_back(std::move(fit));
-  }
-  return list;
-}
-
-std::string whole_percent(double fraction) { return fmt::format("{:.0f}", 100.0 * fraction); }
-
-/// Formats "69±3".
-std::string with_band(const ObservedShare& observed) {
-  return fmt::format("{}±{}", whole_percent(observed.share), whole_percent(observed.band));
-}
 
 std::string name_of_bin(const ReliabilityBin& bin) {
   return bin.to == 1.0 ? ">99" : fmt::format("{}-{}", whole_percent(bin.from), whole_percent(bin.to));
@@ -246,18 +125,6 @@ std::string observations_text(Scores scores) {
   return text;
 }
 
-Json share_json(const ObservedShare& observed) { return {{"share", observed.share}, {"band", observed.band}}; }
-
-Json levels_json(const Coverage& coverage) {
-  Json levels = Json::array();
-  for (std::size_t i = 0; i < coverage_levels.size(); ++i) {
-    Json level = share_json(coverage.at[i]);
-    level["level"] = coverage_levels[i];
-    levels.push_back(std::move(level));
-  }
-  return levels;
-}
-
 Json coverage_json(const CoverageRow& row) {
   Json object{{"kind", row.kind},
               {"machine", row.machine},
@@ -317,28 +184,6 @@ std::string sure_in_practice(Scores scores) {
     if (bin.n > 0 && bin.from >= 0.7) {
       text += fmt::format("- {}% sure: stated {}% on average, {} of 100 came true ({} pairs).\n", name_of_bin(bin),
                           percent_digits(bin.said), whole_percent(bin.observed.share), bin.n);
-    }
-  }
-  return text;
-}
-
-/// Returns values by the name of the limit.
-template <class T>
-Json limits_json(const std::array<T, all_limits.size()>& values) {
-  Json object = Json::object();
-  for (const Limit limit : all_limits) {
-    object[std::string(name_of(limit))] = values[static_cast<std::size_t>(limit)];
-  }
-  return object;
-}
-
-/// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
-std::string by_limit_lines(const FitRows& fit, const NewResidual& new_fit) {
-  std::string text;
-  for (std::size_t i = 0; i < all_limits.size(); ++i) {
-    if (new_fit.read_by_limit[i] > 0) {
-      text += fmt::format("    by_limit.{}: {:.3f} -> {:.3f}, {} rows read\n", name_of(all_limits[i]), fit.by_limit[i],
-                          new_fit.by_limit[i], new_fit.read_by_limit[i]);
     }
   }
   return text;
@@ -461,47 +306,6 @@ void add_reliability(Json& object, Scores scores) {
                                       {"measured", observation.measured},
                                       {"predicted", observation.predicted}});
   }
-}
-
-std::string residuals_table(Scores scores) {
-  std::string text;
-  std::string machine;
-  for (const FitRows& fit : fits_of(scores)) {
-    const NewResidual new_fit = new_residual(fit);
-    text += fit.machine == machine ? "" : fmt::format("{}\n", fit.machine);
-    machine = fit.machine;
-    text += fmt::format("  {}: {:.4f}", fit.key, fit.residual);
-    if (!new_fit.enough) {
-      text += fmt::format(" stays: {} rows read, fewer than {}\n", new_fit.read, least_rows_for_residual);
-      continue;
-    }
-    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", new_fit.residual, new_fit.read, new_fit.held_out);
-    text += new_fit.held_out == 0 ? "\n"
-                                  : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n",
-                                                with_band(new_fit.now.at[1]), with_band(new_fit.then.at[1]),
-                                                with_band(new_fit.now.at[3]), with_band(new_fit.then.at[3]));
-    text += by_limit_lines(fit, new_fit);
-  }
-  return text.empty() ? "no fit has read any of these tables\n" : text;
-}
-
-std::string residuals_json(Scores scores) {
-  Json fits_json = Json::array();
-  for (const FitRows& fit : fits_of(scores)) {
-    const NewResidual new_fit = new_residual(fit);
-    fits_json.push_back({{"machine", fit.machine},
-                         {"key", fit.key},
-                         {"residual", fit.residual},
-                         {"new_residual", new_fit.enough ? Json(new_fit.residual) : Json()},
-                         {"by_limit", limits_json(fit.by_limit)},
-                         {"new_by_limit", new_fit.enough ? limits_json(new_fit.by_limit) : Json()},
-                         {"read", new_fit.read},
-                         {"read_by_limit", limits_json(new_fit.read_by_limit)},
-                         {"held_out", new_fit.held_out},
-                         {"now", levels_json(new_fit.now)},
-                         {"then", levels_json(new_fit.then)}});
-  }
-  return fits_json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string reliability_section(Scores scores) {

@@ -4,25 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "model/analysis/memory.h"
-#include "model/record/result.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/json_rows.h"
+#include "reports/plan_names.h"
+#include "reports/plan_verdicts.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
 
@@ -59,46 +54,6 @@ std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
     }
   }
   return columns;
-}
-
-/// Names attention, dropout and gradients if they are unusual; rows of older versions lack these columns.
-std::string unusual_kernels(const StepRow& row) {
-  if (!row.has("attention_kernel")) {
-    return {};
-  }
-  std::string text = row.text("attention_kernel") == "fused" ? "" : ", unfused attention";
-  text += row.holds("dropout") ? ", dropout" : "";
-  text += row.text("gradient_dtype") == "fp32" ? "" : fmt::format(", {} gradients", row.text("gradient_dtype"));
-  return text + (row.holds("overlap_gradients") ? "" : ", gradients after the backward pass");
-}
-
-/// Names unusual settings of a plan: ", ZeRO 1, micro-batch 2".
-std::string unusual(const StepRow& row) {
-  std::string text;
-  const auto add = [&](std::string_view name, std::string_view words, std::int64_t usual) {
-    text += row.count(name) == usual ? "" : fmt::format(", {} {}", words, row.count(name));
-  };
-  add("interleave", "interleave", 1);
-  text += row.count("experts") == 1 ? "" : fmt::format(", experts over {} ranks", row.count("experts"));
-  add("zero", "ZeRO", 0);
-  if (row.text("scope") == "step") {
-    add("micro_batch", "micro-batch", 1);
-  }
-  text += !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl"
-              ? ""
-              : fmt::format(", all-reduce of {}", row.text("all_reduce_kernel"));
-  text += row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute"));
-  return text + unusual_kernels(row);
-}
-
-/// Formats "8 tensor x 4 pipeline"; a single degree as "1 tensor".
-std::string layout_in_words(const StepRow& row) {
-  std::string text = fmt::format("{} tensor", row.count("tensor"));
-  for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
-    text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
-  }
-  text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
-  return text;
 }
 
 /// Describes the GPU that needs the most memory, below a block; empty without memory columns.
@@ -178,8 +133,6 @@ std::string percentile_line(std::string percentiles) {
   return "\n" + wrapped("p50, p95, p99 and p99.9 over machines with different GPUs: " + percentiles, "  ", "    ");
 }
 
-using PlanRows = std::vector<const StepRow*>;
-
 constexpr const char* step_line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
 
 /// Returns the width of the name column of a block, limited so that lines stay within page_width.
@@ -209,8 +162,6 @@ std::string serial_cell(const StepRow& row, const StepRow* serial) {
              ? "-"
              : with_sign(100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0), 1) + "%";
 }
-
-bool is_framework(const StepRow& row) { return row.has("framework") && row.text("framework") == row.text("strategy"); }
 
 std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t width) {
   const bool is_training = std::ranges::any_of(rows, [](const StepRow* row) { return row->has("hfu"); });
@@ -252,13 +203,6 @@ std::string parts(const PlanRows& rows, std::size_t width) {
   return text.empty() ? text : "\n" + text;
 }
 
-Contender contender_of(const StepRow& row) {
-  const auto share = [&](std::string_view name) {
-    return row.has(name) ? std::optional(row.number(name)) : std::nullopt;
-  };
-  return {row.number("time_ms"), share("time_error"), share("win_probability")};
-}
-
 std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle style) {
   const StepRow* serial = serial_of(rows);
   const PlanVerdict verdict(rows, rule);
@@ -271,293 +215,7 @@ std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle s
   return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
 }
 
-/// Returns the settings of a row except the strategy: the cells before the strategy.
-std::string plan_key(const StepRow& row) {
-  StepRow settings;
-  const bool is_decode = row.text("scope") == "decode";
-  for (const auto& cell : row.cells) {
-    if (cell.first == "strategy") {
-      break;
-    }
-    // One decode plan compares schedules that sum whole outputs with schedules whose ranks split the tokens.
-    if (!is_decode || cell.first != "sequence_parallel") {
-      settings.cells.push_back(cell);
-    }
-  }
-  return step_object(settings);
-}
-
-std::string gpus_in_words(const StepRow& row) {
-  return row.count("gpus") == 1 ? "1 GPU" : fmt::format("{} GPUs", row.count("gpus"));
-}
-
-std::string machine_of(const StepRow& row) {
-  return machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth"));
-}
-
-/// Returns the value of a column of settings: "recompute full", "micro-batch 2", "no dropout".
-std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
-  if (const bool* is_on = std::get_if<bool>(&value)) {
-    return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
-                                       : fmt::format("{}{}", *is_on ? "" : "no ", name);
-  }
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{
-      {"zero", "ZeRO"},
-      {"micro_batch", "micro-batch"},
-      {"experts", "expert ranks"},
-      {"all_reduce_kernel", "all-reduce of"},
-      {"attention_kernel", "attention"},
-      {"gradient_dtype", "gradients"},
-  }};
-  const auto known = std::ranges::find(words, name, &std::pair<std::string_view, std::string_view>::first);
-  const std::string_view title = known == words.end() ? name : known->second;
-  return name == "seq" ? fmt::format("seq {}", format_count(std::get<std::int64_t>(value)))
-                       : fmt::format("{} {}", title, csv_cell(value));
-}
-
-/// Words for the plans of a list, which name the settings that tell them apart. The rows must outlive it.
-class PlanNames {
- public:
-  explicit PlanNames(std::span<const StepRow> rows) {
-    const StepRow& first = rows.front();
-    for (const StepRow& row : rows) {
-      has_several_machines_ = has_several_machines_ || machine_of(row) != machine_of(first);
-      for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
-        const bool is_known = std::ranges::find(varying_, name) != varying_.end();
-        if (!is_known && !has_value(first, name, value)) {
-          varying_.push_back(name);
-        }
-      });
-    }
-  }
-
-  /// Returns "commfuse on dgx-h100-x8, 64 GPUs (8 tensor x 8 pipeline), batch 64, seq 4K, recompute full"; without the
-  /// machine if all plans have the same one.
-  [[nodiscard]] std::string first_name(const StepRow& row) const {
-    std::string text =
-        fmt::format("{}, batch {}, seq {}", layout_name(row), row.count("batch"), format_count(row.count("seq")));
-    for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
-      const bool is_named = name == "batch" || name == "seq" || std::ranges::find(varying_, name) == varying_.end();
-      text += is_named ? "" : ", " + setting_in_words(name, value);
-    });
-    return text;
-  }
-
-  /// Returns the same with only the settings that differ from those of `first`, batch and seq included.
-  [[nodiscard]] std::string name_after(const StepRow& row, const StepRow& first) const {
-    std::string text = layout_name(row);
-    for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
-      text += has_value(first, name, value) ? "" : ", " + setting_in_words(name, value);
-    });
-    return text;
-  }
-
- private:
-  static bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& value) {
-    const StepRow::Value* other = row.find(name);
-    return other != nullptr && *other == value;
-  }
-
-  /// Calls `each` with the settings that layout_name() does not name.
-  template <class Each>
-  static void for_each_setting(const StepRow& row, const Each& each) {
-    constexpr std::array<std::string_view, 13> named_otherwise{"schema", "model_version", "hardware", "link_bandwidth",
-                                                               "network_bandwidth", "gpus", "tensor", "pipeline",
-                                                               "pipeline_schedule", "data", "context", "ulysses",
-                                                               // The name of the schedule says it.
-                                                               "sequence_parallel"};
-    for (const auto& [name, value] : row.cells) {
-      if (name == "strategy") {
-        return;
-      }
-      if (std::ranges::find(named_otherwise, name) == named_otherwise.end()) {
-        each(name, value);
-      }
-    }
-  }
-
-  [[nodiscard]] std::string layout_name(const StepRow& row) const {
-    return fmt::format("{} on {}{} ({})", row.text("strategy"), has_several_machines_ ? machine_of(row) + ", " : "",
-                       gpus_in_words(row), layout_in_words(row));
-  }
-
-  bool has_several_machines_ = false;
-  std::vector<std::string_view> varying_;  ///< Settings in which a plan differs from the first.
-};
-
 }  // namespace
-
-std::string plan_heading(const StepRow& row) {
-  return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
-                     machine_of(row), gpus_in_words(row), layout_in_words(row), row.count("batch"),
-                     format_count(row.count("seq")), row.text("dtype"), unusual(row));
-}
-
-const StepRow* serial_of(std::span<const StepRow* const> rows) {
-  for (const StepRow* row : rows) {
-    if (row->feasible() && is_framework(*row)) {
-      return row;
-    }
-  }
-  const auto serial = std::ranges::find_if(
-      rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
-  return serial == rows.end() ? nullptr : *serial;
-}
-
-namespace {
-
-/// Returns whether the schedule hides no communication under GEMMs. A decoding step has two such schedules.
-bool has_no_overlap(const StepRow& row) {
-  return row.text("strategy") == "serial" || row.text("strategy") == "all_reduce";
-}
-
-/// Returns the framework's own row, or else the fastest schedule without overlap; null if the plan has neither.
-const StepRow* baseline_of(std::span<const StepRow* const> plan) {
-  const StepRow* baseline = serial_of(plan);
-  if (baseline != nullptr && is_framework(*baseline)) {
-    return baseline;
-  }
-  for (const StepRow* row : plan) {
-    const bool is_faster = row->feasible() && has_no_overlap(*row) &&
-                           (baseline == nullptr || row->number("time_ms") < baseline->number("time_ms"));
-    baseline = is_faster ? row : baseline;
-  }
-  return baseline;
-}
-
-}  // namespace
-
-std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule) {
-  PlanSaving saving{.baseline = baseline_of(plan)};
-  for (const StepRow* row : plan) {
-    const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row);
-    const bool is_faster =
-        is_other && (saving.overlap == nullptr || row->number("time_ms") < saving.overlap->number("time_ms"));
-    saving.overlap = is_faster ? row : saving.overlap;
-  }
-  if (saving.baseline == nullptr || saving.overlap == nullptr) {
-    return std::nullopt;
-  }
-  saving.saved = 1.0 - saving.overlap->number("time_ms") / saving.baseline->number("time_ms");
-  const Verdict verdict = verdict_of(std::array{contender_of(*saving.overlap), contender_of(*saving.baseline)}, rule);
-  saving.pays = !verdict.wins() ? Pays::close : verdict.front.front() == 0 ? Pays::yes : Pays::no;
-  return saving;
-}
-
-PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule) {
-  PlanSavings savings;
-  SavingTally tally;
-  std::vector<std::string> baselines;
-  const std::vector<PlanRows> plans = plans_of(rows);
-  std::optional<PlanSaving> decisive_saving;
-  const auto fits = [](const StepRow& row) { return !row.has("fits") || row.holds("fits"); };
-  const bool any_fits = std::ranges::any_of(rows, [&](const StepRow& row) { return row.feasible() && fits(row); });
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const std::optional<PlanSaving> saving = plan_saving(plans[i], rule);
-    if (!saving) {
-      continue;
-    }
-    tally.add(saving->saved, saving->pays);
-    // A sure saving outweighs a sure loss, and a sure loss outweighs a difference that is too close to call.
-    const auto weight = [&](const PlanSaving& plan) {
-      return std::tuple(!any_fits || fits(*plan.overlap),
-                        plan.pays == Pays::yes  ? 2
-                        : plan.pays == Pays::no ? 1
-                                                : 0,
-                        plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
-    };
-    if (!decisive_saving || weight(*saving) > weight(*decisive_saving)) {
-      decisive_saving = saving;
-      savings.decisive = i;
-    }
-    if (const std::string& name = saving->baseline->text("strategy");
-        std::ranges::find(baselines, name) == baselines.end()) {
-      baselines.push_back(name);
-    }
-  }
-  savings.baseline = fmt::format("{}", fmt::join(baselines, " or "));
-  savings.count = tally.count();
-  return savings;
-}
-
-PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule) : rule_(rule) {
-  std::ranges::copy_if(rows, std::back_inserter(feasible_), &StepRow::feasible);
-  std::vector<Contender> contenders;
-  std::ranges::transform(feasible_, std::back_inserter(contenders),
-                         [](const StepRow* row) { return contender_of(*row); });
-  if (!feasible_.empty()) {
-    verdict_ = verdict_of(contenders, rule);
-  }
-}
-
-bool PlanVerdict::in_front(const StepRow* row) const {
-  return feasible_.size() > 1 &&
-         std::ranges::any_of(verdict_.front, [&](std::size_t index) { return feasible_[index] == row; });
-}
-
-std::string PlanVerdict::sentence() const {
-  if (feasible_.size() < 2) {
-    return {};
-  }
-  if (verdict_.wins()) {
-    const char* wins = is_framework(*feasible_[verdict_.order.front()]) ? "is already the fastest" : "wins";
-    return fmt::format("{} {}{}: {:.1f}% less time than {}.", name(0), wins, sure_in_words(verdict_.probability),
-                       100.0 * (1.0 - time(0) / time(1)), name(1));
-  }
-  std::vector<std::string> names;
-  double slowest = 0.0;
-  for (const std::size_t index : verdict_.front) {
-    names.push_back(feasible_[index]->text("strategy"));
-    slowest = std::max(slowest, feasible_[index]->number("time_ms"));
-  }
-  return fmt::format("Tie: {} are within {:.1f}%; a win needs {}.", names_in_words(names),
-                     100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
-}
-
-/// The correlation between errors of different plans is unknown, so the difference alone decides.
-std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
-  std::vector<const StepRow*> fitting;
-  std::vector<Contender> contenders;
-  bool has_several_plans = false;
-  for (const StepRow& row : rows) {
-    has_several_plans = has_several_plans || plan_heading(row) != plan_heading(rows.front());
-    if (row.feasible() && (!row.has("fits") || row.holds("fits"))) {
-      fitting.push_back(&row);
-      contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
-    }
-  }
-  if (!has_several_plans || fitting.empty()) {
-    return {};
-  }
-  const Verdict verdict = verdict_of(contenders, rule);
-  const StepRow& best = *fitting[verdict.front.front()];
-  const PlanNames names(rows);
-  constexpr std::size_t max_named = 3;
-  std::vector<std::string> ties;
-  for (std::size_t i = 1; i < verdict.front.size() && ties.size() < max_named; ++i) {
-    ties.push_back(names.name_after(*fitting[verdict.front[i]], best));
-  }
-  if (verdict.front.size() - 1 > max_named) {
-    ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - max_named));
-  }
-  const std::string tied =
-      ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, fmt::join(ties, "; "));
-  return fmt::format("Most tokens per second and GPU among plans that fit: {:.0f}, by {}{}",
-                     best.number("tokens_per_second_gpu"), names.first_name(best), tied);
-}
-
-std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows) {
-  std::map<std::string, std::size_t> plan_indices;
-  std::vector<std::vector<const StepRow*>> plans;
-  for (const StepRow& row : rows) {
-    const auto [entry, is_new] = plan_indices.try_emplace(plan_key(row), plans.size());
-    if (is_new) {
-      plans.emplace_back();
-    }
-    plans[entry->second].push_back(&row);
-  }
-  return plans;
-}
 
 std::string memory_sentence(std::span<const StepRow> rows) { return largest_need(rows).sentence(); }
 

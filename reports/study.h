@@ -18,7 +18,7 @@ struct SampledRun {
 };
 
 /// A GEMM of a schedule in the roofline plot of its accelerator.
-struct RoofedProduct {
+struct RoofedGemm {
   std::string schedule;
   std::string shape;  // "GEMM 4K x 3584 x 8K"
   Flops work;
@@ -31,7 +31,7 @@ struct Roofline {
   std::string dtype;
   FlopsPerSecond peak;  // dense
   BytesPerSecond memory;
-  std::vector<RoofedProduct> products;
+  std::vector<RoofedGemm> gemms;
 };
 
 /// Share of the time that the fastest schedule saves against another (serial, else the next fastest), with a 90%

@@ -20,7 +20,7 @@ namespace commfuse::validate {
 
 struct RunOptions {
   Functions functions = Functions::real;
-  Products products = Products::ascending;
+  SumOrder sum_order = SumOrder::ascending;
   /// Seed of a random order; 0 means the usual order. With a seed, the interpreter runs ops in another allowed order
   /// and lets lanes fall far behind, and threads yield and wait at random. A correct program produces the same bits in
   /// every order.

@@ -24,7 +24,7 @@ SeenRange read_seen(YamlMap map) {
 
 /// Reads the factors; an omitted limit has factor 1.
 ByLimit read_by_limit(YamlMap map) {
-  ByLimit factors = alike_by_limit;
+  ByLimit factors = ones_by_limit;
   for (const Limit limit : all_limits) {
     if (map.optional_value(name_of(limit))) {
       factors[static_cast<std::size_t>(limit)] = map.number(name_of(limit), limit_factor_range);

@@ -27,7 +27,7 @@ std::uint32_t stalling_words(double probability) {
 
 }  // namespace
 
-std::array<bool, all_provenances.size()> leans_on(const Jitter& jitter) {
+std::array<bool, all_provenances.size()> provenances_of(const Jitter& jitter) {
   std::array<bool, all_provenances.size()> kinds{};
   const auto lean = [&](bool draws, Provenance provenance) {
     kinds[static_cast<std::size_t>(provenance)] = kinds[static_cast<std::size_t>(provenance)] || draws;

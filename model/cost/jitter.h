@@ -39,7 +39,7 @@ struct Jitter {
 };
 
 /// Returns the provenances of the jitter's parameters, by Provenance; parameters without an effect are ignored.
-std::array<bool, all_provenances.size()> leans_on(const Jitter& jitter);
+std::array<bool, all_provenances.size()> provenances_of(const Jitter& jitter);
 
 /// Kinds of draws. Each has its own random words, because the kind is part of the purpose in a Philox counter.
 enum class Draw : std::uint8_t { essential, local, communication, rank };

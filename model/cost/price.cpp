@@ -43,7 +43,7 @@ class Pricer {
         sizes_(sizes),
         machine_(machine),
         kernel_(options.attention),
-        gemm_dtype_(options.products),
+        gemm_dtype_(options.gemm_dtype),
         window_(options.window),
         weight_bits_(options.weight_bits),
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
@@ -559,7 +559,7 @@ void forget_attention_of_ops(KernelTimes& known) {
 
 }  // namespace
 
-void KernelTimes::forget_products(const Program& program) {
+void KernelTimes::forget_gemms(const Program& program) {
   // Attention runs on the same units.
   const auto is_product = [](const Shape& shape) {
     return std::holds_alternative<GemmShape>(shape) || std::holds_alternative<AttentionShape>(shape);
@@ -734,8 +734,8 @@ Costs price_alone(const Program& program, const std::vector<Meetings>& meetings,
   return costs;
 }
 
-std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,
-                                                  const PriceOptions& options) {
+std::array<bool, all_provenances.size()> provenances_of(const Program& program, const Machine& machine,
+                                                        const PriceOptions& options) {
   std::array<bool, all_provenances.size()> kinds{};
   const auto mark = [&](const auto&... parameters) {
     ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
@@ -764,7 +764,7 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
         mark(machine.network->nominal_rate);
       }
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      mark_gemm(accelerator, options.products.value_or(gemm->dtype), mark);
+      mark_gemm(accelerator, options.gemm_dtype.value_or(gemm->dtype), mark);
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
       mark_gemm(accelerator, core->dtype, mark);

@@ -37,7 +37,7 @@ struct KernelTimes {
   std::vector<Duration> unfused;                ///< by index in Program::unfused, without a concurrent op
 
   /// Forgets the times of GEMMs and attention.
-  void forget_products(const Program& program);
+  void forget_gemms(const Program& program);
   /// Forgets the times of attention.
   void forget_attention(const Program& program);
   /// Forgets the times of all ops but transfers.
@@ -70,7 +70,7 @@ int sms_left(const Program& program, const Machine& machine, const Meetings& mee
 Flops unfused_products(const Program& program, const Sizes& sizes);
 
 /// Returns the provenances of the parameters that the prices of a program depend on, by Provenance.
-std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,
-                                                  const PriceOptions& options);
+std::array<bool, all_provenances.size()> provenances_of(const Program& program, const Machine& machine,
+                                                        const PriceOptions& options);
 
 }  // namespace commfuse

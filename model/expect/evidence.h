@@ -58,7 +58,7 @@ struct MeasuredMessage {
 /// same on all nodes, so it cancels, and only the differences between nodes and repetitions remain.
 struct Reference {
   std::map<std::tuple<LinkOp, std::int64_t, std::int64_t, std::int64_t>, double> offsets;  ///< by key_of a message
-  double spread = repeat_error;  ///< standard error of ln(time) between nodes
+  double spread = repeat_error;  ///< standard deviation of ln(time) between nodes
 };
 
 /// Returns the key of a message's offset.
@@ -79,8 +79,9 @@ struct ClassHalf {
 /// Returns one standard error of the median.
 double error_of(const ClassHalf& half);
 
-/// Returns the halves in the order of op, GPUs, nodes; the bandwidth half comes first. `spread` replaces repeat_error
-/// in the error that the rows of a node share. Requires one expectation per row.
+/// Returns the halves in the order of op, GPUs, nodes; the bandwidth half comes first. `spread`, the standard deviation
+/// of ln(time) between nodes, replaces repeat_error in the error that the rows of a node share. Requires one
+/// expectation per row.
 std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, std::span<const Expected> expected,
                                     double spread = repeat_error);
 

@@ -2,8 +2,6 @@
 #include "model/fit/attention_fit.h"
 
 #include <array>
-#include <cmath>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -46,12 +44,7 @@ double ratio_of(const Accelerator& accelerator, const MeasuredAttention& row) {
 }
 
 FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredAttention>& rows) {
-  std::vector<double> errors;
-  errors.reserve(rows.size());
-  for (const MeasuredAttention& row : rows) {
-    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
-  }
-  return fit_quality(errors);
+  return fit_quality(rows, [&](const MeasuredAttention& row) { return ratio_of(accelerator, row); });
 }
 
 auto attention_key(const MeasuredAttention& row) {
@@ -84,38 +77,30 @@ AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const Measu
 AttentionFit fit_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                            const std::string& machine, const std::string& source) {
   check(!rows.empty(), "a fit has rows");
-  std::vector<MeasuredAttention> kept;
-  std::vector<MeasuredAttention> held_out;
-  std::map<std::string, int> groups;
-  FitOptions options{.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
-  for (const MeasuredAttention& row : rows) {
+  const RowSplit<MeasuredAttention> split = split_by_group(rows, [&](const MeasuredAttention& row) {
     check(row.time > Duration{0}, "a measured call took time");
-    const std::string group = attention_group("attention", machine, row.size);
-    if (is_held_out(group)) {
-      held_out.push_back(row);
-      continue;
-    }
-    kept.push_back(row);
-    options.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
-  }
-  if (count_sizes<MeasuredAttention>(kept, attention_key) < fewest_attention_sizes) {
+    return attention_group("attention", machine, row.size);
+  });
+  if (count_sizes<MeasuredAttention>(split.kept, attention_key) < fewest_attention_sizes) {
     return fit_few_calls(accelerator, rows, source);
   }
   Accelerator tried = accelerator;
   const std::vector<Knob<Attention>> knobs = knobs_of(tried.attention);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<Attention>(knobs, values, tried.attention);
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      out[i] = math::log(ratio_of(tried, kept[i]));
+    for (std::size_t i = 0; i < split.kept.size(); ++i) {
+      out[i] = math::log(ratio_of(tried, split.kept[i]));
     }
   };
   AttentionFit result;
-  RobustFit fit = robust_fit(fit_parameters<Attention>(knobs), kept.size(), residuals, options);
+  RobustFit fit =
+      robust_fit(fit_parameters<Attention>(knobs), split.kept.size(), residuals,
+                 {.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3, .groups = split.groups});
   set_fitted<Attention>(knobs, fit, source, tried.attention);
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = tried.attention;
-  result.fitted = quality_on(tried, kept);
-  result.held_out = quality_on(tried, held_out);
+  result.fitted = quality_on(tried, split.kept);
+  result.held_out = quality_on(tried, split.held_out);
   return result;
 }
 

@@ -2,6 +2,7 @@
 // Accuracy of a fit: errors of single rows, as median and percentiles.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -17,5 +18,16 @@ struct FitQuality {
 };
 
 FitQuality fit_quality(const std::vector<double>& errors);
+
+/// Returns the summary for rows whose predicted / measured time is ratio_of(row).
+template <class Row, class RatioOf>
+FitQuality fit_quality(const std::vector<Row>& rows, const RatioOf& ratio_of) {
+  std::vector<double> errors;
+  errors.reserve(rows.size());
+  for (const Row& row : rows) {
+    errors.push_back(std::abs(ratio_of(row) - 1.0));
+  }
+  return fit_quality(errors);
+}
 
 }  // namespace commfuse

@@ -28,6 +28,6 @@ std::string by_limit_yaml(const ByLimit& by_limit);
 /// Returns `fit: {residual: 0.047, seen: {m: {least: 1, most: 32768}}}` indented by `indent` spaces, with one line per
 /// size. Ends with a line break. `by_limit` is written only if it differs from `of_base`, the factors of the extended
 /// file, which would apply otherwise.
-std::string fit_scope_yaml(const FitScope& scope, int indent, const ByLimit& of_base = alike_by_limit);
+std::string fit_scope_yaml(const FitScope& scope, int indent, const ByLimit& of_base = ones_by_limit);
 
 }  // namespace commfuse

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -44,12 +42,7 @@ double ratio_of(const Accelerator& accelerator, const MeasuredFrameworkKernel& r
 }
 
 FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredFrameworkKernel>& rows) {
-  std::vector<double> errors;
-  errors.reserve(rows.size());
-  for (const MeasuredFrameworkKernel& row : rows) {
-    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
-  }
-  return fit_quality(errors);
+  return fit_quality(rows, [&](const MeasuredFrameworkKernel& row) { return ratio_of(accelerator, row); });
 }
 
 auto kernel_key(const MeasuredFrameworkKernel& row) {
@@ -89,37 +82,29 @@ FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<con
 FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> rows,
                                          const std::string& machine, const std::string& source) {
   check(!rows.empty(), "a fit has rows");
-  std::vector<MeasuredFrameworkKernel> kept;
-  std::vector<MeasuredFrameworkKernel> held_out;
-  std::map<std::string, int> groups;
-  FitOptions options{.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
-  for (const MeasuredFrameworkKernel& row : rows) {
+  const RowSplit<MeasuredFrameworkKernel> split = split_by_group(rows, [&](const MeasuredFrameworkKernel& row) {
     check(row.time > Duration{0}, "a measured kernel took time");
-    const std::string group = framework_kernel_group(machine, row.op, row.size.width);
-    if (is_held_out(group)) {
-      held_out.push_back(row);
-      continue;
-    }
-    kept.push_back(row);
-    options.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
-  }
-  if (!is_enough(kept)) {
+    return framework_kernel_group(machine, row.op, row.size.width);
+  });
+  if (!is_enough(split.kept)) {
     return fit_few_kernels(accelerator, rows, source);
   }
   Accelerator tried = accelerator;
   FrameworkKernels& parameters = tried.framework_kernels.emplace();
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<Kernels>(kernel_knobs, values, parameters);
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      out[i] = math::log(ratio_of(tried, kept[i]));
+    for (std::size_t i = 0; i < split.kept.size(); ++i) {
+      out[i] = math::log(ratio_of(tried, split.kept[i]));
     }
   };
   FrameworkKernelFit result;
-  RobustFit fit = robust_fit(fit_parameters<Kernels>(kernel_knobs), kept.size(), residuals, options);
+  RobustFit fit =
+      robust_fit(fit_parameters<Kernels>(kernel_knobs), split.kept.size(), residuals,
+                 {.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3, .groups = split.groups});
   set_fitted<Kernels>(kernel_knobs, fit, source, parameters);
   result.fitted_parameters = std::move(fit.parameters);
-  result.fitted = quality_on(tried, kept);
-  result.held_out = quality_on(tried, held_out);
+  result.fitted = quality_on(tried, split.kept);
+  result.held_out = quality_on(tried, split.held_out);
   result.accelerator = std::move(tried);
   return result;
 }

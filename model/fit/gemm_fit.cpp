@@ -115,20 +115,8 @@ double ratio_of(const Accelerator& accelerator, const MeasuredGemm& row) {
 }
 
 FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredGemm>& rows) {
-  std::vector<double> errors;
-  errors.reserve(rows.size());
-  for (const MeasuredGemm& row : rows) {
-    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
-  }
-  return fit_quality(errors);
+  return fit_quality(rows, [&](const MeasuredGemm& row) { return ratio_of(accelerator, row); });
 }
-
-/// Rows of the fit with their groups, and the held-out rows.
-struct RowSplit {
-  std::vector<MeasuredGemm> kept;
-  std::vector<int> groups;
-  std::vector<MeasuredGemm> held_out;
-};
 
 bool is_large(const GemmSize& size) { return size.m >= large_rows && size.n >= large_width && size.k >= large_width; }
 
@@ -154,22 +142,6 @@ std::vector<Slicing> slicings_in(const std::vector<MeasuredGemm>& rows) {
     }
   }
   return pairs;
-}
-
-RowSplit split_rows(std::span<const MeasuredGemm> rows, DType dtype, const std::string& machine) {
-  RowSplit split;
-  std::map<std::pair<std::int64_t, std::int64_t>, int> groups;
-  for (const MeasuredGemm& row : rows) {
-    check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
-    if (is_held_out(gemm_group("gemm", machine, name_of(dtype), row.size))) {
-      split.held_out.push_back(row);
-      continue;
-    }
-    const auto [at, is_new] = groups.try_emplace({row.size.n, row.size.k}, static_cast<int>(groups.size()));
-    split.kept.push_back(row);
-    split.groups.push_back(at->second);
-  }
-  return split;
 }
 
 auto gemm_key(const MeasuredGemm& row) {
@@ -229,7 +201,10 @@ GemmFit fit_few_gemms(const Accelerator& accelerator, DType dtype, std::span<con
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options) {
   check(!rows.empty(), "a fit has rows");
-  const RowSplit split = split_rows(rows, dtype, options.machine);
+  const RowSplit<MeasuredGemm> split = split_by_group(rows, [&](const MeasuredGemm& row) {
+    check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
+    return gemm_group("gemm", options.machine, name_of(dtype), row.size);
+  });
   if (count_sizes<MeasuredGemm>(split.kept, gemm_key) < fewest_gemm_sizes) {
     return fit_few_gemms(accelerator, dtype, rows, options);
   }

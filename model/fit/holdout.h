@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/cost/attention.h"
 #include "model/cost/gemm.h"
@@ -18,6 +21,31 @@ std::uint64_t fnv1a(std::string_view text);
 /// Returns true for 20% of the groups. The result depends only on the text of the key, so it is the same on every
 /// machine and in every order of rows.
 bool is_held_out(std::string_view key);
+
+/// Rows of a fit, divided by is_held_out().
+template <class Row>
+struct RowSplit {
+  std::vector<Row> kept;
+  std::vector<int> groups;  ///< Number of its group by kept row, from 0 in the order of first occurrence.
+  std::vector<Row> held_out;
+};
+
+/// Divides the rows; `group_of` returns the key of a row's group.
+template <class Row, class GroupOf>
+RowSplit<Row> split_by_group(std::span<const Row> rows, const GroupOf& group_of) {
+  RowSplit<Row> split;
+  std::map<std::string, int> numbers;
+  for (const Row& row : rows) {
+    const std::string group = group_of(row);
+    if (is_held_out(group)) {
+      split.held_out.push_back(row);
+      continue;
+    }
+    split.kept.push_back(row);
+    split.groups.push_back(numbers.try_emplace(group, static_cast<int>(numbers.size())).first->second);
+  }
+  return split;
+}
 
 // The keys. `kind` is the word that `commfuse-sim score` uses: gemm, gemm_layer, attention, collective, p2p. `machine`
 // is the value of the table's own column (hw, device), unchanged; without such a column, the name of this project's

@@ -51,7 +51,7 @@ constexpr std::string_view name_of(Limit limit) {
 
 /// Factor on the residual for each limit.
 using ByLimit = std::array<double, all_limits.size()>;
-inline constexpr ByLimit alike_by_limit{1.0, 1.0, 1.0, 1.0};
+inline constexpr ByLimit ones_by_limit{1.0, 1.0, 1.0, 1.0};
 
 /// Range whose ends were both measured.
 struct SeenRange {
@@ -64,7 +64,7 @@ struct FitScope {
   /// Relative standard error of one op's price that the errors of the parameters do not explain: two thirds of the rows
   /// that the fit had not seen were off by no more than this. The default is assumed, for ops without a fit.
   double residual = 0.15;
-  ByLimit by_limit = alike_by_limit;                                  ///< Factor on `residual`, by limit.
+  ByLimit by_limit = ones_by_limit;                                   ///< Factor on `residual`, by limit.
   std::array<std::optional<SeenRange>, all_fit_sizes.size()> seen{};  ///< Measured sizes; empty if none were.
 
   [[nodiscard]] const std::optional<SeenRange>& range(FitSize size) const {

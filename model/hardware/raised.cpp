@@ -168,23 +168,23 @@ namespace {
 
 constexpr std::string_view units = "accelerator.matrix_units.";
 
-FeltBy ops_affected_by(std::string_view name) {
+AffectedOps ops_affected_by(std::string_view name) {
   if (name.ends_with(".ctas")) {  // concurrent kernels have fewer SMs
-    return FeltBy::anything;
+    return AffectedOps::anything;
   }
   if (name.starts_with(units)) {
-    return FeltBy::products;
+    return AffectedOps::gemms;
   }
   if (name.starts_with("accelerator.attention.")) {
-    return FeltBy::attention;
+    return AffectedOps::attention;
   }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
     const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-    return has(".nvls.") || has(".tree.") ? FeltBy::all_reduces
-           : has(".all_to_all.")          ? FeltBy::all_to_alls
-                                          : FeltBy::collectives;
+    return has(".nvls.") || has(".tree.") ? AffectedOps::all_reduces
+           : has(".all_to_all.")          ? AffectedOps::all_to_alls
+                                          : AffectedOps::collectives;
   }
-  return name.starts_with("link.peer.") ? FeltBy::exchanges : FeltBy::anything;
+  return name.starts_with("link.peer.") ? AffectedOps::exchanges : AffectedOps::anything;
 }
 
 /// Returns bf16 for "accelerator.matrix_units.bf16.gemm.ramp".
@@ -206,7 +206,7 @@ std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
       const std::string& name = parameters[i].name;
       machines.push_back({.parameter = i,
                           .machine = raised(machine, name, parameters[i].standard_error),
-                          .felt_by = ops_affected_by(name),
+                          .affects = ops_affected_by(name),
                           .dtype = dtype_of_unit(name),
                           .is_between_nodes = name.starts_with("network.")});
     }

@@ -30,9 +30,9 @@ std::vector<NamedParameter> parameters_of(const Machine& machine);
 Machine raised(const Machine& machine, std::string_view name, double share);
 
 /// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not show which.
-enum class FeltBy : std::uint8_t {
+enum class AffectedOps : std::uint8_t {
   anything,
-  products,   ///< GEMMs of one dtype, and attention.
+  gemms,      ///< GEMMs of one dtype, and attention.
   attention,  ///< Attention with the fused kernel.
   collectives,
   all_reduces,  ///< All-reduces with NVLS or a tree.
@@ -44,8 +44,8 @@ enum class FeltBy : std::uint8_t {
 struct RaisedMachine {
   std::size_t parameter = 0;  ///< Index in the result of parameters_of.
   Machine machine;
-  FeltBy felt_by = FeltBy::anything;
-  std::optional<DType> dtype{};   ///< Dtype of the GEMMs for FeltBy::products.
+  AffectedOps affects = AffectedOps::anything;
+  std::optional<DType> dtype{};   ///< Dtype of the GEMMs for AffectedOps::gemms.
   bool is_between_nodes = false;  ///< True if ranks of one node do not depend on the parameter.
 };
 

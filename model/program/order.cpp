@@ -10,21 +10,21 @@ namespace commfuse {
 Order::Order(const Program& program, Rank rank)
     : lanes_(program.lanes.size()),
       lane_(program.ops.size()),
-      place_(program.ops.size(), -1),
+      position_on_lane_(program.ops.size(), -1),
       finished_(program.ops.size() * lanes_, 0),
       on_lane_(lanes_) {
   const Coordinates coordinates = program.mesh.coordinates(rank);
   const std::size_t lanes = lanes_;
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
-    if (known[lane_[from]] > place_[from]) {
+    if (known[lane_[from]] > position_on_lane_[from]) {
       return;  // the earlier op, and all ops that complete before it, are already included
     }
     const std::int32_t* earlier_counts = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       known[lane] = std::max(known[lane], earlier_counts[lane]);
     }
-    known[lane_[from]] = place_[from] + 1;
+    known[lane_[from]] = position_on_lane_[from] + 1;
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Op& record = program.ops[op];
@@ -46,7 +46,7 @@ Order::Order(const Program& program, Rank rank)
         learn(known, wait);
       }
     }
-    place_[op] = static_cast<std::int32_t>(queue.size());
+    position_on_lane_[op] = static_cast<std::int32_t>(queue.size());
     queue.push_back(OpId{static_cast<std::int32_t>(op)});
   }
 }

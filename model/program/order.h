@@ -17,11 +17,11 @@ class Order {
 
   /// Returns true when `first` has ended before `second` starts, whatever the durations. Requires that both take part.
   [[nodiscard]] bool before(OpId first, OpId second) const {
-    return finished(second, lane_[commfuse::position(first)]) > place_[commfuse::position(first)];
+    return finished(second, lane_[commfuse::position(first)]) > position_on_lane_[commfuse::position(first)];
   }
-  [[nodiscard]] bool takes_part(OpId op) const { return place(op) >= 0; }
-  /// Returns the op's place on its lane; -1 when it does not take part.
-  [[nodiscard]] std::int32_t place(OpId op) const { return place_[commfuse::position(op)]; }
+  [[nodiscard]] bool takes_part(OpId op) const { return position_on_lane(op) >= 0; }
+  /// Returns the op's position on its lane; -1 when it does not take part.
+  [[nodiscard]] std::int32_t position_on_lane(OpId op) const { return position_on_lane_[commfuse::position(op)]; }
   [[nodiscard]] std::size_t lane(OpId op) const { return lane_[commfuse::position(op)]; }
   /// Returns the ops of a lane, in order.
   [[nodiscard]] const std::vector<OpId>& on_lane(std::size_t lane) const { return on_lane_[lane]; }
@@ -34,9 +34,9 @@ class Order {
 
  private:
   std::size_t lanes_;
-  std::vector<std::uint16_t> lane_;     // by op
-  std::vector<std::int32_t> place_;     // by op: its place on its lane, or -1 when it does not take part
-  std::vector<std::int32_t> finished_;  // by op and lane
+  std::vector<std::uint16_t> lane_;             // by op
+  std::vector<std::int32_t> position_on_lane_;  // by op; or -1 when it does not take part
+  std::vector<std::int32_t> finished_;          // by op and lane
   std::vector<std::vector<OpId>> on_lane_;
 };
 

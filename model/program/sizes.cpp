@@ -22,8 +22,8 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
 }
 
 /// Attention of all queries is one kernel over whole sequences; a slice of queries must consist of whole positions of
-/// each sequence.
-void require_whole_positions(const Program& program, const Sizes& sizes) {
+/// each sequence. Returns the reason why one does not; empty if all do.
+std::string refusal_of_slices(const Program& program, const Sizes& sizes) {
   for (const Shape& shape : program.shapes) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
     if (attention == nullptr || attention->queries == attention->keys) {
@@ -33,30 +33,41 @@ void require_whole_positions(const Program& program, const Sizes& sizes) {
     const std::int64_t tokens = sizes.elements({attention->queries.dimension, 1});
     if (tokens % batch != 0) {
       const std::int32_t blocks = program.dimensions[position(attention->queries.dimension)].blocks;
-      throw ConfigError(
-          fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} requires; {}",
-                      tokens * blocks / batch, blocks, program.name, remedy(tokens * blocks / batch, blocks)));
+      return fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} requires; {}",
+                         tokens * blocks / batch, blocks, program.name, remedy(tokens * blocks / batch, blocks));
     }
   }
+  return {};
+}
+
+/// Fills `sizes`, which is empty. Returns the reason why the quantities cannot be bound; empty if they were.
+std::string bind_into(Sizes& sizes, const Program& program, std::span<const Quantity> quantities) {
+  for (const Dimension& dimension : program.dimensions) {
+    const auto given = std::find_if(quantities.begin(), quantities.end(),
+                                    [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
+    check(given != quantities.end(), "every dimension of a program is given a size");
+    if (given->elements <= 0 || given->elements % dimension.blocks != 0) {
+      return fmt::format("{} {} cannot be cut into {} equal blocks, as {} requires; {}", given->elements,
+                         dimension.name, dimension.blocks, program.name, remedy(given->elements, dimension.blocks));
+    }
+    sizes.block.push_back(given->elements / dimension.blocks);
+  }
+  return refusal_of_slices(program, sizes);
 }
 
 }  // namespace
 
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
   Sizes sizes;
-  for (const Dimension& dimension : program.dimensions) {
-    const auto given = std::find_if(quantities.begin(), quantities.end(),
-                                    [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
-    check(given != quantities.end(), "every dimension of a program is given a size");
-    if (given->elements <= 0 || given->elements % dimension.blocks != 0) {
-      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} requires; {}", given->elements,
-                                    dimension.name, dimension.blocks, program.name,
-                                    remedy(given->elements, dimension.blocks)));
-    }
-    sizes.block.push_back(given->elements / dimension.blocks);
+  if (const std::string refusal = bind_into(sizes, program, quantities); !refusal.empty()) {
+    throw ConfigError(refusal);
   }
-  require_whole_positions(program, sizes);
   return sizes;
+}
+
+std::string refusal_of(const Program& program, std::span<const Quantity> quantities) {
+  Sizes unused;
+  return bind_into(unused, program, quantities);
 }
 
 Bytes bytes_per_rank(const Program& program, const Sizes& sizes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Quantity {
 /// dimension's number of blocks, or when a slice of queries would contain different positions of the sequences in a
 /// batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
+
+/// Returns the reason for which bind_sizes() throws for these quantities; empty if it does not throw.
+std::string refusal_of(const Program& program, std::span<const Quantity> quantities);
 
 /// Returns the total memory of one rank's buffers.
 Bytes bytes_per_rank(const Program& program, const Sizes& sizes);

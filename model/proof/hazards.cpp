@@ -47,7 +47,7 @@ class RankHazards {
   void visit(OpId id) {
     const Op& op = program_.ops[position(id)];
     finished_ = order_.finished(id);
-    place_ = order_.place(id);
+    position_on_lane_ = order_.position_on_lane(id);
     bool accumulates = false;
     if (op.kind == OpKind::elementwise || op.kind == OpKind::collective) {
       read_perhaps_in_place(id, op);
@@ -56,7 +56,7 @@ class RankHazards {
       for (const Slice operand : program_.inputs_of(op)) {
         cells_.for_each(operand, [&](Cell cell) {
           read(id, cell);
-          touched_by(cell)[1 + op.lane] = place_;
+          touched_by(cell)[1 + op.lane] = position_on_lane_;
         });
       }
     }
@@ -86,7 +86,7 @@ class RankHazards {
       for (const Cell cell : touched_) {
         read(id, cell);
         if (!in_place || !is_written(cell)) {
-          touched_by(cell)[1 + op.lane] = place_;
+          touched_by(cell)[1 + op.lane] = position_on_lane_;
         }
       }
     }
@@ -99,7 +99,7 @@ class RankHazards {
   }
 
   /// Returns true if `op` has ended before the current op starts.
-  [[nodiscard]] bool ended(OpId op) const { return order_.place(op) < finished_[order_.lane(op)]; }
+  [[nodiscard]] bool ended(OpId op) const { return order_.position_on_lane(op) < finished_[order_.lane(op)]; }
 
   void read(OpId op, Cell cell) {
     const OpId writer{*touched_by(cell)};
@@ -176,7 +176,7 @@ class RankHazards {
   std::vector<Cell> touched_;               // cells of the current operand
   std::vector<Cell> written_;               // cells that the current op writes
   const std::int32_t* finished_ = nullptr;  // finished ops before the current op, see Order
-  std::int32_t place_ = 0;                  // place of the current op, see Order
+  std::int32_t position_on_lane_ = 0;       // of the current op, see Order
 };
 
 void check_rank(const Program& program, const CellMap& cells, const RankCells& rank_cells, const Order& order,

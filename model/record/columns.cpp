@@ -18,47 +18,56 @@ struct ModelColumn {
   std::string_view doc{};
   ColumnType type = ColumnType::text;
   ColumnRole role = ColumnRole::outcome;
+  PlanWords plan_words = PlanWords::nothing;
 };
 
-constexpr ModelColumn setting(std::string_view name, std::string_view doc, ColumnType type = ColumnType::count) {
-  return {name, doc, type, ColumnRole::point};
+constexpr ModelColumn setting(std::string_view name, std::string_view doc = {}, ColumnType type = ColumnType::count) {
+  return {name, doc, type, ColumnRole::point, PlanWords::setting};
+}
+constexpr ModelColumn machine_setting(std::string_view name) {
+  return {name, {}, ColumnType::text, ColumnRole::point, PlanWords::machine};
+}
+constexpr ModelColumn layout_setting(std::string_view name, std::string_view doc, ColumnType type = ColumnType::count) {
+  return {name, doc, type, ColumnRole::point, PlanWords::layout};
 }
 constexpr ModelColumn number(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::number}; }
-constexpr ModelColumn flag(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::flag}; }
+constexpr ModelColumn flag(std::string_view name, std::string_view doc, PlanWords plan_words = PlanWords::nothing) {
+  return {name, doc, ColumnType::flag, ColumnRole::outcome, plan_words};
+}
 
 /// Columns in the order of the rows; sim/step/predict_steps.cpp adds the values.
 constexpr std::array model_columns{
     ModelColumn{"schema"},
     ModelColumn{"model_version"},
-    ModelColumn{"model"},
-    ModelColumn{"hardware"},
-    ModelColumn{"link_bandwidth"},
-    ModelColumn{"network_bandwidth"},
-    ModelColumn{"all_reduce_kernel"},
-    ModelColumn{"scope"},
-    setting("gpus", "GPUs of all replicas"),
-    setting("tensor", "tensor-parallel ranks"),
+    setting("model"),
+    machine_setting("hardware"),
+    machine_setting("link_bandwidth"),
+    machine_setting("network_bandwidth"),
+    setting("all_reduce_kernel"),
+    setting("scope"),
+    layout_setting("gpus", "GPUs of all replicas"),
+    layout_setting("tensor", "tensor-parallel ranks"),
     // Strategies with sequence parallelism compete with all-reduces of whole outputs, so this is part of the schedule.
     flag("sequence_parallel", "whether tensor ranks share tokens between their layers"),
-    setting("pipeline", "pipeline stages"),
+    layout_setting("pipeline", "pipeline stages"),
     setting("interleave", "model chunks on each stage"),
-    setting("pipeline_schedule", "order of micro-batches on a stage", ColumnType::text),
-    setting("data", "replicas"),
-    setting("context", "ranks that share a sequence's tokens"),
+    layout_setting("pipeline_schedule", "order of micro-batches on a stage", ColumnType::text),
+    layout_setting("data", "replicas"),
+    layout_setting("context", "ranks that share a sequence's tokens"),
     setting("context_exchange", "how context ranks read each other's keys; absent for one rank", ColumnType::text),
-    setting("ulysses", "ranks that share a sequence's tokens, and its heads in attention"),
+    layout_setting("ulysses", "ranks that share a sequence's tokens, and its heads in attention"),
     setting("experts", "ranks that share the experts"),
     setting("zero", "ZeRO stage, 0 to 3"),
-    ModelColumn{"batch"},
+    setting("batch"),
     setting("micro_batch", "sequences of a micro-batch"),
-    ModelColumn{"seq"},
-    ModelColumn{"dtype"},
+    setting("seq"),
+    setting("dtype"),
     setting("recompute", "activations that the backward pass computes again", ColumnType::text),
     setting("optimizer", "optimizer whose state is held in memory", ColumnType::text),
-    ModelColumn{"attention_kernel"},
-    flag("dropout", "whether dropout follows attention and MLP"),
+    setting("attention_kernel"),
+    flag("dropout", "whether dropout follows attention and MLP", PlanWords::setting),
     setting("gradient_dtype", "element type in which gradients are summed", ColumnType::text),
-    flag("overlap_gradients", "whether gradients are reduced during the backward pass"),
+    flag("overlap_gradients", "whether gradients are reduced during the backward pass", PlanWords::setting),
     setting("framework", "framework whose step is the baseline; absent for none", ColumnType::text),
     ModelColumn{"strategy"},
     ModelColumn{"link_rate_gb_s"},
@@ -97,7 +106,8 @@ Column column_of(const ResultColumn& column) {
 }
 
 Column column_of(const ModelColumn& column) {
-  return {column.name, column.doc, column.type, column.role, column.role != ColumnRole::outcome, false, true};
+  return {column.name, column.doc, column.type,      column.role, column.role != ColumnRole::outcome,
+          false,       true,       column.plan_words};
 }
 
 /// Returns one list in which columns of both kinds are merged; settings come before the strategy.
@@ -112,6 +122,7 @@ std::vector<Column> joined_columns() {
     if (column.doc.empty()) {
       check(place_of(column.name) != columns.end(), "a column without a doc is one of layers");
       place_of(column.name)->of_models = true;
+      place_of(column.name)->plan_words = column.plan_words;
     } else {
       check(place_of(column.name) == columns.end(), "a column has one doc");
       columns.insert(is_before_strategy ? place_of("strategy") : columns.end(), column_of(column));

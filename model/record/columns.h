@@ -3,12 +3,21 @@
 // apply to them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "model/record/result.h"
 
 namespace commfuse {
+
+/// How words about a plan of a whole model name the value of a column.
+enum class PlanWords : std::uint8_t {
+  setting,  ///< by itself: "recompute full"
+  machine,  ///< in the words of the machine: "h100-sxm, links x2"
+  layout,   ///< in the words of the layout: "8 GPUs (2 tensor x 4 pipeline)"
+  nothing,  ///< not at all: it is no setting, or the name of the schedule says it
+};
 
 struct Column {
   std::string_view name;  ///< ends with the unit: "time_ms"
@@ -18,6 +27,7 @@ struct Column {
   bool is_asked = false;  ///< True for a column that distinguishes points, or runs of one point.
   bool of_layers = false;
   bool of_models = false;
+  PlanWords plan_words = PlanWords::nothing;
 };
 
 /// Returns all columns: settings, the strategy, results. Columns of layers are in the order of result_columns(), and

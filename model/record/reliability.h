@@ -57,7 +57,7 @@ struct FitRows {
   std::string key;  ///< key in the file, such as "accelerator.matrix_units.bf16.fit.residual"
   double residual = 0.0;
   std::vector<FitRow> rows;
-  ByLimit by_limit = alike_by_limit;
+  ByLimit by_limit = ones_by_limit;
 };
 
 /// Two ways to do the same work, both measured.
@@ -119,7 +119,7 @@ struct NewResidual {
   std::array<std::int64_t, all_limits.size()> read_by_limit{};
   std::int64_t held_out = 0;
   double residual = 0.0;
-  ByLimit by_limit = alike_by_limit;
+  ByLimit by_limit = ones_by_limit;
   bool enough = false;  ///< At least least_rows_for_residual rows were read.
   Coverage now;         ///< coverage of the held-out rows, with the residuals of the file
   Coverage then;        ///< coverage of the same rows, with the new residuals

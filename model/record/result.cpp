@@ -349,7 +349,7 @@ constexpr std::array columns_of_draws{
 /// Columns of the origin of a result.
 constexpr std::array columns_of_origin{
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
-                 [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
+                 [](const Row& row) -> Value { return unless_empty(row.provenances); }, put_text<&Row::provenances>},
     ResultColumn{"beats_serial", "implementations: probability of being faster than serial", ColumnType::number,
                  [](const Row& row) -> Value { return row.feasible() ? maybe(row.beats_serial) : Value{}; },
                  put_share<&Row::beats_serial>},
@@ -359,6 +359,8 @@ constexpr std::array columns_of_origin{
                  put_share<&Row::saving_error>},
     ResultColumn{"held_back", "implementations: time lost to the same schedule with ideal kernels", ColumnType::text,
                  show<&Row::held_back>, put_text<&Row::held_back>},
+    ResultColumn{"unmeasured_on", "implementations: GPU on which nobody measured it; the last warning says so",
+                 ColumnType::text, show<&Row::unmeasured_on>, put_text<&Row::unmeasured_on>},
     ResultColumn{"warnings", "insufficient memory; sizes outside the range of a fit", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.warnings); }, put_text<&Row::warnings>},
     ResultColumn{"schedule_sha256", "digest of the schedule's canonical text", ColumnType::text,

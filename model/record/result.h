@@ -60,13 +60,14 @@ struct ResultRow : Outcome, PricedAs {
   std::optional<double> beats_serial{};     // for an implementation: probability of being faster than serial
   std::optional<double> saving_error{};     // for an implementation: one standard error of ln(serial / its time)
   std::string held_back;                    // for an implementation: its largest costs, in words
+  std::string unmeasured_on;                // for an implementation: GPU on which nobody measured it; else empty
   std::string warnings;                     // inputs outside the measured range, separated by "; "
   // Origin:
   std::string evaluator;
   std::string jitter;
   std::string faults;
   std::uint64_t seed = 0;
-  std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"
+  std::string provenances;  // column leans_on: kinds of provenance, weakest first, "prior+fitted"
 
   [[nodiscard]] bool feasible() const { return reason.empty(); }
 };

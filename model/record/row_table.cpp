@@ -77,11 +77,12 @@ void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.strategy, row.strategy);
   visit(columns.implements, row.implements);
   visit(columns.held_back, row.held_back);
+  visit(columns.unmeasured_on, row.unmeasured_on);
   visit(columns.parameters, row.parameters);
   visit(columns.schedule_sha256, row.schedule_sha256);
   visit(columns.reason, row.reason);
   visit(columns.warnings, row.warnings);
-  visit(columns.leans_on, row.leans_on);
+  visit(columns.provenances, row.provenances);
   visit(columns.bound, row.bound);
   visit(columns.buffers, row.buffers);
   visit(columns.makespan_error, row.makespan_error);

@@ -29,10 +29,10 @@ consteval std::size_t outcome_place(Member Outcome::*member) {
 /// 0 or 1.
 struct RowColumns {
   WordColumn model, hardware, link_bandwidth, network_bandwidth, all_reduce_kernel, scope, dtype;
-  WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
+  WordColumn strategy, implements, held_back, unmeasured_on, parameters, schedule_sha256, reason, warnings;
   WordColumn evaluator;
   std::array<WordColumn, repeated_settings.size()> repeated;  ///< by index in repeated_settings
-  WordColumn leans_on;
+  WordColumn provenances;
   std::array<WordColumn, price_settings.size()> priced_as;  ///< by index in price_settings
   NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability,
       beats_serial, saving_error;

@@ -150,24 +150,24 @@ std::string lines_of(std::string_view key, const std::vector<Item>& items) {
 /// A value of the file with its path, "runs[2].status". Throws ConfigError when the value has another type or form.
 class Reader {
  public:
-  Reader(const Json& value, const std::string& path, std::string place)
-      : value_(value), path_(path), place_(std::move(place)) {}
+  Reader(const Json& value, const std::string& path, std::string key_path)
+      : value_(value), path_(path), key_path_(std::move(key_path)) {}
 
   [[noreturn]] void refuse(const std::string& sentence) const {
-    throw ConfigError(fmt::format("{}: {}{}{}; record it again with commfuse-validate run --out", path_, place_,
-                                  place_.empty() ? "" : ": ", sentence));
+    throw ConfigError(fmt::format("{}: {}{}{}; record it again with commfuse-validate run --out", path_, key_path_,
+                                  key_path_.empty() ? "" : ": ", sentence));
   }
 
   [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
   [[nodiscard]] Reader at(const std::string& key) const {
     require(value_.is_object(), "it is not an object");
     const auto entry = value_.find(key);
-    const std::string place = place_.empty() ? key : fmt::format("{}.{}", place_, key);
+    const std::string key_path = key_path_.empty() ? key : fmt::format("{}.{}", key_path_, key);
     if (entry == value_.end()) {
       throw ConfigError(
-          fmt::format("{}: {} is missing; record it again with commfuse-validate run --out", path_, place));
+          fmt::format("{}: {} is missing; record it again with commfuse-validate run --out", path_, key_path));
     }
-    return {*entry, path_, place};
+    return {*entry, path_, key_path};
   }
   /// Returns the items of an optional list.
   [[nodiscard]] std::vector<Reader> items_at(const std::string& key) const {
@@ -177,7 +177,7 @@ class Reader {
     require(value_.is_array(), "it is not a list");
     std::vector<Reader> readers;
     for (std::size_t i = 0; i < value_.size(); ++i) {
-      readers.emplace_back(value_[i], path_, fmt::format("{}[{}]", place_, i));
+      readers.emplace_back(value_[i], path_, fmt::format("{}[{}]", key_path_, i));
     }
     return readers;
   }
@@ -234,7 +234,7 @@ class Reader {
  private:
   const Json& value_;
   const std::string& path_;
-  std::string place_;
+  std::string key_path_;
 };
 
 RunStatus status_in(const Reader& reader) {

@@ -78,16 +78,16 @@ class Strategies {
  public:
   class Iterator {
    public:
-    explicit Iterator(const Strategy* const* place) : place_(place) {}
-    const Strategy& operator*() const { return **place_; }
+    explicit Iterator(const Strategy* const* current) : current_(current) {}
+    const Strategy& operator*() const { return **current_; }
     Iterator& operator++() {
-      ++place_;
+      ++current_;
       return *this;
     }
     friend bool operator==(Iterator, Iterator) = default;
 
    private:
-    const Strategy* const* place_;
+    const Strategy* const* current_;
   };
   [[nodiscard]] static Iterator begin() { return Iterator(all_strategies.data()); }
   [[nodiscard]] static Iterator end() { return Iterator(all_strategies.data() + all_strategies.size()); }

@@ -16,14 +16,13 @@ const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)
 /// Whole models have no implementations.
 const hasImplementations = () => !facts.start?.scopes.some((scope) => scope.whole && scope.name === setting("scope"));
 const implementationOf = (name) => facts.start?.implementations?.find((implementation) => implementation.name === name);
-const unmeasuredIn = (row) => / was not measured on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
 /// Turns "its GEMM 173 us, the cost of its calls 30 us" into a part of a sentence.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
 
 /// Describes an implementation and the result of this row, one line each.
 function implementationWords(name, row = null) {
   const known = implementationOf(name);
-  const gpus = unmeasuredIn(row);
+  const gpus = row?.unmeasured_on;
   return [
     `${name}: ${known?.words ?? "an implementation"}`,
     known?.implements ? `It runs the schedule of ${known.implements}.` : "",
@@ -141,10 +140,10 @@ function idealsOnly(rows) {
 
 /// Names the implementations that are predicted for GPUs on which they were not measured, in one sentence.
 function beyondSentence(rows) {
-  const gpus = rows.map(unmeasuredIn).find(Boolean);
-  const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
+  const gpus = rows.map((row) => row.unmeasured_on).find(Boolean);
+  const names = rows.filter((row) => row.unmeasured_on).map((row) => row.strategy);
   const joined = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
-  const hasMeasured = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
+  const hasMeasured = rows.some((row) => isImplementation(row) && ran(row) && !row.unmeasured_on);
   return gpus ? `Beyond the fit: ${joined} ${names.length > 1 ? "were" : "was"} not measured on GPUs such as ${gpus}${hasMeasured ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 

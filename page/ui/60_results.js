@@ -116,10 +116,11 @@ const PROVENANCES = { prior: "assumed", published: "published", fitted: "fitted"
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
-/// Returns each of the engine's warnings once.
+/// Returns each of the engine's warnings once. The last warning of a row with `unmeasured_on` repeats that fact, which
+/// beyondSentence() states for all rows together.
 function warningsOf(rows) {
-  const warnings = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
-  return [...new Set(warnings)].filter((warning) => !warning.includes(" was not measured on GPUs such as "));
+  const warnings = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ").slice(0, row.unmeasured_on ? -1 : undefined) : []));
+  return [...new Set(warnings)];
 }
 
 /// Returns a sentence about schedules that do not fit into the GPUs' memory, or "".
@@ -137,11 +138,11 @@ function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
   const best = bestOf(rows);
   const error = best && errorOf(best);
-  const leans = best?.leans_on?.split("+").map((kind) => PROVENANCES[kind] ?? kind);
+  const kinds = best?.leans_on?.split("+").map((kind) => PROVENANCES[kind] ?? kind);
   const unit = best && timeUnit(timeOf(best));
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
-  const sources = leans ? ` The time depends on ${listed(leans)} parameters of the machine.` : "";
+  const sources = kinds ? ` The time depends on ${listed(kinds)} parameters of the machine.` : "";
   put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
   put("second", secondOf(answer.verdict ?? "", rows));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "reports/figure/figure.h"
-#include "reports/step_rows.h"
+#include "reports/plan_verdicts.h"
 
 namespace commfuse::reports {
 

@@ -19,16 +19,14 @@ namespace {
 
 constexpr double tera = 1e12;
 
-double intensity(const RoofedProduct& product) {
-  return product.work.count / static_cast<double>(product.traffic.count);
-}
-double rate(const RoofedProduct& product) { return product.work.count / to_seconds(product.time); }
+double intensity(const RoofedGemm& product) { return product.work.count / static_cast<double>(product.traffic.count); }
+double rate(const RoofedGemm& product) { return product.work.count / to_seconds(product.time); }
 
 std::string title_of(const Roofline& roofline) {
-  const auto share = [&](const RoofedProduct& product) { return rate(product) / roofline.peak.value; };
+  const auto share = [&](const RoofedGemm& product) { return rate(product) / roofline.peak.value; };
   const auto [least, highest] =
-      std::minmax_element(roofline.products.begin(), roofline.products.end(),
-                          [&](const RoofedProduct& a, const RoofedProduct& b) { return share(a) < share(b); });
+      std::minmax_element(roofline.gemms.begin(), roofline.gemms.end(),
+                          [&](const RoofedGemm& a, const RoofedGemm& b) { return share(a) < share(b); });
   if (share(*highest) - share(*least) < 0.0005) {
     return fmt::format("GEMMs reach {} of the peak of {}", percent(share(*highest)), roofline.accelerator);
   }
@@ -52,7 +50,7 @@ void add_roof(const Roofline& roofline, Figure& figure) {
 void add_gemms(const Roofline& roofline, Figure& figure) {
   std::vector<std::string> names;
   std::vector<PointsMark> marks;
-  for (const RoofedProduct& product : roofline.products) {
+  for (const RoofedGemm& product : roofline.gemms) {
     const auto named = std::find(names.begin(), names.end(), product.schedule);
     const auto index = static_cast<std::size_t>(named - names.begin());
     if (named == names.end()) {
@@ -78,7 +76,7 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
 }  // namespace
 
 Figure roofline_figure(const Roofline& roofline, std::string id) {
-  check(!roofline.products.empty(), "a roofline shows GEMMs");
+  check(!roofline.gemms.empty(), "a roofline shows GEMMs");
   Figure figure;
   figure.id = std::move(id);
   figure.height = 300.0;
@@ -87,7 +85,7 @@ Figure roofline_figure(const Roofline& roofline, std::string id) {
   double low = ridge / 4.0;
   double high = ridge * 4.0;
   double least = roofline.memory.value * low / tera;
-  for (const RoofedProduct& product : roofline.products) {
+  for (const RoofedGemm& product : roofline.gemms) {
     low = std::min(low, intensity(product) / 2.0);
     high = std::max(high, intensity(product) * 2.0);
     least = std::min(least, rate(product) / tera / 1.5);

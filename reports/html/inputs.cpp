@@ -18,7 +18,7 @@
 #include "reports/commas.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/wording.h"
-#include "reports/step_rows.h"
+#include "reports/plan_verdicts.h"
 
 namespace commfuse::reports {
 
@@ -198,7 +198,7 @@ std::string settings_html(const RequestedSettings& settings) {
 std::vector<std::string> kinds_of(const RowTable& rows) {
   std::vector<std::string> kinds;
   for (const std::string& text :
-       distinct(rows, {&rows.columns().leans_on.numbers()}, [](const ResultRow& row) { return row.leans_on; })) {
+       distinct(rows, {&rows.columns().provenances.numbers()}, [](const ResultRow& row) { return row.provenances; })) {
     for (std::size_t from = 0; from < text.size();) {
       const std::size_t to = std::min(text.find('+', from), text.size());
       kinds.push_back(text.substr(from, to - from));

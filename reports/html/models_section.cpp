@@ -19,6 +19,8 @@
 #include "reports/figure/model_time.h"
 #include "reports/figure/wording.h"
 #include "reports/html/page_frame.h"
+#include "reports/plan_names.h"
+#include "reports/plan_verdicts.h"
 #include "reports/step_rows.h"
 
 namespace commfuse::reports {

@@ -37,6 +37,7 @@
 #include "reports/html/study_sections.h"
 #include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
+#include "reports/plan_verdicts.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
 #include "reports/step_rows.h"
@@ -636,7 +637,7 @@ std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
 }
 
 void Page::add_plot_figures(std::vector<Figure>& figures) const {
-  if (input_.study && input_.study->roofline && !input_.study->roofline->products.empty()) {
+  if (input_.study && input_.study->roofline && !input_.study->roofline->gemms.empty()) {
     figures.push_back(roofline_figure(*input_.study->roofline));
   }
   const std::string ours = "commfuse";

@@ -218,7 +218,8 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   }
   figure.id.insert(0, "plan-days");
   figure.title = days_title(plan);
-  figure.description = "Days of the run over the number of GPUs, one line per kind; the counts table has the numbers.";
+  figure.description =
+      "Days of the run against the number of GPUs, one line per kind; the counts table has the numbers.";
   figure.x = doubling_axis("GPUs", 0.8 * *least, 1.25 * widest);
   figure.y = axis_of("time", "days", {0.0, range_of(all_days, 0.12).second});
   add_kinds_to_legend(plan, figure);
@@ -259,7 +260,8 @@ std::string pareto_title(const CapacityPlan& plan) {
 Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
   figure.id.insert(0, "plan-pareto");
   figure.title = pareto_title(plan);
-  figure.description = "Cost of the run over its days, one dot per number of GPUs; the counts table has the numbers.";
+  figure.description =
+      "Cost of the run against its days, one dot per number of GPUs; the counts table has the numbers.";
   figure.x = axis_of("time", "days", range_of(values_of(runs, days_of), 0.06));
   figure.y = axis_of("cost", "", range_of(values_of(runs, cost_of), 0.15));
   for (Tick& tick : figure.y.ticks) {
@@ -296,7 +298,7 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   constexpr std::array roles{Role::essential, Role::communication};
   figure.id.insert(0, "plan-rates");
   figure.title = rates_title(plan);
-  figure.description = "Tokens per second over the rate of the links, with the best layout at every point.";
+  figure.description = "Tokens per second against the rate of the links, with the best layout at every point.";
   std::vector<double> rates;
   for (const RateCurve& curve : plan.curves) {
     for (const RateCurve::Point& point : curve.points) {

@@ -163,7 +163,7 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   }
   const Duration duration = from_seconds(1e-6 * time);
   if (const auto* const gemm = std::get_if<GemmSize>(&call.work)) {
-    profile_.products.push_back({*gemm, duration});
+    profile_.gemms.push_back({*gemm, duration});
   } else if (const auto* const attention = std::get_if<AttentionSize>(&call.work)) {
     profile_.attention.push_back({*attention, duration});
   } else if (const auto* const kernel = std::get_if<KernelCall>(&call.work)) {

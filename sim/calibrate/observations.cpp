@@ -350,7 +350,7 @@ class ObservationReader {
   }
 
   void read_profile(const Profile& profile) {
-    for (const MeasuredGemm& gemm : profile.products) {
+    for (const MeasuredGemm& gemm : profile.gemms) {
       add_gemm(gemm, path_.string());
     }
     for (const MeasuredAttention& attention : profile.attention) {

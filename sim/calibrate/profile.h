@@ -26,7 +26,7 @@ struct TracedCollective {
 };
 
 struct Profile {
-  std::vector<MeasuredGemm> products;            ///< one per call
+  std::vector<MeasuredGemm> gemms;               ///< one per call
   std::vector<MeasuredAttention> attention;      ///< one per forward call
   std::vector<MeasuredFrameworkKernel> kernels;  ///< one per call: sums, norms, activations, rotations
   std::vector<TracedCollective> collectives;     ///< by op, members and bytes

@@ -20,7 +20,7 @@
 #include "reports/accuracy.h"
 #include "reports/engine_agreement.h"
 #include "reports/pays.h"
-#include "reports/reliability.h"
+#include "reports/residuals.h"
 #include "reports/score.h"
 #include "sim/commands/answer.h"
 #include "sim/commands/commands.h"

@@ -161,7 +161,7 @@ void add_gemms(const Point& point, const Repeated& repeated, reports::Roofline& 
   const Rank rank = repeated.prediction.analysis.critical_rank;
   const Coordinates coordinates = program.mesh.coordinates(rank);
   const Costs costs = static_costs(point, point.machine, *repeated.prediction.structure, sizes);
-  std::map<std::pair<PricedShape, Duration>, reports::RoofedProduct> gemms;
+  std::map<std::pair<PricedShape, Duration>, reports::RoofedGemm> gemms;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Shape& shape = program.shapes[program.ops[op].shape];
     const auto* gemm = std::get_if<GemmShape>(&shape);
@@ -173,16 +173,16 @@ void add_gemms(const Point& point, const Repeated& repeated, reports::Roofline& 
     const auto work = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
     auto& roofed =
         gemms
-            .try_emplace({priced, costs.of(rank, op)}, reports::RoofedProduct{.schedule = label_of(*repeated.row),
-                                                                              .shape = in_words(priced),
-                                                                              .work = {work},
-                                                                              .traffic = compulsory_traffic(size),
-                                                                              .time = costs.of(rank, op)})
+            .try_emplace({priced, costs.of(rank, op)}, reports::RoofedGemm{.schedule = label_of(*repeated.row),
+                                                                           .shape = in_words(priced),
+                                                                           .work = {work},
+                                                                           .traffic = compulsory_traffic(size),
+                                                                           .time = costs.of(rank, op)})
             .first->second;
     ++roofed.count;
   }
   for (auto& [key, roofed] : gemms) {
-    roofline.products.push_back(std::move(roofed));
+    roofline.gemms.push_back(std::move(roofed));
   }
 }
 

@@ -175,7 +175,7 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
       100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
       milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time), fastest_baseline(heading, tuning));
   std::string not_compared;
-  for (const LeftOut& omitted : tuning.left_out) {
+  for (const StrategyWithoutSchedule& omitted : tuning.without_schedule) {
     not_compared +=
         wrapped(fmt::format("Not compared, {} everywhere: {}.", omitted.strategy->name, omitted.reason), "", "");
   }
@@ -480,7 +480,7 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     }
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;
-    for (const LeftOut& omitted : tuning.left_out) {
+    for (const StrategyWithoutSchedule& omitted : tuning.without_schedule) {
       json["left_out"].push_back({{"strategy", omitted.strategy->name}, {"reason", omitted.reason}});
     }
     json["bound"] = step_json(tuning.bound);

@@ -36,11 +36,11 @@ class RankPlanner {
         lanes[program_.ops[i].lane].push_back(OpId{static_cast<std::int32_t>(i)});
       }
     }
-    place_.resize(program_.ops.size());
+    place_of_op_.resize(program_.ops.size());
     for (const std::vector<OpId>& lane : lanes) {
       plan_.first.push_back(static_cast<std::uint32_t>(plan_.ops.size()));
       for (const OpId op : lane) {
-        place_[position(op)] = static_cast<std::uint32_t>(plan_.ops.size());
+        place_of_op_[position(op)] = static_cast<std::uint32_t>(plan_.ops.size());
         plan_.ops.push_back(planned(op));
       }
     }
@@ -73,7 +73,7 @@ class RankPlanner {
       }
       const auto earlier = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
                                         [&](const PlannedWait& recorded) { return recorded.lane == other_lane; });
-      const std::uint32_t place = place_[position(wait)];
+      const std::uint32_t place = place_of_op_[position(wait)];
       if (earlier == plan_.waits.end()) {
         plan_.waits.push_back({other_lane, place});
       } else {
@@ -103,8 +103,8 @@ class RankPlanner {
   }
 
   const Program& program_;
-  std::vector<bool> takes_part_;      // by op
-  std::vector<std::uint32_t> place_;  // by op that takes part
+  std::vector<bool> takes_part_;            // by op
+  std::vector<std::uint32_t> place_of_op_;  // by op that takes part
   RankPlan plan_;
 };
 

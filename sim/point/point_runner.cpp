@@ -30,9 +30,9 @@ bool is_plain(const Field& field) {
 bool is_of_strategies(const Field& field) { return field.key.starts_with("strategy."); }
 
 std::string provenance_in_words(const Program& program, const Point& point) {
-  auto kinds = leans_on(program, point.machine, point.price);
+  auto kinds = provenances_of(program, point.machine, point.price);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    kinds[kind] = kinds[kind] || point.jitter_leans_on[kind];
+    kinds[kind] = kinds[kind] || point.jitter_provenances[kind];
   }
   std::string text;
   for (const Provenance kind : all_provenances) {
@@ -84,7 +84,7 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.buffers = prediction.buffers;
   row.tails = prediction.tails;
   row.evaluator = word_of(evaluator_choices, prediction.evaluator);
-  row.leans_on = provenance_in_words(prediction.structure->program(), point);
+  row.provenances = provenance_in_words(prediction.structure->program(), point);
   return row;
 }
 
@@ -186,8 +186,9 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   row.interference = word_of(interference_choices, point.price.interference);
   row.bound = false;
   if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
+    row.unmeasured_on = point.machine.accelerator.name;
     row.warnings += fmt::format("{}{} was not measured on GPUs such as {}", row.warnings.empty() ? "" : "; ",
-                                implementation.name, point.machine.accelerator.name);
+                                implementation.name, row.unmeasured_on);
   }
   return simulated;
 }

@@ -76,6 +76,14 @@ Prediction Predictor::predict(const Point& point, const Strategy& strategy, cons
   return prediction;
 }
 
+std::string Predictor::refusal(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
+  if (std::string refusal = refusal_of(strategy, kinds(point.scope), options, point.ranks); !refusal.empty()) {
+    return refusal;
+  }
+  const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
+  return refusal_of(structure.program(), quantities_of(point.model, point.load(), point.ranks));
+}
+
 Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
   const Sizes sizes = sizes_at(schedule, point);
   return simulate(point, schedule.structure, sizes, flops_of(schedule, point, sizes));

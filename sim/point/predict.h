@@ -40,8 +40,8 @@ struct Point {
   DType dtype = DType::bf16;
   PriceOptions price;
   SimulationOptions simulation;
-  std::string jitter = "none";                                 ///< name of the jitter
-  std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< by provenance: a parameter of the jitter has it
+  std::string jitter = "none";                                    ///< name of the jitter
+  std::array<bool, all_provenances.size()> jitter_provenances{};  ///< by provenance: a parameter of the jitter has it
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< name of the faults
   std::shared_ptr<const Faults> faults{};  ///< null: no faults
@@ -74,7 +74,7 @@ struct Prediction : Outcome {
 };
 
 /// Returns whether a price of the program may depend on the raised parameter; false means that none does.
-bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised);
+bool may_be_affected(const Program& program, const Point& point, const RaisedMachine& raised);
 
 /// Returns the costs of the ops on a machine with fixed rates: with `constant` interference in place of `dynamic`,
 /// without faults. Requires a structure and sizes of the point.
@@ -99,6 +99,10 @@ class Predictor {
 
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
+
+  /// Returns the reason for which predict() throws for this schedule, without pricing it; empty if it does not throw.
+  /// Requires a possible point.
+  std::string refusal(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
   /// Returns all events of a run without jitter. Requires a structure and sizes of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);

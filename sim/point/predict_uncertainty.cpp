@@ -37,43 +37,43 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
   return collective != nullptr && collective->kind == kind;
 }
 
-bool is_of_kernels(FeltBy felt_by) { return felt_by == FeltBy::products || felt_by == FeltBy::attention; }
+bool is_of_kernels(AffectedOps affects) { return affects == AffectedOps::gemms || affects == AffectedOps::attention; }
 
 /// Keeps only the times that are also valid on the raised machine: those that cannot depend on its parameter.
-void forget_affected(KernelTimes& times, const Program& program, FeltBy felt_by) {
-  switch (felt_by) {
-    case FeltBy::anything: times.forget_all(); break;
-    case FeltBy::products: times.forget_products(program); break;
-    case FeltBy::attention: times.forget_attention(program); break;
-    case FeltBy::collectives:
-    case FeltBy::all_reduces:
-    case FeltBy::all_to_alls:
-    case FeltBy::exchanges: times.forget_transfers(program); break;
+void forget_affected(KernelTimes& times, const Program& program, AffectedOps affects) {
+  switch (affects) {
+    case AffectedOps::anything: times.forget_all(); break;
+    case AffectedOps::gemms: times.forget_gemms(program); break;
+    case AffectedOps::attention: times.forget_attention(program); break;
+    case AffectedOps::collectives:
+    case AffectedOps::all_reduces:
+    case AffectedOps::all_to_alls:
+    case AffectedOps::exchanges: times.forget_transfers(program); break;
   }
 }
 
 }  // namespace
 
-bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised) {
+bool may_be_affected(const Program& program, const Point& point, const RaisedMachine& raised) {
   if (raised.is_between_nodes && program.mesh.ranks() <= point.machine.gpus_per_node) {
     return false;
   }
-  if (raised.felt_by == FeltBy::anything) {
+  if (raised.affects == AffectedOps::anything) {
     return true;
   }
   return std::ranges::any_of(program.shapes, [&](const Shape& shape) {
     const auto* gemm = std::get_if<GemmShape>(&shape);
     const auto* core = std::get_if<AttentionShape>(&shape);
-    switch (raised.felt_by) {
-      case FeltBy::anything: return true;
-      case FeltBy::products:
+    switch (raised.affects) {
+      case AffectedOps::anything: return true;
+      case AffectedOps::gemms:
         return core != nullptr ? raised.dtype == core->dtype
-                               : gemm != nullptr && raised.dtype == point.price.products.value_or(gemm->dtype);
-      case FeltBy::attention: return core != nullptr;
-      case FeltBy::collectives: return std::holds_alternative<CollectiveShape>(shape);
-      case FeltBy::all_reduces: return is_collective(shape, CollectiveKind::all_reduce);
-      case FeltBy::all_to_alls: return is_collective(shape, CollectiveKind::all_to_all);
-      case FeltBy::exchanges: return std::holds_alternative<ExchangeShape>(shape);
+                               : gemm != nullptr && raised.dtype == point.price.gemm_dtype.value_or(gemm->dtype);
+      case AffectedOps::attention: return core != nullptr;
+      case AffectedOps::collectives: return std::holds_alternative<CollectiveShape>(shape);
+      case AffectedOps::all_reduces: return is_collective(shape, CollectiveKind::all_reduce);
+      case AffectedOps::all_to_alls: return is_collective(shape, CollectiveKind::all_to_all);
+      case AffectedOps::exchanges: return std::holds_alternative<ExchangeShape>(shape);
     }
     return true;
   });
@@ -158,12 +158,12 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     ++doubted_.used;
   };
   for (const RaisedMachine& raised : *point.raised) {
-    if (!may_feel(program, point, raised)) {
+    if (!may_be_affected(program, point, raised)) {
       continue;
     }
     raised_kernel_times = kernel_times;
-    forget_affected(raised_kernel_times, program, raised.felt_by);
-    if (is_of_kernels(raised.felt_by) &&
+    forget_affected(raised_kernel_times, program, raised.affects);
+    if (is_of_kernels(raised.affects) &&
         kernels_are_the_same(program, sizes, raised.machine, options, kernel_times, raised_kernel_times)) {
       continue;
     }

@@ -166,7 +166,7 @@ void Library::load_implementations(const std::string& names) {
 LoadedJitter load_jitter_tables(const std::string& name) {
   const Jitter jitter = load_jitter(name);
   auto tables = std::make_shared<const JitterTables>(jitter);
-  return tables->is_still() ? LoadedJitter{} : LoadedJitter{std::move(tables), leans_on(jitter)};
+  return tables->is_still() ? LoadedJitter{} : LoadedJitter{std::move(tables), provenances_of(jitter)};
 }
 
 MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const JitterTables> jitter) {
@@ -218,7 +218,7 @@ Point point_of(const Settings& settings, const Library& library) {
   point.fault_file = run.faults;
   point.faults = library.faults(run.faults);
   point.monte_carlo = monte_carlo_of(run, jitter.tables);
-  point.jitter_leans_on = jitter.leans_on;
+  point.jitter_provenances = jitter.provenances;
   return point;
 }
 

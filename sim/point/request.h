@@ -20,8 +20,8 @@
 namespace commfuse {
 
 struct LoadedJitter {
-  std::shared_ptr<const JitterTables> tables;           ///< null: no jitter
-  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: whether a parameter has it
+  std::shared_ptr<const JitterTables> tables;              ///< null: no jitter
+  std::array<bool, all_provenances.size()> provenances{};  ///< by provenance: whether a parameter has it
 };
 /// Throws ConfigError with the mistakes in the file.
 LoadedJitter load_jitter_tables(const std::string& name);

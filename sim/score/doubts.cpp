@@ -83,35 +83,35 @@ bool Doubts::is_fitted(const Machine& machine, std::string_view table) {
 
 Doubts::Side Doubts::side_of(PricedKind kind) {
   switch (kind) {
-    case PricedKind::product: return Side::products;
+    case PricedKind::product: return Side::gemms;
     case PricedKind::attention: return Side::attention;
     case PricedKind::memory_bound: return Side::memory;
     default: return Side::links;
   }
 }
 
-bool Doubts::feels(Side side, DType dtype, const RaisedMachine& raised, std::string_view name) {
+bool Doubts::is_affected(Side side, DType dtype, const RaisedMachine& raised, std::string_view name) {
   if (side == Side::links) {
     return !name.starts_with("accelerator.");
   }
   if (!name.starts_with("accelerator.")) {
     return false;
   }
-  switch (raised.felt_by) {
-    case FeltBy::products: return side != Side::memory && raised.dtype == dtype;
-    case FeltBy::attention: return side == Side::attention;
+  switch (raised.affects) {
+    case AffectedOps::gemms: return side != Side::memory && raised.dtype == dtype;
+    case AffectedOps::attention: return side == Side::attention;
     default: return true;
   }
 }
 
-const std::vector<const RaisedMachine*>& Doubts::felt_by(const Machine& machine, std::span<const TimedShape> shapes) {
+const std::vector<const RaisedMachine*>& Doubts::affecting(const Machine& machine, std::span<const TimedShape> shapes) {
   const Side side = side_of(shapes.front().shape.kind);
   const DType dtype = shapes.front().shape.dtype;
   Known& known = known_of(machine);
-  const auto [entry, is_new] = known.felt.try_emplace({side, dtype});
+  const auto [entry, is_new] = known.affecting.try_emplace({side, dtype});
   if (is_new) {
     for (std::size_t i = 0; i < known.raised->size(); ++i) {
-      if (feels(side, dtype, (*known.raised)[i], known.names[i])) {
+      if (is_affected(side, dtype, (*known.raised)[i], known.names[i])) {
         entry->second.push_back(&(*known.raised)[i]);
       }
     }

@@ -51,7 +51,7 @@ class Doubts {
       nominal += timed.us;
     }
     Uncertainty total;
-    for (const RaisedMachine* raised : felt_by(machine, shapes)) {
+    for (const RaisedMachine* raised : affecting(machine, shapes)) {
       const double raised_us = total_us(raised->machine);
       if (raised_us != nominal && raised_us > 0.0) {
         total.doubts.push_back({raised->parameter, math::log(raised_us / nominal)});
@@ -70,16 +70,16 @@ class Doubts {
   bool is_fitted(const Machine& machine, std::string_view table);
 
  private:
-  enum class Side : std::uint8_t { products, attention, memory, links };
+  enum class Side : std::uint8_t { gemms, attention, memory, links };
   struct Known {
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     std::vector<std::string> names;  ///< Names of the raised parameters, in the order of `raised`.
-    std::map<std::pair<Side, DType>, std::vector<const RaisedMachine*>> felt{};
+    std::map<std::pair<Side, DType>, std::vector<const RaisedMachine*>> affecting{};
   };
   Known& known_of(const Machine& machine);
   static Side side_of(PricedKind kind);
-  static bool feels(Side side, DType dtype, const RaisedMachine& raised, std::string_view name);
-  const std::vector<const RaisedMachine*>& felt_by(const Machine& machine, std::span<const TimedShape> shapes);
+  static bool is_affected(Side side, DType dtype, const RaisedMachine& raised, std::string_view name);
+  const std::vector<const RaisedMachine*>& affecting(const Machine& machine, std::span<const TimedShape> shapes);
 
   std::map<const Machine*, Known> known_;
   std::map<std::pair<const Machine*, std::string>, bool, std::less<>> fitted_;

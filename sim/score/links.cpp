@@ -241,6 +241,17 @@ class LinkScorer {
   std::map<std::tuple<const Machine*, std::int64_t, std::int64_t, std::int64_t, LinkOp>, Times> times_;
 };
 
+/// Scores every row of a table. `read` returns what the row says, and finds its machine in the machines of the table.
+template <class Read>
+void score_link_rows(const Table& table, Context& context, Tally& tally, const Read& read) {
+  MachineColumn machines(context.machines);
+  LinkScorer scorer(context, tally);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    scorer.score(row, read(row, machines));
+  }
+}
+
 /// Converts the bus bandwidth of nccl-tests to a time (doc/PERFORMANCE.md in that project).
 double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
   const auto ranks = static_cast<double>(message.gpus);
@@ -302,10 +313,7 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
   const Column gpus = table.column("ngpus");
   const Column bytes = table.column("bytes");
   const Column time = table.column("time_us");
-  MachineColumn machines(context.machines);
-  LinkScorer scorer(context, tally);
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
+  score_link_rows(table, context, tally, [&](Row& row, MachineColumn& machines) {
     const std::string_view cell = row.text(kernel);
     LinkRow link_row{.op = name_of(LinkOp::all_reduce),
                      .message = {.gpus = row.count(gpus, max_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
@@ -319,8 +327,8 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
       link_row.node = context.machines.with_all_reduce(*link_row.node.machine, *framework);
       link_row.held_out = link_row.held_out || !is_fitted(link_row.node.machine, *framework);
     }
-    scorer.score(row, link_row);
-  }
+    return link_row;
+  });
 }
 
 void score_bus_rates(const Table& table, Context& context, Tally& tally) {
@@ -329,18 +337,15 @@ void score_bus_rates(const Table& table, Context& context, Tally& tally) {
   const Column gpus = table.column("ngpus");
   const Column bytes = table.column("bytes");
   const Column rate = table.column("busbw_GBs");
-  MachineColumn machines(context.machines);
-  LinkScorer scorer(context, tally);
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
+  score_link_rows(table, context, tally, [&](Row& row, MachineColumn& machines) {
     LinkRow link_row{.op = row.text(op),
                      .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
                      .node = machines.of(row.text(hw))};
     link_row.measured_us = microseconds_at(row.amount(rate), link_row.op, link_row.message);
     link_row.held_out =
         is_held_out(link_group("collective_rate", row.text(hw), link_row.op, link_row.message.bytes.count));
-    scorer.score(row, link_row);
-  }
+    return link_row;
+  });
 }
 
 void score_exchanges(const Table& table, Context& context, Tally& tally) {
@@ -350,10 +355,7 @@ void score_exchanges(const Table& table, Context& context, Tally& tally) {
   const Column devices_per_node = table.column("devices_per_node");
   const Column bytes = table.column("bytes");
   const Column time = table.column("median_us");
-  MachineColumn machines(context.machines);
-  LinkScorer scorer(context, tally);
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
+  score_link_rows(table, context, tally, [&](Row& row, MachineColumn& machines) {
     LinkRow link_row{.op = row.text(op),
                      .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
                      .measured_us = row.amount(time),
@@ -362,8 +364,8 @@ void score_exchanges(const Table& table, Context& context, Tally& tally) {
     const std::int64_t gpus_per_node = row.count(devices_per_node, max_gpus);
     link_row.message.nodes = (link_row.message.gpus + gpus_per_node - 1) / gpus_per_node;
     link_row.held_out = is_held_out(link_group("p2p", row.text(device), link_row.op, link_row.message.bytes.count));
-    scorer.score(row, link_row);
-  }
+    return link_row;
+  });
 }
 
 }  // namespace commfuse::score

@@ -97,7 +97,7 @@ Point SiteTimes::point_at(const SitePoint& point) const {
   layer_point.price.weight_bits = point.weight_bits;
   if (point.dtype == DType::fp8) {
     layer_point.dtype = DType::bf16;
-    layer_point.price.products = DType::fp8;
+    layer_point.price.gemm_dtype = DType::fp8;
   }
   return point.implementation == nullptr ? layer_point : priced_as(layer_point, *point.implementation);
 }
@@ -126,6 +126,19 @@ SiteTime SiteTimes::of(const SitePoint& point) {
   const Prediction best =
       predictor_.predict_best(point_at(point), *point.strategy, schedules_of(*point.strategy, point));
   return known_.emplace(key, time_of(best)).first->second;
+}
+
+bool SiteTimes::has_schedule(const SitePoint& point) {
+  if (known_.contains(key_of(point))) {
+    return true;
+  }
+  if (!applies(*point.strategy, kinds_of(point.scope))) {
+    return false;
+  }
+  const Point layer_point = point_at(point);
+  return std::ranges::any_of(schedules_of(*point.strategy, point), [&](const StrategyOptions& options) {
+    return predictor_.refusal(layer_point, *point.strategy, options).empty();
+  });
 }
 
 SiteTime SiteTimes::again(SitePoint point, const SiteTime& schedule) {

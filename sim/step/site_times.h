@@ -68,6 +68,9 @@ class SiteTimes {
   /// counts issuing separately. Throws ConfigError where the strategy has no schedule for the site or for its tokens.
   SiteTime of(const SitePoint& point);
 
+  /// Returns whether of() returns a schedule instead of throwing, without simulating one.
+  [[nodiscard]] bool has_schedule(const SitePoint& point);
+
   /// Returns the fastest of several strategies, the first on ties. Skips strategies without a schedule for the site.
   /// `point.strategy` is ignored. Throws ConfigError as `of` does where no strategy has a schedule. Requires at least
   /// one strategy.

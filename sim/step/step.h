@@ -49,6 +49,10 @@ Machine resized(Machine machine, const TrainingPlan& plan);
 /// lacks, and layers that are not priced (latent attention with sequences that are divided among ranks).
 void require_possible(const StepPoint& point);
 
+/// Returns whether the point's strategies, or without strategies the framework's kernels, have a schedule for every
+/// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires a possible point.
+bool has_schedules(const StepPoint& point, SiteTimes& sites);
+
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 

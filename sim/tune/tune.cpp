@@ -206,7 +206,7 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
         tuning.with_single = step;
       }
     } catch (const ConfigError& error) {
-      tuning.left_out.push_back({strategy, error.what()});
+      tuning.without_schedule.push_back({strategy, error.what()});
     }
   }
 }
@@ -215,12 +215,7 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
 std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, std::vector<TrainingPlan> plans) {
   std::erase_if(plans, [&](const TrainingPlan& plan) {
     point.plan = plan;
-    try {
-      static_cast<void>(least_step_time(point, times));
-      return false;
-    } catch (const ConfigError&) {
-      return true;
-    }
+    return !has_schedules(point, times);
   });
   const std::vector<TunedPlan> fastest = fastest_plans(point, plans, times, 1).best;
   return fastest.empty() ? std::nullopt : std::optional(fastest.front());

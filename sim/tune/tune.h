@@ -67,7 +67,7 @@ struct TunedSite {
   CalculonForms calculon;
 };
 
-struct LeftOut {
+struct StrategyWithoutSchedule {
   const Strategy* strategy = nullptr;
   std::string reason;  ///< A sentence, such as too few tokens to split.
 };
@@ -89,7 +89,8 @@ struct Tuning {
   std::optional<TunedPlan> fastest_baseline;
   const Strategy* single = nullptr;  ///< The best strategy for the first plan if all sites use the same one.
   StepPrediction with_single;        ///< The first plan with `single` at every site.
-  std::vector<LeftOut> left_out;     ///< Strategies that lack a schedule for some site of the first plan.
+  /// Strategies that lack a schedule for some site of the first plan.
+  std::vector<StrategyWithoutSchedule> without_schedule;
   StepPrediction bound;  ///< The first plan with sites that take only their compute time, which no schedule beats.
   std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
   /// Percentiles of the step with the chosen schedules, and with the schedules of the other objective. Set if samples

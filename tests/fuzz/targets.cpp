@@ -60,7 +60,7 @@ void tolerate(const Read& read) {
 
 /// Checks that a profile can be fitted: sizes and times are above 0.
 void check_profile(const calibrate::Profile& profile) {
-  for (const MeasuredGemm& gemm : profile.products) {
+  for (const MeasuredGemm& gemm : profile.gemms) {
     check(gemm.size.m > 0 && gemm.size.n > 0 && gemm.size.k > 0 && gemm.time > Duration{},
           "GEMMs have sizes and a time");
   }

@@ -303,9 +303,9 @@ TEST(Html, TheFirstMapShowsSavingsAndTheRooflineIsOnlyAPlot) {
                                    .dtype = "bf16",
                                    .peak = {1e15},
                                    .memory = {4e12},
-                                   .products = {{.schedule = "serial", .shape = "product", .time = 1ms}}};
-  input.study->roofline->products[0].work = {5e11};
-  input.study->roofline->products[0].traffic = {1'000'000'000};
+                                   .gemms = {{.schedule = "serial", .shape = "product", .time = 1ms}}};
+  input.study->roofline->gemms[0].work = {5e11};
+  input.study->roofline->gemms[0].traffic = {1'000'000'000};
   const std::string html = html_report(input);
   const std::size_t map = html.find("<figure data-figure=\"saving-1\">");
   ASSERT_NE(map, std::string::npos);
@@ -575,7 +575,7 @@ TEST(Html, HostileNamesAreEscaped) {
   const std::string hostile = "</script><script>alert('1')</script>\"><img src=x onerror=\"alert(2)\">&amp;\x01\xff]]>";
   std::vector<ResultRow> rows = small_rows();
   for (ResultRow& row : rows) {
-    row.model = row.hardware = row.scope = row.dtype = row.parameters = row.evaluator = row.leans_on = hostile;
+    row.model = row.hardware = row.scope = row.dtype = row.parameters = row.evaluator = row.provenances = hostile;
     row.schedule_sha256 = hostile;
     row.strategy += hostile;
   }

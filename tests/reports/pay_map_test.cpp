@@ -52,6 +52,15 @@ TEST(PayMap, ShowsSavingsOfOverlapAndTheirCertainty) {
             "~ is a tie; a win needs 3% and a probability of 80%.\n");
 }
 
+TEST(PayMap, SaysOnWhichGpusNobodyMeasured) {
+  std::vector rows{row("serial", 1000us, 1024), implemented(790us, 0.95, 1024)};
+  rows.back().warnings = "flux was not measured on GPUs such as H100 SXM";
+  EXPECT_EQ(pay_maps(rows, {}).find("not measured"), std::string::npos);  // Only the column counts, not the words.
+  rows.back().unmeasured_on = "H100 SXM";
+  EXPECT_NE(pay_maps(rows, {}).find("flux, not measured on such GPUs\n  ranks "), std::string::npos)
+      << pay_maps(rows, {});
+}
+
 TEST(PayMap, IsEmptyWithoutImplementations) {
   const std::vector rows{row("serial", 1000us, 1024), row("fused_kernel", 500us, 1024)};
   EXPECT_EQ(pay_maps(rows, {}), "");

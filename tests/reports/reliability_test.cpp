@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reports/residuals.h"
+
 namespace commfuse::reports {
 namespace {
 

@@ -122,12 +122,12 @@ TEST(RooflineFigure, AGemmIsAtItsIntensityAndRate) {
                           .dtype = "bf16",
                           .peak = {1e15},
                           .memory = {4e12},
-                          .products = {{.schedule = "serial",
-                                        .shape = "product",
-                                        .work = {5e11},
-                                        .traffic = {1'000'000'000},
-                                        .time = 1ms,
-                                        .count = 2}}};
+                          .gemms = {{.schedule = "serial",
+                                     .shape = "product",
+                                     .work = {5e11},
+                                     .traffic = {1'000'000'000},
+                                     .time = 1ms,
+                                     .count = 2}}};
   const Figure figure = roofline_figure(roofline);
   const PointsMark point = marks_of<PointsMark>(figure).at(0);
   EXPECT_DOUBLE_EQ(point.points[0].x, 500.0);  // FLOP per byte

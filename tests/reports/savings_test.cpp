@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "reports/commas.h"
-#include "reports/step_rows.h"
+#include "reports/plan_verdicts.h"
 
 namespace commfuse::reports {
 namespace {

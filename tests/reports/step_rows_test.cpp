@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "reports/plan_verdicts.h"
+
 namespace commfuse::reports {
 namespace {
 

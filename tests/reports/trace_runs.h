@@ -44,7 +44,7 @@ inline reports::TracedRun traced(const std::string& strategy, SiteKind kind, std
   run.row.evaluator = "engine";
   run.row.interference = "static";
   run.row.launch = "stream";
-  run.row.leans_on = "prior+fitted";
+  run.row.provenances = "prior+fitted";
   run.row.schedule_sha256 = "0123456789abcdef";
   return run;
 }

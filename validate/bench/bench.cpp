@@ -196,7 +196,7 @@ std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& 
            std::accumulate(samples.begin(), samples.end(), Duration{}) >= options.enough;
   };
   for (int i = 0; i < options.repetitions && !is_enough(); ++i) {
-    const Execution run = executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
+    const Execution run = executor->run({.sum_order = SumOrder::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
     std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(samples));
   }
   return samples;

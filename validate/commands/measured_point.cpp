@@ -441,7 +441,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
                                .iterations = count_of("--iterations", arguments.iterations, 1),
                                .seed = record.seed,
                                .traced = arguments.traced,
-                               .run = {.products = Products::blocked},
+                               .run = {.sum_order = SumOrder::blocked},
                                .alone = crew == nullptr};
   std::vector<Costs> costs;
   for (const Prediction& prediction : predictions) {

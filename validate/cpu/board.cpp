@@ -14,7 +14,7 @@ namespace commfuse::validate {
 Board::Board(const Program& program, std::span<const std::vector<Command>> commands, int iterations)
     : program_(program),
       commands_(commands),
-      place_(commands.size() * program.ops.size(), -1),
+      command_of_op_(commands.size() * program.ops.size(), -1),
       ended_on_(commands.size(), 0),
       lanes_(commands.size() * program.lanes.size()) {
   check(iterations > 0, "a run has an iteration");
@@ -24,7 +24,7 @@ Board::Board(const Program& program, std::span<const std::vector<Command>> comma
     first_.push_back(states);
     states += commands[rank].size();
     for (std::size_t i = 0; i < commands[rank].size(); ++i) {
-      place_[rank * program.ops.size() + position(commands[rank][i].op)] = static_cast<std::int32_t>(i);
+      command_of_op_[rank * program.ops.size() + position(commands[rank][i].op)] = static_cast<std::int32_t>(i);
       const std::size_t lane = rank * program.lanes.size() + commands[rank][i].lane;
       if (used[lane] == 0) {
         used[lane] = 1;

@@ -38,7 +38,7 @@ class Board {
     return commands_[static_cast<std::size_t>(at.rank)][static_cast<std::size_t>(at.command)];
   }
   [[nodiscard]] Station partner(Rank rank, OpId op) const {
-    return {rank, place_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
+    return {rank, command_of_op_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
   }
 
   // A lane calls these for its command in an iteration, in this order. Functions that wait throw GivenUp.
@@ -116,8 +116,8 @@ class Board {
 
   const Program& program_;
   std::span<const std::vector<Command>> commands_;
-  std::vector<std::int32_t> place_;  // by rank and op: index of its command
-  std::vector<std::size_t> first_;   // by rank: index of its first state
+  std::vector<std::int32_t> command_of_op_;  // by rank and op: index of its command
+  std::vector<std::size_t> first_;           // by rank: index of its first state
 
   mutable std::mutex mutex_;
   std::vector<State> states_;

@@ -44,7 +44,7 @@ std::vector<Slice> slices_of(const ProbeOptions& options, const std::vector<std:
 }
 
 AttentionCall call_of(const Slice& slice, const Panel& qkv, const Panel& out, AttentionKernel kernel) {
-  AttentionCall call{.layout = layout, .products = Products::blocked, .kernel = kernel, .keys = qkv};
+  AttentionCall call{.layout = layout, .sum_order = SumOrder::blocked, .kernel = kernel, .keys = qkv};
   call.layout.causal = slice.causal;
   AttentionCall::Part part{.queries = qkv, .first_row = slice.keys - slice.queries(), .out = out};
   part.queries.rows = part.out.rows = slice.queries();

@@ -91,7 +91,7 @@ std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
                    .transpose_a = shape.transpose_a,
                    .transpose_b = shape.transpose_b,
                    .accumulate = shape.accumulate,
-                   .products = options_.products,
+                   .sum_order = options_.sum_order,
                    .multiprocessors = options_.multiprocessors};
   if (!shape.transpose_a) {
     for (const std::vector<Panel>& piece : rows_in_step(std::array{a, out})) {
@@ -124,7 +124,7 @@ std::vector<Call> Calls::function(const At& at) const {
   for (std::vector<Panel>& piece : rows_in_step(stacks)) {
     calls.emplace_back(FunctionCall{.function = shape.function,
                                     .functions = options_.functions,
-                                    .products = options_.products,
+                                    .sum_order = options_.sum_order,
                                     .block = sizes_.block[position(shape.columns.dimension)],
                                     .inputs = {piece.begin() + 1, piece.end()},
                                     .out = piece.front()});
@@ -139,7 +139,7 @@ std::vector<Call> Calls::attention(const At& at, Scratch& scratch) const {
   AttentionCall call{.layout = layout_of(sizes_, shape),
                      .functions = options_.functions,
                      // The fast kernels compute real functions only.
-                     .products = options_.functions == Functions::real ? options_.products : Products::ascending,
+                     .sum_order = options_.functions == Functions::real ? options_.sum_order : SumOrder::ascending,
                      .kernel = options_.attention,
                      .keys = as_one_panel(input(at, 1), scratch, calls)};
   const std::int64_t block = sizes_.block[position(shape.queries.dimension)];

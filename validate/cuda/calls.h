@@ -2,6 +2,7 @@
 // Calls of a driver for the commands of a program, computed once, before anything is issued.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <variant>
@@ -18,7 +19,7 @@ using Call = std::variant<ProductCall, FunctionCall, AttentionCall, MoveCall>;
 /// Parameters that all calls share, in addition to their commands.
 struct CallOptions {
   Functions functions = Functions::real;
-  Products products = Products::ascending;
+  SumOrder sum_order = SumOrder::ascending;
   int multiprocessors = 0;
   DeviceLink link;
   AttentionKernel attention = AttentionKernel::any;
@@ -38,8 +39,11 @@ class Scratch {
   Panel like(std::int64_t rows, std::int64_t columns, DType dtype);
   /// Makes all memory available again. This is safe because the calls of one command follow each other on one stream.
   void reset() { used_ = 0; }
+  /// Counts these bytes as in use at the same time.
+  void grow_to(Bytes bytes) { highest_ = std::max(highest_, bytes.count); }
   /// Returns the largest number of bytes that were in use at the same time.
   [[nodiscard]] Bytes highest() const { return {highest_}; }
+  [[nodiscard]] Address base() const { return base_; }
 
  private:
   Address base_;

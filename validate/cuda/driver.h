@@ -64,7 +64,7 @@ struct ProductCall {
   bool accumulate = false;
   /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the bits of the
   /// interpreter); blocked: cuBLASLt with its fastest algorithm
-  Products products = Products::ascending;
+  SumOrder sum_order = SumOrder::ascending;
   /// Limit on the multiprocessors of a library kernel; 0 means all.
   int multiprocessors = 0;
   /// Uses the algorithm that is chosen for a GEMM of this many rows, so that a whole GEMM can use the kernel of its
@@ -79,7 +79,7 @@ struct FunctionCall {
   Function function = Function::copy;
   Functions functions = Functions::real;
   /// ascending: in double where the reference uses double; blocked: real functions in fp32, as in fast kernels.
-  Products products = Products::ascending;
+  SumOrder sum_order = SumOrder::ascending;
   std::int64_t block = 0;  ///< Columns of a block of the output: swiglu pairs blocks of this size.
   std::vector<Panel> inputs;
   Panel out;
@@ -108,7 +108,7 @@ struct AttentionCall {
   AttentionLayout layout;
   Functions functions = Functions::real;
   /// ascending: in double, with the bits of attention.h; blocked: real functions only, by the kernels of a library.
-  Products products = Products::ascending;
+  SumOrder sum_order = SumOrder::ascending;
   AttentionKernel kernel = AttentionKernel::any;
   std::vector<Part> parts;
   Panel keys;  ///< Rows 0, 1, 2, ... of the sequence.

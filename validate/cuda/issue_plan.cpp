@@ -81,11 +81,11 @@ class IssuePlanner {
     const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].command_of_op[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// In mirrored plans, this rank stands in for its peer, if it has the peer's op and that op does not come before this
-  /// command.
+  /// In the plan of one rank, this rank stands in for its peer, if it has the peer's op and that op does not come
+  /// before this command.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& current = command(at);
-    if (current.target < 0 || !options_.mirrored) {
+    if (current.target < 0 || !options_.middle) {
       return current.target < 0 ? Spot{} : spot(current.target, current.target_op);
     }
     const Spot to = spot(0, current.target_op);
@@ -93,7 +93,7 @@ class IssuePlanner {
   }
   [[nodiscard]] Spot source_of(Spot at) const {
     const Command& current = command(at);
-    if (current.source < 0 || !options_.mirrored) {
+    if (current.source < 0 || !options_.middle) {
       return current.source < 0 ? Spot{} : spot(current.source, current.source_op);
     }
     const Spot from = spot(0, current.source_op);
@@ -186,7 +186,7 @@ class IssuePlanner {
       return false;
     }
     const Spot to = target_of(at);
-    if (protocol_of(at) == Protocol::rendezvous && to.place >= 0 && !options_.mirrored) {
+    if (protocol_of(at) == Protocol::rendezvous && to.place >= 0 && !options_.middle) {
       if (!state(to).posted) {
         return false;
       }
@@ -234,7 +234,7 @@ class IssuePlanner {
   }
 
   [[nodiscard]] std::vector<Spot> members_of(Spot at) const {
-    if (options_.mirrored) {
+    if (options_.middle) {
       return {at};
     }
     std::vector<Spot> members;
@@ -324,7 +324,8 @@ class IssuePlanner {
     for (const Lane& lane : lanes_) {
       if (lane.next < lane.commands.size()) {
         const Spot at = lane.commands[lane.next];
-        sentences.push_back(fmt::format("rank {} is stuck at {}", at.place, op_in_words(program_, command(at).op)));
+        sentences.push_back(fmt::format("rank {} is stuck at {}", options_.middle.value_or(at.place),
+                                        op_in_words(program_, command(at).op)));
       }
     }
     if (!sentences.empty()) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,14 +45,15 @@ struct IssuePlan {
 };
 
 struct PlanOptions {
-  /// The lists describe one rank, whose peers do the same at every moment, so that the rank receives what it sends.
-  bool mirrored = false;
+  /// The one list describes this rank, whose peers do the same at every moment, so that the rank receives what it
+  /// sends. Nothing: the lists describe all ranks, by rank.
+  std::optional<Rank> middle{};
   /// 0: lanes take turns. Any other number is the seed of another order that streams allow, with random delays between
   /// commands.
   std::uint64_t order = 0;
 };
 
-/// `commands` are by rank. Throws Stuck if they wait for each other in a cycle.
+/// Throws Stuck, which names ranks and ops, if commands wait for each other in a cycle.
 IssuePlan issue_plan(const Program& program, std::span<const std::vector<Command>> commands,
                      const PlanOptions& options = {});
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "validate/cuda/scratch_passes.h"
 #include "validate/reference/collective.h"
 
 namespace commfuse::validate {
@@ -185,32 +186,27 @@ Address NcclExecutor::landing(const Command& command, Address base) const {
   return exchange(*std::ranges::find(peer_commands, command.target_op, &Command::op), scratch).receives.front().data.at;
 }
 
-void NcclExecutor::grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const {
+void NcclExecutor::grow_to_all(const Calls& calls, std::span<Scratch> scratch) const {
   for (const std::vector<Command>& commands : all_commands_) {
-    std::vector<Scratch> scratch(scratch_bytes.size(), Scratch(0));
+    std::vector<Scratch> of_rank(scratch.size(), Scratch(0));
     for (const NcclStep& step : nccl_plan(program(), commands).steps) {
       if (step.command >= 0) {
         static_cast<void>(work_of(step, commands[static_cast<std::size_t>(step.command)], calls,
-                                  scratch[static_cast<std::size_t>(step.lane)]));
+                                  of_rank[static_cast<std::size_t>(step.lane)]));
       }
     }
-    for (std::size_t lane = 0; lane < scratch_bytes.size(); ++lane) {
-      scratch_bytes[lane] = std::max(scratch_bytes[lane], scratch[lane].highest());
+    for (std::size_t lane = 0; lane < scratch.size(); ++lane) {
+      scratch[lane].grow_to(of_rank[lane].highest());
     }
   }
 }
 
-void NcclExecutor::make_work(const RunOptions& options, std::span<const Address> bases,
-                             std::vector<Bytes>& scratch_bytes) {
+void NcclExecutor::make_work(const RunOptions& options, std::span<Scratch> scratch) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
-                     .products = options.products,
+                     .sum_order = options.sum_order,
                      .multiprocessors = options_.multiprocessors,
                      .attention = options_.attention});
-  std::vector<Scratch> scratch;
-  for (const Address base : bases) {
-    scratch.emplace_back(base);
-  }
   work_.clear();
   for (const NcclStep& step : plan_.steps) {
     work_.emplace_back();
@@ -223,30 +219,21 @@ void NcclExecutor::make_work(const RunOptions& options, std::span<const Address>
     if (step.kind == NcclStep::Kind::exchange && !signals_.empty()) {
       work_.back().signals = signals_[command];
       if (!commands_[command].inputs.empty() && commands_[command].target >= 0) {
-        work_.back().put_to = landing(commands_[command], bases[lane]);
+        work_.back().put_to = landing(commands_[command], scratch[lane].base());
       }
     }
   }
-  scratch_bytes.clear();
-  for (const Scratch& lane_scratch : scratch) {
-    scratch_bytes.push_back(lane_scratch.highest());
-  }
-  grow_to_all(calls, scratch_bytes);
+  grow_to_all(calls, scratch);
 }
 
 void NcclExecutor::get_ready(const RunOptions& options) {
-  if (made_for_ && made_for_->functions == options.functions && made_for_->products == options.products) {
+  if (made_for_ && made_for_->functions == options.functions && made_for_->sum_order == options.sum_order) {
     return;
   }
   made_for_ = options;
   forget_graph();
-  scratch_.reset();
-  std::vector<Address> bases(program().lanes.size(), 0);
-  std::vector<Bytes> scratch_bytes;
-  // The first pass measures the scratch memory; the second uses its addresses.
-  make_work(options, bases, scratch_bytes);
-  scratch_.emplace(driver(), scratch_bytes);
-  make_work(options, scratch_->bases(), scratch_bytes);
+  make_with_scratch(driver(), program().lanes.size(), scratch_,
+                    [&](std::span<Scratch> scratch) { make_work(options, scratch); });
   warm_up();
 }
 

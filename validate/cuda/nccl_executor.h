@@ -62,10 +62,11 @@ class NcclExecutor final : public GpuExecutor {
     std::vector<Call> after;
   };
 
-  void make_work(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  /// Makes the work of all steps, with a scratch for each lane.
+  void make_work(const RunOptions& options, std::span<Scratch> scratch);
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
   /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch.
-  void grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const;
+  void grow_to_all(const Calls& calls, std::span<Scratch> scratch) const;
   /// Returns where a command's data arrives on its target, as the corresponding address on this rank.
   [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;

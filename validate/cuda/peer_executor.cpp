@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "validate/cuda/scratch_passes.h"
 #include "validate/reference/collective.h"
 #include "validate/reference/interpreter.h"
 
@@ -305,17 +306,12 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
   return meeting;
 }
 
-void PeerExecutor::make_work(const RunOptions& options, std::span<const Address> bases,
-                             std::vector<Bytes>& scratch_bytes) {
+void PeerExecutor::make_work(const RunOptions& options, std::span<Scratch> scratch) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
-                     .products = options.products,
+                     .sum_order = options.sum_order,
                      .multiprocessors = options_.multiprocessors,
                      .attention = options_.attention});
-  std::vector<Scratch> scratch;
-  for (const Address base : bases) {
-    scratch.emplace_back(base);
-  }
   work_.clear();
   Meeting meeting;  // the meeting of the current collective
   for (const PeerStep& step : plan_.steps) {
@@ -335,24 +331,15 @@ void PeerExecutor::make_work(const RunOptions& options, std::span<const Address>
       default: work_.push_back(parts_of(step, calls, lane_scratch));
     }
   }
-  scratch_bytes.clear();
-  for (const Scratch& lane_scratch : scratch) {
-    scratch_bytes.push_back(lane_scratch.highest());
-  }
 }
 
 void PeerExecutor::get_ready(const RunOptions& options) {
-  if (made_for_ && made_for_->functions == options.functions && made_for_->products == options.products) {
+  if (made_for_ && made_for_->functions == options.functions && made_for_->sum_order == options.sum_order) {
     return;
   }
   made_for_ = options;
-  scratch_.reset();
-  std::vector<Address> bases(program().lanes.size(), 0);
-  std::vector<Bytes> scratch_bytes;
-  // The first pass measures the scratch memory; the second uses its addresses.
-  make_work(options, bases, scratch_bytes);
-  scratch_.emplace(driver(), scratch_bytes);
-  make_work(options, scratch_->bases(), scratch_bytes);
+  make_with_scratch(driver(), program().lanes.size(), scratch_,
+                    [&](std::span<Scratch> scratch) { make_work(options, scratch); });
   warm_up();
 }
 

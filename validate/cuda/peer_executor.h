@@ -72,7 +72,8 @@ class PeerExecutor final : public GpuExecutor {
   PeerExecutor(Built built, Device& device, RankOptions options);
   static Built built(Lowered lowered, Sizes sizes, PeerWindows& windows);
 
-  void make_work(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  /// Makes the work of all steps, with a scratch for each lane.
+  void make_work(const RunOptions& options, std::span<Scratch> scratch);
   [[nodiscard]] Parts parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] Meeting meeting(const Command& command, const RunOptions& options, Scratch& scratch) const;
   [[nodiscard]] Meeting gathering(const Command& command, Scratch& scratch) const;

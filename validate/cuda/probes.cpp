@@ -147,7 +147,7 @@ std::vector<ProbeRow> probe_products(Device& device, const ProbeOptions& options
                                                             .b = b.at(turn),
                                                             .out = out.at(turn),
                                                             .accumulate = accumulate,
-                                                            .products = Products::blocked,
+                                                            .sum_order = SumOrder::blocked,
                                                             .multiprocessors = budget});
         };
         ProbeRow row{.probe = "product", .parameters = named(size)};
@@ -283,7 +283,7 @@ class Interference {
                              {.a = a_.at(turn_),
                               .b = b_.at(turn_),
                               .out = out_.at(turn_),
-                              .products = Products::blocked,
+                              .sum_order = SumOrder::blocked,
                               .multiprocessors = device_.driver().facts().multiprocessors - ctas});
   }
 
@@ -328,7 +328,7 @@ std::vector<ProbeRow> probe_pinned(Device& device, const ProbeOptions& options) 
     const Matrices out(device, size.m, size.n, DType::bf16);
     for (const std::int64_t parts : {2, 4, 8}) {
       const std::int64_t height = size.m / parts;
-      ProductCall whole{.a = a.at(0), .b = b.at(0), .out = out.at(0), .products = Products::blocked};
+      ProductCall whole{.a = a.at(0), .b = b.at(0), .out = out.at(0), .sum_order = SumOrder::blocked};
       ProbeRow same{.probe = "pinned_same_bits", .parameters = named(size), .unit = "share"};
       same.parameters.emplace_back("parts", number(parts));
       ProbeRow cost{.probe = "pinned_product", .parameters = same.parameters};
@@ -436,7 +436,7 @@ std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& optio
         driver.product(on, {.a = a.at(0),
                             .b = b.at(0),
                             .out = out.at(0),
-                            .products = Products::blocked,
+                            .sum_order = SumOrder::blocked,
                             .multiprocessors = requested});
         driver.record(device.event(1), on);
         driver.wait(device.stream(0, false), device.event(1));

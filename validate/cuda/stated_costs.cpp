@@ -7,8 +7,8 @@ namespace commfuse::validate {
 
 namespace {
 
-Duration compute_time(const StatedCosts& costs, Products products, Flops work) {
-  const FlopsPerSecond rate = products == Products::ascending ? costs.exact_products : costs.library_products;
+Duration compute_time(const StatedCosts& costs, SumOrder sum_order, Flops work) {
+  const FlopsPerSecond rate = sum_order == SumOrder::ascending ? costs.exact_products : costs.library_products;
   return std::max(costs.launch, work / rate);
 }
 
@@ -16,7 +16,7 @@ Duration compute_time(const StatedCosts& costs, Products products, Flops work) {
 
 Duration stated_time(const StatedCosts& costs, const ProductCall& call) {
   const std::int64_t k = call.transpose_a ? call.a.rows : call.a.columns;
-  return compute_time(costs, call.products, {2.0 * static_cast<double>(call.out.rows * call.out.columns * k)});
+  return compute_time(costs, call.sum_order, {2.0 * static_cast<double>(call.out.rows * call.out.columns * k)});
 }
 
 Duration stated_time(const StatedCosts& costs, const FunctionCall& call) {
@@ -33,7 +33,7 @@ Duration stated_time(const StatedCosts& costs, const AttentionCall& call) {
     rows += part.queries.rows;
   }
   const std::int64_t columns = call.parts.front().out.columns;
-  return compute_time(costs, call.products, {4.0 * static_cast<double>(rows * call.keys.rows * columns)});
+  return compute_time(costs, call.sum_order, {4.0 * static_cast<double>(rows * call.keys.rows * columns)});
 }
 
 Duration stated_time(const StatedCosts& costs, const MoveCall& call) {

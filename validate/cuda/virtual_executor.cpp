@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "validate/cuda/scratch_passes.h"
+
 namespace commfuse::validate {
 
 namespace {
@@ -101,27 +103,17 @@ std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   return members;
 }
 
-/// Makes the calls of every step. `bases` has the address of each stream's scratch memory; `scratch_bytes` gets the
-/// size that each stream needs.
-void VirtualExecutor::make_calls(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes) {
+void VirtualExecutor::make_calls(std::span<Scratch> scratch) {
   Ready& ready = *ready_;
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = ready.made_for.functions,
-                     .products = ready.made_for.products,
+                     .sum_order = ready.made_for.sum_order,
                      .multiprocessors = multiprocessors(),
                      .link = options_.link,
                      .attention = options_.attention});
-  std::vector<Scratch> scratch;
-  for (const Address base : bases) {
-    scratch.emplace_back(base);
-  }
   ready.calls.clear();
   for (const IssueStep& step : ready.plan.steps) {
     ready.calls.push_back(calls_of(step, calls, scratch[static_cast<std::size_t>(step.stream)]));
-  }
-  scratch_bytes.clear();
-  for (const Scratch& lane_scratch : scratch) {
-    scratch_bytes.push_back(lane_scratch.highest());
   }
 }
 
@@ -133,20 +125,16 @@ void VirtualExecutor::finish() {
 }
 
 void VirtualExecutor::get_ready(const RunOptions& options) {
-  if (ready_ && ready_->made_for.functions == options.functions && ready_->made_for.products == options.products &&
+  if (ready_ && ready_->made_for.functions == options.functions && ready_->made_for.sum_order == options.sum_order &&
       ready_->made_for.order == options.order) {
     return;
   }
   ready_.emplace();
   forget_graph();
   ready_->made_for = options;
-  ready_->plan = issue_plan(program(), commands_, {.mirrored = options_.middle.has_value(), .order = options.order});
-  std::vector<Address> bases(static_cast<std::size_t>(ready_->plan.streams), 0);
-  std::vector<Bytes> scratch_bytes;
-  // The first pass measures the scratch memory; the second uses its addresses.
-  make_calls(bases, scratch_bytes);
-  ready_->scratch.emplace(driver(), scratch_bytes);
-  make_calls(ready_->scratch->bases(), scratch_bytes);
+  ready_->plan = issue_plan(program(), commands_, {.middle = options_.middle, .order = options.order});
+  make_with_scratch(driver(), static_cast<std::size_t>(ready_->plan.streams), ready_->scratch,
+                    [&](std::span<Scratch> scratch) { make_calls(scratch); });
   warm_up();
 }
 

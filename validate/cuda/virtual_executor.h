@@ -57,7 +57,8 @@ class VirtualExecutor final : public GpuExecutor {
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
-  void make_calls(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  /// Makes the calls of every step, with a scratch for each stream.
+  void make_calls(std::span<Scratch> scratch);
   [[nodiscard]] std::vector<Call> calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] At at(Spot spot) const;
   [[nodiscard]] StreamId stream(std::int32_t number);

@@ -22,11 +22,11 @@ RankRun::RankRun(const Program& program, const Sizes& sizes, std::span<const Com
       crew_(crew),
       rank_(crew.process()),
       chaos_(options.order, static_cast<std::size_t>(crew.process())),
-      place_(program.ops.size(), -1),
+      command_of_op_(program.ops.size(), -1),
       states_(commands.size()) {
   std::vector<std::vector<std::int32_t>> by_lane(program.lanes.size());
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    place_[position(commands[i].op)] = static_cast<std::int32_t>(i);
+    command_of_op_[position(commands[i].op)] = static_cast<std::int32_t>(i);
     by_lane[commands[i].lane].push_back(static_cast<std::int32_t>(i));
     states_[i].parts.resize(commands[i].group.size());
   }
@@ -213,7 +213,7 @@ void RankRun::take_result(std::int32_t at) {
 }
 
 void RankRun::take(int from, const Note& note) {
-  const std::int32_t at = position(note.op) < place_.size() ? place_[position(note.op)] : -1;
+  const std::int32_t at = position(note.op) < command_of_op_.size() ? command_of_op_[position(note.op)] : -1;
   if (at < 0) {
     throw std::runtime_error(fmt::format("process {} reported an unknown op; run the same program everywhere", from));
   }

@@ -85,11 +85,11 @@ class RankRun final : public Activity {
   Rank rank_;
   Chaos chaos_;
 
-  std::vector<std::int32_t> place_;   // by op: its command
-  std::vector<State> states_;         // by command
-  std::vector<Lane> lanes_;           // lanes that have commands
-  std::size_t unfinished_lanes_ = 0;  // number of lanes that have not finished
-  std::int64_t ended_ = 0;            // number of ops that have ended, over all iterations
+  std::vector<std::int32_t> command_of_op_;  // by op: its command
+  std::vector<State> states_;                // by command
+  std::vector<Lane> lanes_;                  // lanes that have commands
+  std::size_t unfinished_lanes_ = 0;         // number of lanes that have not finished
+  std::int64_t ended_ = 0;                   // number of ops that have ended, over all iterations
   WallTime release_{};
 };
 

@@ -60,7 +60,7 @@ void run_gemm(const Program& program, Memory& memory, const Place& at, const Run
   }
   const Command& command = *at.command;
   const auto& shape = shape_of<GemmShape>(program, at);
-  if (options.products == Products::blocked) {
+  if (options.sum_order == SumOrder::blocked) {
     std::unique_ptr<Room> room = memory.rooms().take();
     run_blocked(shape, memory, at, *room);
     memory.rooms().give(std::move(room));

@@ -22,7 +22,7 @@ enum class Functions : std::uint8_t {
 };
 
 /// Order of the sums of a product. With either order, a block of rows gets the same bits as in the whole product.
-enum class Products : std::uint8_t {
+enum class SumOrder : std::uint8_t {
   ascending,  ///< over k in ascending order: simple; blocks of columns get the same bits too
   blocked,    ///< with Eigen, many times faster; the order may differ between machines
 };
@@ -31,7 +31,7 @@ enum class Products : std::uint8_t {
 /// the product of the blocks.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
-/// Returns op(a) x op(b) with the sums of Products::blocked, without copying a factor; `out` overlaps neither factor.
+/// Returns op(a) x op(b) with the sums of SumOrder::blocked, without copying a factor; `out` overlaps neither factor.
 void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<const float>& b, bool transpose_b,
                      const Rows<float>& out);
 

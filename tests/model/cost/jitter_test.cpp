@@ -291,13 +291,13 @@ TEST(Jitter, DependsOnTheParametersItDraws) {
   Jitter jitter = jitter_with(0.01, 0.0, 0.0);
   jitter.compute_sigma.provenance = Provenance::measured;
   jitter.communication_sigma.provenance = Provenance::published;
-  EXPECT_TRUE(leans_on(jitter)[kind(Provenance::measured)]);
-  EXPECT_FALSE(leans_on(jitter)[kind(Provenance::published)]);
-  EXPECT_FALSE(leans_on(jitter)[kind(Provenance::prior)]);
+  EXPECT_TRUE(provenances_of(jitter)[kind(Provenance::measured)]);
+  EXPECT_FALSE(provenances_of(jitter)[kind(Provenance::published)]);
+  EXPECT_FALSE(provenances_of(jitter)[kind(Provenance::prior)]);
   jitter.communication_ratios = {1.1};
-  EXPECT_TRUE(leans_on(jitter)[kind(Provenance::published)]);
+  EXPECT_TRUE(provenances_of(jitter)[kind(Provenance::published)]);
   jitter.stall_probability.value = 0.001;
-  EXPECT_TRUE(leans_on(jitter)[kind(Provenance::prior)]);
+  EXPECT_TRUE(provenances_of(jitter)[kind(Provenance::prior)]);
 }
 
 TEST(Jittered, WithoutJitterNothingChanges) {

@@ -270,7 +270,7 @@ TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
 TEST(Price, ResultsStateTheProvenanceOfTheirParameters) {
   const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::mlp, 8, "commfuse", h100);
-  const auto kinds = leans_on(priced.program, h100, {});
+  const auto kinds = provenances_of(priced.program, h100, {});
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::prior)]);      // launch costs
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::published)]);  // peaks
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::fitted)]);     // GEMMs, links

@@ -194,7 +194,8 @@ TEST(Wires, CountTowardsProvenanceWhereTheyAreShared) {
   Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   h100.link.peer.aggregate_rate.provenance = Provenance::measured;
   const auto measured = [&](const StrategyOptions& options) {
-    return leans_on(PricedGate(8, options, h100).program, h100, {})[static_cast<std::size_t>(Provenance::measured)];
+    return provenances_of(PricedGate(8, options, h100).program, h100,
+                          {})[static_cast<std::size_t>(Provenance::measured)];
   };
   EXPECT_FALSE(measured({}));
   EXPECT_FALSE(measured(direct_form(1)));

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace commfuse {
 namespace {
@@ -22,6 +24,23 @@ TEST(Holdout, HoldsOutAFifthOfTheGroups) {
     held_out += is_held_out(gemm_group("gemm", "h100", "bf16", {.n = 64 * (i / 100), .k = 64 * (i % 100)})) ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(held_out) / groups, 0.2, 0.01);
+}
+
+TEST(Holdout, ARowGoesWithItsGroup) {
+  const std::vector<std::int64_t> rows{1, 2, 11, 3, 12, 4, 5, 6, 7, 8, 9, 21};
+  const auto group_of = [](std::int64_t row) { return link_group("p2p", "a", "send_recv", row % 10); };
+  const RowSplit<std::int64_t> split = split_by_group(std::span(rows), group_of);
+  EXPECT_EQ(split.kept.size() + split.held_out.size(), rows.size());
+  ASSERT_EQ(split.groups.size(), split.kept.size());
+  for (const std::int64_t row : split.held_out) {
+    EXPECT_TRUE(is_held_out(group_of(row))) << row;
+  }
+  for (std::size_t i = 0; i < split.kept.size(); ++i) {
+    EXPECT_FALSE(is_held_out(group_of(split.kept[i]))) << split.kept[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_EQ(split.groups[i] == split.groups[j], split.kept[i] % 10 == split.kept[j] % 10);
+    }
+  }
 }
 
 TEST(Holdout, AGroupIsKindMachineDtypeAndShapeButNotRowsOrRanks) {

@@ -23,14 +23,17 @@ Program program_of_two_buffers() {
 }
 
 std::string binding_refusal(std::int64_t tokens) {
-  return test::refusal_of([&] {
-    bind_sizes(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", tokens}});
-  });
+  const Program program = program_of_two_buffers();
+  const std::array quantities{Quantity{"hidden", 8}, Quantity{"tokens", tokens}};
+  std::string refusal = test::refusal_of([&] { bind_sizes(program, quantities); });
+  EXPECT_EQ(refusal_of(program, quantities), refusal);
+  return refusal;
 }
 
 TEST(Sizes, ABlockIsAnEqualPartOfTheDimension) {
   const Sizes sizes = bind_sizes(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", 12}});
   EXPECT_EQ(sizes.block, (std::vector<std::int64_t>{3, 8}));  // 12/4 tokens, 8/1 hidden
+  EXPECT_EQ(refusal_of(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", 12}}), "");
   EXPECT_EQ(sizes.elements({DimensionId{0}, 3}), 9);
   EXPECT_EQ(sizes.elements({DimensionId{1}, 2}),
             16);  // An extent may have more blocks than its dimension, as gate and up do.

@@ -62,8 +62,8 @@ ResultRow full_row() {
   for (std::string ResultRow::*member : std::initializer_list<std::string ResultRow::*>{
            &ResultRow::model, &ResultRow::hardware, &ResultRow::link_bandwidth, &ResultRow::network_bandwidth,
            &ResultRow::all_reduce_kernel, &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy,
-           &ResultRow::implements, &ResultRow::held_back, &ResultRow::parameters, &ResultRow::schedule_sha256,
-           &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::leans_on}) {
+           &ResultRow::implements, &ResultRow::held_back, &ResultRow::unmeasured_on, &ResultRow::parameters,
+           &ResultRow::schedule_sha256, &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::provenances}) {
     row.*member = "word " + std::to_string(next++);
   }
   for (const RepeatedSetting& setting : repeated_settings) {

@@ -84,12 +84,12 @@ TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {
   const Profile profile = chakra_profile(metadata() + mm(3) + kernel(4, 3, 150) + mm(5) + kernel(6, 5, 20) +
                                          message(node(7, "aten::relu", proto::COMP_NODE, true)) + kernel(8, 7, 30));
   EXPECT_TRUE(is_chakra_trace("a.0.et"));
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].size.m, 4096);
-  EXPECT_EQ(profile.products[0].size.n, 1024);
-  EXPECT_EQ(profile.products[0].size.k, 8192);
-  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);
-  EXPECT_EQ(profile.products[0].time, microseconds(150));
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].size.m, 4096);
+  EXPECT_EQ(profile.gemms[0].size.n, 1024);
+  EXPECT_EQ(profile.gemms[0].size.k, 8192);
+  EXPECT_EQ(profile.gemms[0].size.dtype, DType::bf16);
+  EXPECT_EQ(profile.gemms[0].time, microseconds(150));
   EXPECT_EQ(profile.skipped,
             (Skipped{{"kernels of operators without a fit (15% of the kernel time)", 1},
                      {"kernels shorter than 100 us, too short for times in whole microseconds (10% of the kernel time)",
@@ -100,7 +100,7 @@ TEST(Chakra, AGemmHasShapesOfItsOperatorAndTheTimeOfItsKernel) {
 TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
   const OwnFolder folder;
   const std::string communication = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
-  EXPECT_EQ(chakra_profile(metadata() + mm(3) + kernel(4, 3, 150, 100) + communication).products.size(), 1U);
+  EXPECT_EQ(chakra_profile(metadata() + mm(3) + kernel(4, 3, 150, 100) + communication).gemms.size(), 1U);
   EXPECT_EQ(chakra_profile(metadata() + mm(3) + kernel(4, 3, 150, 900) + communication)
                 .skipped.count("GEMMs concurrent with communication, which slows them"),
             1U);

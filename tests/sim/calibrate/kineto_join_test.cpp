@@ -62,9 +62,9 @@ TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
   // The kernel's external id, 7, is its correlation, and also the id of another GEMM.
   const Profile profile = kineto_profile({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
                                           kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].size.m, 128);
-  EXPECT_EQ(profile.products[0].time, microseconds(30));
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].size.m, 128);
+  EXPECT_EQ(profile.gemms[0].time, microseconds(30));
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{{"GEMMs without a kernel", 1}}));
 }
 
@@ -72,7 +72,7 @@ TEST(KinetoJoin, WithoutLaunchesACorrelationNamesNoOperator) {
   const OwnFolder folder;
   const Profile profile =
       kineto_profile({mm(7, 100.0, 64), kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
-  EXPECT_TRUE(profile.products.empty());
+  EXPECT_TRUE(profile.gemms.empty());
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"kernels that no operator of the trace launched (100% of the kernel time)", 1},
                                  {"GEMMs without a kernel", 1}}));
@@ -84,8 +84,8 @@ TEST(KinetoJoin, AFlowFromTheLaunchIsEnough) {
       {mm(1, 100.0, 64), R"({"ph": "s", "id": 7, "pid": 9, "tid": 12, "ts": 104.0, "cat": "ac2g", "name": "ac2g"})",
        kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 7)"),
        R"({"ph": "f", "id": 7, "pid": 0, "tid": 7, "ts": 400.0, "cat": "ac2g", "name": "ac2g", "bp": "e"})"});
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].size.m, 64);
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].size.m, 64);
 }
 
 TEST(KinetoJoin, KernelsOfHipAreAssignedLikewise) {
@@ -94,7 +94,7 @@ TEST(KinetoJoin, KernelsOfHipAreAssignedLikewise) {
     const Profile profile =
         kineto_profile({mm(1, 100.0, 64), launch(name, 5, 101.0),
                         kernel("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64", 400.0, 30.0, R"("correlation": 5)")});
-    EXPECT_EQ(profile.products.size(), 1U) << name;
+    EXPECT_EQ(profile.gemms.size(), 1U) << name;
   }
 }
 
@@ -105,8 +105,8 @@ TEST(KinetoJoin, ACopyInsideAGemmIsNotTheGemm) {
        launch("cudaLaunchKernel", 3, 102.0), launch("cuLaunchKernelEx", 4, 106.0),
        kernel("elementwise", 400.0, 10.0, R"("External id": 2, "correlation": 3)"),
        kernel("nvjet_tst", 410.0, 30.0, R"("External id": 1, "correlation": 4)")});
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].time, microseconds(30));
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].time, microseconds(30));
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"kernels of operators without a fit: aten::copy_ (25% of the kernel time)", 1}}));
 }
@@ -131,12 +131,12 @@ TEST(KinetoJoin, SkipsKernelsConcurrentWithOthersOfTheirDevice) {
   for (const double begin : {371.0, 434.0}) {
     const Profile sequential = profile_with(kernel("memset", begin, 30.0, ""));
     EXPECT_EQ(sequential.skipped.count(slowed), 0U) << begin;
-    ASSERT_EQ(sequential.products.size(), 1U) << begin;
-    EXPECT_EQ(sequential.products[0].time, microseconds(40));
+    ASSERT_EQ(sequential.gemms.size(), 1U) << begin;
+    EXPECT_EQ(sequential.gemms[0].time, microseconds(40));
   }
   std::string other_device = kernel("memset", 410.0, 5.0, "");
   other_device.replace(other_device.find(R"("pid": 0)"), 8, R"("pid": 1)");
-  EXPECT_EQ(profile_with(other_device).products.size(), 1U);
+  EXPECT_EQ(profile_with(other_device).gemms.size(), 1U);
   EXPECT_EQ(profile_with(kernel("ncclDevKernel_AllGather", 410.0, 5.0, ""))
                 .skipped.at("GEMMs concurrent with communication, which slows them"),
             1U);
@@ -148,7 +148,7 @@ TEST(KinetoJoin, TwoGemmsOfTwoStreamsSlowEachOther) {
       kineto_profile({mm(1, 100.0, 64), mm(2, 200.0, 128), launch("cudaLaunchKernel", 3, 102.0),
                       launch("cudaLaunchKernel", 4, 203.0), kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
                       kernel("nvjet_tst", 410.0, 60.0, R"("correlation": 4)")});
-  EXPECT_TRUE(profile.products.empty());
+  EXPECT_TRUE(profile.gemms.empty());
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"GEMMs concurrent with another kernel on their device, which slows them", 2}}));
 }
@@ -165,10 +165,10 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
            "ts": 1665000000000200, "dur": 30.001, "args": {"stream": 7, "correlation": 44, "external id": 3}})",
        R"({"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 1665000000000300,
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].size.dtype, DType::fp16);
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].size.dtype, DType::fp16);
   // With so large a begin, begin + duration would be exact only to a quarter of a microsecond.
-  EXPECT_EQ(profile.products[0].time, Duration{30'001'000});
+  EXPECT_EQ(profile.gemms[0].time, Duration{30'001'000});
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit uses", 1}}));
 }
@@ -178,7 +178,7 @@ TEST(KinetoJoin, KernelsOfAGraphAreNotAssignedToOperatorsAroundIt) {
   const Profile profile = kineto_profile({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
                                           kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
                                           kernel("norm", 430.0, 10.0, R"("correlation": 5)")});
-  EXPECT_TRUE(profile.products.empty());
+  EXPECT_TRUE(profile.gemms.empty());
   EXPECT_EQ(profile.skipped.at("kernels of CUDA graphs, which no operator launches (100% of the kernel time)"), 2U);
 }
 
@@ -409,9 +409,9 @@ TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchedGemmsAreSkipped) {
                   "Input type": ["c10::BFloat16", "c10::BFloat16"])"),
                                           kernel("nvjet_qqtst", 100.0, 40.0, R"("External id": 1)"),
                                           kernel("nvjet_tst", 200.0, 30.0, R"("External id": 2)")});
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].size.dtype, DType::fp8);
-  EXPECT_EQ(profile.products[0].size.out, DType::bf16);
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].size.dtype, DType::fp8);
+  EXPECT_EQ(profile.gemms[0].size.out, DType::bf16);
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit uses", 1}}));
 }
 

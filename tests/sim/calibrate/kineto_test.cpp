@@ -59,15 +59,15 @@ const std::string trace = R"({
 })";
 
 void expect_profile_of_trace(const Profile& profile) {
-  ASSERT_EQ(profile.products.size(), 2U);
-  EXPECT_EQ(profile.products[0].size.m, 4096);
-  EXPECT_EQ(profile.products[0].size.n, 1024);
-  EXPECT_EQ(profile.products[0].size.k, 8192);
-  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);
-  EXPECT_EQ(profile.products[0].time, Duration{100'500'000});
-  EXPECT_EQ(profile.products[1].size.m, 128);
-  EXPECT_EQ(profile.products[1].size.dtype, DType::fp16);
-  EXPECT_EQ(profile.products[1].time, microseconds(25));  // sum of its two kernels
+  ASSERT_EQ(profile.gemms.size(), 2U);
+  EXPECT_EQ(profile.gemms[0].size.m, 4096);
+  EXPECT_EQ(profile.gemms[0].size.n, 1024);
+  EXPECT_EQ(profile.gemms[0].size.k, 8192);
+  EXPECT_EQ(profile.gemms[0].size.dtype, DType::bf16);
+  EXPECT_EQ(profile.gemms[0].time, Duration{100'500'000});
+  EXPECT_EQ(profile.gemms[1].size.m, 128);
+  EXPECT_EQ(profile.gemms[1].size.dtype, DType::fp16);
+  EXPECT_EQ(profile.gemms[1].time, microseconds(25));  // sum of its two kernels
   ASSERT_EQ(profile.collectives.size(), 2U);
   EXPECT_EQ(profile.collectives[0].op, "all_gather");
   EXPECT_EQ(profile.collectives[0].ranks, 4);
@@ -139,7 +139,7 @@ TEST(Kineto, IgnoresASizeThatIsNotAWholeNumber) {
     std::ofstream("a.json") << other;
     const Profile profile = read_kineto("a.json");
     EXPECT_EQ(profile.skipped.count("GEMMs whose sizes are not two matrices"), 1U) << size;
-    EXPECT_EQ(profile.products.size(), 1U) << size;
+    EXPECT_EQ(profile.gemms.size(), 1U) << size;
   }
 }
 
@@ -153,7 +153,7 @@ TEST(Kineto, SkipsAGemmWithAnImpossibleTime) {
     const bool overlaps_others = std::string(time) == "1e300";
     EXPECT_EQ(profile.skipped.count("GEMMs with times outside 1 ps to 1e5 s"), overlaps_others ? 0U : 1U) << time;
     // A GEMM of 1e300 us overlaps all others, so none is used.
-    EXPECT_EQ(profile.products.size(), overlaps_others ? 0U : 1U) << time;
+    EXPECT_EQ(profile.gemms.size(), overlaps_others ? 0U : 1U) << time;
   }
 }
 
@@ -163,7 +163,7 @@ TEST(Kineto, SkipsAGemmWithAnImpossibleSize) {
     std::string other = trace;
     other.replace(other.find("4096, 8192"), 4, size);
     std::ofstream("a.json") << other;
-    EXPECT_EQ(read_kineto("a.json").products.size(), 1U) << size;
+    EXPECT_EQ(read_kineto("a.json").gemms.size(), 1U) << size;
   }
 }
 

@@ -66,14 +66,14 @@ TEST(Nsight, ReadsSizesOfGemmsFromEmitNvtxRanges) {
             launched(2, 140, 500, 530, 1) + range(0, 1000, "'training step'"));
   EXPECT_TRUE(is_sqlite("a.sqlite"));
   const Profile profile = read_nsight_database("a.sqlite");
-  ASSERT_EQ(profile.products.size(), 2U);
-  EXPECT_EQ(profile.products[0].size.m, 4096);
-  EXPECT_EQ(profile.products[0].size.n, 1024);
-  EXPECT_EQ(profile.products[0].size.k, 8192);
-  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);  // from the kernel's name, nvjet_tst
-  EXPECT_EQ(profile.products[0].time, microseconds(100));
-  EXPECT_EQ(profile.products[1].size.m, 64);
-  EXPECT_EQ(profile.products[1].time, microseconds(30));
+  ASSERT_EQ(profile.gemms.size(), 2U);
+  EXPECT_EQ(profile.gemms[0].size.m, 4096);
+  EXPECT_EQ(profile.gemms[0].size.n, 1024);
+  EXPECT_EQ(profile.gemms[0].size.k, 8192);
+  EXPECT_EQ(profile.gemms[0].size.dtype, DType::bf16);  // from the kernel's name, nvjet_tst
+  EXPECT_EQ(profile.gemms[0].time, microseconds(100));
+  EXPECT_EQ(profile.gemms[1].size.m, 64);
+  EXPECT_EQ(profile.gemms[1].time, microseconds(30));
   EXPECT_EQ(profile.skipped, Skipped{});
 }
 
@@ -100,7 +100,7 @@ TEST(Nsight, ReportsWhyGemmsAreSkipped) {
                         launched(3, 210, 700, 800, 7) +  // Names of Triton's kernels do not state a type.
                         range(300, 320, mm_range) + launched(4, 310, 900, 950, 1, 8));
   const Profile profile = read_nsight_database("a.sqlite");
-  EXPECT_TRUE(profile.products.empty());
+  EXPECT_TRUE(profile.gemms.empty());
   EXPECT_EQ(profile.skipped.count("GEMMs concurrent with communication, which slows them"), 1U);
   EXPECT_EQ(profile.skipped.count("GEMMs whose type is neither recorded nor in the name of their kernel"), 1U);
   EXPECT_EQ(profile.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
@@ -116,8 +116,8 @@ TEST(Nsight, SeparatesCorrelationsOfTwoProcesses) {
   other.replace(other.find("16777216"), 8, "33554432");
   write("a.sqlite", range(100, 120, mm_range) + launched(1, 110, 400, 500, 1) + other);
   const Profile profile = read_nsight_database("a.sqlite");
-  ASSERT_EQ(profile.products.size(), 1U);
-  EXPECT_EQ(profile.products[0].time, microseconds(100));
+  ASSERT_EQ(profile.gemms.size(), 1U);
+  EXPECT_EQ(profile.gemms[0].time, microseconds(100));
 }
 
 TEST(Nsight, AKernelWithoutAProcessIsMatchedByCorrelation) {
@@ -129,7 +129,7 @@ TEST(Nsight, AKernelWithoutAProcessIsMatchedByCorrelation) {
                                 correlation));  // The call belongs to process 0, which comes first.
   };
   write_with_launch("one.sqlite", 2);
-  EXPECT_EQ(read_nsight_database("one.sqlite").products.size(), 1U);
+  EXPECT_EQ(read_nsight_database("one.sqlite").gemms.size(), 1U);
   write_with_launch("two.sqlite", 1);
   EXPECT_EQ(test::message_of([] { read_nsight_database("two.sqlite"); }),
             "two.sqlite: correlation 1 belongs to launches of two processes, and the kernel does not name its process "

@@ -59,10 +59,10 @@ TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
 }
 
 /// Returns the same parameters, each marked as possibly affecting every price.
-std::shared_ptr<const std::vector<RaisedMachine>> felt_by_anything(const std::vector<RaisedMachine>& raised) {
+std::shared_ptr<const std::vector<RaisedMachine>> affecting_anything(const std::vector<RaisedMachine>& raised) {
   auto result = std::make_shared<std::vector<RaisedMachine>>(raised);
   for (RaisedMachine& parameter : *result) {
-    parameter.felt_by = FeltBy::anything;
+    parameter.affects = AffectedOps::anything;
     parameter.is_between_nodes = false;
   }
   return result;
@@ -87,7 +87,7 @@ TEST(Uncertainty, IsTheSameWhenEveryParameterIsPricedAgain) {
   for (const char* hardware : {"h100-sxm", "a100-sxm-80", "b200-sxm", "dgx-h100-x2", "gb200-nvl72-x2", "l40s-pcie"}) {
     Point point = point_with_all_errors(hardware);
     Point all_repriced = point;
-    all_repriced.raised = felt_by_anything(*point.raised);
+    all_repriced.raised = affecting_anything(*point.raised);
     for (const Scope scope : {Scope::mlp, Scope::attention, Scope::mlp_ar, Scope::ulysses, Scope::layer}) {
       for (const Strategy& strategy : strategies()) {
         for (const std::int32_t ranks : {4, 8, 16}) {
@@ -137,7 +137,7 @@ TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
   Point point = point_with_error_of("link.peer.rate");
   FitScope& fit = point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.1;
-  fit.by_limit = alike_by_limit;
+  fit.by_limit = ones_by_limit;
   // Serial has two GEMMs with one activation between them; each GEMM becomes longer by a tenth of its time.
   Simulated serial(point, "serial");
   const Structure& structure = *serial.prediction.structure;

@@ -27,6 +27,7 @@
 #include "model/workload/parameters.h"
 #include "sim/engine/engine.h"
 #include "sim/step/group_link.h"
+#include "tests/sim/small_transformer.h"
 
 namespace commfuse {
 namespace {
@@ -47,14 +48,7 @@ class StepTest : public ::testing::Test {
   Machine machine_;
 };
 
-const Transformer small{.name = "small",
-                        .layers = 8,
-                        .hidden = 2048,
-                        .ffn = 8192,
-                        .heads = 16,
-                        .kv_heads = 16,
-                        .head_dim = 128,
-                        .vocab = 32000};
+const Transformer& small = test::small_transformer;
 
 TEST_F(StepTest, OnOneGpuConsistsOfMicroBatchesAndTheOptimizer) {
   const TrainingPlan one_sequence{.global_batch = 1};

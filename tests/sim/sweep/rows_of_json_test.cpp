@@ -136,6 +136,25 @@ TEST(Columns, HaveDistinctNamesInOneTable) {
   EXPECT_EQ(std::ranges::count(all_columns(), true, &Column::of_layers), static_cast<std::ptrdiff_t>(layer_columns));
 }
 
+// A new setting without a mark would be missing from the names of plans.
+TEST(Columns, EverySettingOfAPlanHasWordsExceptThoseOfTheSchedule) {
+  const Grid grid =
+      grid_of({"model=llama-3.1-405b", "scope=step", "ranks=8", "batch=1", "hardware=dgx-h100-x2", "framework=fsdp"});
+  Library library;
+  library.load(grid.settings);
+  StepPoints steps(library);
+  const StepRow row = steps.rows(grid.settings).front();
+  const std::set<std::string_view> without{"schema", "model_version", "sequence_parallel"};
+  bool is_setting = true;
+  for (const auto& [name, value] : row.cells) {
+    is_setting = is_setting && name != "strategy";
+    EXPECT_EQ(find_column(name)->plan_words != PlanWords::nothing, is_setting && !without.contains(name)) << name;
+  }
+  EXPECT_EQ(find_column("hardware")->plan_words, PlanWords::machine);
+  EXPECT_EQ(find_column("pipeline")->plan_words, PlanWords::layout);
+  EXPECT_EQ(find_column("recompute")->plan_words, PlanWords::setting);
+}
+
 // A cell without its column would be lost wherever rows are read.
 TEST(Columns, EveryCellOfAWholeModelHasAColumnAndReadsBack) {
   std::set<std::string_view> seen;

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "tests/refusal.h"
+#include "tests/sim/small_transformer.h"
 
 namespace commfuse {
 namespace {
@@ -27,14 +30,7 @@ class TuneTest : public ::testing::Test {
     return {.model = &model_, .machine = &machine_, .gpus = gpus, .base = {.global_batch = batch, .seq = 2048}};
   }
 
-  Transformer model_{.name = "small",
-                     .layers = 8,
-                     .hidden = 2048,
-                     .ffn = 8192,
-                     .heads = 16,
-                     .kv_heads = 16,
-                     .head_dim = 128,
-                     .vocab = 32000};
+  Transformer model_ = test::small_transformer;
   Machine machine_;
 };
 
@@ -66,9 +62,9 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
   const Tuning tuning = tune(few_tokens, {});
   ASSERT_FALSE(tuning.best.empty());
   EXPECT_NE(tuning.single, nullptr);
-  ASSERT_EQ(tuning.left_out.size(), 1U);
-  EXPECT_EQ(tuning.left_out.front().strategy->name, "sliced");
-  EXPECT_EQ(tuning.left_out.front().reason,
+  ASSERT_EQ(tuning.without_schedule.size(), 1U);
+  EXPECT_EQ(tuning.without_schedule.front().strategy->name, "sliced");
+  EXPECT_EQ(tuning.without_schedule.front().reason,
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires; choose 16 or a multiple of it");
 }
 
@@ -237,6 +233,39 @@ TEST_F(TuneTest, TheFastestBaselineIsTheFastestPlanWithoutItsSchedules) {
     ASSERT_TRUE(tuning.fastest_baseline) << name;
     EXPECT_EQ(tuning.fastest_baseline->step.time, fastest) << name;
   }
+}
+
+/// Returns whether predict_step() finds a time.
+bool is_predicted(const StepPoint& point, SiteTimes& times) {
+  return test::refusal_of([&] { predict_step(point, times); }) == "accepted";
+}
+
+TEST_F(TuneTest, PlansHaveSchedulesExactlyWhereStepsArePredicted) {
+  PlanSpace few_tokens = space(8, 2);
+  few_tokens.base.seq = 24;  // 24 and 48 tokens cannot be cut into 16 or 32 blocks
+  const std::vector<std::vector<const Strategy*>> choices{{&serial_strategy}, {&sliced_strategy}, {}};
+  StructureCache structures;
+  std::size_t without = 0;
+  for (const std::int64_t ulysses : {1, 2}) {
+    few_tokens.wish.ulysses = ulysses;
+    for (const char* framework : {"none", "torchtitan-async-tp"}) {
+      for (const std::vector<const Strategy*>& strategies : choices) {
+        SiteTimes asked(structures, machine_);
+        SiteTimes priced(structures, machine_);
+        StepPoint point{.model = &model_, .machine = &machine_, .framework = load_framework(framework)};
+        point.strategies = strategies;
+        for (const TrainingPlan& plan : plans_of(few_tokens)) {
+          point.plan = plan;
+          const bool has = has_schedules(point, asked);
+          EXPECT_EQ(has, is_predicted(point, priced))
+              << framework << ", tensor " << plan.tensor << ", ulysses " << plan.ulysses;
+          without += has ? 0 : 1;
+        }
+        EXPECT_EQ(asked.simulated(), 0);
+      }
+    }
+  }
+  EXPECT_GT(without, 0U);
 }
 
 TEST_F(TuneTest, StatesHowMuchLongerThanTheFastestTheFirstPlanTakes) {

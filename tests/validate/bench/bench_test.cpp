@@ -150,7 +150,7 @@ TEST(Bench, EveryOpOfAPlanForAGpuFitsBehindAGate) {
       std::ranges::fill(sizes.block, 1);  // the values do not matter
       VirtualExecutor executor(lower(micro.program), sizes, device,
                                {.middle = 1, .mode = LaunchMode::gated, .random_data = true});
-      EXPECT_NO_THROW(executor.run({.products = Products::blocked, .iterations = 2, .traced = true}));
+      EXPECT_NO_THROW(executor.run({.sum_order = SumOrder::blocked, .iterations = 2, .traced = true}));
     }
   }
 }

@@ -259,10 +259,10 @@ TEST(CpuExecutor, FastGemmsGiveTheInterpretersBitsToo) {
   Interpreter interpreter(lower(program), sizes);
   CpuExecutor executor(lower(program), sizes, {});
   interpreter.prepare(inputs);
-  interpreter.run({.products = Products::blocked});
+  interpreter.run({.sum_order = SumOrder::blocked});
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     executor.prepare(inputs);
-    executor.run({.products = Products::blocked, .order = seed});
+    executor.run({.sum_order = SumOrder::blocked, .order = seed});
     for (const Content& content : program->final) {
       for (Rank rank = 0; rank < 4; ++rank) {
         const Rectangle where = rectangle_of(*program, content.here, program->mesh.coordinates(rank));

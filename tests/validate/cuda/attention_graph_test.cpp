@@ -142,7 +142,7 @@ AttentionCall call_of(const Case& tested) {
   const Panel out{static_cast<Address>(tested.rows * columns * 2), tested.queries, blocks * tested.layout.out,
                   blocks * tested.layout.out, DType::bf16};
   return {.layout = tested.layout,
-          .products = Products::blocked,
+          .sum_order = SumOrder::blocked,
           .parts = {{.queries = queries, .first_row = tested.first, .out = out}},
           .keys = whole};
 }

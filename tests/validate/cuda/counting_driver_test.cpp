@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 TEST(CountingDriver, CountsCallsAndAddsTheirStatedTimes) {
   CountingDriver driver({.launch = 5us, .library_products = {1e12}, .memory = {1e9}});
   const Panel square{0, 1000, 1000, 1000, DType::bf16};
-  driver.product(StreamId{0}, {.a = square, .b = square, .out = square, .products = Products::blocked});
+  driver.product(StreamId{0}, {.a = square, .b = square, .out = square, .sum_order = SumOrder::blocked});
   EXPECT_EQ(driver.device_time(), 2ms);  // 2e9 FLOPs at 1e12 FLOP/s
   driver.move(StreamId{0}, {.parts = {{square, square}}, .wire = DType::bf16});
   EXPECT_EQ(driver.device_time(), 6ms);  // 2 MB read and written at 1 GB/s
@@ -33,7 +33,7 @@ TEST(CountingDriver, AnExecutorIssuesTheSameCallsAsOnADevice) {
   const MicroProgram micro = product_alone(2, {.m = 8, .n = 8, .k = 8});
   VirtualExecutor executor(lower(micro.program), micro.sizes, device, {.random_data = true});
   const std::int64_t before = driver.launches();
-  executor.run({.products = Products::blocked, .iterations = 3});
+  executor.run({.sum_order = SumOrder::blocked, .iterations = 3});
   EXPECT_EQ(driver.launches() - before, 2 * 3);  // a GEMM on each of two ranks, three times
 }
 
@@ -44,11 +44,11 @@ TEST(CountingDriver, AColdRunOverwritesTheCacheBeforeEveryIteration) {
     const MicroProgram micro = product_alone(2, {.m = 8, .n = 8, .k = 8});
     VirtualExecutor executor(lower(micro.program), micro.sizes, device,
                              {.mode = mode, .random_data = true, .cold_level2 = true});
-    executor.run({.products = Products::blocked});
+    executor.run({.sum_order = SumOrder::blocked});
     const std::int64_t before = driver.launches();
-    const Execution execution = executor.run({.products = Products::blocked});
+    const Execution execution = executor.run({.sum_order = SumOrder::blocked});
     const std::int64_t launches_per_run = driver.launches() - before;
-    executor.run({.products = Products::blocked, .iterations = 3});
+    executor.run({.sum_order = SumOrder::blocked, .iterations = 3});
     // Two more iterations, each of two GEMMs and the kernel that overwrites the cache.
     EXPECT_EQ(driver.launches() - before - launches_per_run, launches_per_run + 2 * 3);
     // Overwriting the cache takes 52 us, which does not count as time of the run.

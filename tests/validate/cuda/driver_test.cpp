@@ -107,7 +107,7 @@ TEST_F(CudaDevice, LibraryGemmsOfIntegersAreExact) {
     ProductCall call{.transpose_a = (variant & 1U) != 0,
                      .transpose_b = (variant & 2U) != 0,
                      .accumulate = (variant & 4U) != 0,
-                     .products = Products::blocked,
+                     .sum_order = SumOrder::blocked,
                      .multiprocessors = variant % 2 == 0 ? 0 : 16};
     const Matrix<float> a = some_values(64, 32, DType::bf16, 4 + variant, true);
     const Matrix<float> b = some_values(32, 48, DType::bf16, 40 + variant, true);
@@ -129,14 +129,14 @@ TEST_F(CudaDevice, AWholeGemmByTheAlgorithmOfItsShardsHasTheirBits) {
   const Panel b = put(some_values(256, 192, DType::bf16, 7), DType::bf16);
   const Panel whole = new_panel(rows, 192, DType::fp32);
   const Panel cut = new_panel(rows, 192, DType::fp32);
-  driver().product(stream(), {.a = a, .b = b, .out = whole, .products = Products::blocked, .algorithm_rows = shard});
+  driver().product(stream(), {.a = a, .b = b, .out = whole, .sum_order = SumOrder::blocked, .algorithm_rows = shard});
   for (std::int64_t row = 0; row < rows; row += shard) {
     const auto rows_in = [&](Panel panel) {
       panel.at += static_cast<Address>(row * panel.stride * bytes_of(panel.dtype));
       panel.rows = shard;
       return panel;
     };
-    driver().product(stream(), {.a = rows_in(a), .b = b, .out = rows_in(cut), .products = Products::blocked});
+    driver().product(stream(), {.a = rows_in(a), .b = b, .out = rows_in(cut), .sum_order = SumOrder::blocked});
   }
   EXPECT_EQ(get(whole), get(cut));
 }
@@ -156,7 +156,7 @@ TEST_F(CudaDevice, AGemmOnReservedMultiprocessorsHasTheSameResult) {
   driver().product(reserved, {.a = put(a, DType::bf16),
                               .b = put(b, DType::bf16),
                               .out = out,
-                              .products = Products::blocked,
+                              .sum_order = SumOrder::blocked,
                               .multiprocessors = partition.multiprocessors});
   EXPECT_EQ(get(out), product(a, b));
 }

@@ -477,7 +477,7 @@ void FakeDriver::use(const std::string& what) {
 }
 
 void FakeDriver::product(StreamId stream, const ProductCall& call) {
-  if (call.products == Products::blocked) {
+  if (call.sum_order == SumOrder::blocked) {
     use(fmt::format("product {} x {} x {} {}{}{} on {}, algorithm of {}", call.out.rows, call.out.columns,
                     call.transpose_a ? call.a.rows : call.a.columns, call.transpose_a, call.transpose_b,
                     call.accumulate, call.multiprocessors, call.algorithm_rows));
@@ -505,14 +505,14 @@ void FakeDriver::function(StreamId stream, const FunctionCall& call) {
                           .time = time_of(call)});
 }
 void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
-  const bool fused = call.products == Products::blocked && call.kernel != AttentionKernel::cublaslt;
+  const bool fused = call.sum_order == SumOrder::blocked && call.kernel != AttentionKernel::cublaslt;
   if (fused && !cudnn_ && call.kernel == AttentionKernel::cudnn) {
     throw NoFusedAttention("fused attention needs cuDNN");
   }
-  if (call.products == Products::blocked) {
+  if (call.sum_order == SumOrder::blocked) {
     attention_by_ = fused && cudnn_ ? "cuDNN" : "cuBLASLt";
   }
-  if (call.products == Products::blocked) {
+  if (call.sum_order == SumOrder::blocked) {
     use(fmt::format("attention of {} on {} rows", call.parts.front().queries.rows, call.keys.rows));
   }
   AttentionCall done = call;

@@ -197,7 +197,7 @@ TEST_F(CudaKernels, FastFunctionsAreCloseToTheReference) {
     const Matrix<float> values = some_values(3, wide, DType::fp32, 17);
     const Panel out = new_panel(3, 40, DType::fp32);
     driver().function(stream(), {.function = function,
-                                 .products = Products::blocked,
+                                 .sum_order = SumOrder::blocked,
                                  .block = 40,
                                  .inputs = {put(values, DType::fp32)},
                                  .out = out});
@@ -235,7 +235,7 @@ class CudaAttention : public test::OnDevice {
  protected:
   /// Returns the device's result for one slice of the queries, and the reference.
   std::pair<Matrix<float>, Matrix<float>> result_and_reference(const AttentionCase& tested, Functions functions,
-                                                               Products products, DType dtype,
+                                                               SumOrder sum_order, DType dtype,
                                                                AttentionKernel kernel = AttentionKernel::any) {
     const Matrix<float> whole =
         some_values(tested.rows, tested.blocks * tested.layout.qkv, dtype, 11, functions == Functions::integer);
@@ -245,7 +245,7 @@ class CudaAttention : public test::OnDevice {
     const Panel out = new_panel(tested.queries, tested.blocks * tested.layout.out, dtype, 8);
     driver().attend(stream(), {.layout = tested.layout,
                                .functions = functions,
-                               .products = products,
+                               .sum_order = sum_order,
                                .kernel = kernel,
                                .parts = {{put(queries, dtype, 8), tested.first, out}},
                                .keys = put(whole, dtype)});
@@ -255,7 +255,7 @@ class CudaAttention : public test::OnDevice {
 
   void expect_close(const AttentionCase& tested, AttentionKernel kernel) {
     const auto [result, expected] =
-        result_and_reference(tested, Functions::real, Products::blocked, DType::bf16, kernel);
+        result_and_reference(tested, Functions::real, SumOrder::blocked, DType::bf16, kernel);
     for (std::size_t i = 0; i < result.values().size(); ++i) {
       // Weights and results are rounded to bf16, and values lie in [-1, 1).
       EXPECT_NEAR(result.values()[i], expected.values()[i], 0x1p-6F) << tested.rows << ' ' << i;
@@ -267,7 +267,7 @@ TEST_F(CudaAttention, InDoubleHasTheBitsOfTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     for (const Functions functions : {Functions::real, Functions::integer}) {
       for (const DType dtype : stored_dtypes) {
-        const auto [result, expected] = result_and_reference(tested, functions, Products::ascending, dtype);
+        const auto [result, expected] = result_and_reference(tested, functions, SumOrder::ascending, dtype);
         EXPECT_EQ(result, expected) << tested.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
       }
     }

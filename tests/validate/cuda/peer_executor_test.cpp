@@ -318,7 +318,7 @@ TEST(PeerExecutor, EveryOpOfABenchFitsBehindAGate) {
     on_ranks(2, 1, {}, [&](int /*rank*/, Device& device, PeerWindows& windows) {
       PeerExecutor executor(lower(micro.program), sizes, device, windows,
                             {.mode = LaunchMode::gated, .random_data = true, .patience = std::chrono::seconds(20)});
-      EXPECT_NO_THROW(executor.run({.products = Products::blocked, .iterations = 2, .traced = true}));
+      EXPECT_NO_THROW(executor.run({.sum_order = SumOrder::blocked, .iterations = 2, .traced = true}));
     });
   }
 }

@@ -77,7 +77,7 @@ std::vector<std::string> wrong_runs(Executor& executor, int times) {
     const std::string run = program.name + " at speed " + std::to_string(speed);
     executor.prepare(inputs);
     executor.run(
-        {.functions = Functions::integer, .products = Products::blocked, .order = static_cast<std::uint64_t>(speed)});
+        {.functions = Functions::integer, .sum_order = SumOrder::blocked, .order = static_cast<std::uint64_t>(speed)});
     if (!same_bits(memory_of(executor, executor), expected)) {
       wrong.push_back(run + ": other bits");
     }

@@ -256,5 +256,18 @@ TEST(IssuePlan, OpsThatWaitForEachOtherAreNamed) {
   EXPECT_EQ(nccl_findings(lowered).size(), 2U);
 }
 
+TEST(IssuePlan, AStuckRankInTheMiddleIsNamedByItsRank) {
+  const auto program = shared_program("ag_gemm", "commfuse", 4);
+  std::vector<std::vector<Command>> commands{commands_of(lower(program), 2)};
+  commands.front().front().waits = {0};  // It waits for itself.
+  try {
+    issue_plan(*program, commands, {.middle = 2});
+    FAIL() << "a plan was made";
+  } catch (const Stuck& stuck) {
+    EXPECT_NE(std::string(stuck.what()).find("rank 2 is stuck at op 0"), std::string::npos) << stuck.what();
+    EXPECT_EQ(std::string(stuck.what()).find("rank 0"), std::string::npos) << stuck.what();
+  }
+}
+
 }  // namespace
 }  // namespace commfuse::validate

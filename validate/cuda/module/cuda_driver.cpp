@@ -191,7 +191,7 @@ void CudaDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t se
 
 void CudaDriver::product(StreamId stream_id, const ProductCall& call) {
   const Stream& on = stream(stream_id);
-  if (call.products == Products::ascending) {
+  if (call.sum_order == SumOrder::ascending) {
     launch_exact_product(on.handle.get(), call);
   } else {
     products_.run(on.handle.get(), {on.workspace.get(), LibraryProducts::workspace_bytes}, {.call = call});
@@ -202,7 +202,7 @@ void CudaDriver::function(StreamId stream, const FunctionCall& call) { launch_fu
 
 void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
   Stream& on = stream(stream_id);
-  if (call.products == Products::ascending) {
+  if (call.sum_order == SumOrder::ascending) {
     launch_exact_attention(on.handle.get(), call);
     return;
   }

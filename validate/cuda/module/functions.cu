@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm arg
 
 /// Returns true for a real function that may use fp32 instead of double.
 bool is_fast(const FunctionCall& call) {
-  return call.functions == Functions::real && call.products == Products::blocked;
+  return call.functions == Functions::real && call.sum_order == SumOrder::blocked;
 }
 
 Rule rule_of(const FunctionCall& call) {

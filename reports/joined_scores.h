@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins the scores of several tables. Excludes degraded machines, which the model does not describe, and the project's
+// own tables where others contain their rows.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/record/score.h"
+
+namespace commfuse::reports {
+
+/// Coverage of one kind on one machine over all tables.
+struct CoverageRow {
+  std::string kind;
+  std::string machine;
+  bool fitted = false;
+  Coverage coverage;
+
+  [[nodiscard]] std::string machine_in_words() const { return machine + (fitted ? "" : " (no fit)"); }
+};
+
+/// Returns rows by kind in the order of their first table, then by machine.
+std::vector<CoverageRow> coverage_rows(std::span<const TableScore> scores);
+
+using PairsByMachine = std::map<std::string, std::map<std::string, std::vector<JudgedPair>>>;
+
+/// Returns pairs by machine, then by the ways that they compare.
+PairsByMachine pairs_of(std::span<const TableScore> scores);
+std::vector<JudgedPair> merged_pairs(const std::map<std::string, std::vector<JudgedPair>>& by_ways);
+std::vector<JudgedPair> merged_pairs(const PairsByMachine& by_machine);
+
+/// Returns the times of kinds that a fit covers, or of all others.
+std::vector<CheckedTime> times_of(std::span<const TableScore> scores, bool fitted);
+
+std::vector<Observation> observations_of(std::span<const TableScore> scores);
+
+/// Returns the rows that each fit read, by machine and key.
+std::vector<FitRows> fits_of(std::span<const TableScore> scores);
+
+/// Formats "69".
+std::string whole_percent(double fraction);
+/// Formats "69±3".
+std::string with_band(const ObservedShare& observed);
+
+/// Return `share` and `band`; and these with `level` for each of coverage_levels.
+nlohmann::ordered_json share_json(const ObservedShare& observed);
+nlohmann::ordered_json levels_json(const Coverage& coverage);
+
+}  // namespace commfuse::reports

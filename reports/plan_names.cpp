@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/plan_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "model/record/columns.h"
+#include "model/record/result.h"
+#include "model/text/quantity.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+/// Names attention, dropout and gradients if they are unusual; rows of older versions lack these columns.
+std::string unusual_kernels(const StepRow& row) {
+  if (!row.has("attention_kernel")) {
+    return {};
+  }
+  std::string text = row.text("attention_kernel") == "fused" ? "" : ", unfused attention";
+  text += row.holds("dropout") ? ", dropout" : "";
+  text += row.text("gradient_dtype") == "fp32" ? "" : fmt::format(", {} gradients", row.text("gradient_dtype"));
+  return text + (row.holds("overlap_gradients") ? "" : ", gradients after the backward pass");
+}
+
+/// Names unusual settings of a plan: ", ZeRO 1, micro-batch 2".
+std::string unusual(const StepRow& row) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view words, std::int64_t usual) {
+    text += row.count(name) == usual ? "" : fmt::format(", {} {}", words, row.count(name));
+  };
+  add("interleave", "interleave", 1);
+  text += row.count("experts") == 1 ? "" : fmt::format(", experts over {} ranks", row.count("experts"));
+  add("zero", "ZeRO", 0);
+  if (row.text("scope") == "step") {
+    add("micro_batch", "micro-batch", 1);
+  }
+  text += !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl"
+              ? ""
+              : fmt::format(", all-reduce of {}", row.text("all_reduce_kernel"));
+  text += row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute"));
+  return text + unusual_kernels(row);
+}
+
+/// Formats "8 tensor x 4 pipeline"; a single degree as "1 tensor".
+std::string layout_in_words(const StepRow& row) {
+  std::string text = fmt::format("{} tensor", row.count("tensor"));
+  for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
+    text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
+  }
+  text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
+  return text;
+}
+
+std::string gpus_in_words(const StepRow& row) {
+  return row.count("gpus") == 1 ? "1 GPU" : fmt::format("{} GPUs", row.count("gpus"));
+}
+
+std::string machine_of(const StepRow& row) {
+  return machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth"));
+}
+
+/// Returns the value of a setting, which is no number with a fraction: "recompute full", "micro-batch 2", "no dropout".
+std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
+  if (const bool* is_on = std::get_if<bool>(&value)) {
+    return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
+                                       : fmt::format("{}{}", *is_on ? "" : "no ", name);
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{
+      {"zero", "ZeRO"},
+      {"micro_batch", "micro-batch"},
+      {"experts", "expert ranks"},
+      {"all_reduce_kernel", "all-reduce of"},
+      {"attention_kernel", "attention"},
+      {"gradient_dtype", "gradients"},
+  }};
+  const auto known = std::ranges::find(words, name, &std::pair<std::string_view, std::string_view>::first);
+  const std::string_view title = known == words.end() ? name : known->second;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    return fmt::format("{} {}", title, name == "seq" ? format_count(*number) : fmt::format("{}", *number));
+  }
+  return fmt::format("{} {}", title, std::get<std::string>(value));
+}
+
+bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& value) {
+  const StepRow::Value* other = row.find(name);
+  return other != nullptr && *other == value;
+}
+
+/// Calls `each` with the settings that words name by themselves.
+template <class Each>
+void for_each_setting(const StepRow& row, const Each& each) {
+  for (const auto& [name, value] : row.cells) {
+    const Column* const column = find_column(name);
+    if (column != nullptr && column->plan_words == PlanWords::setting) {
+      each(name, value);
+    }
+  }
+}
+
+}  // namespace
+
+std::string plan_heading(const StepRow& row) {
+  return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
+                     machine_of(row), gpus_in_words(row), layout_in_words(row), row.count("batch"),
+                     format_count(row.count("seq")), row.text("dtype"), unusual(row));
+}
+
+PlanNames::PlanNames(std::span<const StepRow> rows) {
+  const StepRow& first = rows.front();
+  for (const StepRow& row : rows) {
+    has_several_machines_ = has_several_machines_ || machine_of(row) != machine_of(first);
+    for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
+      const bool is_known = std::ranges::find(varying_, name) != varying_.end();
+      if (!is_known && !has_value(first, name, value)) {
+        varying_.push_back(name);
+      }
+    });
+  }
+}
+
+std::string PlanNames::first_name(const StepRow& row) const {
+  std::string text =
+      fmt::format("{}, batch {}, seq {}", layout_name(row), row.count("batch"), format_count(row.count("seq")));
+  for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
+    const bool is_named = name == "batch" || name == "seq" || std::ranges::find(varying_, name) == varying_.end();
+    text += is_named ? "" : ", " + setting_in_words(name, value);
+  });
+  return text;
+}
+
+std::string PlanNames::name_after(const StepRow& row, const StepRow& first) const {
+  std::string text = layout_name(row);
+  for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
+    text += has_value(first, name, value) ? "" : ", " + setting_in_words(name, value);
+  });
+  return text;
+}
+
+std::string PlanNames::layout_name(const StepRow& row) const {
+  return fmt::format("{} on {}{} ({})", row.text("strategy"), has_several_machines_ ? machine_of(row) + ", " : "",
+                     gpus_in_words(row), layout_in_words(row));
+}
+
+}  // namespace commfuse::reports

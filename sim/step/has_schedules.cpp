@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells which points have schedules, without pricing them: the sites are those that site_cost.cpp and layer_cost.cpp
+// simulate. PlansHaveSchedulesExactlyWhereStepsArePredicted compares the two.
+#include <algorithm>
+#include <cstdint>
+
+#include "model/config/implementation.h"
+#include "model/strategies/strategies.h"
+#include "sim/step/layer_sites.h"
+#include "sim/step/step.h"
+
+namespace commfuse {
+
+namespace {
+
+bool shares_tokens_of(const TrainingPlan& plan) { return plan.sequence_parallel && plan.tensor > 1; }
+
+/// Returns the framework's kernels for sites of this kind in forward passes; null if it has none.
+const Implementation* implementation_of(const StepPoint& point, SiteKind kind) {
+  const Implementation* const implementation = point.framework.implementation.get();
+  const bool runs =
+      implementation != nullptr && shares_tokens_of(point.plan) &&
+      std::ranges::find(implementation->sites, kind) != implementation->sites.end() &&
+      refusal_of(*implementation, *point.machine, static_cast<std::int32_t>(point.plan.tensor), point.plan.dtype)
+          .empty();
+  return runs ? implementation : nullptr;
+}
+
+/// Returns whether one of the point's strategies has a schedule for the site, whose strategy is ignored.
+bool has_schedule(const StepPoint& point, SitePoint site, SiteTimes& sites) {
+  return std::ranges::any_of(point.strategies, [&](const Strategy* strategy) {
+    site.strategy = strategy;
+    return sites.has_schedule(site);
+  });
+}
+
+/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads, under the
+/// conditions of LayerCost::simulates_ulysses().
+bool simulates_ulysses_block(const StepPoint& point) {
+  const TrainingPlan& plan = point.plan;
+  const Transformer& model = *point.model;
+  return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1 && plan.fused_attention && !model.latent &&
+         !model.gated_attention && model.value_dim() == model.head_dim &&
+         std::ranges::any_of(point.strategies, [kinds = kinds_of(Scope::ulysses)](const Strategy* strategy) {
+           return applies(*strategy, kinds);
+         });
+}
+
+SitePoint ulysses_point(const StepPoint& point) {
+  const TrainingPlan& plan = point.plan;
+  SitePoint block = site_point(plan, *point.model, Scope::ulysses);
+  block.ranks = static_cast<std::int32_t>(plan.ulysses);
+  block.tokens = plan.micro_batch * plan.seq;
+  block.batch = plan.micro_batch;
+  return block;
+}
+
+}  // namespace
+
+bool has_schedules(const StepPoint& point, SiteTimes& sites) {
+  if (!shares_tokens_of(point.plan)) {
+    return !simulates_ulysses_block(point) || has_schedule(point, ulysses_point(point), sites);
+  }
+  return std::ranges::all_of(layer_sites(*point.model, point.plan), [&](const LayerSite& layer_site) {
+    SitePoint site = site_point(point.plan, layer_site.shape, layer_site.scope);
+    if (!point.strategies.empty()) {
+      return has_schedule(point, site, sites);
+    }
+    site.implementation = layer_site.backward ? nullptr : implementation_of(point, kinds_of(layer_site.scope).front());
+    if (site.implementation == nullptr) {
+      return true;
+    }
+    site.strategy = site.implementation->strategy;
+    return sites.has_schedule(site);
+  });
+}
+
+}  // namespace commfuse
