@@ -185,9 +185,9 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   row.parameters.clear();
   row.interference = word_of(interference_choices, point.price.interference);
   row.bound = false;
-  if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
-    row.warnings += fmt::format("{}{} was not measured on GPUs such as {}", row.warnings.empty() ? "" : "; ",
-                                implementation.name, point.machine.accelerator.name);
+  if (const std::string unmeasured = unmeasured_in_words(implementation, point.machine);
+      row.feasible() && !unmeasured.empty()) {
+    row.warnings += (row.warnings.empty() ? "" : "; ") + unmeasured;
   }
   return simulated;
 }
