@@ -25,6 +25,7 @@
 #include "reports/json_rows.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
+#include "reports/step_pays.h"
 
 namespace commfuse::reports {
 
@@ -188,7 +189,7 @@ std::size_t name_width(const PlanRows& rows) {
   constexpr std::size_t widest = 28;
   std::size_t width = narrowest;
   for (const StepRow* row : rows) {
-    width = std::max(width, row->text("strategy").size());
+    width = std::max(width, label(*row).size());
   }
   return std::min(width, widest);
 }
@@ -200,7 +201,7 @@ struct NameCell {
 };
 
 NameCell name_cell(const StepRow& row, char mark, std::size_t width) {
-  const std::string& name = row.text("strategy");
+  const std::string name = label(row);
   return name.size() > width ? NameCell{fmt::format("{} {}\n", mark, name), ""} : NameCell{"", name};
 }
 
@@ -222,7 +223,7 @@ std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t widt
 /// Returns a row of a block, or the reason why it has no result.
 std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width, TerminalStyle style) {
   if (!row.feasible()) {
-    return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", row.text("strategy"), width + 1), "      ");
+    return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", label(row), width + 1), "      ");
   }
   const NameCell name = name_cell(row, mark, width);
   const std::string text =
@@ -267,8 +268,13 @@ std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle s
   for (const StepRow* row : rows) {
     text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial, width, style);
   }
-  const std::string sentence = verdict.sentence();
-  return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
+  const std::vector<std::string> warnings = implementation_warnings(rows);
+  for (const std::string& sentence :
+       {verdict.sentence(), implemented_sites_in_words(rows),
+        warnings.empty() ? std::string{} : fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; "))}) {
+    text += sentence.empty() ? sentence : wrapped(sentence, "  ", "  ");
+  }
+  return text + parts(rows, width);
 }
 
 /// Returns the settings of a row except the strategy: the cells before the strategy.
@@ -387,6 +393,10 @@ class PlanNames {
 
 }  // namespace
 
+std::string label(const StepRow& row) {
+  return is_bound(row) ? fmt::format("{} (ideal)", row.text("strategy")) : row.text("strategy");
+}
+
 std::string plan_heading(const StepRow& row) {
   return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
                      machine_of(row), gpus_in_words(row), layout_in_words(row), row.count("batch"),
@@ -429,6 +439,11 @@ const StepRow* baseline_of(std::span<const StepRow* const> plan) {
 
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule) {
   PlanSaving saving{.baseline = baseline_of(plan)};
+  if (saving.baseline != nullptr) {
+    if (const std::optional<PlanSaving> implemented = implementation_saving(plan, *saving.baseline, rule)) {
+      return implemented;
+    }
+  }
   for (const StepRow* row : plan) {
     const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row);
     const bool is_faster =
@@ -480,8 +495,20 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
   return savings;
 }
 
+namespace {
+
+bool is_bound_row(const StepRow* row) { return is_bound(*row); }
+
+}  // namespace
+
 PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule) : rule_(rule) {
   std::ranges::copy_if(rows, std::back_inserter(feasible_), &StepRow::feasible);
+  if (!std::ranges::all_of(feasible_, is_bound_row)) {
+    std::erase_if(feasible_, is_bound_row);
+  }
+  if (const StepRow* const baseline = serial_of(rows)) {
+    pays_ = implementations_in_words(rows, *baseline, rule);
+  }
   std::vector<Contender> contenders;
   std::ranges::transform(feasible_, std::back_inserter(contenders),
                          [](const StepRow* row) { return contender_of(*row); });
@@ -496,8 +523,8 @@ bool PlanVerdict::in_front(const StepRow* row) const {
 }
 
 std::string PlanVerdict::sentence() const {
-  if (feasible_.size() < 2) {
-    return {};
+  if (feasible_.size() < 2 || !pays_.empty()) {
+    return pays_;
   }
   if (verdict_.wins()) {
     const char* wins = is_framework(*feasible_[verdict_.order.front()]) ? "is already the fastest" : "wins";
@@ -521,7 +548,7 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   bool has_several_plans = false;
   for (const StepRow& row : rows) {
     has_several_plans = has_several_plans || plan_heading(row) != plan_heading(rows.front());
-    if (row.feasible() && (!row.has("fits") || row.holds("fits"))) {
+    if (row.feasible() && !is_bound(row) && (!row.has("fits") || row.holds("fits"))) {
       fitting.push_back(&row);
       contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
     }

@@ -26,10 +26,14 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = 
 /// fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
 
+/// Returns the name of a row's schedules in tables: "serial", or "commfuse (ideal)" for a bound next to
+/// implementations.
+std::string label(const StepRow& row);
+
 /// Returns "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
 std::string plan_heading(const StepRow& row);
 
-/// The verdict over the rows of one plan.
+/// The verdict over the rows of one plan that can win: next to implementations, ideal schedules cannot.
 class PlanVerdict {
  public:
   PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule);
@@ -37,7 +41,8 @@ class PlanVerdict {
   /// Returns whether the row wins or ties with the fastest; false in a plan with one result.
   [[nodiscard]] bool in_front(const StepRow* row) const;
   [[nodiscard]] bool wins() const { return verdict_.wins(); }
-  /// Empty for fewer than two results.
+  /// Returns the winner or the rows that tie; with implementations, whether overlap pays. Empty for fewer than two
+  /// results.
   [[nodiscard]] std::string sentence() const;
 
  private:
@@ -51,6 +56,7 @@ class PlanVerdict {
   std::vector<const StepRow*> feasible_;
   VerdictRule rule_;
   Verdict verdict_;
+  std::string pays_;  ///< Sentences about implementations; empty without them.
 };
 
 /// Returns the best of several plans and the plans that tie with it; empty if there is only one plan, or none fits.
@@ -60,8 +66,9 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {
 /// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The fastest schedule with overlap, compared with the framework's own row or, without one, with the fastest schedule
-/// without overlap: serial, or in a decoding step all_reduce.
+/// The recommended implementation or, without implementations, the fastest schedule with overlap; compared with the
+/// framework's own row or, without one, with the fastest schedule without overlap: serial, or in a decoding step
+/// all_reduce.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
   const StepRow* baseline = nullptr;

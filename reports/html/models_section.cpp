@@ -85,7 +85,7 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
   constexpr std::string_view absent = "\u2014";
   std::string html = fmt::format("<tr{}><th scope=\"row\">{}{}</th>",
                                  verdict.in_front(&row) && verdict.wins() ? " class=\"fastest\"" : "",
-                                 mark_of(&row, verdict), escaped(row.text("strategy")));
+                                 mark_of(&row, verdict), escaped(label(row)));
   if (!row.feasible()) {
     return html + fmt::format("<td colspan=\"{}\" class=\"none\">no result: {}</td></tr>\n", shown.size() + 1,
                               escaped(row.text("reason")));
