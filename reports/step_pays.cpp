@@ -61,6 +61,9 @@ bool is_implementation(const StepRow& row) { return row.has("implements"); }
 bool is_bound(const StepRow& row) { return row.has("bound"); }
 
 std::optional<PlanSaving> implementation_saving(PlanView plan, const StepRow& baseline, const VerdictRule& rule) {
+  if (std::ranges::none_of(plan, [](const StepRow* row) { return is_implementation(*row) && row->feasible(); })) {
+    return std::nullopt;
+  }
   const std::vector<ResultRow> rows = point_rows_of(plan);
   const ResultRow& serial = rows[index_of(baseline, plan)];
   const std::vector<const ResultRow*> ranking = point_verdict(rows, rule).ranking;

@@ -119,7 +119,10 @@ TEST(DocWords, CommandsAndFlagsThatNoTestRunsExist) {
                                                       "--mpi",
                                                       "--comm-group-configuration",
                                                       "--rendezvous-protocol",
+                                                      "--tp-comm-overlap",
                                                       "--tp-comm-overlap-cfg",
+                                                      "--disable-tp-comm-overlap-ag",
+                                                      "--disable-tp-comm-overlap-rs",
                                                       "--benchmark",
                                                       "--bind-to",
                                                       "--coverage"};
