@@ -26,7 +26,7 @@ std::optional<double> number_in(const StepRow& row, std::string_view name) {
 ResultRow point_row_of(const StepRow& row) {
   ResultRow point;
   point.strategy = row.text("strategy");
-  point.implements = is_implementation(row) ? row.text("implements") : std::string{};
+  point.implements = is_implemented(row) ? row.text("implements") : std::string{};
   point.bound = is_bound(row);
   if (!row.feasible()) {
     point.reason = row.text("reason");
@@ -56,12 +56,12 @@ bool runs_somewhere(const StepRow& row) { return row.has("implemented_sites"); }
 
 }  // namespace
 
-bool is_implementation(const StepRow& row) { return row.has("implements"); }
+bool is_implemented(const StepRow& row) { return row.has("implements"); }
 
 bool is_bound(const StepRow& row) { return row.has("bound"); }
 
 std::optional<PlanSaving> implementation_saving(PlanView plan, const StepRow& baseline, const VerdictRule& rule) {
-  if (std::ranges::none_of(plan, [](const StepRow* row) { return is_implementation(*row) && row->feasible(); })) {
+  if (std::ranges::none_of(plan, [](const StepRow* row) { return is_implemented(*row) && row->feasible(); })) {
     return std::nullopt;
   }
   const std::vector<ResultRow> rows = point_rows_of(plan);
@@ -87,7 +87,7 @@ std::string implementations_in_words(PlanView plan, const StepRow& baseline, con
   if (!runs_somewhere(*saving->overlap)) {
     std::vector<std::string> names;
     for (const StepRow* row : plan) {
-      if (is_implementation(*row) && row->feasible()) {
+      if (is_implemented(*row) && row->feasible()) {
         names.push_back(row->text("strategy"));
       }
     }
@@ -101,7 +101,7 @@ std::string implementations_in_words(PlanView plan, const StepRow& baseline, con
 std::string implemented_sites_in_words(PlanView plan) {
   std::vector<std::string> parts;
   for (const StepRow* row : plan) {
-    if (is_implementation(*row) && row->feasible()) {
+    if (is_implemented(*row) && row->feasible()) {
       parts.push_back(fmt::format("{} {}", row->text("strategy"),
                                   runs_somewhere(*row) ? row->text("implemented_sites") : std::string("none")));
     }
@@ -115,7 +115,7 @@ std::vector<std::string> implementation_warnings(PlanView plan) {
   const auto warnings_of_rows = [&](bool of_implementations) {
     std::vector<std::string> warnings;
     for (const StepRow* row : plan) {
-      if (is_implementation(*row) == of_implementations && row->has("warnings")) {
+      if (is_implemented(*row) == of_implementations && row->has("warnings")) {
         const std::vector<std::string> of_row = warnings_in(row->text("warnings"));
         warnings.insert(warnings.end(), of_row.begin(), of_row.end());
       }

@@ -76,7 +76,7 @@ std::string warnings_once(std::span<const StepRow> rows) {
   std::string lines;
   std::vector<std::string_view> printed;
   for (const StepRow& row : rows) {
-    if (reports::is_implementation(row)) {  // The table states what only implementations have.
+    if (reports::is_implemented(row)) {  // The table states what only implementations have.
       continue;
     }
     std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
@@ -134,7 +134,7 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
     }
     bool has_implementation = false;
     for (StepRow& row : predicted.rows(settings)) {
-      const bool is_implementation = reports::is_implementation(row);
+      const bool is_implementation = reports::is_implemented(row);
       if (is_implementation && !row.feasible()) {
         throw ConfigError(row.text("reason"));
       }

@@ -21,7 +21,7 @@ namespace commfuse {
 namespace {
 
 /// Returns the rows of a 70B model on eight H100, with these additional settings.
-std::vector<StepRow> rows_with(std::vector<std::string> more) {
+std::vector<StepRow> implemented_rows(std::vector<std::string> more) {
   std::vector<std::string> settings{"model=llama-3.1-70b", "scope=step", "ranks=8", "seq=8K"};
   settings.insert(settings.end(), more.begin(), more.end());
   const Grid grid = test::grid_of(settings);
@@ -57,7 +57,8 @@ constexpr const char* without_costs = "product_time: {value: 1, provenance: \"pr
 constexpr const char* long_calls = "per_call: {value: 10 ms, provenance: \"prior: a\"}";
 
 TEST(ImplementedRows, FollowTheStrategiesUnderTheirOwnNames) {
-  const std::vector<StepRow> rows = rows_with({"as=te,flux", "strategy.name=serial,commfuse", "uncertainty=off"});
+  const std::vector<StepRow> rows =
+      implemented_rows({"as=te,flux", "strategy.name=serial,commfuse", "uncertainty=off"});
   EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "commfuse", "te", "flux"}));
   EXPECT_EQ(rows[2].text("implements"), "ring_exchange");
   EXPECT_EQ(rows[3].text("implements"), "fused_kernel");
@@ -67,14 +68,15 @@ TEST(ImplementedRows, FollowTheStrategiesUnderTheirOwnNames) {
   for (const std::size_t available : {0U, 2U, 3U}) {
     EXPECT_FALSE(rows[available].has("bound")) << rows[available].text("strategy");
   }
-  for (const StepRow& row : rows_with({"strategy.name=serial,commfuse", "uncertainty=off"})) {
+  for (const StepRow& row : implemented_rows({"strategy.name=serial,commfuse", "uncertainty=off"})) {
     EXPECT_FALSE(row.has("bound")) << row.text("strategy");
   }
 }
 
 TEST(ImplementedRows, RunWhereTheySaveTimeAndSerialElsewhere) {
   for (const char* scope : {"scope=step", "scope=prefill"}) {
-    const std::vector<StepRow> rows = rows_with({"as=te,flux", "strategy.name=serial", "uncertainty=off", scope});
+    const std::vector<StepRow> rows =
+        implemented_rows({"as=te,flux", "strategy.name=serial", "uncertainty=off", scope});
     for (const char* name : {"te", "flux"}) {
       const StepRow& row = row_named(rows, name);
       ASSERT_TRUE(row.has("implemented_sites")) << name << " " << scope;
@@ -90,7 +92,7 @@ TEST(ImplementedRows, WithoutCostsTakeAsLongAsTheirSchedule) {
   const OwnFolder folder;
   write_implementation(without_costs);
   const std::vector<StepRow> rows =
-      rows_with({"as=./mine.yaml", "strategy.name=serial,ring_exchange", "uncertainty=off", "scope=prefill"});
+      implemented_rows({"as=./mine.yaml", "strategy.name=serial,ring_exchange", "uncertainty=off", "scope=prefill"});
   const StepRow& mine = row_named(rows, "mine");
   EXPECT_EQ(mine.text("implemented_sites"), "qkv, out_proj, gate_up, down");
   EXPECT_EQ(mine.number("time_ms"), row_named(rows, "ring_exchange").number("time_ms"));
@@ -100,7 +102,7 @@ TEST(ImplementedRows, WithoutASiteWhereTheySaveTimeEqualTheirBaseline) {
   const OwnFolder folder;
   write_implementation(long_calls);
   for (const char* framework : {"framework=none", "framework=torchtitan"}) {
-    const std::vector<StepRow> rows = rows_with({"as=./mine.yaml", "strategy.name=serial", framework});
+    const std::vector<StepRow> rows = implemented_rows({"as=./mine.yaml", "strategy.name=serial", framework});
     const StepRow& mine = row_named(rows, "mine");
     EXPECT_FALSE(mine.has("implemented_sites"));
     EXPECT_EQ(mine.number("time_ms"), rows.front().number("time_ms")) << framework;
@@ -112,7 +114,7 @@ TEST(ImplementedRows, WithoutASiteWhereTheySaveTimeEqualTheirBaseline) {
 
 TEST(ImplementedRows, AreComparedWithTheFrameworkThatIsNamed) {
   const std::vector<StepRow> rows =
-      rows_with({"as=te", "framework=megatron-lm", "strategy.name=serial,commfuse", "uncertainty=off"});
+      implemented_rows({"as=te", "framework=megatron-lm", "strategy.name=serial,commfuse", "uncertainty=off"});
   EXPECT_EQ(names_of(rows), (std::vector<std::string>{"megatron-lm", "serial", "commfuse", "te"}));
   EXPECT_FALSE(rows.front().has("bound"));
   EXPECT_LT(rows.back().number("time_ms"), rows.front().number("time_ms"));
@@ -122,13 +124,13 @@ TEST(ImplementedRows, AreComparedWithTheFrameworkThatIsNamed) {
 // The framework's own kernels are te's, at the same sites.
 TEST(ImplementedRows, ReplaceTheImplementationOfTheFramework) {
   const std::vector<StepRow> rows =
-      rows_with({"as=te,flux", "framework=megatron-core-2024", "strategy.name=serial", "uncertainty=off"});
+      implemented_rows({"as=te,flux", "framework=megatron-core-2024", "strategy.name=serial", "uncertainty=off"});
   EXPECT_EQ(row_named(rows, "te").number("time_ms"), rows.front().number("time_ms"));
   EXPECT_NE(row_named(rows, "flux").number("time_ms"), rows.front().number("time_ms"));
 }
 
 TEST(ImplementedRows, StateTheChanceOfBeatingTheBaseline) {
-  const std::vector<StepRow> rows = rows_with({"as=te", "strategy.name=serial,commfuse"});
+  const std::vector<StepRow> rows = implemented_rows({"as=te", "strategy.name=serial,commfuse"});
   const StepRow& te = row_named(rows, "te");
   EXPECT_GT(te.number("beats_serial"), 0.5);
   EXPECT_LT(te.number("beats_serial"), 1.0);
@@ -143,7 +145,7 @@ TEST(ImplementedRows, StateTheChanceOfBeatingTheBaseline) {
 TEST(ImplementedRows, TheirResidualMakesTheSavingUncertain) {
   const OwnFolder folder;
   write_implementation(without_costs);
-  const std::vector<StepRow> rows = rows_with({"as=./mine.yaml", "strategy.name=serial", "scope=prefill"});
+  const std::vector<StepRow> rows = implemented_rows({"as=./mine.yaml", "strategy.name=serial", "scope=prefill"});
   const double saving_error = row_named(rows, "mine").number("saving_error");
   EXPECT_GT(saving_error, 0.03);  // The GEMMs of a layer take most of its time.
   EXPECT_LT(saving_error, 0.15);
@@ -153,17 +155,17 @@ TEST(ImplementedRows, WarnWhereNobodyMeasured) {
   const auto warnings = [](const StepRow& row) { return row.has("warnings") ? row.text("warnings") : std::string{}; };
   const std::string warning = "te was not measured on GPUs such as B200";
   const std::vector<StepRow> blackwell =
-      rows_with({"as=te", "hardware=b200-sxm", "strategy.name=serial", "uncertainty=off"});
+      implemented_rows({"as=te", "hardware=b200-sxm", "strategy.name=serial", "uncertainty=off"});
   EXPECT_NE(warnings(blackwell.back()).find(warning), std::string::npos) << warnings(blackwell.back());
   EXPECT_EQ(warnings(blackwell.front()).find(warning), std::string::npos);
-  const std::vector<StepRow> hopper = rows_with({"as=te", "strategy.name=serial", "uncertainty=off"});
+  const std::vector<StepRow> hopper = implemented_rows({"as=te", "strategy.name=serial", "uncertainty=off"});
   EXPECT_EQ(warnings(hopper.back()).find("not measured"), std::string::npos);
 }
 
 TEST(ImplementedRows, ANamedImplementationThatCannotRunHasAReason) {
   const auto reason_with = [](std::vector<std::string> more) {
     more.insert(more.end(), {"as=flux", "strategy.name=serial", "uncertainty=off"});
-    const std::vector<StepRow> rows = rows_with(more);
+    const std::vector<StepRow> rows = implemented_rows(more);
     EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux"}));
     EXPECT_EQ(rows.back().text("implements"), "fused_kernel");
     return rows.back().has("reason") ? rows.back().text("reason") : std::string{};
@@ -178,21 +180,22 @@ TEST(ImplementedRows, ANamedImplementationThatCannotRunHasAReason) {
 }
 
 TEST(ImplementedRows, AllSelectsImplementationsThatRunThere) {
-  const std::vector<StepRow> rows = rows_with({"as=all", "strategy.name=serial", "uncertainty=off"});
+  const std::vector<StepRow> rows = implemented_rows({"as=all", "strategy.name=serial", "uncertainty=off"});
   const std::vector<std::string> names = names_of(rows);
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
   EXPECT_TRUE(has("te"));
   EXPECT_TRUE(has("flux"));
   EXPECT_FALSE(has("typical"));  // It stands in for kernels without a description.
   EXPECT_TRUE(std::ranges::all_of(rows, &StepRow::feasible));
-  const std::vector<StepRow> alone = rows_with({"as=all", "ranks=1", "parallel.data=8", "batch=8", "uncertainty=off"});
+  const std::vector<StepRow> alone =
+      implemented_rows({"as=all", "ranks=1", "parallel.data=8", "batch=8", "uncertainty=off"});
   EXPECT_EQ(names_of(alone), (std::vector<std::string>{"serial"}));
   EXPECT_FALSE(alone.front().has("bound"));
 }
 
 TEST(ImplementedRows, DecodingStepsRefuseThem) {
   EXPECT_EQ(test::message_of([] {
-              rows_with({"scope=decode", "batch=64", "as=te"});
+              implemented_rows({"scope=decode", "batch=64", "as=te"});
             }),
             "--set as=te: scope decode does not support 'as'; remove it, or choose a layer's scope");
 }

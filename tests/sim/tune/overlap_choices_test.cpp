@@ -37,16 +37,17 @@ Methods methods_of(const OverlapChoices& choices) {
   return methods;
 }
 
-constexpr OverlapMethod none = OverlapMethod::none;
-constexpr OverlapMethod ring = OverlapMethod::ring_exchange;
+constexpr OverlapMethod no_overlap = OverlapMethod::none;
+constexpr OverlapMethod ring_overlap = OverlapMethod::ring_exchange;
 
 // Steps of a ring cost 30 us each. With few tokens only the largest GEMM is long enough to hide them.
 TEST(OverlapChoices, AGemmThatTheRingMakesLongerDoesNotOverlap) {
   const OverlapChoices choices = choices_with(8192);
   EXPECT_TRUE(choices.by_own_prices()) << choices.no_prices;
-  EXPECT_EQ(methods_of(choices), (Methods{{"qkv", none}, {"proj", none}, {"fc1", ring}, {"fc2", none}}));
+  EXPECT_EQ(methods_of(choices),
+            (Methods{{"qkv", no_overlap}, {"proj", no_overlap}, {"fc1", ring_overlap}, {"fc2", no_overlap}}));
   for (const OverlapChoice& choice : choices.gemms) {
-    EXPECT_EQ(choice.change() < 0.0, choice.method == ring) << choice.gemm.name;
+    EXPECT_EQ(choice.change() < 0.0, choice.method == ring_overlap) << choice.gemm.name;
     EXPECT_EQ(choice.overlapped.strategy->name, "ring_exchange") << choice.gemm.name;
   }
   EXPECT_TRUE(choices.overlaps(false));
@@ -56,13 +57,15 @@ TEST(OverlapChoices, AGemmThatTheRingMakesLongerDoesNotOverlap) {
 // At 64K tokens the ring saves a quarter of fc2's time, and changes the time of proj by few percent.
 TEST(OverlapChoices, ReduceScattersAreSwitchedTogether) {
   const OverlapChoices choices = choices_with(65536);
-  EXPECT_EQ(methods_of(choices), (Methods{{"qkv", ring}, {"proj", ring}, {"fc1", ring}, {"fc2", ring}}));
+  EXPECT_EQ(methods_of(choices),
+            (Methods{{"qkv", ring_overlap}, {"proj", ring_overlap}, {"fc1", ring_overlap}, {"fc2", ring_overlap}}));
   EXPECT_LT(choices.gemms.back().change(), -0.1);
 }
 
 TEST(OverlapChoices, WithVeryFewTokensNothingOverlaps) {
   const OverlapChoices choices = choices_with(1024);
-  EXPECT_EQ(methods_of(choices), (Methods{{"qkv", none}, {"proj", none}, {"fc1", none}, {"fc2", none}}));
+  EXPECT_EQ(methods_of(choices),
+            (Methods{{"qkv", no_overlap}, {"proj", no_overlap}, {"fc1", no_overlap}, {"fc2", no_overlap}}));
   EXPECT_FALSE(choices.overlap_somewhere());
 }
 
@@ -71,8 +74,8 @@ TEST(OverlapChoices, IdealKernelsDecideWhereTheOwnOnesHaveNoPrices) {
   EXPECT_EQ(choices.no_prices, "te does not run on ascend-910b-mesh; it is for ampere, hopper, blackwell");
   ASSERT_EQ(choices.gemms.size(), 4U);
   for (const OverlapChoice& choice : choices.gemms) {
-    EXPECT_NE(choice.method, none) << choice.gemm.name;
-    EXPECT_TRUE(choice.gemm.scatters || choice.method == ring) << choice.gemm.name;
+    EXPECT_NE(choice.method, no_overlap) << choice.gemm.name;
+    EXPECT_TRUE(choice.gemm.scatters || choice.method == ring_overlap) << choice.gemm.name;
   }
 }
 
