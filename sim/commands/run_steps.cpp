@@ -11,6 +11,7 @@
 
 #include "model/analysis/memory.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/crossover.h"
@@ -144,7 +145,8 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
     has_uncovered = has_uncovered || (settings.text("as") == "all" && !has_implementation);
   }
   if (has_uncovered) {
-    caller.note("--as all: no implementation runs a GEMM of some points; there only ideal schedules are compared\n");
+    caller.note(for_stderr(
+        "--as all: no implementation runs a GEMM of some points; there only ideal schedules are compared\n"));
   }
   if (const std::string warnings = warnings_once(*rows); !warnings.empty()) {
     caller.note(warnings);
