@@ -128,9 +128,11 @@ bool gathers(SiteName name) { return name == SiteName::qkv || name == SiteName::
 LayerSite input_gradient(const Projection& projection) {
   const Site site = site_of(*projection.shape, projection.name, 1);
   const std::string name = fmt::format("{}_dgrad", name_of(projection.name));
-  return gathers(projection.name)
-             ? LayerSite{name, with_plain_mlp(*projection.shape, site.columns), Scope::down}
-             : LayerSite{name, with_plain_mlp(*projection.shape, site.contraction), Scope::gate_up};
+  const bool scatters = gathers(projection.name);
+  return {.name = name,
+          .shape = with_plain_mlp(*projection.shape, scatters ? site.columns : site.contraction),
+          .scope = scatters ? Scope::down : Scope::gate_up,
+          .projection = scatters ? SiteName::down : SiteName::gate_up};
 }
 
 std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan& plan) {

@@ -79,7 +79,6 @@ StepResidual step_residual(const Transformer& model);
 /// step_residual(). A point with an implementation (StepPoint::implemented) also has the errors of its costs,
 /// `raised_kernels`, and the residual of their fit. Requires and throws as `time`.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
-                             const std::vector<RaisedStep>& raised,
-                             std::span<const RaisedKernels> raised_kernels = {});
+                             const std::vector<RaisedStep>& raised, std::span<const RaisedKernels> raised_kernels = {});
 
 }  // namespace commfuse
