@@ -84,8 +84,8 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
 }
 
 /// Formats " (90% interval -7 to 40%; 88% sure)": the interval of the saving of a row that takes `times` as long as
-/// serial, or of the loss if it takes longer. `sure` is " (88% sure)". Returns `sure` unchanged if it has another form,
-/// or if the row has no error.
+/// the baseline, or of the loss if it takes longer. `sure` is " (88% sure)". Returns `sure` unchanged if it has another
+/// form, or if the row has no error.
 std::string with_interval(const std::string& sure, const ResultRow& row, double times) {
   if (!row.saving_error || !sure.starts_with(" (")) {
     return sure;
@@ -97,8 +97,8 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
                      sure.substr(2));
 }
 
-/// States whether overlap with available implementations beats serial, by how much, and with what certainty.
-std::string pay_in_words(const Implementations& implementations, const PayVerdict& verdict) {
+/// States whether overlap with available implementations beats the baseline, by how much, and with what certainty.
+std::string pay_sentence(const Implementations& implementations, const PayVerdict& verdict) {
   const ResultRow& recommended = *verdict.overlap;
   const double times = 1.0 - verdict.saved;
   const std::string by = fmt::format("{:.1f}% {}", 100.0 * std::abs(verdict.saved), times < 1.0 ? "less" : "more");
@@ -106,7 +106,7 @@ std::string pay_in_words(const Implementations& implementations, const PayVerdic
                      : verdict.pays == Pays::yes ? "Overlap pays"
                                                  : "Overlap does not pay";
   std::string text =
-      fmt::format("{}: {} time than serial{} with {}", lead, by,
+      fmt::format("{}: {} time than {}{} with {}", lead, by, verdict.serial->strategy,
                   with_interval(sure_in_words(verdict.probability), recommended, times), recommended.strategy);
   if (implementations.count > 1) {
     text += ", the fastest implementation";
@@ -134,21 +134,32 @@ std::string reach_in_words(const ResultRow& recommended, Rows rows) {
              : text + fmt::format(" {} loses time to {}.", recommended.strategy, recommended.held_back);
 }
 
+/// Returns the sentences of pays_in_words() for a ranking that can win, fastest first.
+std::string pay_sentences(std::span<const ResultRow* const> ranking, Rows rows, const ResultRow& baseline,
+                          const VerdictRule& rule) {
+  const Implementations implementations = implementations_of(ranking, baseline, rule);
+  return implementations.chosen == nullptr
+             ? std::string{}
+             : pay_sentence(implementations, pay_verdict(*implementations.chosen, baseline, *ranking.front(), rule)) +
+                   reach_in_words(*implementations.chosen, rows);
+}
+
 constexpr std::size_t max_ties = 4;  // groups of tied strategies that a summary names
 
 }  // namespace
+
+std::string pays_in_words(Rows rows, const ResultRow& baseline, const VerdictRule& rule) {
+  return pay_sentences(point_verdict(rows, rule).ranking, rows, baseline, rule);
+}
 
 std::string verdict(Rows rows, const VerdictRule& rule) {
   check(!rows.empty(), "a verdict needs at least one row");
   const PointVerdict point = point_verdict(rows, rule);
   check(!point.ranking.empty(), "a verdict needs at least one row that can win");
   const ResultRow& fastest = *point.ranking.front();
-  const ResultRow* const serial = serial_of(rows);
-  if (serial != nullptr) {
-    const Implementations implementations = implementations_of(point.ranking, *serial, rule);
-    if (implementations.chosen != nullptr) {
-      return pay_in_words(implementations, pay_verdict(*implementations.chosen, *serial, fastest, rule)) +
-             reach_in_words(*implementations.chosen, rows);
+  if (const ResultRow* const serial = serial_of(rows)) {
+    if (std::string pays = pay_sentences(point.ranking, rows, *serial, rule); !pays.empty()) {
+      return pays;
     }
   }
   const std::string bound = bound_in_words(rows, fastest);

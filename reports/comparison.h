@@ -18,6 +18,11 @@ namespace commfuse::reports {
 /// to a bound. Requires at least one row.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
+/// Returns the sentences which state whether overlap with the implementations among the rows of one point beats
+/// `baseline`, by how much and with what certainty, and how much less time ideal kernels would take. Empty without an
+/// implementation that has a result.
+std::string pays_in_words(std::span<const ResultRow> rows, const ResultRow& baseline, const VerdictRule& rule = {});
+
 /// Words such as "70.6B parameters" that a table adds to a model, by the model's name in rows.
 using ModelWords = std::map<std::string, std::string, std::less<>>;
 /// Returns a line about a model; empty if `words` has none.

@@ -12,6 +12,7 @@
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/point_rows.h"
+#include "reports/step_pays.h"
 
 namespace commfuse::reports {
 
@@ -33,7 +34,9 @@ MapValue bandwidth(const std::optional<double>& rate, const std::string& request
 
 MapValue count(std::int64_t value) { return {static_cast<double>(value), format_count(value)}; }
 
-bool can_be_mapped(const StepRow& row) { return row.feasible() && (!row.has("fits") || row.holds("fits")); }
+bool can_be_mapped(const StepRow& row) {
+  return row.feasible() && !is_bound(row) && (!row.has("fits") || row.holds("fits"));
+}
 
 /// Formats the layout of a plan without tensor parallelism, and of a training step the settings that change its work.
 std::string layout_of(const StepRow& row) {

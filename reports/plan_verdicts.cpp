@@ -15,6 +15,7 @@
 #include "reports/comparison.h"
 #include "reports/plan_names.h"
 #include "reports/point_rows.h"
+#include "reports/step_pays.h"
 
 namespace commfuse::reports {
 
@@ -79,6 +80,11 @@ const StepRow* serial_of(std::span<const StepRow* const> rows) {
 
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule) {
   PlanSaving saving{.baseline = baseline_of(plan)};
+  if (saving.baseline != nullptr) {
+    if (const std::optional<PlanSaving> implemented = implementation_saving(plan, *saving.baseline, rule)) {
+      return implemented;
+    }
+  }
   for (const StepRow* row : plan) {
     const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row);
     const bool is_faster =
@@ -130,8 +136,20 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
   return savings;
 }
 
+namespace {
+
+bool is_bound_row(const StepRow* row) { return is_bound(*row); }
+
+}  // namespace
+
 PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule) : rule_(rule) {
   std::ranges::copy_if(rows, std::back_inserter(feasible_), &StepRow::feasible);
+  if (!std::ranges::all_of(feasible_, is_bound_row)) {
+    std::erase_if(feasible_, is_bound_row);
+  }
+  if (const StepRow* const baseline = serial_of(rows)) {
+    pays_ = implementations_in_words(rows, *baseline, rule);
+  }
   std::vector<Contender> contenders;
   std::ranges::transform(feasible_, std::back_inserter(contenders),
                          [](const StepRow* row) { return contender_of(*row); });
@@ -146,8 +164,8 @@ bool PlanVerdict::in_front(const StepRow* row) const {
 }
 
 std::string PlanVerdict::sentence() const {
-  if (feasible_.size() < 2) {
-    return {};
+  if (feasible_.size() < 2 || !pays_.empty()) {
+    return pays_;
   }
   if (verdict_.wins()) {
     const char* wins = is_framework(*feasible_[verdict_.order.front()]) ? "is already the fastest" : "wins";
@@ -171,7 +189,7 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   bool has_several_plans = false;
   for (const StepRow& row : rows) {
     has_several_plans = has_several_plans || plan_heading(row) != plan_heading(rows.front());
-    if (row.feasible() && (!row.has("fits") || row.holds("fits"))) {
+    if (row.feasible() && !is_bound(row) && (!row.has("fits") || row.holds("fits"))) {
       fitting.push_back(&row);
       contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
     }

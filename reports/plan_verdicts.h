@@ -27,7 +27,7 @@ bool is_framework(const StepRow& row);
 /// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The verdict over the rows of one plan.
+/// The verdict over the rows of one plan that can win: next to implementations, ideal schedules cannot.
 class PlanVerdict {
  public:
   PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule);
@@ -35,7 +35,8 @@ class PlanVerdict {
   /// Returns whether the row wins or ties with the fastest; false in a plan with one result.
   [[nodiscard]] bool in_front(const StepRow* row) const;
   [[nodiscard]] bool wins() const { return verdict_.wins(); }
-  /// Empty for fewer than two results.
+  /// Returns the winner or the rows that tie; with implementations, whether overlap pays. Empty for fewer than two
+  /// results.
   [[nodiscard]] std::string sentence() const;
 
  private:
@@ -49,10 +50,12 @@ class PlanVerdict {
   std::vector<const StepRow*> feasible_;
   VerdictRule rule_;
   Verdict verdict_;
+  std::string pays_;  ///< Sentences about implementations; empty without them.
 };
 
-/// The fastest schedule with overlap, compared with the framework's own row or, without one, with the fastest schedule
-/// without overlap: serial, or in a decoding step all_reduce.
+/// The recommended implementation or, without implementations, the fastest schedule with overlap; compared with the
+/// framework's own row or, without one, with the fastest schedule without overlap: serial, or in a decoding step
+/// all_reduce.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
   const StepRow* baseline = nullptr;

@@ -216,40 +216,36 @@ std::vector<std::string> unusual(const ResultRow& row) {
   return words;
 }
 
-namespace {
-
-/// Calls `each` with every warning of a row.
-template <class Each>
-void for_each_warning(const ResultRow& row, const Each& each) {
+std::vector<std::string> warnings_in(std::string_view cell) {
   constexpr std::string_view between = "; ";
-  for (std::string_view rest = row.warnings; !rest.empty();) {
-    const std::size_t end = std::min(rest.find(between), rest.size());
-    each(std::string(rest.substr(0, end)));
-    rest.remove_prefix(std::min(end + between.size(), rest.size()));
+  std::vector<std::string> warnings;
+  while (!cell.empty()) {
+    const std::size_t end = std::min(cell.find(between), cell.size());
+    warnings.emplace_back(cell.substr(0, end));
+    cell.remove_prefix(std::min(end + between.size(), cell.size()));
   }
+  return warnings;
 }
-
-}  // namespace
 
 std::vector<std::string> warnings_of(Rows rows) {
   std::vector<std::string> warnings;
   for (const ResultRow& row : rows) {
-    for_each_warning(row, [&](const std::string& warning) {
+    for (std::string& warning : warnings_in(row.warnings)) {
       if (!is_memory_warning(warning) && std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
-        warnings.push_back(warning);
+        warnings.push_back(std::move(warning));
       }
-    });
+    }
   }
   return warnings;
 }
 
 void add_need(const ResultRow& row, LargestNeed& need) {
   std::optional<std::string> warning;
-  for_each_warning(row, [&](const std::string& text) {
+  for (std::string& text : warnings_in(row.warnings)) {
     if (is_memory_warning(text)) {
-      warning = text;
+      warning = std::move(text);
     }
-  });
+  }
   need.add(static_cast<double>(row.buffers.count), std::move(warning));
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/analysis/memory.h"
@@ -75,6 +76,8 @@ bool can_win(const ResultRow& row, Rows rows);
 /// Returns the settings of a point that headings omit and that are not the usual ones: "faults slow-rank".
 std::vector<std::string> unusual(const ResultRow& row);
 
+/// Returns the warnings of a cell, which are separated by "; ".
+std::vector<std::string> warnings_in(std::string_view cell);
 /// Returns every warning of the rows once, in order, without warnings about memory.
 std::vector<std::string> warnings_of(Rows rows);
 

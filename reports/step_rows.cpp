@@ -20,6 +20,7 @@
 #include "reports/plan_verdicts.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
+#include "reports/step_pays.h"
 
 namespace commfuse::reports {
 
@@ -141,7 +142,7 @@ std::size_t name_width(const PlanRows& rows) {
   constexpr std::size_t widest = 28;
   std::size_t width = narrowest;
   for (const StepRow* row : rows) {
-    width = std::max(width, row->text("strategy").size());
+    width = std::max(width, label(*row).size());
   }
   return std::min(width, widest);
 }
@@ -153,7 +154,7 @@ struct NameCell {
 };
 
 NameCell name_cell(const StepRow& row, char mark, std::size_t width) {
-  const std::string& name = row.text("strategy");
+  const std::string name = label(row);
   return name.size() > width ? NameCell{fmt::format("{} {}\n", mark, name), ""} : NameCell{"", name};
 }
 
@@ -173,7 +174,7 @@ std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t widt
 /// Returns a row of a block, or the reason why it has no result.
 std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width, TerminalStyle style) {
   if (!row.feasible()) {
-    return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", row.text("strategy"), width + 1), "      ");
+    return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", label(row), width + 1), "      ");
   }
   const NameCell name = name_cell(row, mark, width);
   const std::string text =
@@ -211,11 +212,20 @@ std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle s
   for (const StepRow* row : rows) {
     text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial, width, style);
   }
-  const std::string sentence = verdict.sentence();
-  return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
+  const std::vector<std::string> warnings = implementation_warnings(rows);
+  for (const std::string& sentence :
+       {verdict.sentence(), implemented_sites_in_words(rows),
+        warnings.empty() ? std::string{} : fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; "))}) {
+    text += sentence.empty() ? sentence : wrapped(sentence, "  ", "  ");
+  }
+  return text + parts(rows, width);
 }
 
 }  // namespace
+
+std::string label(const StepRow& row) {
+  return is_bound(row) ? fmt::format("{} (ideal)", row.text("strategy")) : row.text("strategy");
+}
 
 std::string memory_sentence(std::span<const StepRow> rows) { return largest_need(rows).sentence(); }
 

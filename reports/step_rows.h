@@ -22,6 +22,10 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = 
 /// fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
 
+/// Returns the name of a row's schedules in tables: "serial", or "commfuse (ideal)" for a bound next to
+/// implementations.
+std::string label(const StepRow& row);
+
 /// Returns one sentence: the winner among the strategies of one plan, or the strategies that tie; empty for fewer than
 /// two results.
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule = {});

@@ -249,7 +249,7 @@ inline constexpr std::array of_schedules{
                              .doc = "Implementations to compare: flux,te; or all",
                              .preset = "none",
                              .example = "flux,async_tp",
-                             .uses = {layer},
+                             .uses = {layer, step, prefill},
                              .catalogue = Catalogue::implementations,
                              .is_usual = true}
         .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),

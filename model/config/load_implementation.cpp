@@ -244,6 +244,16 @@ std::vector<std::shared_ptr<const Implementation>> load_implementations(std::str
   return loaded;
 }
 
+bool covers(const Implementation& implementation, SiteKind kind) {
+  return std::ranges::find(implementation.sites, kind) != implementation.sites.end();
+}
+
+std::string unmeasured_in_words(const Implementation& implementation, const Machine& machine) {
+  return implementation.costs.was_measured_on(machine)
+             ? std::string{}
+             : fmt::format("{} was not measured on GPUs such as {}", implementation.name, machine.accelerator.name);
+}
+
 std::string refusal_of(const Implementation& implementation, const Machine& machine, std::int32_t ranks, DType dtype) {
   const auto& nccl = machine.link.collective.nccl;
   const auto has = [](const auto& list, auto wanted) { return std::ranges::find(list, wanted) != list.end(); };

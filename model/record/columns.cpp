@@ -70,6 +70,10 @@ constexpr std::array model_columns{
     flag("overlap_gradients", "whether gradients are reduced during the backward pass", PlanWords::setting),
     setting("framework", "framework whose step is the baseline; absent for none", ColumnType::text),
     ModelColumn{"strategy"},
+    ModelColumn{"implements"},
+    ModelColumn{"implemented_sites",
+                "implementations: sites whose forward pass they run; absent if they save time at none"},
+    ModelColumn{"bound"},
     ModelColumn{"link_rate_gb_s"},
     ModelColumn{"network_rate_gb_s"},
     number("time_ms", "time of a training step, a prefill, or one token of every sequence"),
@@ -98,6 +102,8 @@ constexpr std::array model_columns{
     ModelColumn{"reason"},
     number("time_error", "one standard error of time_ms, as a share"),
     ModelColumn{"win_probability"},
+    ModelColumn{"beats_serial"},
+    ModelColumn{"saving_error"},
     number("correction", "factor on time_ms from --measured-step; absent without it"),
 };
 

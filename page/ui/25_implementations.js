@@ -13,7 +13,7 @@ const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(ro
 /// Returns a short name, which differs from that of an implementation with the same name.
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
 
-/// Whole models have no implementations.
+/// The page compares implementations in parts of a layer only.
 const hasImplementations = () => !facts.start?.scopes.some((scope) => scope.whole && scope.name === setting("scope"));
 const implementationOf = (name) => facts.start?.implementations?.find((implementation) => implementation.name === name);
 /// Turns "its GEMM 173 us, the cost of its calls 30 us" into a part of a sentence.
@@ -150,7 +150,7 @@ function beyondSentence(rows) {
 /// Returns the sentence below the control's list.
 function asNote(rows) {
   if (!hasImplementations()) {
-    return "Whole models have no implementations: choose a part of a layer under \u201cWhat runs\u201d.";
+    return "This page compares implementations in parts of a layer only: choose one under \u201cWhat runs\u201d.";
   }
   const text = setting("as");
   const real = (rows ?? []).filter(isImplementation).length;

@@ -44,7 +44,7 @@ void add_bar(const StepRow& row, double y, Figure& figure, std::vector<TextMark>
   double start = 0.0;
   for (const ModelPart& part : parts_of(row)) {
     const double ms = row.number(part.column);
-    figure.data.rows.push_back({row.text("strategy"), std::string(part.name), fmt::format("{}", ms)});
+    figure.data.rows.push_back({label(row), std::string(part.name), fmt::format("{}", ms)});
     if (ms > 0.0) {
       const std::string length = text_of(row, ms);
       figure.marks.emplace_back(
@@ -53,13 +53,13 @@ void add_bar(const StepRow& row, double y, Figure& figure, std::vector<TextMark>
                    .role = part.role,
                    .hatched = part.hatched,
                    .labels = {fmt::format("{} {}", part.name, length), std::string(part.name)},
-                   .tip = fmt::format("{}: {} {}, {} of {}", row.text("strategy"), part.name, length,
+                   .tip = fmt::format("{}: {} {}, {} of {}", label(row), part.name, length,
                                       percent(ms / row.number("time_ms")), model_time_text(row))});
     }
     start += ms;
   }
   totals.push_back({.at = {start * 1.01, y + 0.15}, .strong = model_time_text(row), .text = ""});
-  figure.description += fmt::format("{}: {}. ", row.text("strategy"), model_time_text(row));
+  figure.description += fmt::format("{}: {}. ", label(row), model_time_text(row));
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   figure.data.columns = {"strategy", "part", "time_ms"};
   std::vector<TextMark> totals;  // at the end of each bar, drawn after all bars
   for (std::size_t i = 0; i < feasible.size(); ++i) {
-    figure.y.ticks.push_back({static_cast<double>(i), feasible[i]->text("strategy")});
+    figure.y.ticks.push_back({static_cast<double>(i), label(*feasible[i])});
     add_bar(*feasible[i], static_cast<double>(i), figure, totals);
   }
   figure.marks.insert(figure.marks.end(), totals.begin(), totals.end());

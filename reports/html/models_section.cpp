@@ -21,6 +21,7 @@
 #include "reports/html/page_frame.h"
 #include "reports/plan_names.h"
 #include "reports/plan_verdicts.h"
+#include "reports/step_pays.h"
 #include "reports/step_rows.h"
 
 namespace commfuse::reports {
@@ -87,7 +88,7 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
   constexpr std::string_view absent = "\u2014";
   std::string html = fmt::format("<tr{}><th scope=\"row\">{}{}</th>",
                                  verdict.in_front(&row) && verdict.wins() ? " class=\"fastest\"" : "",
-                                 mark_of(&row, verdict), escaped(row.text("strategy")));
+                                 mark_of(&row, verdict), escaped(label(row)));
   if (!row.feasible()) {
     return html + fmt::format("<td colspan=\"{}\" class=\"none\">no result: {}</td></tr>\n", shown.size() + 1,
                               escaped(row.text("reason")));
@@ -126,13 +127,15 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
   return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 tied for the fastest.</p>\n", text);
 }
 
-/// Returns the verdict, and states which rows of the plan do not fit in memory.
+/// Returns the verdict and the sites of implementations, and states whether rows of the plan do not fit in memory.
 std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
   const bool is_full =
       std::ranges::any_of(plan, [](const StepRow* row) { return row->has("fits") && !row->holds("fits"); });
   std::string text = is_full ? "Out of memory." : "";
-  const std::string sentence = verdict.sentence();
-  return text + (text.empty() || sentence.empty() ? "" : " ") + sentence;
+  for (const std::string& sentence : {verdict.sentence(), implemented_sites_in_words(plan)}) {
+    text += (text.empty() || sentence.empty() ? "" : " ") + sentence;
+  }
+  return text;
 }
 
 std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {

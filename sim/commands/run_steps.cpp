@@ -10,9 +10,12 @@
 #include <utility>
 
 #include "model/analysis/memory.h"
+#include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/crossover.h"
+#include "reports/step_pays.h"
 #include "reports/step_rows.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/shown_figures.h"
@@ -74,6 +77,9 @@ std::string warnings_once(std::span<const StepRow> rows) {
   std::string lines;
   std::vector<std::string_view> printed;
   for (const StepRow& row : rows) {
+    if (reports::is_implemented(row)) {  // The table states what only implementations have.
+      continue;
+    }
     std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
     if (is_memory_warning(warning)) {  // The first line of the output states it.
       warning.remove_prefix(std::min(warning.size(), warning.find("; ")));
@@ -122,13 +128,25 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
     predicted.correct_by(*std::move(evidence));
   }
   const auto rows = std::make_shared<std::vector<StepRow>>();
+  bool has_uncovered = false;
   for (const Settings& settings : points) {
     if (caller.cancel() != nullptr && caller.cancel()->load()) {
       throw Interrupted{};
     }
+    bool has_implementation = false;
     for (StepRow& row : predicted.rows(settings)) {
+      const bool is_implementation = reports::is_implemented(row);
+      if (is_implementation && !row.feasible()) {
+        throw ConfigError(row.text("reason"));
+      }
+      has_implementation = has_implementation || is_implementation;
       rows->push_back(std::move(row));
     }
+    has_uncovered = has_uncovered || (settings.text("as") == "all" && !has_implementation);
+  }
+  if (has_uncovered) {
+    caller.note(for_stderr(
+        "--as all: no implementation runs a GEMM of some points; there only ideal schedules are compared\n"));
   }
   if (const std::string warnings = warnings_once(*rows); !warnings.empty()) {
     caller.note(warnings);

@@ -20,7 +20,7 @@ namespace commfuse::sim {
 using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&, const reports::ModelWords&);
 /// Returns the function that renders a format of -o. Throws ConfigError for an unknown format.
 StepRender step_renderer(std::string_view format);
-/// Returns every warning of the rows once, one per line.
+/// Returns every warning of the rows once, one per line, except those of implementations, which the table states.
 std::string warnings_once(std::span<const StepRow> rows);
 /// Returns a line that says why rows of prefill and decode have no percentiles under jitter; empty if there are none.
 std::string percentile_note(std::span<const StepRow> rows, bool has_jitter);
@@ -29,7 +29,8 @@ std::string percentile_note(std::span<const StepRow> rows, bool has_jitter);
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);
 reports::ModelWords models_in_words(const PointList& points, const Library& library);
 
-/// Returns one row for each point and strategy. Throws ConfigError for an inconsistent plan, for points that mix whole
+/// Returns one row for each point and strategy. Throws ConfigError for an inconsistent plan, for an implementation that
+/// runs no GEMM of a point, for points that mix whole
 /// models with layers, and for an unknown format. Too little memory is a result, not an error. Evidence corrects the
 /// rows; a sentence before the table then states this.
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,

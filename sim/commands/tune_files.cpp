@@ -8,6 +8,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/field.h"
+#include "model/text/decimals.h"
 #include "sim/commands/tune_text.h"
 
 namespace commfuse::sim {
@@ -87,25 +88,25 @@ std::string model_yaml(const TunedSite& site) {
       shape.head_dim, shape.vocab);
 }
 
-/// A GEMM in Transformer Engine's settings, which follows an all-gather or precedes a reduce-scatter.
-struct Knob {
-  std::string_view name;
-  Scope scope = Scope::qkv;
-  bool scatters = false;
-};
-constexpr std::array knobs{Knob{"qkv_fprop", Scope::qkv, false}, Knob{"proj_fprop", Scope::out_proj, true},
-                           Knob{"fc1_fprop", Scope::gate_up, false}, Knob{"fc2_fprop", Scope::down, true}};
-
-std::string knob_yaml(const Knob& knob, const SiteTime& ring, const SiteTime& pipeline, int ctas) {
-  if (knob.scatters && pipeline.time < ring.time) {
-    return fmt::format("{}: {{method: pipeline, num_splits: {}, num_sm: {}, set_sm_margin: 1}}\n", knob.name,
-                       pipeline.options.slices, ctas);
+/// Returns the entry of a GEMM's forward pass. A GEMM without overlap has no entry but a comment, because the file
+/// cannot switch it off.
+std::string forward_yaml(const OverlapChoice& choice, const OverlapChoices& choices, int ctas) {
+  const std::string key = fmt::format("{}_fprop", choice.gemm.name);
+  switch (choice.method) {
+    case OverlapMethod::pipeline:
+      return fmt::format("{}: {{method: pipeline, num_splits: {}, num_sm: {}, set_sm_margin: 1}}\n", key,
+                         choice.overlapped.options.slices, ctas);
+    case OverlapMethod::ring_exchange:
+      return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", key,
+                         choice.overlapped.options.group > 1 ? 1 : 0);
+    case OverlapMethod::none: break;
   }
-  return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", knob.name, ring.options.group > 1 ? 1 : 0);
+  return fmt::format("# {}: no overlap ({}); ring_exchange takes {}% against serial\n", key,
+                     off_switch(choice, choices), with_sign(100.0 * choice.change(), 1));
 }
 
-/// Returns the command that prices TransformerEngine's own kernels at the sites of the knobs.
-std::string priced_as_te(const Settings& chosen, const TrainingPlan& plan) {
+/// Returns the command that prices TransformerEngine's own kernels at the sites of these GEMMs.
+std::string priced_as_te(const Settings& chosen, const TrainingPlan& plan, const OverlapChoices& choices) {
   std::string command = "commfuse-sim run --as te --strategy serial";
   for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
     const Field& field = *find_field(key);
@@ -113,42 +114,50 @@ std::string priced_as_te(const Settings& chosen, const TrainingPlan& plan) {
       command += fmt::format(" --{} {}", field.flag, chosen.text(key));
     }
   }
-  command += fmt::format(" --ranks {} --seq {} --axis scope=", plan.tensor, plan.tokens_per_pass());
-  for (const Knob& knob : knobs) {
-    command += fmt::format("{}{}", &knob == knobs.data() ? "" : ",", name_of(knob.scope));
+  std::vector<std::string_view> scopes;
+  for (const OverlapChoice& choice : choices.gemms) {
+    scopes.push_back(name_of(choice.gemm.scope));
   }
-  return command;
+  return command + fmt::format(" --ranks {} --seq {} --axis scope={}", plan.tensor, plan.tokens_per_pass(),
+                               fmt::join(scopes, ","));
+}
+
+/// Returns the comment at the beginning of the file, which states how the methods were chosen.
+std::string overlap_heading(const Settings& chosen, const TrainingPlan& plan, const OverlapChoices& choices) {
+  const std::string use = "# For Megatron-LM's --tp-comm-overlap-cfg. ";
+  if (!choices.by_own_prices()) {
+    return use + fmt::format(
+                     "All methods are chosen by ideal kernels, because the prices of\n"
+                     "# TransformerEngine's kernels are unknown: {}.\n",
+                     choices.no_prices);
+  }
+  return use +
+         fmt::format(
+             "Methods of forward passes (fprop) are chosen by the prices of\n"
+             "# TransformerEngine's kernels; pipeline, the default of proj_fprop and fc2_fprop, has no published\n"
+             "# times. Methods of backward passes (dgrad, wgrad) are chosen by ideal kernels. To price the former:\n"
+             "#   {}\n",
+             priced_as_te(chosen, plan, choices));
 }
 
 /// Returns the file for Megatron-LM. GEMMs of the backward pass have fixed methods: the ring for dgrad GEMMs after an
 /// all-gather, bulk overlap for the others.
-std::string megatron_yaml(const Settings& chosen, const PlanSpace& space, const TrainingPlan& plan) {
-  StructureCache structures;
-  SiteTimes times(structures, *space.machine);
+std::string megatron_yaml(const Settings& chosen, const PlanSpace& space, const TrainingPlan& plan,
+                          const OverlapChoices& choices) {
   const int ctas = space.machine->link.collective.ctas.value;
-  std::string text = fmt::format(
-      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster with ideal\n"
-      "# kernels. TransformerEngine's kernels may take longer, even longer than serial collectives. To price them:\n"
-      "#   {}\n",
-      priced_as_te(chosen, plan));
-  for (const Knob& knob : knobs) {
-    SitePoint site{.model = space.model,
-                   .scope = knob.scope,
-                   .ranks = static_cast<std::int32_t>(plan.tensor),
-                   .tokens = plan.tokens_per_pass(),
-                   .dtype = plan.dtype,
-                   .strategy = &ring_exchange_strategy};
-    const SiteTime ring = times.of(site);
-    site.strategy = &sliced_strategy;
-    text += knob_yaml(knob, ring, times.of(site), ctas);
+  std::string text = overlap_heading(chosen, plan, choices);
+  std::string backward;
+  for (const OverlapChoice& choice : choices.gemms) {
+    text += forward_yaml(choice, choices, ctas);
+    if (choice.gemm.scatters) {
+      backward += fmt::format("{}_dgrad: {{method: ring_exchange, aggregate: 0}}\n", choice.gemm.name);
+      continue;
+    }
+    for (const char* pass : {"dgrad", "wgrad"}) {
+      backward += fmt::format("{}_{}: {{method: bulk, num_sm: {}, set_sm_margin: 0}}\n", choice.gemm.name, pass, ctas);
+    }
   }
-  for (const char* name : {"proj_dgrad", "fc2_dgrad"}) {
-    text += fmt::format("{}: {{method: ring_exchange, aggregate: 0}}\n", name);
-  }
-  for (const char* name : {"qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad"}) {
-    text += fmt::format("{}: {{method: bulk, num_sm: {}, set_sm_margin: 0}}\n", name, ctas);
-  }
-  return text;
+  return text + backward;
 }
 
 }  // namespace
@@ -161,9 +170,9 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
   SiteTimes times(structures, *space.machine);
   const TrainingPlan& plan = tuning.best.front().plan;
   std::map<std::int32_t, Duration> by_parts;
-  for (const Knob& knob : knobs) {
+  for (const OverlapGemm& gemm : overlap_gemms) {
     const SiteTime site = times.of({.model = space.model,
-                                    .scope = knob.scope,
+                                    .scope = gemm.scope,
                                     .ranks = static_cast<std::int32_t>(plan.tensor),
                                     .tokens = plan.tokens_per_pass(),
                                     .dtype = plan.dtype,
@@ -194,8 +203,8 @@ std::vector<std::pair<std::string, std::string>> tune_files(const Settings& chos
     files.emplace_back(fmt::format("site-{}.yaml", site.name),
                        site_yaml(settings, plan, site, has_model_shape ? settings.text("model") : "./" + model));
   }
-  if (!tuning.sites.empty()) {
-    files.emplace_back(overlap_config_file, megatron_yaml(settings, space, plan));
+  if (tuning.overlap.overlap_somewhere()) {
+    files.emplace_back(overlap_config_file, megatron_yaml(settings, space, plan, tuning.overlap));
   }
   return files;
 }

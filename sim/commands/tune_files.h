@@ -16,9 +16,9 @@ namespace commfuse::sim {
 inline constexpr std::string_view overlap_config_file = "tp_comm_overlap_cfg.yaml";
 
 /// Returns names and contents of the files: `plan.yaml`, a training step for `commfuse-sim run`; `site-<scope>.yaml`,
-/// one schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; and the overlap_config_file,
-/// limited to what Transformer Engine supports. `settings` are the settings that the user chose. Requires a plan that
-/// fits. Throws ConfigError if a site has no such schedule.
+/// one schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; and, unless its methods would
+/// save no time, the overlap_config_file, limited to what Transformer Engine supports. `settings` are the settings that
+/// the user chose. Requires a plan that fits. Throws ConfigError if a site has no such schedule.
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);
 

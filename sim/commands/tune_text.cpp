@@ -317,6 +317,18 @@ Json samples_json(const TunedSite& site) {
                               {"by_p99", sampled_json(site.scope, site.sampled->by_p99)}};
 }
 
+Json overlap_json(const OverlapChoices& choices) {
+  Json gemms = Json::array();
+  for (const OverlapChoice& choice : choices.gemms) {
+    gemms.push_back({{"key", fmt::format("{}_fprop", choice.gemm.name)},
+                     {"method", name_of(choice.method)},
+                     {"prices", choices.by_own_prices() ? "te" : "ideal"},
+                     {"overlapped_us", to_microseconds(choice.overlapped.time)},
+                     {"serial_us", to_microseconds(choice.serial.time)}});
+  }
+  return gemms;
+}
+
 Json site_json(const TunedSite& site) {
   return {{"site", site.name},
           {"strategy", site.best.strategy->name},
@@ -350,7 +362,34 @@ std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan
   return text + (is_even ? "" : " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
 }
 
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config) {
+std::string off_switch(const OverlapChoice& choice, const OverlapChoices& choices) {
+  return choice.gemm.scatters       ? "--disable-tp-comm-overlap-rs"
+         : !choices.overlaps(false) ? "--disable-tp-comm-overlap-ag"
+                                    : fmt::format("tp_comm_overlap_disable_{} of Megatron-Core", choice.gemm.name);
+}
+
+namespace {
+
+/// Returns Megatron-LM's arguments that switch TransformerEngine's overlap on, and off where no GEMM uses it.
+std::string overlap_arguments(const OverlapChoices& choices, const std::string& config) {
+  if (!choices.overlap_somewhere()) {
+    return {};
+  }
+  std::string text = " --tp-comm-overlap";
+  for (const bool scatters : {false, true}) {
+    const auto choice =
+        std::ranges::find_if(choices.gemms, [&](const OverlapChoice& each) { return each.gemm.scatters == scatters; });
+    if (choice != choices.gemms.end() && !choices.overlaps(scatters)) {
+      text += " " + off_switch(*choice, choices);
+    }
+  }
+  return text + (config.empty() ? "" : " --tp-comm-overlap-cfg " + config);
+}
+
+}  // namespace
+
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const OverlapChoices& overlap,
+                               const std::string& overlap_config) {
   std::string text = fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(model, plan);
   // Megatron treats Ulysses as a kind of context parallelism, and both together as a hierarchy of two levels.
   text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
@@ -371,8 +410,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
       plan.dtype == DType::fp16 && plan.gradient_dtype == DType::fp32 ? " --accumulate-allreduce-grads-in-fp32" : "";
   text += plan.gradient_dtype == DType::bf16 ? " --grad-reduce-in-bf16" : "";
   if (plan.sequence_parallel) {
-    text += " --sequence-parallel --tp-comm-overlap";
-    text += overlap_config.empty() ? "" : " --tp-comm-overlap-cfg " + overlap_config;
+    text += " --sequence-parallel" + overlap_arguments(overlap, overlap_config);
   }
   text += plan.zero == Zero::optimizer ? " --use-distributed-optimizer" : "";
   if (plan.zero != Zero::weights && plan.overlap_gradients && plan.replicas() > 1) {
@@ -394,8 +432,53 @@ namespace {
 
 /// Returns the file that `tune_files` writes for --tp-comm-overlap-cfg; empty if there is none.
 std::string overlap_config_of(const TuneHeading& heading, const Tuning& tuning) {
-  return heading.folder.empty() || tuning.sites.empty() ? std::string{}
-                                                        : fmt::format("{}/{}", heading.folder, overlap_config_file);
+  return heading.folder.empty() || !tuning.overlap.overlap_somewhere()
+             ? std::string{}
+             : fmt::format("{}/{}", heading.folder, overlap_config_file);
+}
+
+/// Returns "qkv_fprop ring_exchange -12.3%; fc1_fprop none (ring_exchange +4.2%)".
+std::string methods_in_words(const OverlapChoices& choices) {
+  std::vector<std::string> methods;
+  for (const OverlapChoice& choice : choices.gemms) {
+    const std::string change = with_sign(100.0 * choice.change(), 1) + "%";
+    methods.push_back(choice.method == OverlapMethod::none
+                          ? fmt::format("{}_fprop none (ring_exchange {})", choice.gemm.name, change)
+                          : fmt::format("{}_fprop {} {}", choice.gemm.name, name_of(choice.method), change));
+  }
+  return fmt::format("{}", fmt::join(methods, "; "));
+}
+
+/// States how TransformerEngine's methods were chosen, and which prices the times of the plan assume.
+std::string overlap_in_words(const OverlapChoices& choices) {
+  if (!choices.by_own_prices()) {
+    return fmt::format(
+        "TransformerEngine's methods and the times above assume ideal kernels, because the prices of its kernels are "
+        "unknown: {}. Its kernels may take longer, even longer than serial collectives.",
+        choices.no_prices);
+  }
+  if (choices.gemms.empty()) {
+    return "The layers have no GEMM that TransformerEngine overlaps.";
+  }
+  std::string text =
+      fmt::format("TransformerEngine's methods in forward passes, by the prices of its kernels, against serial: {}.",
+                  methods_in_words(choices));
+  if (!choices.overlap_somewhere()) {
+    text += " They would save no time, so --tp-comm-overlap is left out.";
+  }
+  for (const OverlapChoice& choice : choices.gemms) {
+    if (choice.method == OverlapMethod::none && !choice.gemm.scatters && choices.overlaps(false)) {
+      text += fmt::format(" Set {}.", off_switch(choice, choices));
+    }
+  }
+  const bool is_against_price = std::ranges::any_of(choices.gemms, [](const OverlapChoice& choice) {
+    return (choice.method == OverlapMethod::none) != (choice.change() >= 0.0);
+  });
+  text += is_against_price ? " The reduce-scatters of proj_fprop and fc2_fprop have one switch." : "";
+  text += choices.unmeasured.empty() ? "" : fmt::format(" {}.", choices.unmeasured);
+  return text +
+         " Methods in backward passes and the times above assume ideal kernels, because TransformerEngine's were "
+         "measured in forward passes only.";
 }
 
 /// Frameworks other than Megatron-LM and those that take its arguments configure a layout differently.
@@ -415,16 +498,13 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   }
   text += plans(heading, tuning) + gains(heading, tuning) + sites(tuning) + choices(heading, tuning) +
           tails(heading, tuning);
-  text +=
-      megatron_heading(heading.space.framework.name) +
-      wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan, overlap_config_of(heading, tuning)),
-              "  ", "  ");
+  text += megatron_heading(heading.space.framework.name) +
+          wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan, tuning.overlap,
+                                     overlap_config_of(heading, tuning)),
+                  "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
   if (tuning.best.front().plan.sequence_parallel && mindspeed.empty()) {
-    text += wrapped(
-        "(The times above assume ideal kernels. TransformerEngine's kernels for --tp-comm-overlap may take longer, "
-        "even longer than serial collectives: commfuse-sim run --as te prices them.)",
-        "  ", "  ");
+    text += wrapped(fmt::format("({})", overlap_in_words(tuning.overlap)), "  ", "  ");
   }
   if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
     text += "  (Megatron-LM has no zero-bubble pipeline: these run 1F1B)\n";
@@ -492,8 +572,9 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     for (const TunedSite& site : tuning.sites) {
       json["sites"].push_back(site_json(site));
     }
-    json["megatron"] =
-        megatron_arguments(*heading.space.model, tuning.best.front().plan, overlap_config_of(heading, tuning));
+    json["tp_comm_overlap"] = overlap_json(tuning.overlap);
+    json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan, tuning.overlap,
+                                          overlap_config_of(heading, tuning));
     if (const std::string mindspeed = mindspeed_arguments(heading.space, tuning); !mindspeed.empty()) {
       json["mindspeed"] = mindspeed;
     }

@@ -31,8 +31,14 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
 /// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and their baselines.
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 
-/// Returns Megatron-LM's arguments for a plan. `overlap_config` is the file for --tp-comm-overlap-cfg, or empty.
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config);
+/// Returns Megatron-LM's arguments for a plan with these methods of TransformerEngine. `overlap_config` is the file for
+/// --tp-comm-overlap-cfg, or empty.
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const OverlapChoices& overlap,
+                               const std::string& overlap_config);
+
+/// Returns what switches off the overlap of a GEMM: a flag of Megatron-LM, or, where that would affect another GEMM of
+/// the forward pass that overlaps, a setting of Megatron-Core.
+std::string off_switch(const OverlapChoice& choice, const OverlapChoices& choices);
 
 /// Returns the schedule of a site, for example "commfuse (ring, g=2)".
 std::string schedule_in_words(Scope scope, const SiteTime& site);

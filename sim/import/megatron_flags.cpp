@@ -244,7 +244,7 @@ constexpr std::array irrelevant_flags{
         "megatron_fsdp_* param_name_patterns_* reduce_scatter_with_fp32_accumulation main_grads"},
     Irrelevant{
         "overlap of tensor ranks and stages, which --overlap and --tp-comm-overlap choose",
-        "tp_comm_* ub_tp_comm_* overlap_p2p_comm* no_overlap_p2p* batch_p2p_* use_ring_exchange_p2p "
+        "tp_comm_* ub_tp_comm_* disable_tp_comm_* overlap_p2p_comm* no_overlap_p2p* batch_p2p_* use_ring_exchange_p2p "
         "defer_embedding_wgrad_compute wgrad_deferral_limit async_tensor_model_parallel_allreduce "
         "no_async_tensor_model_parallel_allreduce deallocate_pipeline_outputs microbatch_group_size_per_vp_stage "
         "scatter_embedding_sequence_parallel clone_scatter_output_in_embedding parallel_output "

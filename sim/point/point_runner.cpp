@@ -185,10 +185,10 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   row.parameters.clear();
   row.interference = word_of(interference_choices, point.price.interference);
   row.bound = false;
-  if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
+  if (const std::string unmeasured = unmeasured_in_words(implementation, point.machine);
+      row.feasible() && !unmeasured.empty()) {
     row.unmeasured_on = point.machine.accelerator.name;
-    row.warnings += fmt::format("{}{} was not measured on GPUs such as {}", row.warnings.empty() ? "" : "; ",
-                                implementation.name, row.unmeasured_on);
+    row.warnings += (row.warnings.empty() ? "" : "; ") + unmeasured;
   }
   return simulated;
 }

@@ -287,13 +287,11 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::vector<Candidates> result;
   for (const auto& implementation : library.implementations(names)) {
-    const auto covers = [&](SiteKind kind) {
-      return std::ranges::find(implementation->sites, kind) != implementation->sites.end();
-    };
+    const auto is_covered = [&](SiteKind kind) { return covers(*implementation, kind); };
     if (names == "all" && implementation->stands_in) {
       continue;  // it represents kernels without a description
     }
-    if (std::ranges::all_of(kinds, covers)) {
+    if (std::ranges::all_of(kinds, is_covered)) {
       result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),
                         implementation});
     } else if (names != "all") {

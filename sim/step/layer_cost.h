@@ -17,6 +17,7 @@
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 #include "sim/step/group_link.h"
+#include "sim/step/implemented_forward.h"
 #include "sim/step/layer_sites.h"
 #include "sim/step/site_times.h"
 #include "sim/step/stream.h"
@@ -34,6 +35,9 @@ struct StepPoint {
   /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs are
   /// narrow; data on the wires has 16 bits.
   std::vector<const Strategy*> strategies;
+  /// An implementation that runs some of these GEMMs in forward passes, whatever the strategies and the framework;
+  /// LayerCost::saved_by() finds the GEMMs.
+  ImplementedForward implemented{};
   /// Number of cached keys per sequence. If positive, a pass processes one token per sequence (decoding) and `plan.seq`
   /// is 1; if 0, a pass processes whole sequences.
   std::int64_t cached = 0;
@@ -89,6 +93,10 @@ class LayerCost {
   /// Returns the last norm, logits and loss.
   [[nodiscard]] Stream logits_forward() const;
   [[nodiscard]] Stream logits_backward() const;
+
+  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it. Requires
+  /// kernels that run on the machine (refusal_of) and tensor ranks that share the tokens.
+  [[nodiscard]] std::vector<ImplementedGemm> saved_by(const Implementation& kernels);
 
   /// Returns the time of one optimizer step over the parameters: Adam reads and writes the weights and both moments in
   /// fp32, reads the gradient and writes the weight in 16 bits.
@@ -165,11 +173,15 @@ class LayerCost {
   [[nodiscard]] bool simulates_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
   [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
   void add_site(Stream& stream, const SitePoint& site);
-  void add_site(Stream& stream, const SitePoint& site, const SiteTime& time);
+  /// `slower` is a factor on the time.
+  void add_site(Stream& stream, const SitePoint& site, const SiteTime& time, double slower = 1.0);
   [[nodiscard]] SitePoint point_of(const Transformer& shape, Scope scope) const;
+  [[nodiscard]] SitePoint point_of(const Projection& projection, const Implementation& kernels) const;
   void site_forward(Stream& stream, const Projection& projection);
+  /// Adds a GEMM of a forward pass as strategies or exposed collectives run it.
+  void usual_forward(Stream& stream, const Projection& projection);
   [[nodiscard]] Stream exposed_forward(const Projection& projection) const;
-  [[nodiscard]] std::optional<Stream> implemented_forward(const Projection& projection);
+  [[nodiscard]] std::optional<Stream> framework_forward(const Projection& projection);
   void site_backward_split(Stream& stream, const Projection& projection);
   struct GemmExtents {
     std::int64_t m = 0;

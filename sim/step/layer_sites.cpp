@@ -20,6 +20,9 @@ struct NamedProjection {
   Transformer shape;
   SiteName site = SiteName::qkv;
   std::int64_t layers = 0;
+  double WeightFormat::*weights = &WeightFormat::mlp;
+
+  [[nodiscard]] LayerSite forward() const { return {name, shape, scope_of(site, false), layers, false, site, weights}; }
 };
 
 /// Adds a site for each width that the MLP or the keys have in some layer. The name of a site contains the width only
@@ -39,7 +42,8 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& projectio
     if (known != projections.end()) {
       known->layers += layers;
     } else {
-      projections.push_back({name, shape, site, layers});
+      const bool is_mlp = site == SiteName::gate_up || site == SiteName::down;
+      projections.push_back({name, shape, site, layers, is_mlp ? &WeightFormat::mlp : &WeightFormat::attention});
     }
   };
   const std::vector<LayerRun> runs = layer_runs(model);
@@ -67,8 +71,9 @@ std::vector<NamedProjection> projections_of(const Transformer& model) {
   std::vector<NamedProjection> projections;
   add_sites(model, projections);
   if (counts.state_space > 0) {
-    projections.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space});
-    projections.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space});
+    constexpr auto weights = &WeightFormat::attention;
+    projections.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space, weights});
+    projections.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space, weights});
   }
   if (counts.mixture > 0 && model.experts->shared_ffn > 0) {
     const Transformer shared = with_shared_experts(model);
@@ -123,16 +128,18 @@ bool gathers(SiteName name) { return name == SiteName::qkv || name == SiteName::
 LayerSite input_gradient(const Projection& projection) {
   const Site site = site_of(*projection.shape, projection.name, 1);
   const std::string name = fmt::format("{}_dgrad", name_of(projection.name));
-  return gathers(projection.name)
-             ? LayerSite{name, with_plain_mlp(*projection.shape, site.columns), Scope::down}
-             : LayerSite{name, with_plain_mlp(*projection.shape, site.contraction), Scope::gate_up};
+  const bool scatters = gathers(projection.name);
+  return {.name = name,
+          .shape = with_plain_mlp(*projection.shape, scatters ? site.columns : site.contraction),
+          .scope = scatters ? Scope::down : Scope::gate_up,
+          .projection = scatters ? SiteName::down : SiteName::gate_up};
 }
 
 std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan& plan) {
   const std::vector<NamedProjection> projections = projections_of(model);
   std::vector<LayerSite> sites;
   for (const NamedProjection& projection : projections) {
-    sites.push_back({projection.name, projection.shape, scope_of(projection.site, false), projection.layers, false});
+    sites.push_back(projection.forward());
   }
   for (const NamedProjection& projection : projections) {
     if (plan.schedule == PipelineSchedule::zero_bubble) {
@@ -142,8 +149,11 @@ std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan&
       gradient.backward = true;
       sites.push_back(std::move(gradient));
     } else {
-      sites.push_back(
-          {projection.name + "_backward", projection.shape, scope_of(projection.site, true), projection.layers, true});
+      LayerSite backward = projection.forward();
+      backward.name += "_backward";
+      backward.scope = scope_of(projection.site, true);
+      backward.backward = true;
+      sites.push_back(std::move(backward));
     }
   }
   return sites;

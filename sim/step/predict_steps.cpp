@@ -7,7 +7,9 @@
 #include <array>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,11 +21,14 @@
 #include "model/config/choices.h"
 #include "model/config/field.h"
 #include "model/config/framework.h"
+#include "model/config/implementation.h"
 #include "model/config_error.h"
 #include "model/cost/group.h"
 #include "model/hardware/raised.h"
 #include "model/record/result.h"
 #include "model/text/quantity.h"
+#include "sim/step/layer_cost.h"
+#include "sim/step/layer_sites.h"
 #include "sim/step/step.h"
 #include "sim/step/step_uncertainty.h"
 
@@ -61,9 +66,19 @@ class StepPoints::Sites {
     return *site;
   }
 
+  /// Returns the implementation with each cost raised. Keeps the copies as long as the times of sites.
+  std::span<const RaisedKernels> raised(const Implementation& kernels, const SizedMachine& site) {
+    const auto [known, is_new] = raised_kernels_.try_emplace({&kernels, &site});
+    if (is_new) {
+      known->second = raised_by_error(kernels, site.machine);
+    }
+    return known->second;
+  }
+
  private:
   StructureCache structures_;
   std::map<std::tuple<const Machine*, int, Launch>, std::unique_ptr<SizedMachine>> sites_;
+  std::map<std::pair<const Implementation*, const SizedMachine*>, std::vector<RaisedKernels>> raised_kernels_;
 };
 
 namespace {
@@ -132,9 +147,16 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, cons
   return chosen;
 }
 
+/// The schedules of a row.
+struct RowSchedules {
+  std::string_view name;                            ///< A strategy, a framework or an implementation.
+  const ImplementedForward* implemented = nullptr;  ///< Null: no implementation of the setting `as`.
+  bool bound = false;                               ///< An ideal strategy next to implementations.
+};
+
 /// Returns a row with the settings and without results.
 StepRow settings_row(const Settings& settings, const std::string& model, const TrainingPlan& plan,
-                     std::string_view strategy) {
+                     const RowSchedules& schedules) {
   StepRow row;
   row.add("schema", std::string(result_schema));
   row.add("model_version", std::int64_t{model_version});
@@ -169,7 +191,20 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
   if (const std::string& framework = settings.text("framework"); framework != "none") {
     row.add("framework", framework);
   }
-  row.add("strategy", std::string(strategy));
+  row.add("strategy", std::string(schedules.name));
+  if (schedules.implemented != nullptr) {
+    row.add("implements", std::string(schedules.implemented->kernels->strategy->name));
+    std::vector<std::string_view> sites;
+    for (const ImplementedGemm& gemm : schedules.implemented->gemms) {
+      sites.push_back(gemm.site);
+    }
+    if (!sites.empty()) {
+      row.add("implemented_sites", fmt::format("{}", fmt::join(sites, ", ")));
+    }
+  }
+  if (schedules.bound) {
+    row.add("bound", std::string("yes"));
+  }
   return row;
 }
 
@@ -243,20 +278,25 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                                         .remedy = prefill_remedy});
 }
 
-/// Adds warnings to a row: `warning`, if any, and then a warning about tensor ranks that cross nodes.
-void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
+/// Adds warnings to a row: `memory`, if any, then a warning about tensor ranks that cross nodes, and one about an
+/// implementation that nobody measured on such GPUs.
+void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
-  const char* between = warning.empty() ? "" : "; ";
+  std::vector<std::string> warnings{memory};
   if (plan.tensor > machine.gpus_per_node) {
-    warning += fmt::format("{}{} tensor ranks spread over several nodes of {}, whose network is slower", between,
-                           plan.tensor, machine.name);
+    warnings.push_back(fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
+                                   plan.tensor, machine.name));
   } else if (group_of(machine, {.stride = 1, .ranks = plan.tensor, .gpus = plan.gpus()}).nodes > 1) {
-    warning += fmt::format("{}some groups of {} tensor ranks span two nodes of {}, and all ranks wait for them",
-                           between, plan.tensor, machine.name);
+    warnings.push_back(fmt::format("some groups of {} tensor ranks span two nodes of {}, and all ranks wait for them",
+                                   plan.tensor, machine.name));
   }
-  if (!warning.empty()) {
-    row.add("warnings", std::move(warning));
+  if (point.implemented.kernels != nullptr) {
+    warnings.push_back(unmeasured_in_words(*point.implemented.kernels, machine));
+  }
+  std::erase_if(warnings, [](const std::string& warning) { return warning.empty(); });
+  if (!warnings.empty()) {
+    row.add("warnings", fmt::format("{}", fmt::join(warnings, "; ")));
   }
 }
 
@@ -285,9 +325,12 @@ class StepDoubts {
   StepDoubts(StepTime time, SiteTimes& times, std::vector<RaisedStep> raised)
       : time_(time), times_(times), raised_(std::move(raised)) {}
 
-  void add(const StepPoint& point, std::size_t row) {
-    if (!raised_.empty()) {
-      doubts_.push_back({row, time_.of(point, times_), step_uncertainty(point, times_, time_, raised_)});
+  [[nodiscard]] bool are_wanted() const { return !raised_.empty(); }
+
+  void add(const StepPoint& point, std::size_t row, std::span<const RaisedKernels> raised_kernels = {}) {
+    if (are_wanted()) {
+      doubts_.push_back(
+          {row, time_.of(point, times_), step_uncertainty(point, times_, time_, raised_, raised_kernels)});
     }
   }
 
@@ -302,17 +345,26 @@ class StepDoubts {
     }
   }
 
-  void put(std::vector<StepRow>& rows) const {
+  /// Adds the errors and probabilities to the rows. `baseline` is the row that implementations are compared with.
+  void put(std::vector<StepRow>& rows, std::optional<std::size_t> baseline) const {
     for (const Doubted& doubted : doubts_) {
       StepRow& row = rows[doubted.row];
       row.add("time_error", error_of(doubted.uncertainty));
       const Doubted* rival = nullptr;
+      const Doubted* compared = nullptr;
       for (const Doubted& other : doubts_) {
-        rival = &other != &doubted && (rival == nullptr || other.time < rival->time) ? &other : rival;
+        const bool competes = &other != &doubted && !rows[other.row].has("bound");
+        rival = competes && (rival == nullptr || other.time < rival->time) ? &other : rival;
+        compared = other.row == baseline ? &other : compared;
       }
-      if (rival != nullptr) {
+      if (rival != nullptr && !row.has("bound")) {
         row.add("win_probability",
                 probability_shorter(doubted.time, doubted.uncertainty, rival->time, rival->uncertainty));
+      }
+      if (compared != nullptr && row.has("implements")) {
+        row.add("beats_serial",
+                probability_shorter(doubted.time, doubted.uncertainty, compared->time, compared->uncertainty));
+        row.add("saving_error", ratio_error(doubted.uncertainty, compared->uncertainty));
       }
     }
   }
@@ -337,7 +389,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   const TrainingPlan shared = point.plan;
   point.plan.sequence_parallel = false;
   require_possible(point);
-  std::vector<StepRow> rows{settings_row(settings, point.model->name, point.plan, "all_reduce")};
+  std::vector<StepRow> rows{settings_row(settings, point.model->name, point.plan, {.name = "all_reduce"})};
   add_links(rows.back(), *point.machine);
   add(rows.back(), predict_decode(point, times), point);
   warn(rows.back(), point);
@@ -348,7 +400,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   point.plan = shared;
   for (const Strategy* strategy : strategies_of(run.schedules, shared)) {
     point.strategies = {strategy};
-    rows.push_back(settings_row(settings, point.model->name, point.plan, strategy->name));
+    rows.push_back(settings_row(settings, point.model->name, point.plan, {.name = strategy->name}));
     add_links(rows.back(), *point.machine);
     try {
       if (shared.micro_batch % shared.tensor != 0) {
@@ -367,10 +419,10 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   return rows;
 }
 
-/// Returns the row of one strategy, or of the framework's own schedules.
-StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
-               SiteTimes& times) {
-  StepRow row = settings_row(settings, point.model->name, point.plan, name);
+/// Returns the row of one strategy, of the framework's own schedules, or of an implementation.
+StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point,
+               const RowSchedules& schedules, SiteTimes& times) {
+  StepRow row = settings_row(settings, point.model->name, point.plan, schedules);
   add_links(row, *point.machine);
   std::string warning;
   if (scope.work == Use::prefill) {
@@ -382,8 +434,75 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
     add(row, predict_step(point, times), gpus_differ ? std::optional(step_percentiles(point, times)) : std::nullopt,
         point);
   }
-  warn(row, point, std::move(warning));
+  warn(row, point, warning);
   return row;
+}
+
+/// Returns the reason why the implementation runs no GEMM of the point, with the remedy; empty if it may run some.
+std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
+  const TrainingPlan& plan = point.plan;
+  if (!plan.sequence_parallel) {
+    return fmt::format(
+        "{} runs GEMMs that meet an all-gather or a reduce-scatter of tensor ranks, and this plan has none; choose {}",
+        kernels.name, plan.tensor == 1 ? "more --ranks" : "--sequence-parallel on");
+  }
+  const std::string refusal = refusal_of(kernels, *point.machine, static_cast<std::int32_t>(plan.tensor), plan.dtype);
+  const auto is_covered = [&](const LayerSite& site) {
+    return !site.backward && covers(kernels, gathers(site.projection) ? SiteKind::ag_gemm : SiteKind::gemm_rs);
+  };
+  return !refusal.empty() || std::ranges::any_of(layer_sites(*point.model, plan), is_covered)
+             ? refusal
+             : fmt::format("{} covers no GEMM of {}; choose another implementation", kernels.name, point.model->name);
+}
+
+/// Returns the implementations of the setting `as`; for "all", those that may run a GEMM of the point.
+std::vector<std::shared_ptr<const Implementation>> implementations_at(const RunChoices& run, const Library& library,
+                                                                      const StepPoint& point) {
+  const std::string& names = run.schedules.implementations;
+  std::vector<std::shared_ptr<const Implementation>> implementations;
+  if (names != "none") {
+    const Implementations loaded = library.implementations(names);
+    implementations.assign(loaded.begin(), loaded.end());
+  }
+  if (names == "all") {
+    std::erase_if(implementations,
+                  [&](const auto& kernels) { return kernels->stands_in || !refusal_at(point, *kernels).empty(); });
+  }
+  return implementations;
+}
+
+/// Returns the point as the framework runs it, or with serial everywhere, except for the GEMMs of forward passes where
+/// the implementation saves time.
+StepPoint with_implementation(StepPoint point, const Implementation& kernels, SiteTimes& times) {
+  point.strategies = point.framework.name.empty() ? std::vector<const Strategy*>{&serial_strategy}
+                                                  : strategies_by_default(point.framework);
+  if (refusal_at(point, kernels).empty()) {
+    point.implemented.gemms = LayerCost(point, times).saved_by(kernels);
+  }
+  point.implemented.kernels = &kernels;
+  return point;
+}
+
+/// Returns the row of a point with an implementation, or a row with the reason why it has no result.
+StepRow implementation_row(const Settings& settings, const ScopeChoice& scope, const StepPoint& point,
+                           SiteTimes& times) {
+  const Implementation& kernels = *point.implemented.kernels;
+  const RowSchedules schedules{.name = kernels.name, .implemented = &point.implemented};
+  const std::string refusal = refusal_at(point, kernels);
+  if (refusal.empty()) {
+    return row_of(settings, scope, point, schedules, times);
+  }
+  StepRow row = settings_row(settings, point.model->name, point.plan, schedules);
+  add_links(row, *point.machine);
+  row.add("reason", refusal);
+  return row;
+}
+
+/// Returns the index of the row that implementations are compared with: the framework's own row, otherwise serial's.
+std::optional<std::size_t> baseline_among(const std::vector<StepRow>& rows, const Framework& framework) {
+  const std::string_view name = framework.name.empty() ? serial_strategy.name : std::string_view(framework.name);
+  const auto row = std::ranges::find_if(rows, [&](const StepRow& each) { return each.text("strategy") == name; });
+  return row == rows.end() ? std::nullopt : std::optional(static_cast<std::size_t>(row - rows.begin()));
 }
 
 /// Requires that the settings can be corrected by a measured step.
@@ -465,21 +584,30 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
     rows = decode_rows(settings, point, site.times, doubts);
   } else {
     require_possible(point);
+    const auto implementations = implementations_at(run, library_, point);
     if (!point.framework.name.empty()) {
       point.strategies = strategies_by_default(point.framework);
-      rows.push_back(row_of(settings, run.scope, point, point.framework.name, site.times));
+      rows.push_back(row_of(settings, run.scope, point, {.name = point.framework.name}, site.times));
       doubts.add(point, 0);
     }
     for (const Strategy* strategy : strategies_of(run.schedules, point.plan)) {
       point.strategies = {strategy};
-      rows.push_back(row_of(settings, run.scope, point, strategy->name, site.times));
+      const bool is_bound = !implementations.empty() && strategy != &serial_strategy;
+      rows.push_back(row_of(settings, run.scope, point, {.name = strategy->name, .bound = is_bound}, site.times));
       doubts.add(point, rows.size() - 1);
+    }
+    for (const auto& kernels : implementations) {
+      const StepPoint implemented = with_implementation(point, *kernels, site.times);
+      rows.push_back(implementation_row(settings, run.scope, implemented, site.times));
+      if (rows.back().feasible() && doubts.are_wanted()) {
+        doubts.add(implemented, rows.size() - 1, sites_->raised(*kernels, site));
+      }
     }
   }
   if (evidence_) {
     doubts.correct_by(*evidence_, rows);
   }
-  doubts.put(rows);
+  doubts.put(rows, baseline_among(rows, point.framework));
   return rows;
 }
 
@@ -508,7 +636,8 @@ std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
     return rows(settings);
   } catch (const ConfigError& error) {
     const RunChoices run = choices_of(settings);
-    StepRow row = settings_row(settings, library_.model(run.model).name, plan_of(run), settings.text("strategy.name"));
+    StepRow row =
+        settings_row(settings, library_.model(run.model).name, plan_of(run), {.name = settings.text("strategy.name")});
     row.add("reason", std::string(error.what()));
     return {row};
   }

@@ -26,9 +26,10 @@ class StepPoints {
   StepPoints& operator=(const StepPoints&) = delete;
   ~StepPoints();
 
-  /// Returns one row per strategy. A plan that exceeds the memory has a row like any other; a strategy that cannot
-  /// split the few tokens of a decoding step has a row with the reason. Throws ConfigError for a plan whose settings
-  /// clash. Requires a whole model.
+  /// Returns one row per strategy, after the row of a named framework and before those of the implementations in the
+  /// setting `as`. An implementation that cannot run has a row with the reason. A plan that exceeds the memory has a
+  /// row like any other; a strategy that cannot split the few tokens of a decoding step has a row with the reason.
+  /// Throws ConfigError for a plan whose settings clash. Requires a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& settings);
   /// Returns the same rows; for a plan whose settings clash, returns one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "model/config/implementation.h"
+#include "model/config_error.h"
 #include "model/strategies/strategies.h"
 #include "sim/step/layer_cost.h"
 
@@ -20,27 +21,34 @@ void LayerCost::add_site(Stream& stream, const SitePoint& site) {
   add_site(stream, site, sites_.fastest(site, point_.strategies));
 }
 
-void LayerCost::add_site(Stream& stream, const SitePoint& site, const SiteTime& time) {
+SitePoint LayerCost::point_of(const Projection& projection, const Implementation& kernels) const {
+  SitePoint point = point_of(*projection.shape, scope_of(projection.name, false));
+  point.implementation = &kernels;
+  point.strategy = kernels.strategy;
+  return point;
+}
+
+void LayerCost::add_site(Stream& stream, const SitePoint& site, const SiteTime& time, double slower) {
   const double fewer_sms = static_cast<double>(machine_.accelerator.sms) / sms_;
   const Slowdown slowdown{.kernels = point_.slowdown * fewer_sms,
                           .collectives = slowest_of(site.ranks, point_.communication_sigma),
                           .exchanges = slowest_of(2, point_.communication_sigma)};
-  collective(stream, sites_.slowed(site, time, slowdown));
+  const Duration duration = sites_.slowed(site, time, slowdown);
+  collective(stream, slower == 1.0 ? duration : stream_time(slower * to_seconds(duration)));
   stream.add_host((time.kernels - 1) * point_.framework.issue.value);
 }
 
 void LayerCost::site(Stream& stream, const Projection& projection, Direction direction) {
-  const bool backward = direction == Direction::backward;
-  if (simulates_schedules() && backward && weights_ != nullptr) {
+  if (direction == Direction::forward) {
+    site_forward(stream, projection);
+    return;
+  }
+  if (simulates_schedules() && weights_ != nullptr) {
     site_backward_split(stream, projection);
     return;
   }
   if (simulates_schedules()) {
-    add_site(stream, point_of(*projection.shape, scope_of(projection.name, backward)));
-    return;
-  }
-  if (!backward) {
-    site_forward(stream, projection);
+    add_site(stream, point_of(*projection.shape, scope_of(projection.name, true)));
     return;
   }
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
@@ -51,29 +59,93 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
                 column);
 }
 
-/// Uses an implementation only where it saves time, because users would switch it on only there.
+/// The implementation of a framework is used only where it saves time, because users would switch it on only there.
 void LayerCost::site_forward(Stream& stream, const Projection& projection) {
+  if (const Implementation* const kernels = point_.implemented.kernels) {
+    if (const ImplementedGemm* const gemm = point_.implemented.find(*projection.shape, projection.name)) {
+      const SitePoint site = point_of(projection, *kernels);
+      add_site(stream, site, sites_.again(site, gemm->schedule), point_.implemented.slowdown);
+    } else {
+      usual_forward(stream, projection);
+    }
+    return;
+  }
+  const std::optional<Stream> implemented = framework_forward(projection);
+  if (!implemented) {
+    usual_forward(stream, projection);
+    return;
+  }
   const Stream exposed = exposed_forward(projection);
-  const std::optional<Stream> implemented = implemented_forward(projection);
-  stream = stream.then(implemented && implemented->device < exposed.device ? *implemented : exposed);
+  stream = stream.then(implemented->device < exposed.device ? *implemented : exposed);
 }
 
-/// Returns nothing if the framework has no implementation, or none for this site.
-std::optional<Stream> LayerCost::implemented_forward(const Projection& projection) {
-  const Implementation* const implementation = point_.framework.implementation.get();
-  const SiteKind kind = gathers(projection.name) ? SiteKind::ag_gemm : SiteKind::gemm_rs;
+void LayerCost::usual_forward(Stream& stream, const Projection& projection) {
+  if (simulates_schedules()) {
+    add_site(stream, point_of(*projection.shape, scope_of(projection.name, false)));
+  } else {
+    stream = stream.then(exposed_forward(projection));
+  }
+}
+
+namespace {
+
+SiteKind forward_kind(SiteName name) { return gathers(name) ? SiteKind::ag_gemm : SiteKind::gemm_rs; }
+
+}  // namespace
+
+/// Returns nothing if strategies are simulated, and if the framework has no implementation, or none for this site.
+std::optional<Stream> LayerCost::framework_forward(const Projection& projection) {
+  const Implementation* const kernels = point_.framework.implementation.get();
   const auto ranks = static_cast<std::int32_t>(plan_.tensor);
-  if (implementation == nullptr || !shares_tokens() ||
-      std::ranges::find(implementation->sites, kind) == implementation->sites.end() ||
-      !refusal_of(*implementation, machine_, ranks, plan_.dtype).empty()) {
+  if (kernels == nullptr || !shares_tokens() || simulates_schedules() ||
+      !covers(*kernels, forward_kind(projection.name)) || !refusal_of(*kernels, machine_, ranks, plan_.dtype).empty()) {
     return std::nullopt;
   }
-  SitePoint site = point_of(*projection.shape, scope_of(projection.name, false));
-  site.implementation = implementation;
-  site.strategy = implementation->strategy;
+  const SitePoint site = point_of(projection, *kernels);
   Stream stream;
   add_site(stream, site, sites_.of(site));
   return stream;
+}
+
+std::vector<ImplementedGemm> LayerCost::saved_by(const Implementation& kernels) {
+  std::vector<ImplementedGemm> saved;
+  for (const LayerSite& site : layer_sites(model_, plan_)) {
+    if (site.backward || !covers(kernels, forward_kind(site.projection))) {
+      continue;
+    }
+    read_weights(site.weights);
+    const Projection projection{&site.shape, site.projection};
+    const SitePoint point = point_of(projection, kernels);
+    std::optional<SiteTime> schedule;
+    try {
+      schedule = sites_.of(point);
+    } catch (const ConfigError&) {  // its schedule cannot split so few tokens
+      continue;
+    }
+    Stream implemented;
+    add_site(implemented, point, *schedule);
+    Stream usual;
+    usual_forward(usual, projection);
+    if (implemented.device < usual.device) {
+      const Site whole = site_of(site.shape, site.projection, 1);
+      saved.push_back({.site = site.name,
+                       .name = site.projection,
+                       .columns = whole.columns,
+                       .contraction = whole.contraction,
+                       .schedule = *schedule});
+    }
+  }
+  weight_bits_ = 0.0;
+  gemm_dtype_ = plan_.dtype;
+  return saved;
+}
+
+const ImplementedGemm* ImplementedForward::find(const Transformer& shape, SiteName name) const {
+  const Site whole = site_of(shape, name, 1);
+  const auto gemm = std::ranges::find_if(gemms, [&](const ImplementedGemm& candidate) {
+    return candidate.name == name && candidate.columns == whole.columns && candidate.contraction == whole.contraction;
+  });
+  return gemm == gemms.end() ? nullptr : &*gemm;
 }
 
 Stream LayerCost::exposed_forward(const Projection& projection) const {

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -46,6 +48,25 @@ std::string layout_in_words(const StepPoint& point) {
                      name_of(plan.dtype), name_of(plan.gradient_dtype), plan.overlap_gradients);
 }
 
+/// Calls `add` with the doubt and the time of the point for each raised cost of its implementation, and for the
+/// residual of their fit.
+template <class Add>
+void add_implementation_doubts(const StepPoint& point, SiteTimes& times, StepTime time,
+                               std::span<const RaisedKernels> raised_kernels, const Add& add) {
+  const Implementation* const kernels = point.implemented.kernels;
+  if (kernels == nullptr || point.implemented.gemms.empty()) {
+    return;
+  }
+  StepPoint raised_point = point;
+  for (const RaisedKernels& raised : raised_kernels) {
+    raised_point.implemented.kernels = raised.kernels.get();
+    add(ImplementationDoubt{kernels->name, raised.cost}, time.of(raised_point, times));
+  }
+  raised_point.implemented.kernels = kernels;
+  raised_point.implemented.slowdown = 1.0 + kernels->costs.on(*point.machine).residual.value;
+  add(ImplementationDoubt{kernels->name, {}}, time.of(raised_point, times));
+}
+
 }  // namespace
 
 RaisedSteps::RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
@@ -68,15 +89,32 @@ std::vector<RaisedFramework> raised_by_error(const Framework& framework) {
   return raised;
 }
 
+std::vector<RaisedKernels> raised_by_error(const Implementation& kernels, const Machine& machine) {
+  std::vector<RaisedKernels> raised;
+  for (const RaisedImplementation& costs : raised_by_error(kernels.costs.on(machine))) {
+    auto copy = std::make_unique<Implementation>(kernels);
+    copy->costs.generations.fill(costs.sites);
+    raised.push_back({costs.name, std::move(copy)});
+  }
+  return raised;
+}
+
 StepResidual step_residual(const Transformer& model) {
   return model.experts ? StepResidual{.of_machine = 0.40, .of_layout = 0.14}
                        : StepResidual{.of_machine = 0.06, .of_layout = 0.04};
 }
 
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
-                             const std::vector<RaisedStep>& raised) {
+                             const std::vector<RaisedStep>& raised, std::span<const RaisedKernels> raised_kernels) {
   Uncertainty uncertainty;
   const Duration nominal = time.of(point, times);
+  const auto add_if_longer = [&](auto source, Duration longer) {
+    if (longer != nominal) {
+      Doubt& doubt = uncertainty.doubts.emplace_back();
+      doubt.of = std::move(source);
+      doubt.effect = math::log(to_seconds(longer) / to_seconds(nominal));
+    }
+  };
   const std::vector<ChosenSite> sites = chosen_sites(point, times, time.backward);
   for (const RaisedStep& step : raised) {
     for (const ChosenSite& site : sites) {
@@ -85,19 +123,13 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     }
     StepPoint raised_point = point;
     raised_point.machine = step.machine;
-    const Duration longer = time.of(raised_point, *step.times);
-    if (longer != nominal) {
-      uncertainty.doubts.push_back({step.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
-    }
+    add_if_longer(step.parameter, time.of(raised_point, *step.times));
   }
+  add_implementation_doubts(point, times, time, raised_kernels, add_if_longer);
   for (const RaisedFramework& raised_framework : raised_by_error(point.framework)) {
     StepPoint raised_point = point;
     raised_point.framework = raised_framework.framework;
-    const Duration longer = time.of(raised_point, times);
-    if (longer != nominal) {
-      uncertainty.doubts.push_back({FrameworkDoubt{point.framework.name, raised_framework.parameter},
-                                    math::log(to_seconds(longer) / to_seconds(nominal))});
-    }
+    add_if_longer(FrameworkDoubt{point.framework.name, raised_framework.parameter}, time.of(raised_point, times));
   }
   if (time.backward) {
     const StepResidual residual = step_residual(*point.model);
@@ -109,6 +141,7 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     add_doubt("", residual.of_machine);
     add_doubt(layout_in_words(point), residual.of_layout);
   }
+  std::ranges::sort(uncertainty.doubts, std::less{}, &Doubt::of);
   return uncertainty;
 }
 

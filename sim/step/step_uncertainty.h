@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The uncertainty of a whole model's time: the parameters of the machine and of the framework are raised by their
-// errors, one at a time.
+// The uncertainty of a whole model's time: the parameters of the machine, of the framework and of an implementation are
+// raised by their errors, one at a time.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "model/analysis/uncertainty.h"
 #include "model/config/framework.h"
+#include "model/config/implementation.h"
 #include "model/hardware/raised.h"
 #include "sim/step/layer_cost.h"
 
@@ -45,6 +47,16 @@ struct RaisedFramework {
 /// entry, because step_residual() contains it: only training steps have frameworks that set it.
 std::vector<RaisedFramework> raised_by_error(const Framework& framework);
 
+/// An implementation with one cost raised by its own standard error.
+struct RaisedKernels {
+  std::string cost;  ///< Its key in the file, such as "ag_gemm.per_call".
+  std::unique_ptr<const Implementation> kernels;
+};
+
+/// Returns one implementation for each cost on this machine that has an error, except the residual. SiteTimes
+/// recognizes implementations by their address, so these must not be destroyed before all SiteTimes that priced them.
+std::vector<RaisedKernels> raised_by_error(const Implementation& kernels, const Machine& machine);
+
 /// The time of a point: a step, a prefill or a decoding step.
 struct StepTime {
   Duration (*of)(const StepPoint& point, SiteTimes& times) = nullptr;
@@ -64,8 +76,9 @@ struct StepResidual {
 StepResidual step_residual(const Transformer& model);
 
 /// Sites keep the schedules that are best on the unchanged machine. Training steps also have the errors of
-/// step_residual(). Requires and throws as `time`.
+/// step_residual(). A point with an implementation (StepPoint::implemented) also has the errors of its costs,
+/// `raised_kernels`, and the residual of their fit. Requires and throws as `time`.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
-                             const std::vector<RaisedStep>& raised);
+                             const std::vector<RaisedStep>& raised, std::span<const RaisedKernels> raised_kernels = {});
 
 }  // namespace commfuse

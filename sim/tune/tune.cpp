@@ -300,6 +300,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   tuning.bound = predict_step(point, compute_only);
   if (point.plan.sequence_parallel) {
     tuning.sites = tune_sites(point, times, structures);
+    tuning.overlap = overlap_choices(space, point.plan);
     if (options.monte_carlo.jitter != nullptr) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
       tuning.best.front().step = predict_step(point, times);  // with the chosen schedules

@@ -17,6 +17,7 @@
 #include "sim/step/measured_step.h"
 #include "sim/step/step.h"
 #include "sim/tune/fastest_plans.h"
+#include "sim/tune/overlap_choices.h"
 #include "sim/tune/plan_space.h"
 #include "sim/tune/step_tail.h"
 
@@ -93,6 +94,7 @@ struct Tuning {
   std::vector<StrategyWithoutSchedule> without_schedule;
   StepPrediction bound;  ///< The first plan with sites that take only their compute time, which no schedule beats.
   std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
+  OverlapChoices overlap;        ///< TransformerEngine's methods for the first plan.
   /// Percentiles of the step with the chosen schedules, and with the schedules of the other objective. Set if samples
   /// were requested and the plan has sites.
   std::optional<std::pair<StepTail, StepTail>> tails;

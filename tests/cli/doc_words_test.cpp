@@ -120,7 +120,10 @@ TEST(DocWords, CommandsAndFlagsThatNoTestRunsExist) {
                                                       "--comm-group-configuration",
                                                       "--rendezvous-protocol",
                                                       "--cp-comm-type",
+                                                      "--tp-comm-overlap",
                                                       "--tp-comm-overlap-cfg",
+                                                      "--disable-tp-comm-overlap-ag",
+                                                      "--disable-tp-comm-overlap-rs",
                                                       "--benchmark",
                                                       "--bind-to",
                                                       "--coverage"};

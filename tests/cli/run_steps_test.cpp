@@ -186,6 +186,54 @@ TEST_F(CommfuseSimSweepStep, RefusesLayersAndWholeModelsInOneGrid) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
+TEST_F(CommfuseSimSweepStep, ComparesImplementationsPointByPoint) {
+  const Outcome outcome = sweep(
+      "set: {scope: prefill, model: llama-3.1-8b, seq: 8K, strategy: {name: serial}, as: te}\n"
+      "axes:\n  - ranks: [1, 8]\n");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;  // One rank has no collective that te could overlap.
+  const json rows = json::parse(contents_of(path("out/results.json")));
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_NE(rows[1].at("reason").get<std::string>().find("choose more --ranks"), std::string::npos) << rows[1];
+  EXPECT_EQ(rows[3].at("strategy"), "te");
+  EXPECT_EQ(rows[3].at("implements"), "ring_exchange");
+  EXPECT_TRUE(rows[3].contains("beats_serial")) << rows[3];
+}
+
+constexpr const char* implemented_step =
+    "commfuse-sim run --scope step --model llama-3.1-8b --ranks 8 --batch 8 --seq 8K --strategy serial,commfuse ";
+
+TEST(CommfuseSimRunStep, SaysFirstWhetherOverlapWithImplementationsPays) {
+  const Outcome table = run_program(std::string(implemented_step) + "--as te,flux");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_EQ(table.err, "");
+  EXPECT_NE(table.out.find("\n  commfuse (ideal) "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\n  Forward GEMMs that take less time with an implementation: te "), std::string::npos)
+      << table.out;
+  const Outcome verdict = run_program(std::string(implemented_step) + "--as te,flux -o verdict");
+  EXPECT_TRUE(verdict.out.starts_with("Overlap pays: ") || verdict.out.starts_with("Too close to call: "))
+      << verdict.out;
+  EXPECT_NE(verdict.out.find(" time than serial (90% interval "), std::string::npos) << verdict.out;
+  EXPECT_NE(verdict.out.find("Ideal"), std::string::npos) << verdict.out;
+}
+
+TEST(CommfuseSimRunStep, NamesImplementationsThatNobodyMeasuredThere) {
+  const Outcome table = run_program(std::string(implemented_step) + "--as te --hardware b200-sxm");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_EQ(table.err, "");
+  EXPECT_NE(table.out.find("\n  Beyond the fit: te was not measured on GPUs such as B200 SXM.\n"), std::string::npos)
+      << table.out;
+}
+
+TEST(CommfuseSimRunStep, RefusesAnImplementationThatRunsNothing) {
+  const Outcome refused = run_program(std::string(implemented_step) + "--as flux --hardware b200-sxm");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err, "flux does not run on b200-sxm; it is for ampere, hopper\n");
+  const Outcome none = run_program("commfuse-sim run --scope prefill --model llama-3.1-8b --ranks 1 --as all");
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.err,
+            "--as all: no implementation runs a GEMM of some points; there only ideal schedules are compared\n");
+}
+
 TEST(CommfuseSimRunStep, ComparesPipelineSchedules) {
   const std::string command =
       "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-h100-x2 --pipeline 8 --batch 16 --seq 2K "
@@ -347,6 +395,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
                 "--faults: scope prefill does not support 'faults'"},
         Mistake{"commfuse-sim run --scope decode --faults late-start",
                 "--faults: scope decode does not support 'faults'"},
+        Mistake{"commfuse-sim run --scope decode --batch 64 --as te", "--as: scope decode does not support 'as'"},
         Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not support 'parallel.pipeline'"},
         Mistake{gpt + "--trace t.json", "--trace: not available for scopes step, prefill and decode; remove it"}}) {
     const Outcome run = run_program(mistake.arguments);

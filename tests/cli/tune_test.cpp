@@ -22,13 +22,25 @@ std::ptrdiff_t characters_in(const std::string& line) {
   return std::ranges::count_if(line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; });
 }
 
+/// Returns the words of a text, separated by single spaces.
+std::string in_one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) {
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line;
+}
+
 TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   const Outcome outcome =
       run_program("commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("\n>   "), std::string::npos);
   EXPECT_NE(outcome.out.find("--tensor-model-parallel-size"), std::string::npos);
-  EXPECT_NE(outcome.out.find("\n  (The times above assume ideal kernels. TransformerEngine's kernels for"),
+  EXPECT_NE(in_one_line(outcome.out)
+                .find("(TransformerEngine's methods in forward passes, by the prices of its kernels, against serial: "
+                      "qkv_fprop ring_exchange -"),
             std::string::npos)
       << outcome.out;
   std::istringstream lines(outcome.out);
@@ -155,17 +167,61 @@ TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const std::string megatron = contents_of(folder / "tp_comm_overlap_cfg.yaml");
   EXPECT_NE(megatron.find("\nqkv_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << megatron;
   EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;
-  const std::string ideal =
-      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster with ideal\n"
-      "# kernels. TransformerEngine's kernels may take longer, even longer than serial collectives. To price them:\n"
+  const std::string heading =
+      "# For Megatron-LM's --tp-comm-overlap-cfg. Methods of forward passes (fprop) are chosen by the prices of\n"
+      "# TransformerEngine's kernels; pipeline, the default of proj_fprop and fc2_fprop, has no published\n"
+      "# times. Methods of backward passes (dgrad, wgrad) are chosen by ideal kernels. To price the former:\n"
       "#   commfuse-sim run --as te --strategy serial --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq ";
-  EXPECT_EQ(megatron.substr(0, ideal.size()), ideal);
+  EXPECT_EQ(megatron.substr(0, heading.size()), heading);
   const std::string priced = megatron.substr(megatron.find("commfuse-sim run"));
   const Outcome as_te = run_program(priced.substr(0, priced.find('\n')) + " -o json");
   ASSERT_EQ(as_te.code, 0) << as_te.err;
   EXPECT_EQ(json::parse(as_te.out).size(), 8U) << "serial and te at four scopes";
   EXPECT_EQ(run_program(command).code, 2);  // The command replaces no file.
   fs::remove_all(folder);
+}
+
+// With 8K tokens, only the largest GEMM hides the steps of TransformerEngine's ring.
+TEST(CommfuseSimTune, SwitchesTransformerEngineOffWhereItsKernelsLose) {
+  const OwnFolder folder;
+  const std::string step = "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --micro-batch 1 ";
+  const Outcome tuned = run_program(step + "--seq 8K --batch 8 --out tuned");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const std::string text = in_one_line(tuned.out);
+  EXPECT_NE(text.find(" --tp-comm-overlap --disable-tp-comm-overlap-rs --tp-comm-overlap-cfg tuned/"),
+            std::string::npos)
+      << tuned.out;
+  EXPECT_NE(text.find(" qkv_fprop none (ring_exchange +"), std::string::npos) << tuned.out;
+  EXPECT_NE(text.find(" Set tp_comm_overlap_disable_qkv of Megatron-Core. "), std::string::npos) << tuned.out;
+  const std::string file = contents_of("tuned/tp_comm_overlap_cfg.yaml");
+  EXPECT_NE(
+      file.find("\n# qkv_fprop: no overlap (tp_comm_overlap_disable_qkv of Megatron-Core); ring_exchange takes +"),
+      std::string::npos)
+      << file;
+  EXPECT_NE(file.find("\n# fc2_fprop: no overlap (--disable-tp-comm-overlap-rs); ring_exchange takes +"),
+            std::string::npos)
+      << file;
+  EXPECT_NE(file.find("\nfc1_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << file;
+  const json result = json::parse(run_program(step + "--seq 1K --batch 8 -o json --out none").out);
+  EXPECT_FALSE(fs::exists("none/tp_comm_overlap_cfg.yaml"));
+  EXPECT_EQ(result.at("megatron").get<std::string>().find("--tp-comm-overlap"), std::string::npos) << result;
+  ASSERT_EQ(result.at("tp_comm_overlap").size(), 4U);
+  for (const json& gemm : result.at("tp_comm_overlap")) {
+    EXPECT_EQ(gemm.at("method"), "none");
+    EXPECT_EQ(gemm.at("prices"), "te");
+    EXPECT_GT(gemm.at("overlapped_us"), gemm.at("serial_us"));
+  }
+}
+
+TEST(CommfuseSimTune, SaysWhereTransformerEngineHasNoPrices) {
+  const Outcome tuned =
+      run_program("commfuse-sim tune --model llama-3.1-8b --hardware gaudi-3 --ranks 8 --seq 8K --batch 8");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_NE(in_one_line(tuned.out).find(
+                "(TransformerEngine's methods and the times above assume ideal kernels, because the prices of "
+                "its kernels are unknown: te does not run on gaudi-3;"),
+            std::string::npos)
+      << tuned.out;
 }
 
 TEST(CommfuseSimTune, WrittenFilesNameTheMachineOfAUserFromAnyFolder) {

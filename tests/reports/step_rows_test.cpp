@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -176,6 +177,94 @@ TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
                       "  memory of a GPU: weights 20.0 GB, keys and values 70.0, of 80.0 GB, out of\n"
                       "    memory\n"))
       << table;
+}
+
+/// A step with an implementation at these sites, which are empty if it saves time at none.
+StepRow implemented_step(const std::string& name, double time_ms, const std::string& sites, double beats_serial) {
+  StepRow row = step("", name, time_ms);
+  row.add("implements", std::string("ring_exchange"));
+  if (!sites.empty()) {
+    row.add("implemented_sites", sites);
+  }
+  row.add("beats_serial", beats_serial);
+  row.add("saving_error", 0.02);
+  return row;
+}
+
+StepRow ideal_step(const std::string& strategy, double time_ms) {
+  StepRow row = step("", strategy, time_ms);
+  row.add("bound", std::string("yes"));
+  return row;
+}
+
+/// serial, an ideal schedule and two implementations, of which the faster one is less certain to beat serial.
+std::vector<StepRow> implemented_steps() {
+  return {step("", "serial", 100.0), ideal_step("commfuse", 80.0), implemented_step("flux", 90.0, "qkv, gate_up", 0.75),
+          implemented_step("te", 95.0, "down", 0.9)};
+}
+
+TEST(StepTable, StatesWhetherOverlapWithImplementationsPays) {
+  std::vector<StepRow> rows = implemented_steps();
+  rows[2].add("warnings", std::string("flux was not measured on GPUs such as H"));
+  EXPECT_EQ(block_of(rows),
+            "                     time/ms     \u00b1 vs serial  tokens/s    MFU    HFU\n"
+            "  serial               100.0     -         -    100000  25.0%  50.0%\n"
+            "  commfuse (ideal)      80.0     -    -20.0%    100000  25.0%  50.0%\n"
+            "> flux                  90.0     -    -10.0%    100000  25.0%  50.0%\n"
+            "  te                    95.0     -     -5.0%    100000  25.0%  50.0%\n"
+            "  Overlap pays: 5.0% less time than serial (90% interval 1 to 8%; 90% sure) with\n"
+            "  te, the fastest implementation with a clear win (flux may take less). Ideal\n"
+            "  kernels (commfuse) would take 15.8% less time than te.\n"
+            "  Forward GEMMs that take less time with an implementation: flux qkv, gate_up;\n"
+            "  te down.\n"
+            "  Beyond the fit: flux was not measured on GPUs such as H.\n"
+            "\n"
+            "                   compute/ms   waiting gradients optimizer\n"
+            "  serial                 99.0       0.0       0.0       1.0\n"
+            "  commfuse (ideal)       79.0       0.0       0.0       1.0\n"
+            "  flux                   89.0       0.0       0.0       1.0\n"
+            "  te                     94.0       0.0       0.0       1.0\n");
+}
+
+TEST(StepTable, AnImplementationThatRunsNowhereDoesNotPay) {
+  const std::vector<StepRow> rows{step("", "serial", 100.0), ideal_step("commfuse", 80.0),
+                                  implemented_step("flux", 100.0, "", 0.5), implemented_step("te", 100.0, "", 0.5)};
+  EXPECT_EQ(step_verdict(rows), "Overlap does not pay: no GEMM of the step takes less time with flux or te.");
+  EXPECT_NE(step_table(rows).find("take less time with an implementation: flux none; te none.\n"), std::string::npos)
+      << step_table(rows);
+  std::vector<const StepRow*> plan;
+  for (const StepRow& row : rows) {
+    plan.push_back(&row);
+  }
+  ASSERT_TRUE(plan_saving(plan));
+  EXPECT_EQ(plan_saving(plan)->pays, Pays::no);
+}
+
+TEST(StepTable, ComparesImplementationsWithTheFramework) {
+  std::vector<StepRow> rows{step("megatron-lm", "megatron-lm", 90.0), step("megatron-lm", "serial", 100.0)};
+  rows.push_back(step("megatron-lm", "te", 80.0));
+  rows.back().add("implements", std::string("ring_exchange"));
+  rows.back().add("implemented_sites", std::string("down"));
+  rows.back().add("beats_serial", 0.97);
+  EXPECT_EQ(step_verdict(rows), "Overlap pays: 11.1% less time than megatron-lm (97% sure) with te.");
+}
+
+TEST(PlanSaving, RecommendsAnImplementationAndNotAnIdealSchedule) {
+  const std::vector<StepRow> rows = implemented_steps();
+  const std::vector<const StepRow*> plan{&rows[0], &rows[1], &rows[2], &rows[3]};
+  const std::optional<PlanSaving> saving = plan_saving(plan);
+  ASSERT_TRUE(saving);
+  EXPECT_EQ(saving->overlap, &rows[3]);
+  EXPECT_EQ(saving->baseline, &rows[0]);
+  EXPECT_NEAR(saving->saved, 0.05, 1e-12);
+  EXPECT_EQ(saving->pays, Pays::yes);
+}
+
+TEST(BestPlan, AnIdealScheduleNextToImplementationsIsNotTheBest) {
+  StepRow small = ideal_step("commfuse", 80.0);
+  const std::vector<StepRow> rows{with_rate(small, 3e5), with_rate(step("", "serial", 100.0), 1e5),
+                                  with_rate(with(step("", "serial", 100.0), "batch", std::int64_t{2}), 2e5)};
+  EXPECT_NE(best_plan(rows).find(" 200000, by serial "), std::string::npos) << best_plan(rows);
 }
 
 TEST(BestPlan, NamesTheMachineIfPlansHaveSeveral) {

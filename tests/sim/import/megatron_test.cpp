@@ -333,6 +333,7 @@ TEST(Megatron, ASwitchHasNoValue) {
   EXPECT_EQ(notes("--overlap-grad-reduce 2>&1 | tee run.txt"), std::vector<std::string>{});
   EXPECT_EQ(notes("--bf16"), std::vector<std::string>{});
   EXPECT_EQ(notes("--use-torch-fsdp2"), std::vector<std::string>{});
+  EXPECT_EQ(notes("--disable-tp-comm-overlap-rs --disable-tp-comm-overlap-ag"), std::vector<std::string>{});
   EXPECT_EQ(notes("--overlap-grad-reduce --multi-latent-attention 0").size(), 1U);
 }
 

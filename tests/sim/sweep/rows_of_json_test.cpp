@@ -162,7 +162,8 @@ TEST(Columns, EveryCellOfAWholeModelHasAColumnAndReadsBack) {
     const Grid grid = grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1",
                                scope == std::string("decode") ? "parallel.context=1" : "parallel.context=2",
                                "hardware=dgx-h100-x2", scope == std::string("step") ? "jitter=default" : "seed=1",
-                               scope == std::string("step") ? "framework=fsdp" : "seed=1"});
+                               scope == std::string("step") ? "framework=fsdp" : "seed=1",
+                               scope == std::string("step") ? "as=te" : "seed=1"});
     Library library;
     library.load(grid.settings);
     StepPoints steps(library);
