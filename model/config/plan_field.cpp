@@ -7,6 +7,7 @@
 #include <array>
 
 #include "model/check.h"
+#include "model/config/choices.h"
 #include "model/config/field.h"
 
 namespace commfuse {
@@ -126,7 +127,7 @@ constexpr std::array plan_field_table{
               .type = PlanType::number,
               .example = "2.5",
               .required = true,
-              .range = {0.0, 1e9}},
+              .range = {0.0, static_cast<double>(highest_price)}},
     PlanField{.key = "gpus.NAME.price_date",
               .doc = "Date of that price",
               .type = PlanType::date,

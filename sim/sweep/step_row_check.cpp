@@ -119,8 +119,8 @@ void require_fit(const StepRow& row) {
   for (const std::string_view flag : {"dropout", "overlap_gradients"}) {
     row.has(flag) ? require_flag(row, flag) : void();
   }
-  for (const std::string_view rate : {"link_rate_gb_s", "network_rate_gb_s"}) {
-    row.has(rate) ? require_number(row, rate) : void();
+  for (const std::string_view number : {"link_rate_gb_s", "network_rate_gb_s", "price", "cost_per_mtok"}) {
+    row.has(number) ? require_number(row, number) : void();
   }
   row.feasible() ? require_numbers(row, results) : void();
   row.has("hfu") ? require_numbers(row, breakdown_columns) : void();
