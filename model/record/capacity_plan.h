@@ -150,6 +150,13 @@ struct Sensitivity {
   double cost_low = 0.0, cost_high = 0.0;
 };
 
+/// Evidence behind CapacityPlan::model_error.
+enum class ModelErrorSource : std::uint8_t {
+  file,                  ///< stated in the plan file
+  measured_steps,        ///< measured steps in known frameworks, as for rows of `run`
+  steps_before_settings  ///< measured steps that were predicted without the settings of their framework
+};
+
 struct RunPlace {
   std::size_t kind = 0;  ///< Index in CapacityPlan::kinds.
   std::size_t run = 0;   ///< Index in CapacityKind::runs.
@@ -173,7 +180,10 @@ struct CapacityPlan {
   std::optional<double> budget;
   double asked_confidence = 0.5;
   std::string currency;
-  double model_error = 0.0;
+  double model_error = 0.0;  ///< Relative error of a step without the errors of the machine's parameters.
+  ModelErrorSource model_error_source = ModelErrorSource::measured_steps;  ///< Source before a step was measured.
+  double model_error_of_run = 0.0;  ///< The error that rows of `run` count in its place.
+  bool has_measured_step = false;   ///< A measured step has reduced the error of the answer.
   std::optional<double> p99_limit_s;
   std::optional<double> power_limit_mw;
   double memory_share = 1.0;

@@ -58,8 +58,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{
     {"Energy", "GPUs x power per GPU x PUE x hours."},
     {"Intervals",
      "Seeded Monte Carlo over the step's time, the price and the rate of failures, each lognormal. The step's error "
-     "combines, in quadrature, the error of the machine's parameters and the model's own error on steps that it was "
-     "not fitted to."},
+     "combines, in quadrature, the error of the machine's parameters and the model's own error; the note below the "
+     "answer states the evidence for the latter."},
 }};
 
 std::string_view to_the_left(const PlanColumn& column) { return column.is_text ? " class=\"prose\"" : ""; }

@@ -136,6 +136,7 @@ Json request_json(const CapacityPlan& plan) {
           {"confidence", plan.asked_confidence},
           {"currency", plan.currency},
           {"model_error", plan.model_error},
+          {"model_error_of_run", plan.model_error_of_run},
           {"p99_step_s", or_null(plan.p99_limit_s)},
           {"power_mw", or_null(plan.power_limit_mw)},
           {"memory_share", plan.memory_share},

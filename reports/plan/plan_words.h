@@ -49,6 +49,10 @@ const char* limits_in_words(const CapacityPlan& plan);
 /// has.
 std::string needed_gpus(const CapacityPlan& plan);
 
+/// Returns a sentence that compares the model's own error with the error that rows of `run` count, and states the
+/// evidence for both.
+std::string model_error_sentence(const CapacityPlan& plan);
+
 /// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.
 std::string plan_headline(const CapacityPlan& plan);
 /// Returns the reasons for the headline: layout, schedules, other schedules and kinds; or the binding limits.

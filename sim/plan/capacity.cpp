@@ -76,7 +76,10 @@ CapacityPlan question_of(const PlanFile& file, const Transformer& model, const L
   plan.dtype = name_of(base.dtype);
   plan.framework = terms.framework.name;
   put_limits(plan, file);
-  plan.model_error = model_error_of(file, model, terms);
+  const ModelError model_error = model_error_of(file, model, terms);
+  plan.model_error = model_error.value;
+  plan.model_error_source = model_error.source;
+  plan.model_error_of_run = model_error.of_run;
   plan.change = file.change;
   const RunChoices run = choices_of(file.settings);
   plan.jitter = run.jitter;
@@ -149,6 +152,7 @@ CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
     plan.ties = choice->ties;
     plan.tie_rule = choice->rule;
     plan.model_error = planners[choice->chosen.kind]->model_error();
+    plan.has_measured_step = is_measured(planners[choice->chosen.kind]);
   }
   add_break_even_prices(plan);
   add_pareto(plan);

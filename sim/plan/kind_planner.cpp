@@ -132,7 +132,7 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
     : file_(file),
       offer_(offer),
       structures_(structures),
-      model_error_(model_error_of(file, model, terms)),
+      model_error_(model_error_of(file, model, terms).value),
       max_gpus_(max_gpus(file, offer)),
       machine_(machine_for(offer, offer.available)),
       search_(model, machine_, structures, terms) {}

@@ -71,6 +71,21 @@ TEST_F(CapacityTest, TheErrorOfTheModelComesFromMeasuredSteps) {
   EXPECT_EQ(error(dense + framework, "\nmodel_error: 0.05"), 0.05);
 }
 
+TEST_F(CapacityTest, TheErrorOfTheModelIsComparedWithThatOfRun) {
+  const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
+  const std::string limit = "deadline: 365 days";
+  const CapacityPlan ideal = plan(limit, h100, dense);
+  EXPECT_EQ(ideal.model_error_source, ModelErrorSource::steps_before_settings);
+  EXPECT_NEAR(ideal.model_error_of_run, 0.0721, 1e-4);
+  const CapacityPlan framework = plan(limit, h100, dense + ", framework: megatron-core-2024");
+  EXPECT_EQ(framework.model_error_source, ModelErrorSource::measured_steps);
+  EXPECT_EQ(framework.model_error_of_run, framework.model_error);
+  const CapacityPlan stated = plan(limit + "\nmodel_error: 0.05", h100, dense);
+  EXPECT_EQ(stated.model_error_source, ModelErrorSource::file);
+  EXPECT_EQ(stated.model_error_of_run, ideal.model_error_of_run);
+  EXPECT_FALSE(ideal.has_measured_step);
+}
+
 TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
   const CapacityPlan before = plan("deadline: 30 days");
   Uncertainty doubts;
@@ -83,6 +98,7 @@ TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
   const CapacityPlan equal = plan_with_step(1.0);
   EXPECT_LT(equal.kinds[0].step_error, before.kinds[0].step_error);
   EXPECT_LT(slower.model_error, before.model_error);
+  EXPECT_TRUE(slower.has_measured_step);
   ASSERT_EQ(slower.kinds[0].runs.size(), before.kinds[0].runs.size());
   for (std::size_t i = 0; i < before.kinds[0].runs.size(); ++i) {
     const double factor = slower.kinds[0].runs[i].step_s.value / before.kinds[0].runs[i].step_s.value;
