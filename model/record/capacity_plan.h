@@ -31,6 +31,8 @@ struct CapacityRun {
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
   TrainingPlan layout;
+  double over_fastest = 0.0;  ///< By how much its step exceeds that of the fastest layout, relative.
+  std::string layout_rule;    ///< Why it is preferred to layouts that tie with it: "less memory"; empty if none does.
 
   // One step:
   Interval step_s;
@@ -90,7 +92,8 @@ struct CapacityKind {
   std::string price_date;
   std::string price_source;
   std::int64_t available = 0;
-  double power_w = 0.0;  ///< Power of one GPU; 0 if unknown.
+  std::optional<std::int64_t> count;  ///< The user's exact number of GPUs; otherwise the plan chooses.
+  double power_w = 0.0;               ///< Power of one GPU; 0 if unknown.
   double memory_limit_gb = 0.0;
   double link_gb_s = 0.0;
   std::optional<double> network_gb_s;

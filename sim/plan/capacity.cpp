@@ -29,6 +29,7 @@ LayoutTerms layout_terms(const PlanFile& file) {
   const Settings settings = with_defaults_of(framework, file.settings);
   LayoutTerms terms{.base = base_of(settings), .wish = wish_of(settings), .memory_share = file.memory_share};
   terms.framework = framework;
+  terms.rule = choices_of(file.settings).verdict;
   const Jitter jitter = load_jitter(choices_of(file.settings).jitter);
   terms.rank_sigma = jitter.rank_sigma.value;
   terms.communication_sigma = jitter.communication_sigma.value;

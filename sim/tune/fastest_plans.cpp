@@ -18,6 +18,12 @@ bool shorter(const Ranked& a, const Ranked& b) { return a.time != b.time ? a.tim
 
 }  // namespace
 
+TiedPlan tied_plan(const TunedPlan& plan) {
+  return {.gpus = plan.plan.gpus(),
+          .memory = static_cast<double>(plan.step.memory.total().count),
+          .kinds = plan.plan.kinds_of_parallelism()};
+}
+
 FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
                            std::size_t limit) {
   std::vector<Ranked> bounds;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "sim/step/step.h"
 
 namespace commfuse {
@@ -25,6 +26,12 @@ struct FastestPlans {
   std::vector<TunedPlan> best;  ///< Fastest first; among equals, the first in the given order.
   std::size_t priced = 0;       ///< Plans whose pipeline was simulated.
 };
+
+/// Number of fastest plans among which a tie is broken.
+inline constexpr std::size_t compared_plans = 12;
+
+/// Returns what breaks a tie between the plan and others.
+TiedPlan tied_plan(const TunedPlan& plan);
 
 /// Returns at most `limit` of the plans, each evaluated in place of the point's own plan. Plans are priced in order of
 /// their lower bounds, until no other plan can be among the best. Throws and requires as predict_step of each.
