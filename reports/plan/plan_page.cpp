@@ -148,8 +148,7 @@ class Page {
     text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};
     text += plan_.budget ? ", budget " + money(plan_, *plan_.budget) : std::string{};
     for (const CapacityKind& kind : plan_.kinds) {
-      text += fmt::format("; {} at {} per GPU-hour, {} available", kind.name, money(plan_, kind.price),
-                          with_commas(kind.available));
+      text += fmt::format("; {} at {} per GPU-hour, {}", kind.name, money(plan_, kind.price), available_in_words(kind));
     }
     return text + ".";
   }
@@ -210,11 +209,17 @@ class Page {
     tile("Cost", money(plan_, run.cost.value),
          fmt::format("{} to {}; {} per million tokens", money(plan_, run.cost.low), money(plan_, run.cost.high),
                      money(plan_, run.cost_per_mtok.value)));
+    if (has_limits(plan_)) {
+      limits_tile(run);
+    }
+    html_ += "</dl>\n";
+  }
+
+  void limits_tile(const CapacityRun& run) {
     std::string limits = plan_.deadline_days ? fmt::format("at most {} days", days(*plan_.deadline_days)) : "";
     limits +=
         plan_.budget ? fmt::format("{}{}", limits.empty() ? "at most " : " and ", money(plan_, *plan_.budget)) : "";
     tile(fmt::format("Chance of meeting {}", limits_in_words(plan_)), likelihood(run.confidence), limits);
-    html_ += "</dl>\n";
   }
 
   void words() {

@@ -43,7 +43,9 @@ std::string layout_in_words(const TrainingPlan& layout);
 /// Formats "4x4x64x2": tensor, pipeline, data, context.
 std::string layout_in_short(const TrainingPlan& layout);
 
-/// Returns "the deadline", "the budget" or "deadline and budget".
+/// Returns true if there is a deadline or a budget.
+bool has_limits(const CapacityPlan& plan);
+/// Returns "the deadline", "the budget" or "deadline and budget". Requires has_limits().
 const char* limits_in_words(const CapacityPlan& plan);
 /// Formats "about 2048 h100 or 1024 b200" from every kind that has CapacityKind::gpus_for_deadline; empty if none
 /// has.
@@ -52,6 +54,9 @@ std::string needed_gpus(const CapacityPlan& plan);
 /// Returns a sentence that compares the model's own error with the error that rows of `run` count, and states the
 /// evidence for both.
 std::string model_error_sentence(const CapacityPlan& plan);
+
+/// Returns "8,192 available", or "exactly 1,024 of 8,192 available" for a count that the user fixed.
+std::string available_in_words(const CapacityKind& kind);
 
 /// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.
 std::string plan_headline(const CapacityPlan& plan);

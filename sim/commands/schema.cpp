@@ -241,9 +241,11 @@ Json plan_kind() {
   for (const char* group : {"limits", "failures", "energy", "what_if"}) {
     properties[group] = plan_group(fmt::format("{}.", group));
   }
+  Json gpus = plan_group("gpus.NAME.");
+  gpus["anyOf"] = Json::array({Json{{"required", {"available"}}}, Json{{"required", {"count"}}}});
   properties["gpus"] = {{"type", "object"},
                         {"description", "Kinds of GPUs, by names that you choose"},
-                        {"additionalProperties", plan_group("gpus.NAME.")},
+                        {"additionalProperties", std::move(gpus)},
                         {"minProperties", 1}};
   Json required = std::move(plan["required"]);
   Json kind = object_of(std::move(properties));
