@@ -475,9 +475,9 @@ StepPoint slowed(StepPoint point, double slowdown) {
 /// Returns the point with every GPU's kernels as slow as on the slowest GPU of an average machine.
 StepPoint on_average(const StepPoint& point) { return slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma)); }
 
-/// Returns the percentiles of the time that `time_of` gives for a point.
+/// Returns the percentiles, over machines with newly drawn GPUs, of the time that `time_of` returns for a point.
 template <class TimeOf>
-StepPercentiles percentiles_of(const StepPoint& point, const TimeOf& time_of) {
+StepPercentiles over_machines(const StepPoint& point, const TimeOf& time_of) {
   const auto at = [&](double probability) {
     return time_of(slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma, Probability{probability})));
   };
@@ -489,7 +489,7 @@ StepPercentiles percentiles_of(const StepPoint& point, const TimeOf& time_of) {
 Duration least_step_time(const StepPoint& point, SiteTimes& sites) { return Step(on_average(point), sites).least(); }
 
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
-  return percentiles_of(point, [&](const StepPoint& of) { return Step(of, sites).predict().time; });
+  return over_machines(point, [&](const StepPoint& of) { return Step(of, sites).predict().time; });
 }
 
 Duration step_time(const StepPoint& point, SiteTimes& sites) { return Step(on_average(point), sites).predict().time; }
@@ -563,7 +563,7 @@ Bytes cache_of_layers(const StepPoint& point) {
 }  // namespace
 
 StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites) {
-  return percentiles_of(point, [&](const StepPoint& of) { return forward_pass(of, sites); });
+  return over_machines(point, [&](const StepPoint& of) { return forward_pass(of, sites); });
 }
 
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
