@@ -251,7 +251,9 @@ std::string needed_gpus(const CapacityPlan& plan) {
 
 std::string available_in_words(const CapacityKind& kind) {
   const std::string available = with_commas(kind.available) + " available";
-  return kind.count ? fmt::format("exactly {} of {}", with_commas(*kind.count), available) : available;
+  return !kind.count                     ? available
+         : *kind.count == kind.available ? fmt::format("exactly {} GPUs", with_commas(*kind.count))
+                                         : fmt::format("exactly {} of {}", with_commas(*kind.count), available);
 }
 
 std::string model_error_sentence(const CapacityPlan& plan) {

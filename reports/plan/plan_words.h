@@ -55,7 +55,8 @@ std::string needed_gpus(const CapacityPlan& plan);
 /// evidence for both.
 std::string model_error_sentence(const CapacityPlan& plan);
 
-/// Returns "8,192 available", or "exactly 1,024 of 8,192 available" for a count that the user fixed.
+/// Returns "8192 available", or for a count that the user fixed "exactly 1024 GPUs" or "exactly 1024 of 8192
+/// available".
 std::string available_in_words(const CapacityKind& kind);
 
 /// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.

@@ -117,6 +117,35 @@ TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
   EXPECT_EQ(deadline_in_words(plan), "2027-03-01 (90.0 days)");
 }
 
+TEST(CapacityReport, AnExactCountWithoutLimitsHasNoChance) {
+  CapacityPlan plan = example_plan();
+  plan.deadline_days.reset();
+  plan.deadline_text.clear();
+  plan.kinds[0].available = 8192;
+  plan.kinds[0].count = 2048;
+  EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M.");
+  EXPECT_TRUE(plan_verdict(plan).ends_with(
+      ", $0.9660 per million tokens. Serial collectives would take 13.5% longer, data slicing (CoC) 4.2%."))
+      << plan_verdict(plan);
+  const std::string text = plan_text(plan);
+  EXPECT_EQ(text.find("chance of meeting"), std::string::npos) << text;
+  EXPECT_NE(text.find("exactly 2048 of 8192"), std::string::npos) << text;
+  EXPECT_EQ(plan_page({plan, "c", "v"}).find("Chance of meeting"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(plan_json(plan)).at("kinds").at(0).at("count"), 2048);
+}
+
+TEST(CapacityReport, TheLayoutSaysHowFarItIsFromTheFastest) {
+  CapacityPlan plan = example_plan();
+  const auto title = [&] {
+    const std::vector<PlanTable> tables = plan_tables(plan);
+    return std::ranges::find(tables, "layout", &PlanTable::id)->title;
+  };
+  EXPECT_EQ(title(), "Layout: the fastest on 2048 GPUs");
+  plan.kinds[0].runs[1].over_fastest = 0.009;
+  plan.kinds[0].runs[1].layout_rule = "less memory";
+  EXPECT_EQ(title(), "Layout: within 0.9% of the fastest on 2048 GPUs, chosen for less memory");
+}
+
 TEST(CapacityReport, ASingleKindHasNoTableOfKinds) {
   CapacityPlan plan = example_plan();
   const auto has = [&](const char* id) {
