@@ -117,7 +117,7 @@ std::vector<TunedPlan> LayoutSearch::fastest_few(std::int64_t gpus, const std::v
   }
   StepPoint point = point_of(terms_.base);
   point.strategies = strategies;
-  FastestPlans plans = fastest_plans(point, fitting(gpus), times_, limit);
+  FastestPlans plans = fastest_plans(point, fitting(gpus), times_, limit, terms_.rule.difference);
   tally_.priced += plans.priced;
   return std::move(plans.best);
 }
