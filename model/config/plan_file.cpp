@@ -331,6 +331,10 @@ void note_other_settings(YamlFile& file, const YamlValue& set, const std::string
     const Field* field = find_field(key);
     if (field != nullptr && find_plan_field("gpus.NAME." + key) != nullptr) {
       file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPUs; write it below 'gpus'", key));
+    } else if (key == "scope") {
+      file.mistake(entry.place,
+                   "a plan trains a model and does not use 'scope'; remove it, or for serving choose among rows of "
+                   "`commfuse-sim run --scope decode --jitter default --price 2.80` by time_p99_ms and cost_per_mtok");
     } else if (field != nullptr && !is_plan_setting(*field)) {
       file.mistake(entry.place, fmt::format("a plan does not use '{}'; remove it", key));
     } else if (field == nullptr && is_group(key) && entry.value.kind() == YamlKind::map) {
