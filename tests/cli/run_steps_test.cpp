@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
@@ -317,6 +320,34 @@ TEST(CommfuseSimRunStep, InferenceWithAPriceHasACostPerMillionTokens) {
             "--price: scope step does not support 'price'; remove it, or choose scope prefill or decode\n");
   EXPECT_EQ(run_program("commfuse-sim run --scope decode --price cheap").err,
             "--price: 'cheap' is not a number; write one, such as 2.80\n");
+}
+
+TEST(CommfuseSimRunStep, TheCheapestReplicaWithinALatencyIsAQuery) {
+  const OwnFolder folder;
+  const Outcome run = run_program(
+      "commfuse-sim run --scope decode --model llama-3.1-8b --hardware h100-sxm --seq 8K --axis ranks=1,2 --axis "
+      "batch=8..128 --launch graph --strategy serial --jitter default --price 2.80 -o json");
+  std::ofstream("rows.json") << run.out;
+  constexpr double limit_ms = 12.0;
+  std::optional<json> cheapest;
+  double slowest_ms = 0.0;
+  for (const json& row : json::parse(run.out)) {
+    slowest_ms = std::max(slowest_ms, row.at("time_p99_ms").get<double>());
+    const bool is_allowed = row.at("fits").get<bool>() && row.at("time_p99_ms").get<double>() <= limit_ms;
+    if (is_allowed && (!cheapest || row.at("cost_per_mtok") < cheapest->at("cost_per_mtok"))) {
+      cheapest = row;
+    }
+  }
+  ASSERT_TRUE(cheapest);
+  EXPECT_GT(slowest_ms, limit_ms);  // The limit decides.
+  const json best = json::parse(
+      run_program("commfuse-sim best rows.json --where 'time_p99_ms <= 12 AND fits' --by cost_per_mtok --per model "
+                  "--columns tensor,batch,strategy,time_p99_ms,cost_per_mtok -o json")
+          .out);
+  ASSERT_EQ(best.size(), 1U);
+  for (const auto& [name, value] : best[0].items()) {
+    EXPECT_EQ(value, cheapest->at(name)) << name;
+  }
 }
 
 TEST(CommfuseSimRunStep, TheMapOfInferenceHasNoSettingsOfTraining) {
