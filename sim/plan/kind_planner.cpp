@@ -148,7 +148,7 @@ std::vector<std::int64_t> KindPlanner::planned_counts() const {
   }
   const std::int64_t wanted = *offer_.count;
   const std::vector<std::int64_t> counts = search_.counts(2 * wanted);
-  const auto next = std::ranges::lower_bound(counts, wanted);
+  const auto next = std::lower_bound(counts.begin(), counts.end(), wanted);
   if (next != counts.end() && *next == wanted) {
     return max_gpus_ < wanted ? std::vector<std::int64_t>{} : std::vector{wanted};
   }

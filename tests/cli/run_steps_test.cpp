@@ -302,7 +302,7 @@ TEST(CommfuseSimRunStep, InferenceUnderJitterHasPercentiles) {
   }
 }
 
-TEST(CommfuseSimRunStep, InferenceWithAPriceHasACostPerMillionTokens) {
+TEST(CommfuseSimRunStep, InferenceWithAPriceHasACostPerToken) {
   for (const std::string scope : {"prefill", "decode"}) {
     const std::string command =
         "commfuse-sim run --model llama-3.1-8b --ranks 2 --batch 8 --seq 1K --price 3.60 --scope " + scope;
