@@ -305,7 +305,8 @@ TEST(CommfuseSimRunStep, InferenceUnderJitterHasPercentiles) {
 TEST(CommfuseSimRunStep, InferenceWithAPriceHasACostPerToken) {
   for (const std::string scope : {"prefill", "decode"}) {
     const std::string command =
-        "commfuse-sim run --model llama-3.1-8b --ranks 2 --batch 8 --seq 1K --price 3.60 --scope " + scope;
+        "commfuse-sim run --model llama-3.1-8b --ranks 2 --batch 8 --seq 1K --strategy serial --price 3.60 --scope " +
+        scope;
     for (const json& row : json::parse(run_program(command + " -o json").out)) {
       // Two GPUs at 3.60 an hour cost 0.002 a second.
       EXPECT_NEAR(row.at("cost_per_mtok").get<double>() * row.at("tokens_per_second").get<double>(), 2000.0, 1e-6);
