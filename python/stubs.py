@@ -42,7 +42,8 @@ def type_of(keyword):
         words = ", ".join(json.dumps(word) for word in keyword.words)
         return f"Literal[{words}]" + (" | bool" if set(keyword.words) == {"on", "off"} else "")
     path = keyword.value in ("FILE", "FOLDER", "PATH")
-    kind = {"COUNT": "int | str", "PERCENT": "_Number", "SHARE": "_Number", "RATE": "str"}.get(keyword.value, "str")
+    numbers = dict.fromkeys(("PERCENT", "NUMBER", "SHARE"), "_Number")
+    kind = {"COUNT": "int | str", "RATE": "str", **numbers}.get(keyword.value, "str")
     if path:
         kind = "_Path"
     several = keyword.repeats or keyword.value.endswith("S")

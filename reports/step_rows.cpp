@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/analysis/memory.h"
+#include "model/text/amount.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
@@ -117,21 +118,46 @@ LargestNeed largest_need(std::span<const StepRow> rows) {
   return largest;
 }
 
-/// Formats "serial 5344.5, 5420.1, 5460.0 and 5511.3; " for a row that has percentiles.
-std::string percentiles_in_words(const StepRow& row) {
-  return row.has("time_p99_ms")
-             ? fmt::format("{} {:.1f}, {:.1f}, {:.1f} and {:.1f}; ", row.text("strategy"), row.number("time_p50_ms"),
-                           row.number("time_p95_ms"), row.number("time_p99_ms"), row.number("time_p99_9_ms"))
-             : "";
+using PlanRows = std::vector<const StepRow*>;
+
+/// Returns a time of the row in milliseconds; a decoding step is short and has more digits.
+std::string milliseconds(const StepRow& row, std::string_view column) {
+  return fmt::format("{:.{}f}", row.number(column), row.text("scope") == "decode" ? 3 : 1);
+}
+
+/// Returns "<begin>: serial <words>; sliced <words>", a line below a block with the rows that have the column; empty if
+/// none has it.
+std::string line_of_rows(const PlanRows& rows, std::string_view column, const std::string& begin,
+                         std::string (*in_words)(const StepRow& row)) {
+  std::string line;
+  for (const StepRow* row : rows) {
+    if (row->has(column)) {
+      line += fmt::format("{} {} {}", line.empty() ? begin + ":" : ";", row->text("strategy"), in_words(*row));
+    }
+  }
+  return line.empty() ? line : "\n" + wrapped(line, "  ", "    ");
 }
 
 /// Returns the line of percentiles below a block; empty if all GPUs have the same speed.
-std::string percentile_line(std::string percentiles) {
-  if (percentiles.empty()) {
+std::string percentile_line(const PlanRows& rows) {
+  return line_of_rows(
+      rows, "time_p99_ms", "p50, p95, p99 and p99.9 over machines with different GPUs", [](const StepRow& row) {
+        return fmt::format("{}, {}, {} and {}", milliseconds(row, "time_p50_ms"), milliseconds(row, "time_p95_ms"),
+                           milliseconds(row, "time_p99_ms"), milliseconds(row, "time_p99_9_ms"));
+      });
+}
+
+/// Returns the line of costs below a block; empty without a price.
+std::string cost_line(const PlanRows& rows) {
+  const StepRow& first = *rows.front();
+  if (!first.has("price")) {
     return {};
   }
-  percentiles.resize(percentiles.size() - 2);
-  return "\n" + wrapped("p50, p95, p99 and p99.9 over machines with different GPUs: " + percentiles, "  ", "    ");
+  return line_of_rows(
+      rows, "cost_per_mtok",
+      fmt::format("cost of a million {} tokens at {} per GPU-hour",
+                  first.text("scope") == "decode" ? "generated" : "prompt", amount_of_money("", first.number("price"))),
+      [](const StepRow& row) { return amount_of_money("", row.number("cost_per_mtok")); });
 }
 
 constexpr const char* step_line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
@@ -179,7 +205,7 @@ std::string table_row(const StepRow& row, char mark, const StepRow* serial, std:
   const NameCell name = name_cell(row, mark, width);
   const std::string text =
       name.above + fmt::format(step_line, name.above.empty() ? mark : ' ', name.text, width,
-                               fmt::format("{:.{}f}", row.number("time_ms"), row.text("scope") == "decode" ? 3 : 1),
+                               milliseconds(row, "time_ms"),
                                row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-",
                                serial_cell(row, serial), fmt::format("{:.0f}", row.number("tokens_per_second")),
                                fmt::format("{:.1f}%", 100.0 * row.number("mfu")),
@@ -235,14 +261,12 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
   std::string text = memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ");
   for (const PlanRows& plan : plans_of(rows)) {
     std::string memory;
-    std::string percentiles;
     for (const StepRow* row : plan) {
-      percentiles += percentiles_in_words(*row);
       memory = row->feasible() ? memory_in_words(*row) : memory;
     }
     text += (text.empty() ? "" : "\n") + wrapped(plan_heading(*plan.front()), "", "  ") +
-            line_on(plan.front()->text("model"), words) + "\n" + block(plan, rule, style) +
-            percentile_line(percentiles) + memory;
+            line_on(plan.front()->text("model"), words) + "\n" + block(plan, rule, style) + percentile_line(plan) +
+            cost_line(plan) + memory;
   }
   const std::string best = best_plan(rows, rule);
   return text + (best.empty() ? best : wrapped(best, "\n", ""));

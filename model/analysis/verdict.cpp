@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/analysis/verdict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -75,6 +77,36 @@ TieBreak break_tie(std::span<const TiedPlan> plans) {
     }
   }
   return {static_cast<std::size_t>(chosen - plans.begin()), std::string{rules.at(last)}};
+}
+
+PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule) {
+  std::vector<Contender> contenders;
+  for (const PlanContender& plan : plans) {
+    contenders.push_back(plan.objective);
+  }
+  PlanChoice choice{.verdict = verdict_of(contenders, rule)};
+  const double limit = contenders[choice.verdict.order.front()].time * (1.0 + rule.difference);
+  std::size_t eligible = 0;
+  std::vector<std::size_t> close;
+  std::vector<TiedPlan> tied;
+  for (const std::size_t index : choice.verdict.front) {
+    const PlanContender& plan = plans[index];
+    eligible += plan.is_eligible ? 1 : 0;
+    if (plan.is_eligible && plan.objective.time <= limit) {
+      close.push_back(index);
+      tied.push_back(plan.plan);
+    }
+  }
+  const TieBreak broken = break_tie(tied);
+  choice.chosen = close[broken.chosen];
+  if (choice.verdict.wins()) {
+    return choice;
+  }
+  choice.rule = close.size() == 1 ? "the better prediction" : broken.rule;
+  if (close.size() > 1 && close.size() != eligible) {
+    choice.rule += fmt::format(" among the {} within {:g}%", close.size(), 100.0 * rule.difference);
+  }
+  return choice;
 }
 
 std::string names_in_words(std::span<const std::string> names) {

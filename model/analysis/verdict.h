@@ -92,6 +92,25 @@ struct TieBreak {
 /// Chooses among plans that tie, given in the order of their predictions. Requires at least one plan.
 TieBreak break_tie(std::span<const TiedPlan> plans);
 
+/// A plan that is compared with others.
+struct PlanContender {
+  Contender objective;
+  TiedPlan plan;
+  bool is_eligible = true;  ///< It may be chosen if it ties.
+};
+
+struct PlanChoice {
+  Verdict verdict;
+  std::size_t chosen = 0;  ///< Index of the chosen plan.
+  /// Why it is chosen, such as "less memory among the 4 within 2%"; empty if one plan wins.
+  std::string rule;
+};
+
+/// Chooses the plan that wins or, among plans that tie, the plan that the tie rule prefers. A plan that ties only
+/// because the difference is unsure is not chosen: the chosen objective exceeds the best by at most the difference of
+/// the rule. Requires at least one plan and that the best one is eligible.
+PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule);
+
 /// Returns "a", "a and b", or "a, b and c".
 std::string names_in_words(std::span<const std::string> names);
 

@@ -55,6 +55,9 @@ inline std::string_view name_of(const ScopeChoice& scope) {
   return scope.is_whole_model() ? word_of(whole_model_scopes, scope.work) : name_of(scope.layer);
 }
 
+/// Highest price of a GPU for an hour, in any currency.
+inline constexpr std::int64_t highest_price = 1'000'000'000;
+
 struct MachineChoice {
   std::string hardware;           ///< a name or a path
   std::string link_bandwidth;     ///< bandwidth inside a node, as the user wrote it (parse_bandwidth_choice)
@@ -94,7 +97,8 @@ struct RunChoices {
   ScopeChoice scope;
   TrainingPlan plan;  ///< Settings of whole models only; training_plan_of (sim/step) adds ranks, batch, seq and dtype.
   StepOptions step;
-  std::string framework;  ///< a name or a path; "none"
+  std::string framework;                 ///< a name or a path; "none"
+  std::optional<double> gpu_hour_price;  ///< in the user's currency
   ScheduleChoice schedules;
   PriceOptions price;
   std::string jitter;                   ///< a name or a path
@@ -239,7 +243,17 @@ inline constexpr std::array of_models{
                              .example = "torchtitan",
                              .uses = {step, tune, plan},
                              .catalogue = Catalogue::frameworks}
-        .fills(name<&RunChoices::framework>)};
+        .fills(name<&RunChoices::framework>),
+    // In a plan file the price belongs to a kind of GPUs, under the same name (plan_field.cpp).
+    SettingEntry<RunChoices>{.key = "price",
+                             .flag = "price",
+                             .group = whole,
+                             .doc = "Price of a GPU-hour, for the cost per million tokens",
+                             .example = "2.80",
+                             .uses = {prefill, decode},
+                             .least = 0,
+                             .most = highest_price}
+        .fills(amount<&RunChoices::gpu_hour_price>)};
 
 /// Settings of the schedules; they come before the options of strategies.
 inline constexpr std::array of_schedules{

@@ -192,6 +192,17 @@ std::optional<std::string> mistake_in_share(const Field& field, std::string_view
   return std::nullopt;
 }
 
+std::optional<std::string> mistake_in_amount(const Field& field, std::string_view text) {
+  const std::optional<double> amount = parse_amount(text);
+  if (!amount) {
+    return misread(text, "a number", fmt::format("write one, such as {}", field.example));
+  }
+  if (!(*amount >= static_cast<double>(field.least) && *amount <= static_cast<double>(field.most))) {
+    return fmt::format("{} is out of range; choose {} to {}", in_quotes(text), field.least, field.most);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> mistake_in_word(const Field& field, std::string_view word) {
   const Words known = field.choices();
   if (std::find(known.begin(), known.end(), word) != known.end()) {
@@ -322,6 +333,7 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
     case FieldType::count: return mistake_in_count(field, text);
     case FieldType::bandwidth: return mistake_in_bandwidth(text);
     case FieldType::share: return mistake_in_share(field, text);
+    case FieldType::amount: return mistake_in_amount(field, text);
   }
   return std::nullopt;
 }
@@ -354,6 +366,8 @@ std::string values_in_words(const Field& field) {
              "450GB/s";
     case FieldType::share:
       return fmt::format("a share from {0}% to {1}%, for example {2}", field.least, field.most, field.example);
+    case FieldType::amount:
+      return fmt::format("a number from {} to {}, for example {}", field.least, field.most, field.example);
   }
   return {};
 }

@@ -448,7 +448,8 @@ std::string meant(const Field& field, std::string_view text) {
     case FieldType::names:
     case FieldType::choices:
     case FieldType::bandwidth:
-    case FieldType::share: break;
+    case FieldType::share:
+    case FieldType::amount: break;
   }
   return std::string(text);
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "model/check.h"
+#include "model/config/choices.h"
 #include "model/config/field.h"
 
 namespace commfuse {
@@ -126,7 +127,7 @@ constexpr std::array plan_field_table{
               .type = PlanType::number,
               .example = "2.5",
               .required = true,
-              .range = {0.0, 1e9}},
+              .range = {0.0, static_cast<double>(highest_price)}},
     PlanField{.key = "gpus.NAME.price_date",
               .doc = "Date of that price",
               .type = PlanType::date,
@@ -140,10 +141,14 @@ constexpr std::array plan_field_table{
               .example = "0.1",
               .range = {0.0, 2.0}},
     PlanField{.key = "gpus.NAME.available",
-              .doc = "Available GPUs of this kind",
+              .doc = "Available GPUs of this kind, among which the plan chooses; required without `count`",
               .type = PlanType::count,
               .example = "4096",
-              .required = true,
+              .range = {1.0, max_available_gpus}},
+    PlanField{.key = "gpus.NAME.count",
+              .doc = "Exact number of GPUs to use, for a given cluster; the plan chooses only the layout",
+              .type = PlanType::count,
+              .example = "1024",
               .range = {1.0, max_available_gpus}},
     PlanField{.key = "gpus.NAME.power",
               .doc = "Power of one GPU with its share of the node",

@@ -37,6 +37,12 @@ class FieldReader {
     return false;
   }
 
+  /// Notes a mistake, as for a required field, if there is no value.
+  void require(std::string_view key) { static_cast<void>(map_->text(key, at(key).example)); }
+
+  /// Returns "path:line:col" of a value that is given.
+  std::string place(std::string_view key) { return map_->optional_value(key)->where(); }
+
   std::string text(std::string_view key) {
     return has(key) ? map_->text(key, at(key).example) : std::string(at(key).preset);
   }
@@ -260,7 +266,7 @@ class PlanReader {
     }
     offer.price_source = fields.text("price_source");
     offer.price_error = fields.number("price_error");
-    offer.available = fields.count("available");
+    read_counts(fields, offer);
     if (const Watts power = fields.power("power"); power.value > 0.0) {
       offer.power = power;
     } else if (parse_power(fields.text("power"))) {
@@ -271,10 +277,30 @@ class PlanReader {
     return offer;
   }
 
+  static void read_counts(FieldReader& fields, GpuOffer& offer) {
+    const bool has_available = fields.has("available");
+    if (fields.has("count")) {
+      offer.count = fields.count("count");
+      offer.count_place = fields.place("count");
+    } else if (!has_available) {
+      fields.require("available");
+    }
+    offer.available = has_available ? fields.count("available") : offer.count.value_or(1);
+    if (offer.count.value_or(0) > offer.available) {
+      fields.mistake("count", fmt::format("'count' is {}, but 'available' is {}; choose a smaller count, or make more "
+                                          "GPUs available",
+                                          *offer.count, offer.available));
+    }
+  }
+
   /// Notes fields that are right on their own but contradict each other or lack a counterpart.
   void note_clashes() {
-    if (!plan_.deadline && !plan_.budget) {
-      top_.mistake("tokens", "'deadline' or 'budget' is required; add one, as in \"deadline: 60 days\"");
+    const bool is_chosen =
+        std::ranges::any_of(plan_.gpus, [](const GpuOffer& offer) { return !offer.count.has_value(); });
+    if (is_chosen && !plan_.deadline && !plan_.budget) {
+      top_.mistake("tokens",
+                   "'deadline' or 'budget' is required; add one, as in \"deadline: 60 days\", or the exact 'count' of "
+                   "every kind of GPUs");
     }
     for (const GpuOffer& offer : plan_.gpus) {
       if (offer.power) {
@@ -305,6 +331,10 @@ void note_other_settings(YamlFile& file, const YamlValue& set, const std::string
     const Field* field = find_field(key);
     if (field != nullptr && find_plan_field("gpus.NAME." + key) != nullptr) {
       file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPUs; write it below 'gpus'", key));
+    } else if (key == "scope") {
+      file.mistake(entry.place,
+                   "a plan trains a model and does not use 'scope'; remove it, or for serving choose among rows of "
+                   "`commfuse-sim run --scope decode --jitter default --price 2.80` by time_p99_ms and cost_per_mtok");
     } else if (field != nullptr && !is_plan_setting(*field)) {
       file.mistake(entry.place, fmt::format("a plan does not use '{}'; remove it", key));
     } else if (field == nullptr && is_group(key) && entry.value.kind() == YamlKind::map) {

@@ -22,7 +22,9 @@ struct GpuOffer {
   std::string price_source;  ///< May be empty.
   double price_error = 0.0;  ///< Relative standard error.
   std::int64_t available = 1;
-  std::optional<Watts> power;  ///< Power of one GPU with its share of the node.
+  std::optional<std::int64_t> count;  ///< Exact number of GPUs to use, at most `available`.
+  std::string count_place;            ///< "path:line:col" of the count.
+  std::optional<Watts> power;         ///< Power of one GPU with its share of the node.
 };
 
 struct FailureTerms {

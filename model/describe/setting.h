@@ -38,7 +38,8 @@ enum class FieldType : std::uint8_t {
   choices,    ///< words separated by commas; the first choice, "all", means every word
   count,      ///< whole number with binary K, M and G
   bandwidth,  ///< bandwidth of a link: "x2" of its own rate, or "450 GB/s"
-  share       ///< "2%" or 0.02; `least` and `most` are percent
+  share,      ///< "2%" or 0.02; `least` and `most` are percent
+  amount      ///< number, as in "2.80" or "3M", with powers of 1000
 };
 
 /// Meaning of `a..b` on an axis when no step is given.
@@ -83,7 +84,7 @@ struct SettingEntry {
   Catalogue catalogue = Catalogue::models;               ///< catalogue that holds the name
   std::vector<std::string_view> (*choices)() = nullptr;  ///< words of a choice
   std::string_view noun = "choice", nouns = "choices";   ///< for messages: "unknown dtype 'fp64'; known dtypes: ..."
-  std::int64_t least = 1, most = 1;                      ///< limits of a count, or of a share in percent
+  std::int64_t least = 1, most = 1;                      ///< limits of a count or an amount, or of a share in percent
   std::string_view unit;                                 ///< unit of a count, in words: "tokens"; may be empty
   Growth growth = Growth::doubles;                       ///< default steps of an axis of counts
   bool of_point = true;                                  ///< false when it changes no result and so cannot be an axis
@@ -170,6 +171,7 @@ inline constexpr auto put_count = [](std::string_view text, auto& member) {
   member = static_cast<std::remove_reference_t<decltype(member)>>(*parse_count(text));
 };
 inline constexpr auto put_share = [](std::string_view text, auto& member) { member = *parse_share(text); };
+inline constexpr auto put_amount = [](std::string_view text, auto& member) { member = *parse_amount(text); };
 template <const auto& values>
 inline constexpr auto put_named = [](std::string_view text, auto& member) {
   member = *std::find_if(values.begin(), values.end(), [&](auto value) { return name_of(value) == text; });
@@ -193,6 +195,8 @@ template <auto... path>
 inline constexpr auto count = value<put_count, path...>(FieldType::count);
 template <auto... path>
 inline constexpr auto share = value<put_share, path...>(FieldType::share);
+template <auto... path>
+inline constexpr auto amount = value<put_amount, path...>(FieldType::amount);
 /// Accepts the name of one of the enumerated values.
 template <const auto& values, auto... path>
 inline constexpr auto one_of = value<put_named<values>, path...>(FieldType::choice, names<values>);

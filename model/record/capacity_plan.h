@@ -31,6 +31,8 @@ struct CapacityRun {
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
   TrainingPlan layout;
+  double over_fastest = 0.0;  ///< By how much its step exceeds that of the fastest layout, relative.
+  std::string layout_rule;    ///< Why it is preferred to layouts that tie with it: "less memory"; empty if none does.
 
   // One step:
   Interval step_s;
@@ -90,7 +92,8 @@ struct CapacityKind {
   std::string price_date;
   std::string price_source;
   std::int64_t available = 0;
-  double power_w = 0.0;  ///< Power of one GPU; 0 if unknown.
+  std::optional<std::int64_t> count;  ///< The user's exact number of GPUs; otherwise the plan chooses.
+  double power_w = 0.0;               ///< Power of one GPU; 0 if unknown.
   double memory_limit_gb = 0.0;
   double link_gb_s = 0.0;
   std::optional<double> network_gb_s;
@@ -150,6 +153,13 @@ struct Sensitivity {
   double cost_low = 0.0, cost_high = 0.0;
 };
 
+/// Evidence behind CapacityPlan::model_error.
+enum class ModelErrorSource : std::uint8_t {
+  file,                  ///< stated in the plan file
+  measured_steps,        ///< measured steps in known frameworks, as for rows of `run`
+  steps_before_settings  ///< measured steps that were predicted without the settings of their framework
+};
+
 struct RunPlace {
   std::size_t kind = 0;  ///< Index in CapacityPlan::kinds.
   std::size_t run = 0;   ///< Index in CapacityKind::runs.
@@ -173,7 +183,10 @@ struct CapacityPlan {
   std::optional<double> budget;
   double asked_confidence = 0.5;
   std::string currency;
-  double model_error = 0.0;
+  double model_error = 0.0;  ///< Relative error of a step without the errors of the machine's parameters.
+  ModelErrorSource model_error_source = ModelErrorSource::measured_steps;  ///< Source before a step was measured.
+  double model_error_of_run = 0.0;  ///< The error that rows of `run` count in its place.
+  bool has_measured_step = false;   ///< A measured step has reduced the error of the answer.
   std::optional<double> p99_limit_s;
   std::optional<double> power_limit_mw;
   double memory_share = 1.0;

@@ -27,6 +27,7 @@ sim::PlanFlags flags_of(const json& texts) {
                               : key == "deadline"  ? &flags.deadline
                               : key == "budget"    ? &flags.budget
                               : key == "available" ? &flags.available
+                              : key == "count"     ? &flags.count
                                                    : nullptr;
     if (text.empty()) {
       continue;
@@ -47,7 +48,13 @@ sim::PlanFlags flags_of(const json& texts) {
 json plan(const json& request) {
   const sim::PlanFlags flags = flags_of(request.at("settings"));
   const std::string file = sim::plan_of(flags);
-  const CapacityPlan plan = plan_capacity(sim::plan_by_flags(flags, file));
+  const PlanFile plan_file = sim::plan_by_flags(flags, file);
+  CapacityPlan plan;
+  try {
+    plan = plan_capacity(plan_file);
+  } catch (const ConfigError& error) {
+    throw sim::naming_flags(flags, file, error);
+  }
   return {{"json", reports::plan_json(plan)},
           {"text", reports::plan_text(plan)},
           {"file", file},

@@ -45,6 +45,7 @@ struct ModelCell {
 constexpr std::array cells{ModelCell{"Time", "ms", "time_ms"},
                            ModelCell{"Error", "%", "time_error", 100.0},
                            ModelCell{"p99", "ms", "time_p99_ms"},
+                           ModelCell{"Cost", "per Mtoken", "cost_per_mtok", 1.0, 4},
                            ModelCell{"Tokens", "per s", "tokens_per_second", 1.0, 0},
                            ModelCell{"Per GPU", "per s", "tokens_per_second_gpu", 1.0, 0},
                            ModelCell{"MFU", "%", "mfu", 100.0},
@@ -107,8 +108,10 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
 
 /// Explains the shown columns of the table.
 std::string terms_html(const std::vector<ModelCell>& shown) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> terms{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> terms{{
       {"time_error", "Error: one standard error of the time."},
+      {"time_p99_ms", "p99: over machines whose GPUs differ."},
+      {"cost_per_mtok", "Cost: of a million prompt tokens, or generated tokens of a decoding step."},
       {"mfu", "MFU: FLOPs of the model over time \u00d7 GPUs \u00d7 dense peak."},
       {"hfu", "HFU: like MFU, but including recomputation in the backward pass."},
       {"compute_ms", "Compute: kernels of the stage that computes longest, and the collectives between them."},

@@ -58,8 +58,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{
     {"Energy", "GPUs x power per GPU x PUE x hours."},
     {"Intervals",
      "Seeded Monte Carlo over the step's time, the price and the rate of failures, each lognormal. The step's error "
-     "combines, in quadrature, the error of the machine's parameters and the model's own error on steps that it was "
-     "not fitted to."},
+     "combines, in quadrature, the error of the machine's parameters and the model's own error; the note below the "
+     "answer states the evidence for the latter."},
 }};
 
 std::string_view to_the_left(const PlanColumn& column) { return column.is_text ? " class=\"prose\"" : ""; }
@@ -148,8 +148,7 @@ class Page {
     text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};
     text += plan_.budget ? ", budget " + money(plan_, *plan_.budget) : std::string{};
     for (const CapacityKind& kind : plan_.kinds) {
-      text += fmt::format("; {} at {} per GPU-hour, {} available", kind.name, money(plan_, kind.price),
-                          with_commas(kind.available));
+      text += fmt::format("; {} at {} per GPU-hour, {}", kind.name, money(plan_, kind.price), available_in_words(kind));
     }
     return text + ".";
   }
@@ -210,11 +209,17 @@ class Page {
     tile("Cost", money(plan_, run.cost.value),
          fmt::format("{} to {}; {} per million tokens", money(plan_, run.cost.low), money(plan_, run.cost.high),
                      money(plan_, run.cost_per_mtok.value)));
+    if (has_limits(plan_)) {
+      limits_tile(run);
+    }
+    html_ += "</dl>\n";
+  }
+
+  void limits_tile(const CapacityRun& run) {
     std::string limits = plan_.deadline_days ? fmt::format("at most {} days", days(*plan_.deadline_days)) : "";
     limits +=
         plan_.budget ? fmt::format("{}{}", limits.empty() ? "at most " : " and ", money(plan_, *plan_.budget)) : "";
     tile(fmt::format("Chance of meeting {}", limits_in_words(plan_)), likelihood(run.confidence), limits);
-    html_ += "</dl>\n";
   }
 
   void words() {

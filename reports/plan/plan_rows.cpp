@@ -39,6 +39,8 @@ Json layout_json(const TrainingPlan& layout) {
 
 Json run_json(const CapacityRun& run) {
   Json json{{"gpus", run.gpus}, {"nodes", run.nodes}, {"layout", layout_json(run.layout)}};
+  json["over_fastest"] = run.over_fastest;
+  json["layout_rule"] = run.layout_rule.empty() ? Json() : Json(run.layout_rule);
   json["step_s"] = interval_json(run.step_s);
   json["step_alike_s"] = run.step_alike_s;
   json["step_p50_s"] = run.step_p50_s;
@@ -75,6 +77,7 @@ Json kind_json(const CapacityKind& kind) {
             {"price_date", kind.price_date},
             {"price_source", kind.price_source},
             {"available", kind.available},
+            {"count", or_null(kind.count)},
             {"power_w", kind.power_w},
             {"memory_limit_gb", kind.memory_limit_gb},
             {"link_gb_s", kind.link_gb_s},
@@ -136,6 +139,7 @@ Json request_json(const CapacityPlan& plan) {
           {"confidence", plan.asked_confidence},
           {"currency", plan.currency},
           {"model_error", plan.model_error},
+          {"model_error_of_run", plan.model_error_of_run},
           {"p99_step_s", or_null(plan.p99_limit_s)},
           {"power_mw", or_null(plan.power_limit_mw)},
           {"memory_share", plan.memory_share},

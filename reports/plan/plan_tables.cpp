@@ -61,14 +61,14 @@ PlanTable kinds_table(const CapacityPlan& plan) {
       table.answer_row = table.rows.size();
     }
     table.rows.push_back({kind.name, with_commas(run->gpus), days(run->days.value), money(plan, run->cost.value),
-                          money(plan, run->cost_per_mtok.value), likelihood(run->confidence),
+                          money(plan, run->cost_per_mtok.value), has_limits(plan) ? likelihood(run->confidence) : "-",
                           kind.break_even_price ? money(plan, *kind.break_even_price) : "-",
                           layout_in_short(run->layout)});
   }
   table.note += better_without_limits(plan);
-  table.note += fmt::format(
-      "{} chance: of meeting {}. break-even: price per GPU-hour at which it costs as much as the next cheapest kind.",
-      layout_words, limits_in_words(plan));
+  table.note +=
+      fmt::format("{}{} break-even: price per GPU-hour at which it costs as much as the next cheapest kind.",
+                  layout_words, has_limits(plan) ? fmt::format(" chance: of meeting {}.", limits_in_words(plan)) : "");
   return table;
 }
 
@@ -132,8 +132,8 @@ PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const
   table.note = plan.kinds.size() < 2 ? better_without_limits(plan) : "";
   table.note += fmt::format(
       "90% of {} draws lie between 5% and 95%. They vary the step time by {} (one standard error, of which {} is the "
-      "model's own), and prices and failures by the errors in the plan.",
-      plan.draws, share_percent(kind.step_error), share_percent(plan.model_error));
+      "model's own), and prices and failures by the errors in the plan. {}",
+      plan.draws, share_percent(kind.step_error), share_percent(plan.model_error), model_error_sentence(plan));
   return table;
 }
 
@@ -142,7 +142,10 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
   return {
       .id = "layout",
-      .title = fmt::format("Layout: the fastest on {} GPUs", with_commas(run.gpus)),
+      .title = run.over_fastest > 0.0
+                   ? fmt::format("Layout: within {} of the fastest on {} GPUs, chosen for {}",
+                                 share_percent(run.over_fastest), with_commas(run.gpus), run.layout_rule)
+                   : fmt::format("Layout: the fastest on {} GPUs", with_commas(run.gpus)),
       .note = fmt::format("{} layouts considered over all numbers of GPUs; {} fit in memory.",
                           with_commas(static_cast<std::int64_t>(kind.layouts)),
                           with_commas(static_cast<std::int64_t>(kind.fitting))),
@@ -205,7 +208,7 @@ void drop_the_only_kind(const CapacityPlan& plan, PlanTable& table) {
 PlanTable counts_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "counts",
-      .title = "Every number of GPUs with its fastest layout",
+      .title = "Every number of GPUs with its layout",
       .columns = {{"kind", true}, {"GPUs"}, {"days"}, {"cost"}, {"MFU"}, {"step s"}, {layout_name}, {"notes", true}}};
   const double longest = longest_shown_days(plan);
   std::size_t longer = 0;
@@ -271,7 +274,8 @@ PlanTable what_if_table(const CapacityPlan& plan) {
                           large(hours_more), layout_in_short(change.layout)});
   }
   table.note =
-      "vs plan: difference in days. links: inside a node; network: between nodes. /GPU-hour, /GPU: break-even "
+      "vs plan: difference in days, from the fastest layout before the change to the fastest after it. links: inside a "
+      "node; network: between nodes. /GPU-hour, /GPU: break-even "
       "premium for such links, per hour and for the whole run.";
   return table;
 }
@@ -347,8 +351,10 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
   if (plan.budget) {
     rows.push_back({"budget", money(plan, *plan.budget)});
   }
-  rows.push_back(
-      {"required", fmt::format("{:.0f}% chance of meeting {}", 100.0 * plan.asked_confidence, limits_in_words(plan))});
+  if (has_limits(plan)) {
+    rows.push_back({"required",
+                    fmt::format("{:.0f}% chance of meeting {}", 100.0 * plan.asked_confidence, limits_in_words(plan))});
+  }
   if (plan.p99_limit_s) {
     rows.push_back({"p99 of a step", fmt::format("at most {} s", plain(*plan.p99_limit_s))});
   }
@@ -373,9 +379,9 @@ PlanTable inputs_table(const CapacityPlan& plan) {
     links += kind.network_gb_s ? fmt::format(", {} between nodes", plain(*kind.network_gb_s)) : "";
     table.rows.push_back(
         {kind.name,
-         fmt::format("{}, {}; {} per GPU-hour on {}{}; {} available{}", kind.machine, links, money(plan, kind.price),
+         fmt::format("{}, {}; {} per GPU-hour on {}{}; {}{}", kind.machine, links, money(plan, kind.price),
                      kind.price_date, kind.price_source.empty() ? "" : fmt::format(" ({})", kind.price_source),
-                     with_commas(kind.available),
+                     available_in_words(kind),
                      kind.power_w > 0.0 ? fmt::format(", {} W each", plain(kind.power_w)) : "")});
   }
   return table;

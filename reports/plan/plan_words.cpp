@@ -96,9 +96,16 @@ std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
                      difference < 0.0 ? "less" : "more");
 }
 
+std::string capitalized(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
 std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
-  return fmt::format("The chance of meeting {} is {}; {}{}.", limits_in_words(plan), likelihood(run.confidence),
-                     against_schedules(plan), against_kinds(plan, run));
+  const std::string comparisons = against_schedules(plan) + against_kinds(plan, run);
+  return has_limits(plan) ? fmt::format("The chance of meeting {} is {}; {}.", limits_in_words(plan),
+                                        likelihood(run.confidence), comparisons)
+                          : capitalized(comparisons) + ".";
 }
 
 /// Returns " This plan ties in cost with 128 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs."; empty
@@ -226,6 +233,8 @@ std::string layout_in_short(const TrainingPlan& layout) {
   return fmt::format("{}x{}x{}x{}", layout.tensor, layout.pipeline, layout.data, layout.sequence_ranks());
 }
 
+bool has_limits(const CapacityPlan& plan) { return plan.deadline_days || plan.budget; }
+
 const char* limits_in_words(const CapacityPlan& plan) {
   return plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
 }
@@ -240,6 +249,32 @@ std::string needed_gpus(const CapacityPlan& plan) {
   return text;
 }
 
+std::string available_in_words(const CapacityKind& kind) {
+  const std::string available = with_commas(kind.available) + " available";
+  return !kind.count                     ? available
+         : *kind.count == kind.available ? fmt::format("exactly {} GPUs", with_commas(*kind.count))
+                                         : fmt::format("exactly {} of {}", with_commas(*kind.count), available);
+}
+
+std::string model_error_sentence(const CapacityPlan& plan) {
+  if (plan.has_measured_step) {
+    return "The model's own error is what the measured step leaves of it.";
+  }
+  const std::string of_run = fmt::format("{}, the model's error on measured steps in known frameworks",
+                                         share_percent(plan.model_error_of_run));
+  switch (plan.model_error_source) {
+    case ModelErrorSource::file:
+      return fmt::format("The plan states the model's own error; for the same step, run counts {}.", of_run);
+    case ModelErrorSource::measured_steps:
+      return "The model's own error is that on measured steps in known frameworks, as in run.";
+    case ModelErrorSource::steps_before_settings: break;
+  }
+  return fmt::format(
+      "For the same step, run counts {}; no measured step ran the plan's schedules, so the plan counts 1.48 times the "
+      "median error of nine Megatron-Core steps that were predicted without the settings of their framework.",
+      of_run);
+}
+
 std::string plan_headline(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   if (kind == nullptr) {
@@ -248,9 +283,11 @@ std::string plan_headline(const CapacityPlan& plan) {
                           : fmt::format("No option meets the limits: the deadline needs {}.", needed);
   }
   const CapacityRun& run = *kind->best();
-  return fmt::format("{} {} take {} days and {}. The chance of meeting {} is {}.", with_commas(run.gpus), kind->name,
-                     days(run.days.value), money(plan, run.cost.value), limits_in_words(plan),
-                     likelihood(run.confidence));
+  const std::string totals = fmt::format("{} {} take {} days and {}.", with_commas(run.gpus), kind->name,
+                                         days(run.days.value), money(plan, run.cost.value));
+  return has_limits(plan) ? fmt::format("{} The chance of meeting {} is {}.", totals, limits_in_words(plan),
+                                        likelihood(run.confidence))
+                          : totals;
 }
 
 std::string plan_reasons(const CapacityPlan& plan) {
@@ -262,8 +299,7 @@ std::string plan_reasons(const CapacityPlan& plan) {
     }
     return text;
   }
-  std::string comparisons = against_schedules(plan) + against_kinds(plan, *kind->best());
-  comparisons.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(comparisons.front())));
+  const std::string comparisons = capitalized(against_schedules(plan) + against_kinds(plan, *kind->best()));
   const std::string schedules = schedules_in_words(plan, *kind);
   return fmt::format("Layout: {}{}{}. {}.{}", layout_in_words(kind->best()->layout), schedules.empty() ? "" : ",",
                      schedules, comparisons, ties_sentence(plan, *kind->best()));

@@ -43,11 +43,21 @@ std::string layout_in_words(const TrainingPlan& layout);
 /// Formats "4x4x64x2": tensor, pipeline, data, context.
 std::string layout_in_short(const TrainingPlan& layout);
 
-/// Returns "the deadline", "the budget" or "deadline and budget".
+/// Returns true if there is a deadline or a budget.
+bool has_limits(const CapacityPlan& plan);
+/// Returns "the deadline", "the budget" or "deadline and budget". Requires has_limits().
 const char* limits_in_words(const CapacityPlan& plan);
 /// Formats "about 2048 h100 or 1024 b200" from every kind that has CapacityKind::gpus_for_deadline; empty if none
 /// has.
 std::string needed_gpus(const CapacityPlan& plan);
+
+/// Returns a sentence that compares the model's own error with the error that rows of `run` count, and states the
+/// evidence for both.
+std::string model_error_sentence(const CapacityPlan& plan);
+
+/// Returns "8192 available", or for a count that the user fixed "exactly 1024 GPUs" or "exactly 1024 of 8192
+/// available".
+std::string available_in_words(const CapacityKind& kind);
 
 /// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.
 std::string plan_headline(const CapacityPlan& plan);

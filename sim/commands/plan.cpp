@@ -91,6 +91,16 @@ std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, cons
   return evidence;
 }
 
+/// Plans the file. Mistakes in a plan from flags name the flags.
+CapacityPlan planned(const PlanFile& file, const PlanFlags& flags, const std::string& by_flags,
+                     const std::optional<StepEvidence>& evidence) {
+  try {
+    return plan_capacity(file, evidence ? &*evidence : nullptr);
+  } catch (const ConfigError& error) {
+    throw naming_flags(flags, by_flags, error);
+  }
+}
+
 Answer run_plan(const PlanRequest& request, Caller& caller) {
   PlanFlags flags = request.flags;
   flags.settings = request.settings.flags;
@@ -105,7 +115,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   const PlanFile file =
       by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file)) : plan_by_flags(flags, by_flags);
   const std::optional<StepEvidence> evidence = evidence_for(request.measured, file);
-  CapacityPlan plan = plan_capacity(file, evidence ? &*evidence : nullptr);
+  CapacityPlan plan = planned(file, flags, by_flags, evidence);
   if (evidence) {
     caller.note(in_words(*evidence) + "\n\n");
   }
@@ -146,6 +156,7 @@ void add_plan(CLI::App& app, Caller& caller) {
     add("--price", request->flags.price, "Price of a GPU-hour, for example 2.80");
     add("--deadline", request->flags.deadline, "Longest time for training, for example 90d");
     add("--budget", request->flags.budget, "Highest cost, for example 3M");
+    add("--count", request->flags.count, "Exact number of GPUs (default: the plan chooses it)");
     add("--available", request->flags.available, "Largest number of GPUs (default 8192; without a network, one node)");
     for (const Field& field : run_fields()) {
       if (is_plan_setting(field)) {
@@ -169,7 +180,9 @@ void add_plan(CLI::App& app, Caller& caller) {
         "  commfuse-sim plan configs/plans/compare-gpus.yaml --out out/plan\n"
         "  commfuse-sim plan mine.yaml -o json\n"
         "  commfuse-sim plan --model llama-3.1-70b --tokens 2T --gpus h100 --price 2.80 \\\n"
-        "    --deadline 90d");
+        "    --deadline 90d\n"
+        "  commfuse-sim plan --model llama-3.1-70b --tokens 2T --gpus h100 --price 2.80 \\\n"
+        "    --count 1024");
     command.callback([request, &caller] { caller.take(run_plan(*request, caller)); });
   });
 }

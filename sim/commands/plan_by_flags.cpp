@@ -40,7 +40,8 @@ void require_flags(const PlanFlags& flags) {
        {Needed{has_model, "--model", "--model llama-3.1-70b"}, Needed{!flags.tokens.empty(), "--tokens", "--tokens 2T"},
         Needed{!flags.hardware.empty() || !flags.gpus.empty(), "--gpus", "--gpus h100"},
         Needed{!flags.price.empty(), "--price", "--price 2.80"},
-        Needed{!flags.deadline.empty() || !flags.budget.empty(), "--deadline or --budget", "--deadline 90d"}}) {
+        Needed{!flags.deadline.empty() || !flags.budget.empty() || !flags.count.empty(), "--deadline or --budget",
+               "--deadline 90d"}}) {
     if (!needed.is_given) {
       missing.push_back(needed.flag);
       examples.push_back(needed.example);
@@ -73,10 +74,10 @@ std::string settings_in_yaml(const FlagTexts& settings) {
 /// Returns the text of --gpus or --hardware. Throws ConfigError for a number or for both flags.
 const std::string& typed_hardware(const PlanFlags& flags) {
   if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
-    throw ConfigError(
-        fmt::format("--gpus: a plan chooses the number of GPUs; name the hardware, as in --gpus h100, and write "
-                    "--available {} for the largest number",
-                    flags.gpus));
+    throw ConfigError(fmt::format(
+        "--gpus: the flag names the hardware, as in --gpus h100; write --count {0} for exactly {0} GPUs, or "
+        "--available {0} for the largest number",
+        flags.gpus));
   }
   if (!flags.gpus.empty() && !flags.hardware.empty()) {
     throw ConfigError("--gpus and --hardware both name the hardware; remove one");
@@ -124,13 +125,18 @@ std::string plan_of(const PlanFlags& flags) {
   const std::string hardware = hardware_of(flags);
   const std::string& typed = typed_hardware(flags);
   const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
-  return text + fmt::format(
-                    "gpus:\n  {0}:\n    hardware: {1}\n    price: {2}\n    price_date: {3:04}-{4:02}-{5:02}\n"
-                    "    available: {6}\n",
-                    yaml_scalar(typed.substr(typed.rfind('/') + 1)), yaml_scalar(hardware), yaml_scalar(flags.price),
-                    static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
-                    static_cast<unsigned>(today.day()),
-                    yaml_scalar(flags.available.empty() ? default_available(hardware) : flags.available));
+  text += fmt::format("gpus:\n  {0}:\n    hardware: {1}\n    price: {2}\n    price_date: {3:04}-{4:02}-{5:02}\n",
+                      yaml_scalar(typed.substr(typed.rfind('/') + 1)), yaml_scalar(hardware), yaml_scalar(flags.price),
+                      static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
+                      static_cast<unsigned>(today.day()));
+  if (!flags.count.empty()) {
+    text += fmt::format("    count: {}\n", yaml_scalar(flags.count));
+  }
+  if (!flags.available.empty() || flags.count.empty()) {
+    text += fmt::format("    available: {}\n",
+                        yaml_scalar(flags.available.empty() ? default_available(hardware) : flags.available));
+  }
+  return text;
 }
 
 namespace {
@@ -173,6 +179,11 @@ std::optional<std::string> by_flag(const PlanFlags& flags, const std::string& te
 }
 
 }  // namespace
+
+ConfigError naming_flags(const PlanFlags& flags, const std::string& text, const ConfigError& error) {
+  const std::optional<std::string> mistakes = by_flag(flags, text, error.what());
+  return mistakes ? ConfigError(*mistakes) : error;
+}
 
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text) {
   try {

@@ -10,6 +10,7 @@
 
 #include "model/config/field.h"
 #include "model/config/plan_file.h"
+#include "model/config_error.h"
 
 namespace commfuse::sim {
 
@@ -18,17 +19,18 @@ using FlagTexts = std::vector<std::pair<const Field*, std::string>>;
 
 struct PlanFlags {
   FlagTexts settings;  ///< Settings for the `set` section of the plan file.
-  std::string tokens, hardware, gpus, price, deadline, budget, available;
+  std::string tokens, hardware, gpus, price, deadline, budget, available, count;
 
   /// Returns each flag that is not a setting, with its text.
-  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 7> texts() const {
+  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 8> texts() const {
     return {{{"--tokens", &tokens},
              {"--hardware", &hardware},
              {"--gpus", &gpus},
              {"--price", &price},
              {"--deadline", &deadline},
              {"--budget", &budget},
-             {"--available", &available}}};
+             {"--available", &available},
+             {"--count", &count}}};
   }
   /// Returns whether the user gave any flag.
   [[nodiscard]] bool any() const;
@@ -44,5 +46,9 @@ std::string plan_of(const PlanFlags& flags);
 /// Reads the text from plan_of(). Throws ConfigError with every mistake, which names the flag instead of a line of the
 /// file if all mistakes come from flags.
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text);
+
+/// Returns the error, which names flags instead of lines of the plan from plan_of() if all its mistakes come from
+/// flags.
+ConfigError naming_flags(const PlanFlags& flags, const std::string& text, const ConfigError& error);
 
 }  // namespace commfuse::sim

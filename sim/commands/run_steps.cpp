@@ -93,13 +93,6 @@ std::string warnings_once(std::span<const StepRow> rows) {
   return lines;
 }
 
-std::string percentile_note(std::span<const StepRow> rows, bool has_jitter) {
-  const bool has_inference =
-      std::ranges::any_of(rows, [](const StepRow& row) { return row.feasible() && row.text("scope") != "step"; });
-  return has_jitter && has_inference ? "note: --jitter gives percentiles for scope step only; other times are means\n"
-                                     : "";
-}
-
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library) {
   reports::ModelWords words;
   for (const Settings& settings : points) {
@@ -150,11 +143,6 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
   }
   if (const std::string warnings = warnings_once(*rows); !warnings.empty()) {
     caller.note(warnings);
-  }
-  const bool has_jitter =
-      std::ranges::any_of(points, [](const Settings& settings) { return settings.text("jitter") != "none"; });
-  if (const std::string note = percentile_note(*rows, has_jitter); !note.empty()) {
-    caller.note(note);
   }
   const VerdictRule rule = verdict_rule_of(points.front());
   return {.format = std::string(format),

@@ -22,8 +22,6 @@ using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&,
 StepRender step_renderer(std::string_view format);
 /// Returns every warning of the rows once, one per line, except those of implementations, which the table states.
 std::string warnings_once(std::span<const StepRow> rows);
-/// Returns a line that says why rows of prefill and decode have no percentiles under jitter; empty if there are none.
-std::string percentile_note(std::span<const StepRow> rows, bool has_jitter);
 
 /// Returns the number of parameters, in words, of each model of the points.
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);

@@ -46,6 +46,12 @@ Json share_of(const Field& field) {
   return {{"anyOf", Json::array({number, text})}};
 }
 
+Json amount_of(const Field& field) {
+  const Json number{{"type", "number"}, {"minimum", field.least}, {"maximum", field.most}};
+  const Json text{{"type", "string"}, {"pattern", "^\\$?[0-9.]+[KMBGTkmbgt]?$"}};
+  return {{"anyOf", Json::array({number, text})}};
+}
+
 Json name_of(const Field& field) {
   const Json path{{"type", "string"}, {"pattern", R"(/|\.ya?ml$|\.json$)"}};
   return {{"anyOf", Json::array({Json{{"enum", names_known_to(field)}}, path})}};
@@ -60,6 +66,7 @@ Json value_of(const Field& field) {
     case FieldType::bandwidth:
       return {{"type", "string"}, {"pattern", R"(^x[0-9.]+$|^[0-9.]+ ?[KMGT]?i?[Bb](/s|ps)$)"}};
     case FieldType::share: return share_of(field);
+    case FieldType::amount: return amount_of(field);
     case FieldType::names: return {{"type", "string"}};
     case FieldType::choices: break;
   }
@@ -234,9 +241,11 @@ Json plan_kind() {
   for (const char* group : {"limits", "failures", "energy", "what_if"}) {
     properties[group] = plan_group(fmt::format("{}.", group));
   }
+  Json gpus = plan_group("gpus.NAME.");
+  gpus["anyOf"] = Json::array({Json{{"required", {"available"}}}, Json{{"required", {"count"}}}});
   properties["gpus"] = {{"type", "object"},
                         {"description", "Kinds of GPUs, by names that you choose"},
-                        {"additionalProperties", plan_group("gpus.NAME.")},
+                        {"additionalProperties", std::move(gpus)},
                         {"minProperties", 1}};
   Json required = std::move(plan["required"]);
   Json kind = object_of(std::move(properties));

@@ -24,6 +24,7 @@ std::string_view type_in_words(const Field& field) {
     case FieldType::count: return "COUNT";
     case FieldType::bandwidth: return "RATE";
     case FieldType::share: return "PERCENT";
+    case FieldType::amount: return "NUMBER";
   }
   return "";
 }

@@ -234,9 +234,6 @@ Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFold
   if (const std::string warnings = warnings_once(rows); !warnings.empty()) {
     caller.note(warnings);
   }
-  if (const std::string note = percentile_note(rows, sweep.grid.settings.text("jitter") != "none"); !note.empty()) {
-    caller.note(note);
-  }
   return {.code = code_of(store),
           .write =
               [results, rule](std::string_view format, const Sink& sink) {

@@ -25,6 +25,11 @@ double p99_of(const CapacityRun& run) { return run.step_p99_s; }
 
 std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit) {
   const SearchTally& tally = search.tally();
+  if (kind.count && limit < *kind.count) {
+    const double needed = static_cast<double>(*kind.count) * kind.power_w * file.pue;
+    return fmt::format("limits.power binds: the {} GPUs of gpus.{}.count need {:.4g} MW, and the limit is {:.4g} MW",
+                       *kind.count, kind.name, needed / 1e6, file.power->value / 1e6);
+  }
   if (limit < 1) {
     return fmt::format("limits.power binds: one GPU needs {:.4g} kW, and the limit is {:.4g} kW",
                        kind.power_w * file.pue / 1e3, file.power->value / 1e3);
@@ -33,20 +38,25 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
     return fmt::format("{} is too slow: a step of {} sequences takes more than a million seconds at its dense peak",
                        kind.machine, search.terms().base.global_batch);
   }
+  const std::string gpus =
+      kind.count ? fmt::format("the {} GPUs of gpus.{}.count", limit, kind.name) : fmt::format("up to {} GPUs", limit);
   if (tally.layouts == 0) {
     return fmt::format(
-        "no layout of {} with batch {} exists on up to {} GPUs; choose a batch that more degrees divide, or free more "
-        "degrees",
-        search.model().name, search.terms().base.global_batch, limit);
+        "no layout of {} with batch {} exists on {}; choose {}a batch that more degrees divide, or free more degrees",
+        search.model().name, search.terms().base.global_batch, gpus, kind.count ? "another count, " : "");
   }
   const double least_memory = static_cast<double>(tally.least_memory->count) / 1e9;
   return fmt::format(
-      "memory binds: the smallest layout on up to {} GPUs needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
-      "limits.memory_share allows",
-      limit, least_memory, least_memory / kind.memory_limit_gb, kind.memory_limit_gb);
+      "memory binds: the smallest layout on {} needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
+      "limits.memory_share allows{}",
+      gpus, least_memory, least_memory / kind.memory_limit_gb, kind.memory_limit_gb,
+      kind.count ? "; choose a larger count, or free degrees that are fixed" : "");
 }
 
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
+  if (kind.count) {
+    return fmt::format(" (gpus.{}.count)", kind.name);
+  }
   const std::int64_t node = std::max<std::int64_t>(1, run.gpus / run.nodes);
   if (limit < kind.available && run.gpus + node > limit) {
     return fmt::format(" (all that limits.power of {:.4g} MW allows)", file.power->value / 1e6);

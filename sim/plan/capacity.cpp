@@ -29,6 +29,7 @@ LayoutTerms layout_terms(const PlanFile& file) {
   const Settings settings = with_defaults_of(framework, file.settings);
   LayoutTerms terms{.base = base_of(settings), .wish = wish_of(settings), .memory_share = file.memory_share};
   terms.framework = framework;
+  terms.rule = choices_of(file.settings).verdict;
   const Jitter jitter = load_jitter(choices_of(file.settings).jitter);
   terms.rank_sigma = jitter.rank_sigma.value;
   terms.communication_sigma = jitter.communication_sigma.value;
@@ -76,7 +77,10 @@ CapacityPlan question_of(const PlanFile& file, const Transformer& model, const L
   plan.dtype = name_of(base.dtype);
   plan.framework = terms.framework.name;
   put_limits(plan, file);
-  plan.model_error = model_error_of(file, model, terms);
+  const ModelError model_error = model_error_of(file, model, terms);
+  plan.model_error = model_error.value;
+  plan.model_error_source = model_error.source;
+  plan.model_error_of_run = model_error.of_run;
   plan.change = file.change;
   const RunChoices run = choices_of(file.settings);
   plan.jitter = run.jitter;
@@ -149,6 +153,7 @@ CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
     plan.ties = choice->ties;
     plan.tie_rule = choice->rule;
     plan.model_error = planners[choice->chosen.kind]->model_error();
+    plan.has_measured_step = is_measured(planners[choice->chosen.kind]);
   }
   add_break_even_prices(plan);
   add_pareto(plan);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "model/analysis/error_tail.h"
-#include "model/check.h"
 #include "model/math/functions.h"
 #include "sim/plan/kind_planner.h"
 #include "sim/point/request.h"
@@ -29,22 +28,18 @@ class RunChooser {
     if (feasible_.empty()) {
       return std::nullopt;
     }
-    const std::vector<RunPlace> tied = ties();
-    std::vector<RunPlace> eligible;
-    std::ranges::copy_if(tied, std::back_inserter(eligible), [&](const RunPlace& place) { return !is_beaten(place); });
-    check(!eligible.empty(), "at least one tied run is beaten by no other");
-    std::vector<TiedPlan> plans;
-    for (const RunPlace& place : eligible) {
-      const CapacityRun& run = run_at(place);
-      plans.push_back({run.gpus, run.memory_gb, run.layout.kinds_of_parallelism()});
+    const std::vector<PlanContender> plans = contenders();
+    const PlanChoice plan = choose_plan(plans, verdict_rule_of(file_.settings));
+    RunChoice choice{.chosen = feasible_[plan.chosen], .ties = {}, .rule = plan.rule};
+    std::size_t eligible = 0;
+    for (const std::size_t tied : plan.verdict.front) {
+      eligible += plans[tied].is_eligible ? 1 : 0;
+      if (tied != plan.chosen) {
+        choice.ties.push_back(feasible_[tied]);
+      }
     }
-    const TieBreak tie_break = break_tie(plans);
-    RunChoice choice{.chosen = eligible[tie_break.chosen], .ties = {}, .rule = {}};
-    std::ranges::copy_if(tied, std::back_inserter(choice.ties), [&](const RunPlace& place) {
-      return place.kind != choice.chosen.kind || place.run != choice.chosen.run;
-    });
-    if (!choice.ties.empty()) {
-      choice.rule = plans.size() > 1 ? tie_break.rule : "fewer days at lower cost";
+    if (!choice.ties.empty() && eligible == 1) {
+      choice.rule = "fewer days at lower cost";
     }
     return choice;
   }
@@ -55,22 +50,23 @@ class RunChooser {
     return file_.deadline ? run_at(place).cost : run_at(place).days;
   }
 
-  /// Returns the runs that tie for the best value of the objective: cost with a deadline, days without.
-  [[nodiscard]] std::vector<RunPlace> ties() const {
+  /// Returns the runs with the objective that decides: cost with a deadline, days without. A run that another run beats
+  /// in both days and cost cannot be chosen; the best run never is.
+  [[nodiscard]] std::vector<PlanContender> contenders() const {
     const RunPlace best = *std::ranges::min_element(
         feasible_, [&](const RunPlace& a, const RunPlace& b) { return objective(a).value < objective(b).value; });
-    std::vector<Contender> contenders;
+    std::vector<PlanContender> contenders;
     for (const RunPlace& place : feasible_) {
+      const CapacityRun& run = run_at(place);
       const bool is_best = place.kind == best.kind && place.run == best.run;
-      contenders.push_back(is_best || kinds_[place.kind].hardware != kinds_[best.kind].hardware
-                               ? Contender{.time = objective(place).value, .error = error_of(objective(place))}
-                               : on_the_same_hardware(place, best));
+      contenders.push_back(
+          {.objective = is_best || kinds_[place.kind].hardware != kinds_[best.kind].hardware
+                            ? Contender{.time = objective(place).value, .error = error_of(objective(place))}
+                            : on_the_same_hardware(place, best),
+           .plan = {run.gpus, run.memory_gb, run.layout.kinds_of_parallelism()},
+           .is_eligible = !is_beaten(place)});
     }
-    std::vector<RunPlace> tied;
-    for (const std::size_t contender : verdict_of(contenders, verdict_rule_of(file_.settings)).front) {
-      tied.push_back(feasible_[contender]);
-    }
-    return tied;
+    return contenders;
   }
 
   /// Returns the contender of a run that shares the errors of its hardware with the best run. Their difference has only

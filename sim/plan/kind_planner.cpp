@@ -21,21 +21,24 @@ namespace {
 constexpr std::size_t max_doubts = 6;
 
 std::int64_t max_gpus(const PlanFile& file, const GpuOffer& offer) {
+  const std::int64_t wanted = offer.count.value_or(offer.available);
   if (!file.power || !offer.power) {
-    return offer.available;
+    return wanted;
   }
   const double powered = file.power->value / (offer.power->value * file.pue);
-  return static_cast<std::int64_t>(std::min(static_cast<double>(offer.available), powered));
+  return static_cast<std::int64_t>(std::min(static_cast<double>(wanted), powered));
 }
 
 /// Returns the machine, resized to hold `gpus` GPUs.
 Machine machine_for(const GpuOffer& offer, std::int64_t gpus) {
   const Machine machine = machine_of(offer.machine);
   if (!machine.network && offer.available > machine.gpus_per_node) {
+    const bool is_count = offer.count == offer.available;
     throw ConfigError(
-        fmt::format("'gpus.{}.available' is {}, but {} is one node of {}; choose a cluster as 'hardware', such as "
+        fmt::format("{}'gpus.{}.{}' is {}, but {} is one node of {}; choose a cluster as 'hardware', such as "
                     "dgx-h100-x2, or fewer GPUs",
-                    offer.name, offer.available, machine.name, machine.gpus_per_node));
+                    is_count ? offer.count_place + ": " : "", offer.name, is_count ? "count" : "available",
+                    offer.available, machine.name, machine.gpus_per_node));
   }
   TrainingPlan plan;
   plan.data = gpus;
@@ -81,12 +84,12 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
   }
 }
 
-/// Returns the names of the limits that a run does not meet with the confidence of the plan file.
 /// Returns the days until the deadline; infinity without one.
 double deadline_days(const PlanFile& file) {
   return file.deadline ? file.deadline->count() / 86400.0 : std::numeric_limits<double>::infinity();
 }
 
+/// Returns the names of the limits that a run does not meet with the confidence of the plan file.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
   const auto meets = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
@@ -132,15 +135,42 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
     : file_(file),
       offer_(offer),
       structures_(structures),
-      model_error_(model_error_of(file, model, terms)),
+      model_error_(model_error_of(file, model, terms).value),
       max_gpus_(max_gpus(file, offer)),
       machine_(machine_for(offer, offer.available)),
-      search_(model, machine_, structures, terms) {}
+      search_(model, machine_, structures, terms),
+      counts_(planned_counts()) {}
+
+/// Returns the counts that layouts divide evenly, or only the count that the offer states.
+std::vector<std::int64_t> KindPlanner::planned_counts() const {
+  if (!offer_.count) {
+    return search_.counts(max_gpus_);
+  }
+  const std::int64_t wanted = *offer_.count;
+  const std::vector<std::int64_t> counts = search_.counts(2 * wanted);
+  const auto next = std::lower_bound(counts.begin(), counts.end(), wanted);
+  if (next != counts.end() && *next == wanted) {
+    return max_gpus_ < wanted ? std::vector<std::int64_t>{} : std::vector{wanted};
+  }
+  std::vector<std::string> neighbors;
+  if (next != counts.begin()) {
+    neighbors.push_back(fmt::format("{}", *std::prev(next)));
+  }
+  if (next != counts.end()) {
+    neighbors.push_back(fmt::format("{}", *next));
+  }
+  const LayoutTerms& terms = search_.terms();
+  throw ConfigError(
+      fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; choose "
+                  "{}a batch that "
+                  "more degrees divide",
+                  offer_.count_place, offer_.name, wanted, search_.model().name, terms.base.global_batch, wanted,
+                  machine_.name, neighbors.empty() ? "" : fmt::format("{}, or ", fmt::join(neighbors, " or "))));
+}
 
 void KindPlanner::find_layouts() {
-  const std::vector<const Strategy*> strategies = search_.terms().strategies();
-  for (const std::int64_t gpus : search_.counts(max_gpus_)) {
-    if (const std::optional<FoundLayout> layout = search_.fastest(gpus, strategies)) {
+  for (const std::int64_t gpus : counts_) {
+    if (const std::optional<FoundLayout> layout = search_.preferred(gpus)) {
       layouts_.push_back(*layout);
     }
   }
@@ -157,6 +187,8 @@ void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
   kind.runs.clear();
   for (const FoundLayout& layout : layouts_) {
     CapacityRun run{.kind = offer_.name, .gpus = layout.plan.gpus(), .layout = layout.plan};
+    run.over_fastest = layout.over_fastest;
+    run.layout_rule = layout.rule;
     run.nodes = (run.gpus + machine_.gpus_per_node - 1) / machine_.gpus_per_node;
     const RunTerms terms = terms_of(file_, offer_, run.gpus, layout.step.tokens_per_second);
     const RunSpread spread = errors.spread_of(terms);
@@ -213,7 +245,8 @@ CapacityKind KindPlanner::offered() const {
                     .price = offer_.price,
                     .price_date = offer_.price_date,
                     .price_source = offer_.price_source,
-                    .available = offer_.available};
+                    .available = offer_.available,
+                    .count = offer_.count};
   kind.power_w = offer_.power.value_or(Watts{}).value;
   kind.memory_limit_gb = file_.memory_share * static_cast<double>(machine_.accelerator.hbm_capacity.count) / 1e9;
   kind.link_gb_s = machine_.link.nominal_rate.value.value / 1e9;
@@ -285,7 +318,7 @@ std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& k
     if (gpus <= max_gpus_ || static_cast<double>(gpus) < least) {
       continue;
     }
-    const std::optional<FoundLayout> layout = search.fastest(gpus, search.terms().strategies());
+    const std::optional<FoundLayout> layout = search.preferred(gpus);
     if (layout &&
         totals_of(terms_of(file_, offer_, gpus, layout->step.tokens_per_second / correction)).days <= allowed) {
       return gpus;

@@ -28,7 +28,8 @@ RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus
 
 class KindPlanner {
  public:
-  /// The arguments must outlive the planner. Throws ConfigError if the offer has more GPUs than the machine.
+  /// The arguments must outlive the planner. Throws ConfigError if the offer has more GPUs than the machine, and if no
+  /// layout uses exactly the count of GPUs that the offer states.
   KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model, const LayoutTerms& terms,
               StructureCache& structures);
 
@@ -54,6 +55,7 @@ class KindPlanner {
 
  private:
   [[nodiscard]] CapacityKind offered() const;
+  [[nodiscard]] std::vector<std::int64_t> planned_counts() const;
   void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
@@ -68,6 +70,7 @@ class KindPlanner {
   std::int64_t max_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
+  std::vector<std::int64_t> counts_;            ///< Counts of GPUs that are planned, ascending.
   std::vector<FoundLayout> layouts_;            ///< In ascending order of GPUs.
   std::map<std::int64_t, double> corrections_;  ///< By count of GPUs; empty without a measured step.
   std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "model/workload/model_flops.h"
-#include "sim/tune/fastest_plans.h"
 
 namespace commfuse {
 
@@ -107,19 +106,42 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
   return plans;
 }
 
-std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies) {
+std::vector<TunedPlan> LayoutSearch::fastest_few(std::int64_t gpus, const std::vector<const Strategy*>& strategies,
+                                                 std::size_t limit) {
   require_supported(machine_.accelerator, terms_.base.dtype);
   const Tokens tokens{terms_.base.global_batch, terms_.base.seq};
   const double peak = machine_.accelerator.dense_peak(terms_.base.dtype).value * static_cast<double>(gpus);
   if (training_flops(model_, tokens, AttentionCount::causal).count > longest_step * peak) {
     tally_.too_slow = true;
-    return std::nullopt;
+    return {};
   }
   StepPoint point = point_of(terms_.base);
   point.strategies = strategies;
-  const FastestPlans plans = fastest_plans(point, fitting(gpus), times_, 1);
+  FastestPlans plans = fastest_plans(point, fitting(gpus), times_, limit, terms_.rule.difference);
   tally_.priced += plans.priced;
-  return plans.best.empty() ? std::nullopt : std::optional(at(plans.best.front().plan, strategies));
+  return std::move(plans.best);
+}
+
+std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies) {
+  const std::vector<TunedPlan> plans = fastest_few(gpus, strategies, 1);
+  return plans.empty() ? std::nullopt : std::optional(at(plans.front().plan, strategies));
+}
+
+std::optional<FoundLayout> LayoutSearch::preferred(std::int64_t gpus) {
+  const std::vector<const Strategy*> strategies = terms_.strategies();
+  const std::vector<TunedPlan> plans = fastest_few(gpus, strategies, compared_plans);
+  if (plans.empty()) {
+    return std::nullopt;
+  }
+  std::vector<PlanContender> contenders;
+  for (const TunedPlan& plan : plans) {
+    contenders.push_back({.objective = {.time = to_seconds(plan.step.time)}, .plan = tied_plan(plan)});
+  }
+  PlanChoice choice = choose_plan(contenders, terms_.rule);
+  FoundLayout layout = at(plans[choice.chosen].plan, strategies);
+  layout.over_fastest = contenders[choice.chosen].objective.time / contenders.front().objective.time - 1.0;
+  layout.rule = std::move(choice.rule);
+  return layout;
 }
 
 FoundLayout LayoutSearch::at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies) {

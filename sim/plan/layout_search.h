@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "sim/step/step.h"
+#include "sim/tune/fastest_plans.h"
 #include "sim/tune/plan_space.h"
 
 namespace commfuse {
@@ -20,6 +23,7 @@ struct LayoutTerms {
   double rank_sigma = 0.0;           ///< Same as StepPoint::rank_sigma.
   double communication_sigma = 0.0;  ///< Same as StepPoint::communication_sigma.
   Framework framework{};             ///< Framework whose host costs and kernels apply to all layouts.
+  VerdictRule rule{};                ///< Decides which layouts tie with the fastest.
 
   /// Returns the candidates for every site, of which the fastest wins; for a named framework, only its own strategy.
   [[nodiscard]] std::vector<const Strategy*> strategies() const {
@@ -31,6 +35,8 @@ struct FoundLayout {
   TrainingPlan plan;
   StepPrediction step;
   StepPercentiles tail;
+  double over_fastest = 0.0;  ///< By how much its step exceeds that of the fastest layout, relative.
+  std::string rule{};         ///< Why it is preferred to layouts that tie with it: "less memory"; empty if none does.
 };
 
 /// Statistics of a search so far.
@@ -58,6 +64,10 @@ class LayoutSearch {
   /// or if every step is too slow. Throws ConfigError for work that the machine does not support, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 
+  /// Returns the layout that `tune` puts first on so many GPUs: the fastest or, among layouts that tie with it, the one
+  /// that the tie rule prefers (choose_plan). Returns nothing and throws as fastest() does.
+  std::optional<FoundLayout> preferred(std::int64_t gpus);
+
   /// Predicts the step of one layout on this machine. Requires a possible layout.
   FoundLayout at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies);
 
@@ -71,6 +81,8 @@ class LayoutSearch {
 
  private:
   std::vector<TrainingPlan> fitting(std::int64_t gpus);
+  std::vector<TunedPlan> fastest_few(std::int64_t gpus, const std::vector<const Strategy*>& strategies,
+                                     std::size_t limit);
 
   const Transformer& model_;
   const Machine& machine_;

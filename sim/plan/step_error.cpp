@@ -94,12 +94,17 @@ double model_error_of(const Uncertainty& uncertainty) {
   return std::sqrt(squares);
 }
 
-double model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
-  constexpr double without_framework = 0.13;
+ModelError model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
+  constexpr double before_settings = 0.13;
   const StepResidual residual = step_residual(model);
-  const double measured =
-      std::sqrt(residual.of_machine * residual.of_machine + residual.of_layout * residual.of_layout);
-  return file.model_error.value_or(terms.framework.name.empty() ? std::max(measured, without_framework) : measured);
+  const double of_run = std::sqrt(residual.of_machine * residual.of_machine + residual.of_layout * residual.of_layout);
+  if (file.model_error) {
+    return {*file.model_error, ModelErrorSource::file, of_run};
+  }
+  if (terms.framework.name.empty() && of_run < before_settings) {
+    return {before_settings, ModelErrorSource::steps_before_settings, of_run};
+  }
+  return {of_run, ModelErrorSource::measured_steps, of_run};
 }
 
 double step_error(const std::vector<CapacityDoubt>& doubts, double model_error) {

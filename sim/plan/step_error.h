@@ -28,11 +28,18 @@ std::vector<CapacityDoubt> doubts_of(const Uncertainty& uncertainty, const Machi
 /// Returns the relative standard error from all doubts that are not about the machine's parameters.
 double model_error_of(const Uncertainty& uncertainty);
 
-/// Returns the relative standard error of a predicted step without the errors of the machine's parameters: the value in
-/// the plan file, or the error of measured steps, which ran in known frameworks. Without a framework, the error of
-/// measured steps is raised to at least 0.13, which is 1.48 times the median error of steps to which nothing was
-/// fitted.
-double model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms);
+/// The relative standard error of a predicted step without the errors of the machine's parameters.
+struct ModelError {
+  double value = 0.0;
+  ModelErrorSource source = ModelErrorSource::measured_steps;
+  double of_run = 0.0;  ///< The error on measured steps in known frameworks, which rows of `run` count.
+};
+
+/// Returns the value in the plan file, or the error on measured steps. Without a framework, no measured step ran the
+/// plan's schedules, and the error is at least 0.13: 1.48 times 8.9%, the median error of nine Megatron-Core steps on
+/// H100 that were predicted without the settings of their framework. With these settings it is 5.8%
+/// (docs/accuracy.md, mcore_h100_weak_scaling.csv).
+ModelError model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms);
 
 /// Returns the combined relative standard error of all doubts and the model, taken as independent (JCGM 100:2008,
 /// 5.1.2).

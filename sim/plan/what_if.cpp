@@ -32,7 +32,8 @@ WhatIfs::WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_er
       answer_(answer),
       draws_(planner.draws(step_error)),
       change_(planner.file().change),
-      correction_(planner.correction_at(answer.gpus)) {}
+      correction_(planner.correction_at(answer.gpus)),
+      over_the_fastest_(correction_ * (1.0 + answer.over_fastest)) {}
 
 RunTerms WhatIfs::terms(double tokens_per_second) const {
   return terms_of(planner_.file(), planner_.offer(), answer_.gpus, tokens_per_second);
@@ -52,7 +53,7 @@ WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double s
 void WhatIfs::add_schedules(std::vector<WhatIf>& changes) {
   const auto add = [&](std::string change, const Strategy& strategy) {
     if (const auto layout = planner_.search().fastest(answer_.gpus, {&strategy})) {
-      const StepPrediction step = longer(layout->step, correction_);
+      const StepPrediction step = longer(layout->step, over_the_fastest_);
       changes.push_back(changed(std::move(change), layout->plan, to_seconds(step.time), terms(step.tokens_per_second)));
     }
   };
@@ -96,7 +97,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
     if (!layout) {
       continue;
     }
-    const StepPrediction step = longer(layout->step, correction_);
+    const StepPrediction step = longer(layout->step, over_the_fastest_);
     const double rate = step.tokens_per_second;
     curve.points.push_back({times, rate});
     WhatIf change =

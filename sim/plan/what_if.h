@@ -13,7 +13,8 @@
 namespace commfuse {
 
 /// Evaluates changes to one answer, with the count and kind of GPUs unchanged. Every change chooses the schedules at
-/// sites again.
+/// sites again. Changes that choose a layout again compare the fastest layout after the change with the fastest one
+/// before it: the time of the answer changes by that ratio, whatever broke a tie.
 class WhatIfs {
  public:
   /// `answer` must be a run of the planner's kind, and `step_error` the step error of that kind.
@@ -47,7 +48,8 @@ class WhatIfs {
   const CapacityRun& answer_;
   RunDraws draws_;
   double change_;
-  double correction_;  ///< Factor of a measured step on the answer's time; applies to every change too.
+  double correction_;        ///< Factor of a measured step on the answer's time; applies to every change too.
+  double over_the_fastest_;  ///< The answer's time over the predicted time of the fastest layout.
   std::vector<RateCurve> curves_;
 };
 

@@ -105,6 +105,9 @@ class LayerCost {
   /// Returns the group among all GPUs of the plan; `layout.gpus` is not read.
   [[nodiscard]] Group group_at(GroupLayout layout) const;
 
+  /// Converts the time of a kernel to its time on the slowest GPU.
+  [[nodiscard]] Duration slowed(Duration time) const;
+
  private:
   /// Bytes of an activation, also on the wires: fp8 GEMMs convert on the fly.
   static constexpr std::int64_t width = 2;
@@ -146,8 +149,6 @@ class LayerCost {
   void attention(Stream& stream, Duration time) const;
   /// Converts the time of fused attention that the machine's file predicts to the time of the framework's kernel.
   [[nodiscard]] Duration fused(Duration time) const;
-  /// Converts the time of a kernel to its time on the slowest GPU.
-  [[nodiscard]] Duration slowed(Duration time) const;
   /// Adds a collective, whose time already contains the gap before it and is not affected by slow GPUs.
   void collective(Stream& stream, Duration time) const;
   struct Overlap {

@@ -191,6 +191,9 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
   if (const std::string& framework = settings.text("framework"); framework != "none") {
     row.add("framework", framework);
   }
+  if (const std::string& price = settings.text("price"); !price.empty()) {
+    row.add("price", *parse_amount(price));
+  }
   row.add("strategy", std::string(schedules.name));
   if (schedules.implemented != nullptr) {
     row.add("implements", std::string(schedules.implemented->kernels->strategy->name));
@@ -217,18 +220,27 @@ void add_links(StepRow& row, const Machine& machine) {
 
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
 
-void add(StepRow& row, const StepPrediction& step, const std::optional<StepPercentiles>& percentiles,
-         const StepPoint& point) {
-  row.add("time_ms", 1e3 * to_seconds(step.time));
-  row.add("tokens_per_second", step.tokens_per_second);
-  row.add("tokens_per_second_gpu", step.tokens_per_second / static_cast<double>(point.plan.gpus()));
-  row.add("mfu", step.mfu);
+/// Adds the time of a step, a prefill or a decoding step, and its rates.
+template <typename Prediction>
+void add_time(StepRow& row, const Prediction& prediction, const TrainingPlan& plan) {
+  row.add("time_ms", 1e3 * to_seconds(prediction.time));
+  row.add("tokens_per_second", prediction.tokens_per_second);
+  row.add("tokens_per_second_gpu", prediction.tokens_per_second / static_cast<double>(plan.gpus()));
+  row.add("mfu", prediction.mfu);
+}
+
+void add_percentiles(StepRow& row, const StepPercentiles& percentiles) {
+  row.add("time_p50_ms", 1e3 * to_seconds(percentiles.p50));
+  row.add("time_p95_ms", 1e3 * to_seconds(percentiles.p95));
+  row.add("time_p99_ms", 1e3 * to_seconds(percentiles.p99));
+  row.add("time_p99_9_ms", 1e3 * to_seconds(percentiles.p99_9));
+}
+
+void add_step(StepRow& row, const StepPrediction& step, const StepPoint& point, SiteTimes& times) {
+  add_time(row, step, point.plan);
   row.add("hfu", step.hfu);
-  if (percentiles) {
-    row.add("time_p50_ms", 1e3 * to_seconds(percentiles->p50));
-    row.add("time_p95_ms", 1e3 * to_seconds(percentiles->p95));
-    row.add("time_p99_ms", 1e3 * to_seconds(percentiles->p99));
-    row.add("time_p99_9_ms", 1e3 * to_seconds(percentiles->p99_9));
+  if (point.rank_sigma > 0.0) {
+    add_percentiles(row, step_percentiles(point, times));
   }
   row.add("compute_ms", 1e3 * to_seconds(step.parts.compute));
   row.add("waiting_ms", 1e3 * to_seconds(step.parts.waiting));
@@ -244,29 +256,22 @@ void add(StepRow& row, const StepPrediction& step, const std::optional<StepPerce
   row.add("fits", step.fits);
 }
 
-/// Adds the memory of a prefill or a decoding step.
+/// Adds the results of a prefill or a decoding step. `gpu_hour_price` is the price of a GPU for an hour, if known.
 template <typename Prediction>
-void add_cache(StepRow& row, const Prediction& prediction, const Machine& machine) {
+void add_inference(StepRow& row, const Prediction& prediction, const StepPoint& point, SiteTimes& times,
+                   const std::optional<double>& gpu_hour_price) {
+  add_time(row, prediction, point.plan);
+  if (point.rank_sigma > 0.0) {
+    add_percentiles(row, inference_percentiles(point, times));
+  }
+  if (gpu_hour_price) {
+    const double cost_per_second = *gpu_hour_price * static_cast<double>(point.plan.gpus()) / 3600.0;
+    row.add("cost_per_mtok", 1e6 * cost_per_second / prediction.tokens_per_second);
+  }
   row.add("weights_gb", gigabytes(prediction.weights));
   row.add("cache_gb", gigabytes(prediction.cache));
-  row.add("capacity_gb", gigabytes(machine.accelerator.hbm_capacity));
+  row.add("capacity_gb", gigabytes(point.machine->accelerator.hbm_capacity));
   row.add("fits", prediction.fits);
-}
-
-void add(StepRow& row, const PrefillPrediction& prefill, const StepPoint& point) {
-  row.add("time_ms", 1e3 * to_seconds(prefill.time));
-  row.add("tokens_per_second", prefill.tokens_per_second);
-  row.add("tokens_per_second_gpu", prefill.tokens_per_second / static_cast<double>(point.plan.gpus()));
-  row.add("mfu", prefill.mfu);
-  add_cache(row, prefill, *point.machine);
-}
-
-void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
-  row.add("time_ms", 1e3 * to_seconds(decode.time));
-  row.add("tokens_per_second", decode.tokens_per_second);
-  row.add("tokens_per_second_gpu", decode.tokens_per_second / static_cast<double>(point.plan.gpus()));
-  row.add("mfu", decode.mfu);
-  add_cache(row, decode, *point.machine);
 }
 
 /// Returns the memory warning of a prefill pass; empty if the pass fits in memory.
@@ -391,7 +396,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   require_possible(point);
   std::vector<StepRow> rows{settings_row(settings, point.model->name, point.plan, {.name = "all_reduce"})};
   add_links(rows.back(), *point.machine);
-  add(rows.back(), predict_decode(point, times), point);
+  add_inference(rows.back(), predict_decode(point, times), point, times, run.gpu_hour_price);
   warn(rows.back(), point);
   doubts.add(point, 0);
   if (!shared.sequence_parallel) {
@@ -409,7 +414,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
             shared.tensor, shared.micro_batch, shared.tensor));
       }
       require_possible(point);
-      add(rows.back(), predict_decode(point, times), point);
+      add_inference(rows.back(), predict_decode(point, times), point, times, run.gpu_hour_price);
       warn(rows.back(), point);
       doubts.add(point, rows.size() - 1);
     } catch (const ConfigError& error) {
@@ -420,19 +425,17 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 }
 
 /// Returns the row of one strategy, of the framework's own schedules, or of an implementation.
-StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point,
-               const RowSchedules& schedules, SiteTimes& times) {
+StepRow row_of(const Settings& settings, const RunChoices& run, const StepPoint& point, const RowSchedules& schedules,
+               SiteTimes& times) {
   StepRow row = settings_row(settings, point.model->name, point.plan, schedules);
   add_links(row, *point.machine);
   std::string warning;
-  if (scope.work == Use::prefill) {
+  if (run.scope.work == Use::prefill) {
     const PrefillPrediction prefill = predict_prefill(point, times);
-    add(row, prefill, point);
+    add_inference(row, prefill, point, times, run.gpu_hour_price);
     warning = memory_warning_of(prefill, *point.machine);
   } else {
-    const bool gpus_differ = point.rank_sigma > 0.0;
-    add(row, predict_step(point, times), gpus_differ ? std::optional(step_percentiles(point, times)) : std::nullopt,
-        point);
+    add_step(row, predict_step(point, times), point, times);
   }
   warn(row, point, warning);
   return row;
@@ -484,13 +487,12 @@ StepPoint with_implementation(StepPoint point, const Implementation& kernels, Si
 }
 
 /// Returns the row of a point with an implementation, or a row with the reason why it has no result.
-StepRow implementation_row(const Settings& settings, const ScopeChoice& scope, const StepPoint& point,
-                           SiteTimes& times) {
+StepRow implementation_row(const Settings& settings, const RunChoices& run, const StepPoint& point, SiteTimes& times) {
   const Implementation& kernels = *point.implemented.kernels;
   const RowSchedules schedules{.name = kernels.name, .implemented = &point.implemented};
   const std::string refusal = refusal_at(point, kernels);
   if (refusal.empty()) {
-    return row_of(settings, scope, point, schedules, times);
+    return row_of(settings, run, point, schedules, times);
   }
   StepRow row = settings_row(settings, point.model->name, point.plan, schedules);
   add_links(row, *point.machine);
@@ -587,18 +589,18 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
     const auto implementations = implementations_at(run, library_, point);
     if (!point.framework.name.empty()) {
       point.strategies = strategies_by_default(point.framework);
-      rows.push_back(row_of(settings, run.scope, point, {.name = point.framework.name}, site.times));
+      rows.push_back(row_of(settings, run, point, {.name = point.framework.name}, site.times));
       doubts.add(point, 0);
     }
     for (const Strategy* strategy : strategies_of(run.schedules, point.plan)) {
       point.strategies = {strategy};
       const bool is_bound = !implementations.empty() && strategy != &serial_strategy;
-      rows.push_back(row_of(settings, run.scope, point, {.name = strategy->name, .bound = is_bound}, site.times));
+      rows.push_back(row_of(settings, run, point, {.name = strategy->name, .bound = is_bound}, site.times));
       doubts.add(point, rows.size() - 1);
     }
     for (const auto& kernels : implementations) {
       const StepPoint implemented = with_implementation(point, *kernels, site.times);
-      rows.push_back(implementation_row(settings, run.scope, implemented, site.times));
+      rows.push_back(implementation_row(settings, run, implemented, site.times));
       if (rows.back().feasible() && doubts.are_wanted()) {
         doubts.add(implemented, rows.size() - 1, sites_->raised(*kernels, site));
       }

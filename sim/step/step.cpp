@@ -466,37 +466,36 @@ void require_possible(const StepPoint& point) {
 
 namespace {
 
-/// Predicts the step with every GPU's kernels as slow as on the slowest GPU, because all GPUs wait for it.
-StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown) {
+/// Returns the point with every GPU's kernels `slowdown` times as slow, because all GPUs wait for the slowest.
+StepPoint slowed(StepPoint point, double slowdown) {
   point.slowdown *= slowdown;
-  return Step(point, sites).predict();
+  return point;
+}
+
+/// Returns the point with every GPU's kernels as slow as on the slowest GPU of an average machine.
+StepPoint on_average(const StepPoint& point) { return slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma)); }
+
+/// Returns the percentiles, over machines with newly drawn GPUs, of the time that `time_of` returns for a point.
+template <class TimeOf>
+StepPercentiles over_machines(const StepPoint& point, const TimeOf& time_of) {
+  const auto at = [&](double probability) {
+    return time_of(slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma, Probability{probability})));
+  };
+  return {.equal_gpus = time_of(point), .p50 = at(0.5), .p95 = at(0.95), .p99 = at(0.99), .p99_9 = at(0.999)};
 }
 
 }  // namespace
 
-Duration least_step_time(const StepPoint& point, SiteTimes& sites) {
-  StepPoint slowed = point;
-  slowed.slowdown *= slowest_of(point.plan.gpus(), point.rank_sigma);
-  return Step(slowed, sites).least();
-}
+Duration least_step_time(const StepPoint& point, SiteTimes& sites) { return Step(on_average(point), sites).least(); }
 
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
-  const auto at = [&](double probability) {
-    return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma, Probability{probability})).time;
-  };
-  return {.equal_gpus = predict_slowed(point, sites, 1.0).time,
-          .p50 = at(0.5),
-          .p95 = at(0.95),
-          .p99 = at(0.99),
-          .p99_9 = at(0.999)};
+  return over_machines(point, [&](const StepPoint& of) { return Step(of, sites).predict().time; });
 }
 
-Duration step_time(const StepPoint& point, SiteTimes& sites) {
-  return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma)).time;
-}
+Duration step_time(const StepPoint& point, SiteTimes& sites) { return Step(on_average(point), sites).predict().time; }
 
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
-  StepPrediction prediction = predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma));
+  StepPrediction prediction = Step(on_average(point), sites).predict();
   const TrainingPlan& plan = point.plan;
   const Tokens tokens{plan.global_batch, plan.seq};
   const double seconds = to_seconds(prediction.time);
@@ -534,8 +533,8 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
       .k = point.model->hidden,
       // A checkpoint with narrow weights keeps the weights of the logits wide.
       .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
-  pass.add({.issue = point.framework.issue.value,
-            .time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value});
+  const Duration logits_time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value;
+  pass.add({.issue = point.framework.issue.value, .time = costs.slowed(logits_time)});
   return pass.after({}, Duration::zero()).device;
 }
 
@@ -563,12 +562,16 @@ Bytes cache_of_layers(const StepPoint& point) {
 
 }  // namespace
 
+StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites) {
+  return over_machines(point, [&](const StepPoint& of) { return forward_pass(of, sites); });
+}
+
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   const Tokens tokens{point.plan.micro_batch, point.plan.seq};
   const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
   const Flops last_logits = forward_flops(*point.model, {point.plan.micro_batch, 1}, AttentionCount::causal).logits;
   PrefillPrediction prediction;
-  prediction.time = forward_pass(point, sites);
+  prediction.time = forward_pass(on_average(point), sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = (flops.layers + flops.attention + last_logits).count / (seconds * peak_of(point));
@@ -594,7 +597,7 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   const double attended = 2.0 * static_cast<double>(plan.micro_batch) * seen *
                           static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
   DecodePrediction prediction;
-  prediction.time = forward_pass(point, sites);
+  prediction.time = forward_pass(on_average(point), sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
   prediction.mfu = ((flops.layers + flops.logits).count + attended) / (seconds * peak_of(point));

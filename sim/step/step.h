@@ -20,9 +20,9 @@ struct StepBreakdown {
   Duration optimizer{};
 };
 
-/// Percentiles of the step's time over machines with randomly drawn GPUs: kernels are as slow as on the slowest GPU,
-/// and collectives take their mean time. The jitter of single kernels averages out over the thousands of kernels in a
-/// step and is ignored.
+/// Percentiles of the time of a step, a prefill or a decoding step over machines with randomly drawn GPUs: kernels are
+/// as slow as on the slowest GPU, and collectives take their mean time. The jitter of single kernels averages out over
+/// the hundreds or thousands of kernels in a pass and is ignored, and so are stalls.
 struct StepPercentiles {
   Duration equal_gpus{};  ///< Time if all GPUs had the same speed.
   Duration p50{};
@@ -91,5 +91,9 @@ struct DecodePrediction {
 
 /// Requires a possible point with one stage, cached > 0 and plan.seq 1.
 DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites);
+
+/// Returns the percentiles of the time of predict_prefill() or, with cached keys, of predict_decode(). Requires as they
+/// do.
+StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites);
 
 }  // namespace commfuse

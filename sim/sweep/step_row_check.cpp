@@ -112,15 +112,15 @@ void require_settings(const StepRow& row) {
 void require_fit(const StepRow& row) {
   require_settings(row);
   require_plain_cells(row);
-  for (const std::string_view words :
-       {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "context_exchange", "framework", "implements",
-        "implemented_sites", "bound", "reason", "warnings"}) {
+  for (const std::string_view words : {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "context_exchange",
+                                       "framework", "implements", "implemented_sites", "bound", "reason", "warnings"}) {
     row.has(words) ? void(require_text(row, words)) : void();
   }
   for (const std::string_view flag : {"dropout", "overlap_gradients"}) {
     row.has(flag) ? require_flag(row, flag) : void();
   }
-  for (const std::string_view number : {"link_rate_gb_s", "network_rate_gb_s", "beats_serial", "saving_error"}) {
+  for (const std::string_view number :
+       {"link_rate_gb_s", "network_rate_gb_s", "beats_serial", "saving_error", "price", "cost_per_mtok"}) {
     row.has(number) ? require_number(row, number) : void();
   }
   row.feasible() ? require_numbers(row, results) : void();

@@ -18,8 +18,14 @@ bool shorter(const Ranked& a, const Ranked& b) { return a.time != b.time ? a.tim
 
 }  // namespace
 
-FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
-                           std::size_t limit) {
+TiedPlan tied_plan(const TunedPlan& plan) {
+  return {.gpus = plan.plan.gpus(),
+          .memory = static_cast<double>(plan.step.memory.total().count),
+          .kinds = plan.plan.kinds_of_parallelism()};
+}
+
+FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times, std::size_t limit,
+                           double within) {
   std::vector<Ranked> bounds;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     point.plan = plans[i];
@@ -29,7 +35,9 @@ FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& pla
   FastestPlans fastest;
   std::vector<Ranked> best;
   for (const Ranked& bound : bounds) {
-    if (best.size() == limit && (best.empty() || !shorter(bound, best.back()))) {
+    const bool is_full = best.size() == limit && (best.empty() || !shorter(bound, best.back()));
+    const bool is_far = !best.empty() && to_seconds(bound.time) > (1.0 + within) * to_seconds(best.front().time);
+    if (is_full || is_far) {
       break;
     }
     ++fastest.priced;

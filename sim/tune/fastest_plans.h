@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "sim/step/step.h"
 
 namespace commfuse {
@@ -26,9 +28,16 @@ struct FastestPlans {
   std::size_t priced = 0;       ///< Plans whose pipeline was simulated.
 };
 
-/// Returns at most `limit` of the plans, each evaluated in place of the point's own plan. Plans are priced in order of
-/// their lower bounds, until no other plan can be among the best. Throws and requires as predict_step of each.
-FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
-                           std::size_t limit);
+/// Number of fastest plans among which a tie is broken.
+inline constexpr std::size_t compared_plans = 12;
+
+/// Returns what breaks a tie between the plan and others.
+TiedPlan tied_plan(const TunedPlan& plan);
+
+/// Returns at most `limit` of the plans, each evaluated in place of the point's own plan, with at least those among
+/// them that take at most 1 + `within` times as long as the fastest. Plans are priced in order of their lower bounds,
+/// until no other plan can be among these. Throws and requires as predict_step of each.
+FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times, std::size_t limit,
+                           double within = std::numeric_limits<double>::infinity());
 
 }  // namespace commfuse

@@ -20,8 +20,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t ranked_by_p99 = 12;  // plans, fastest mean first
-
 /// SiteTimes of the machine with faster links, created once per rate.
 class FasterLinks {
  public:
@@ -153,46 +151,32 @@ void add_probabilities(std::vector<RankedPlan>& ranked) {
 /// Puts one plan first in tuning.best: the fastest or, among plans that tie with it, the plan that the tie rule
 /// prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
-  std::vector<Contender> contenders;
+  std::vector<PlanContender> plans;
   for (const RankedPlan& plan : ranked) {
-    Contender contender{to_seconds(plan.time), plan.tuned.error};
+    Contender objective{to_seconds(plan.time), plan.tuned.error};
     if (&plan != &ranked.front()) {
-      contender.win_probability = plan.tuned.win_probability;
+      objective.win_probability = plan.tuned.win_probability;
     }
-    contenders.push_back(contender);
+    plans.push_back({.objective = objective, .plan = tied_plan(plan.tuned)});
   }
-  const Verdict verdict = verdict_of(contenders, rule);
+  PlanChoice choice = choose_plan(plans, rule);
   const double fastest = to_seconds(ranked.front().time);
-  std::vector<TiedPlan> tied;  // plans within rule.difference of the fastest
-  std::vector<std::size_t> close_plans;
   Duration slowest{};
-  for (const std::size_t index : verdict.front) {
-    const TunedPlan& plan = ranked[index].tuned;
+  for (const std::size_t index : choice.verdict.front) {
     slowest = std::max(slowest, ranked[index].time);
-    if (to_seconds(ranked[index].time) <= fastest * (1.0 + rule.difference)) {
-      close_plans.push_back(index);
-      tied.push_back(
-          {plan.plan.gpus(), static_cast<double>(plan.step.memory.total().count), plan.plan.kinds_of_parallelism()});
-    }
   }
-  const TieBreak broken = break_tie(tied);
-  const std::size_t chosen = close_plans[broken.chosen];
   tuning.best.clear();
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     tuning.best.push_back(ranked[i].tuned);
-    tuning.best.back().ties = std::ranges::find(verdict.front, i) != verdict.front.end();
+    tuning.best.back().ties = std::ranges::find(choice.verdict.front, i) != choice.verdict.front.end();
   }
   const auto first = tuning.best.begin();
-  std::rotate(first, first + static_cast<std::ptrdiff_t>(chosen), first + static_cast<std::ptrdiff_t>(chosen) + 1);
-  tuning.ties = verdict.front.size();
+  const auto chosen = static_cast<std::ptrdiff_t>(choice.chosen);
+  std::rotate(first, first + chosen, first + chosen + 1);
+  tuning.ties = choice.verdict.front.size();
   tuning.ties_within = to_seconds(slowest) / fastest - 1.0;
-  tuning.over_fastest = to_seconds(ranked[chosen].time) / fastest - 1.0;
-  if (!verdict.wins()) {
-    tuning.tie_rule = close_plans.size() == 1 ? "the better prediction" : broken.rule;
-    tuning.tie_rule += close_plans.size() == verdict.front.size() || close_plans.size() == 1
-                           ? ""
-                           : fmt::format(" among the {} within {:g}%", close_plans.size(), 100.0 * rule.difference);
-  }
+  tuning.over_fastest = to_seconds(ranked[choice.chosen].time) / fastest - 1.0;
+  tuning.tie_rule = std::move(choice.rule);
 }
 
 /// Finds the strategy that is best when all sites use the same one. Serial splits nothing and is always possible.
@@ -275,7 +259,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     return tuning;
   }
   point.strategies = strategies_for_steps();
-  tuning.best = fastest_plans(point, plans, times, std::max(ranked_by_p99, options.keep)).best;
+  tuning.best = fastest_plans(point, plans, times, std::max(compared_plans, options.keep)).best;
   std::vector<RankedPlan> ranked = ranked_plans(point, times, tuning.best, options.minimize);
   if (options.errors) {
     add_errors(point, times, structures, ranked);

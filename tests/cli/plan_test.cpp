@@ -198,10 +198,54 @@ TEST(CommfuseSimPlan, ByFlagsNamesTheFlagOfAMistake) {
             "--deadline: '90' is not a span of time above 0 or a day; write one, as in \"deadline: 60 days\" or "
             "\"deadline: 2027-03-01\"\n--price: 'price' is -2; choose 0 to 1000000000\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus 16 --price 2 --deadline 90d").err,
-            "--gpus: a plan chooses the number of GPUs; name the hardware, as in --gpus h100, and write --available 16 "
-            "for the largest number\n");
+            "--gpus: the flag names the hardware, as in --gpus h100; write --count 16 for exactly 16 GPUs, or "
+            "--available 16 for the largest number\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus h200 --price 2 --deadline 90d").err,
             "--gpus and --hardware both name the hardware; remove one\n");
+}
+
+TEST(CommfuseSimPlan, AnExactCountIsPlannedWithoutALimit) {
+  const std::string given = "commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 --batch 256 ";
+  const Outcome outcome = run_program(given + "--count 256 -o json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const json plan = json::parse(outcome.out);
+  const json& kind = plan.at("kinds").at(0);
+  EXPECT_EQ(kind.at("count"), 256);
+  ASSERT_EQ(kind.at("runs").size(), 1U);
+  const json& run = kind.at("runs").at(0);
+  EXPECT_EQ(run.at("gpus"), 256);
+  EXPECT_TRUE(plan.at("verdict").get<std::string>().starts_with("Train on 256 h100 ("));
+  EXPECT_EQ(plan.at("verdict").get<std::string>().find("chance"), std::string::npos);
+  // tune puts the same layout first.
+  const json tuned = json::parse(
+      run_program("commfuse-sim tune --model llama-3.1-8b --cluster dgx-h100 --gpus 256 --batch 256 --jitter default "
+                  "--uncertainty off -o json")
+          .out);
+  for (const char* key : {"tensor", "pipeline", "context", "data", "zero", "micro_batch", "recompute"}) {
+    EXPECT_EQ(run.at("layout").at(key), tuned.at("best").at(0).at(key)) << key;
+  }
+  const std::string text = run_program(given + "--count 256").out;
+  EXPECT_EQ(text.find("chance"), std::string::npos) << text;
+  EXPECT_NE(text.find("exactly 256"), std::string::npos) << text;
+}
+
+TEST(CommfuseSimPlan, AnImpossibleCountNamesItsPlaceAndNeighbors) {
+  const OwnFolder folder;
+  const std::string layouts =
+      "'gpus.h100.count' is 1000, but no layout of llama-3.1-8b with batch 256 divides 1000 GPUs of dgx-h100-x2 "
+      "evenly; "
+      "choose ";
+  const Outcome by_flag = run_program(
+      "commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 --batch 256 --count 1000");
+  EXPECT_EQ(by_flag.code, 2);
+  EXPECT_TRUE(by_flag.err.starts_with("--count: " + layouts)) << by_flag.err;
+  EXPECT_TRUE(by_flag.err.ends_with(" or 1024, or a batch that more degrees divide\n")) << by_flag.err;
+  std::ofstream("ours.yaml") << "schema: commfuse.plan/1\nset: {model: llama-3.1-8b, batch: 256}\ntokens: 5e11\n"
+                                "gpus:\n  h100:\n    hardware: dgx-h100-x2\n    price: 2.5\n"
+                                "    price_date: 2026-11-01\n    count: 1000\n";
+  const Outcome by_file = run_program("commfuse-sim plan ours.yaml");
+  EXPECT_EQ(by_file.code, 2);
+  EXPECT_TRUE(by_file.err.starts_with("ours.yaml:9:12: " + layouts)) << by_file.err;
 }
 
 TEST(CommfuseSimPlan, ByFlagsReadsPathsFromTheCurrentFolder) {
@@ -250,8 +294,9 @@ TEST(CommfuseSimPlan, KeysOfAPlanAreExplainedAndInTheSchema) {
   const json schema = json::parse(run_program("commfuse-sim schema plan").out);
   const json& properties = schema.at("properties");
   EXPECT_EQ(properties.at("failures").at("properties").at("per_gpu_hour").at("default"), "2e-5");
-  EXPECT_EQ(properties.at("gpus").at("additionalProperties").at("required"),
-            (json{"hardware", "price", "price_date", "available"}));
+  const json& gpus = properties.at("gpus").at("additionalProperties");
+  EXPECT_EQ(gpus.at("required"), (json{"hardware", "price", "price_date"}));
+  EXPECT_EQ(gpus.at("anyOf"), json::parse(R"([{"required": ["available"]}, {"required": ["count"]}])"));
   EXPECT_FALSE(properties.at("set").at("properties").contains("hardware"));
   EXPECT_EQ(schema.at("required"), (json{"tokens", "gpus", "schema"}));
 }

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
@@ -322,19 +325,78 @@ TEST(CommfuseSimRunStep, RefusesTrainingSettingsForInference) {
       "--latent-decode: scope prefill does not support 'step.latent_decode'; remove it, or choose scope decode\n");
 }
 
-TEST(CommfuseSimRunStep, SaysThatInferenceHasNoPercentiles) {
-  const std::string note = "note: --jitter gives percentiles for scope step only; other times are means\n";
+TEST(CommfuseSimRunStep, InferenceUnderJitterHasPercentiles) {
   for (const std::string scope : {"prefill", "decode"}) {
-    const std::string command = "commfuse-sim run --ranks 8 --batch 8 --seq 1K --strategy serial --scope " + scope;
+    const std::string command =
+        "commfuse-sim run --ranks 8 --batch 8 --seq 1K --strategy serial --launch graph --scope " + scope;
     const Outcome run = run_program(command + " --jitter default -o json");
     EXPECT_EQ(run.code, 0);
-    EXPECT_EQ(run.err, note);
-    EXPECT_FALSE(json::parse(run.out).front().contains("time_p99_ms"));
-    EXPECT_EQ(run_program(command).err, "");
+    EXPECT_EQ(run.err, "");
+    const json without = json::parse(run_program(command + " -o json").out);
+    const json rows = json::parse(run.out);
+    ASSERT_EQ(rows.size(), without.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const json& row = rows[i];
+      EXPECT_FALSE(without[i].contains("time_p99_ms"));
+      EXPECT_GT(row.at("time_ms"), without[i].at("time_ms"));
+      EXPECT_LT(row.at("time_p50_ms"), row.at("time_p95_ms"));
+      EXPECT_LT(row.at("time_p95_ms"), row.at("time_p99_ms"));
+      EXPECT_LT(row.at("time_p99_ms"), row.at("time_p99_9_ms"));
+      EXPECT_LT(row.at("time_p50_ms"), row.at("time_ms").get<double>() * 1.01);
+    }
+    const std::string table = run_program(command + " --jitter default").out;
+    EXPECT_NE(table.find("\n  p50, p95, p99 and p99.9 over machines with different GPUs: "), std::string::npos)
+        << table;
   }
-  const Outcome step =
-      run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --strategy serial --jitter default");
-  EXPECT_EQ(step.err, "");
+}
+
+TEST(CommfuseSimRunStep, InferenceWithAPriceHasACostPerToken) {
+  for (const std::string scope : {"prefill", "decode"}) {
+    const std::string command =
+        "commfuse-sim run --model llama-3.1-8b --ranks 2 --batch 8 --seq 1K --strategy serial --price 3.60 --scope " +
+        scope;
+    for (const json& row : json::parse(run_program(command + " -o json").out)) {
+      // Two GPUs at 3.60 an hour cost 0.002 a second.
+      EXPECT_NEAR(row.at("cost_per_mtok").get<double>() * row.at("tokens_per_second").get<double>(), 2000.0, 1e-6);
+      EXPECT_EQ(row.at("price"), 3.6);
+    }
+    const std::string table = run_program(command).out;
+    const std::string tokens = scope == "decode" ? "generated" : "prompt";
+    EXPECT_NE(table.find("\n  cost of a million " + tokens + " tokens at 3.60 per GPU-hour: "), std::string::npos)
+        << table;
+  }
+  EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --price 2.80").err,
+            "--price: scope step does not support 'price'; remove it, or choose scope prefill or decode\n");
+  EXPECT_EQ(run_program("commfuse-sim run --scope decode --price cheap").err,
+            "--price: 'cheap' is not a number; write one, such as 2.80\n");
+}
+
+TEST(CommfuseSimRunStep, TheCheapestReplicaWithinALatencyIsAQuery) {
+  const OwnFolder folder;
+  const Outcome run = run_program(
+      "commfuse-sim run --scope decode --model llama-3.1-8b --hardware h100-sxm --seq 8K --axis ranks=1,2 --axis "
+      "batch=8..128 --launch graph --strategy serial --jitter default --price 2.80 -o json");
+  std::ofstream("rows.json") << run.out;
+  constexpr double limit_ms = 12.0;
+  std::optional<json> cheapest;
+  double slowest_ms = 0.0;
+  for (const json& row : json::parse(run.out)) {
+    slowest_ms = std::max(slowest_ms, row.at("time_p99_ms").get<double>());
+    const bool is_allowed = row.at("fits").get<bool>() && row.at("time_p99_ms").get<double>() <= limit_ms;
+    if (is_allowed && (!cheapest || row.at("cost_per_mtok") < cheapest->at("cost_per_mtok"))) {
+      cheapest = row;
+    }
+  }
+  ASSERT_TRUE(cheapest);
+  EXPECT_GT(slowest_ms, limit_ms);  // The limit decides.
+  const json best = json::parse(
+      run_program("commfuse-sim best rows.json --where 'time_p99_ms <= 12 AND fits' --by cost_per_mtok --per model "
+                  "--columns tensor,batch,strategy,time_p99_ms,cost_per_mtok -o json")
+          .out);
+  ASSERT_EQ(best.size(), 1U);
+  for (const auto& [name, value] : best[0].items()) {
+    EXPECT_EQ(value, cheapest->at(name)) << name;
+  }
 }
 
 TEST(CommfuseSimRunStep, TheMapOfInferenceHasNoSettingsOfTraining) {

@@ -108,7 +108,8 @@ TEST_F(Width, RunsFit) {
   for (const char* options :
        {"", "--as all", "--scope down --seq 32K --as all", "--axis seq=1K..8K --axis ranks=2,8",
         "--axis seq=1K..64K --axis ranks=2,4,8 -o map", "--axis link_bandwidth=x0.25..x4 -o map",
-        "--seq 8K --jitter default", "--scope step --model llama-3.1-8b", "--scope decode --model llama-3.1-8b",
+        "--seq 8K --jitter default", "--scope step --model llama-3.1-8b",
+        "--scope decode --model llama-3.1-8b --jitter default --price 2.80",
         "--scope step --model llama-2-7b --hardware dgx-h100-x16 --ranks 1 --data-parallel 128 --batch 256 "
         "--micro-batch 2 --framework fsdp --jitter default --measured-step 853ms"}) {
     expect_fits(fmt::format("commfuse-sim run {}", options));

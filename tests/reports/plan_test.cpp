@@ -65,6 +65,24 @@ CapacityPlan example_plan(const std::string& text = "h100") {
   return plan;
 }
 
+TEST(CapacityReport, SaysWhatItsErrorHoldsBeyondThatOfRun) {
+  CapacityPlan plan{.model_error = 0.13, .model_error_source = ModelErrorSource::steps_before_settings};
+  plan.model_error_of_run = 0.0721;
+  EXPECT_EQ(model_error_sentence(plan),
+            "For the same step, run counts 7.2%, the model's error on measured steps in known frameworks; no measured "
+            "step ran the plan's schedules, so the plan counts 1.48 times the median error of nine Megatron-Core steps "
+            "that were predicted without the settings of their framework.");
+  plan.model_error_source = ModelErrorSource::file;
+  EXPECT_EQ(model_error_sentence(plan),
+            "The plan states the model's own error; for the same step, run counts 7.2%, the model's error on measured "
+            "steps in known frameworks.");
+  plan.model_error_source = ModelErrorSource::measured_steps;
+  EXPECT_EQ(model_error_sentence(plan),
+            "The model's own error is that on measured steps in known frameworks, as in run.");
+  plan.has_measured_step = true;
+  EXPECT_EQ(model_error_sentence(plan), "The model's own error is what the measured step leaves of it.");
+}
+
 TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
   EXPECT_EQ(
       plan_verdict(example_plan()),
@@ -97,6 +115,35 @@ TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
             std::string::npos);
   plan.deadline_text = "2027-03-01";
   EXPECT_EQ(deadline_in_words(plan), "2027-03-01 (90.0 days)");
+}
+
+TEST(CapacityReport, AnExactCountWithoutLimitsHasNoChance) {
+  CapacityPlan plan = example_plan();
+  plan.deadline_days.reset();
+  plan.deadline_text.clear();
+  plan.kinds[0].available = 8192;
+  plan.kinds[0].count = 2048;
+  EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M.");
+  EXPECT_TRUE(plan_verdict(plan).ends_with(
+      ", $0.9660 per million tokens. Serial collectives would take 13.5% longer, data slicing (CoC) 4.2%."))
+      << plan_verdict(plan);
+  const std::string text = plan_text(plan);
+  EXPECT_EQ(text.find("chance of meeting"), std::string::npos) << text;
+  EXPECT_NE(text.find("exactly 2048 of 8192"), std::string::npos) << text;
+  EXPECT_EQ(plan_page({plan, "c", "v"}).find("Chance of meeting"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(plan_json(plan)).at("kinds").at(0).at("count"), 2048);
+}
+
+TEST(CapacityReport, TheLayoutSaysHowFarItIsFromTheFastest) {
+  CapacityPlan plan = example_plan();
+  const auto title = [&] {
+    const std::vector<PlanTable> tables = plan_tables(plan);
+    return std::ranges::find(tables, "layout", &PlanTable::id)->title;
+  };
+  EXPECT_EQ(title(), "Layout: the fastest on 2048 GPUs");
+  plan.kinds[0].runs[1].over_fastest = 0.009;
+  plan.kinds[0].runs[1].layout_rule = "less memory";
+  EXPECT_EQ(title(), "Layout: within 0.9% of the fastest on 2048 GPUs, chosen for less memory");
 }
 
 TEST(CapacityReport, ASingleKindHasNoTableOfKinds) {

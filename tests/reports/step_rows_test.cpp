@@ -267,6 +267,25 @@ TEST(BestPlan, AnIdealScheduleNextToImplementationsIsNotTheBest) {
   EXPECT_NE(best_plan(rows).find(" 200000, by serial "), std::string::npos) << best_plan(rows);
 }
 
+TEST(StepTable, InferenceHasPercentilesAndCosts) {
+  StepRow row = prefill_with_cache(1, 10.0);
+  for (const char* name : {"time_p50_ms", "time_p95_ms", "time_p99_ms", "time_p99_9_ms"}) {
+    row.add(name, 11.0);
+  }
+  row.add("cost_per_mtok", 2.8 / 3600.0 / 1e5 * 1e6);  // one GPU, 100,000 tokens a second
+  EXPECT_EQ(step_table(std::vector{row}).find("cost"), std::string::npos) << "no price, no line";
+  row.add("price", 2.8);
+  EXPECT_TRUE(step_table(std::vector{row})
+                  .ends_with("\n"
+                             "  p50, p95, p99 and p99.9 over machines with different GPUs: serial 11.0, 11.0,\n"
+                             "    11.0 and 11.0\n"
+                             "\n"
+                             "  cost of a million prompt tokens at 2.80 per GPU-hour: serial 0.0078\n"
+                             "\n"
+                             "  memory of a GPU: weights 20.0 GB, keys and values 10.0, of 80.0 GB\n"))
+      << step_table(std::vector{row});
+}
+
 TEST(BestPlan, NamesTheMachineIfPlansHaveSeveral) {
   const StepRow plan = step("", "commfuse", 100.0);
   EXPECT_EQ(best_plan(std::vector{with_rate(plan, 1e5), with_rate(with(plan, "hardware", std::string("b200")), 2e5)}),

@@ -66,6 +66,26 @@ TEST(TieBreak, FewerGpusThenLessMemoryThenFewerKindsOfParallelism) {
   EXPECT_EQ(broken({{32, 40.0, 2}, {32, 40.0, 2}}).rule, "a better prediction");
 }
 
+TEST(TieBreak, ChoosesAmongPlansWithinTheDifferenceOfTheRule) {
+  const PlanContender fastest{.objective = {100.0}, .plan = {8, 50.0, 2}};
+  const PlanContender close{.objective = {101.0}, .plan = {8, 40.0, 2}};
+  const PlanContender far{.objective = {110.0}, .plan = {8, 10.0, 1}};
+  const PlanContender unsure{.objective = {.time = 110.0, .win_probability = 0.4}, .plan = {8, 10.0, 1}};
+  const auto chosen = [](const std::vector<PlanContender>& plans) {
+    const PlanChoice choice = choose_plan(plans, {});
+    return std::pair(choice.chosen, choice.rule);
+  };
+  EXPECT_EQ(chosen({fastest, far}), std::pair(std::size_t{0}, std::string{}));
+  EXPECT_EQ(chosen({fastest, close, far}), std::pair(std::size_t{1}, std::string("less memory")));
+  EXPECT_EQ(chosen({far, close, fastest}), std::pair(std::size_t{1}, std::string("less memory")));
+  EXPECT_EQ(chosen({fastest, close, unsure}),
+            std::pair(std::size_t{1}, std::string("less memory among the 2 within 2%")));
+  EXPECT_EQ(chosen({fastest, unsure}), std::pair(std::size_t{0}, std::string("the better prediction")));
+  PlanContender beaten = close;
+  beaten.is_eligible = false;
+  EXPECT_EQ(chosen({fastest, beaten}), std::pair(std::size_t{0}, std::string("the better prediction")));
+}
+
 TEST(Verdict, NamesAreListed) {
   EXPECT_EQ(names_in_words(std::vector<std::string>{"a"}), "a");
   EXPECT_EQ(names_in_words(std::vector<std::string>{"a", "b"}), "a and b");

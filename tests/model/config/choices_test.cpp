@@ -34,6 +34,7 @@ TEST(ChoicesTest, UnsetSettingsHaveTheirDefaults) {
   EXPECT_EQ(run.plan.gpus(), 1);
   EXPECT_EQ(run.plan.zero, Zero::none);
   EXPECT_EQ(run.step.latent_decode, LatentDecode::absorb);
+  EXPECT_EQ(run.gpu_hour_price, std::nullopt);
   EXPECT_TRUE(run.schedules.named.empty());
   EXPECT_FALSE(run.schedules.each_variant);
   EXPECT_EQ(run.schedules.fixed, OptionSet());
@@ -109,7 +110,8 @@ TEST(ChoicesTest, SettingsOfWholeModelsFillTheirOwnMembers) {
                                        {"step.micro_batch", "17"},
                                        {"step.recompute", "full"},
                                        {"step.optimizer", "sgd"},
-                                       {"step.latent_decode", "naive"}});
+                                       {"step.latent_decode", "naive"},
+                                       {"price", "$2.80"}});
   EXPECT_EQ(run.scope.work, Use::decode);
   EXPECT_TRUE(run.scope.is_whole_model());
   EXPECT_TRUE(run.scope.is_inference());
@@ -127,6 +129,7 @@ TEST(ChoicesTest, SettingsOfWholeModelsFillTheirOwnMembers) {
   EXPECT_EQ(run.plan.recompute, Recompute::full);
   EXPECT_EQ(run.plan.optimizer, Optimizer::sgd);
   EXPECT_EQ(run.step.latent_decode, LatentDecode::naive);
+  EXPECT_EQ(run.gpu_hour_price, 2.8);
 }
 
 TEST(ChoicesTest, OptionsOfStrategiesAreFixedWhereTheyAreGiven) {

@@ -65,6 +65,16 @@ TEST(FieldTest, CountsNameTheirRange) {
   EXPECT_EQ(field_refusal("seq", "1G"), "accepted");
 }
 
+TEST(FieldTest, AmountsAreNumbersWithinTheirRange) {
+  EXPECT_EQ(field_refusal("price", "2.80"), "accepted");
+  EXPECT_EQ(field_refusal("price", "$2.80"), "accepted");
+  EXPECT_EQ(field_refusal("price", "0"), "accepted");
+  EXPECT_EQ(field_refusal("price", "-1"), "'-1' is out of range; choose 0 to 1000000000");
+  EXPECT_EQ(field_refusal("price", "2G"), "'2G' is out of range; choose 0 to 1000000000");
+  EXPECT_EQ(field_refusal("price", "cheap"), "'cheap' is not a number; write one, such as 2.80");
+  EXPECT_EQ(values_in_words(*find_field("price")), "a number from 0 to 1000000000, for example 2.80");
+}
+
 TEST(FieldTest, CountsAreWholeNumbers) {
   for (const char* text : {"", "many", "4 KB", "0.5", "1e3", "--8", "-x", " 8", "99999999999999999999"}) {
     EXPECT_EQ(field_refusal("seq", text), in_quotes(text) + " is not a whole number; write one, such as 4K");

@@ -160,7 +160,8 @@ std::string plan_with(const PlanField& field, const std::string& value) {
   }
   text += "gpus:\n  k:\n    " + name + ": " + value + "\n";
   for (const PlanField& other : plan_fields()) {
-    if (other.required && other.key.starts_with("gpus.") && other.key != field.key) {
+    const bool is_needed = other.required || (other.key == "gpus.NAME.available" && field.key != "gpus.NAME.count");
+    if (is_needed && other.key.starts_with("gpus.") && other.key != field.key) {
       text += "    " + std::string(other.key.substr(10)) + ": " + std::string(other.example) + "\n";
     }
   }
@@ -181,6 +182,19 @@ TEST_F(PlanFileTest, EveryFieldOfTheTableIsReadAndChecked) {
       EXPECT_NE(refusal(plan_with(field, "-1")).find(" is -1; choose "), std::string::npos) << field.key;
     }
   }
+}
+
+TEST_F(PlanFileTest, ACountReplacesAvailableGpusAndLimits) {
+  const std::string kind = "gpus: {h100: {hardware: dgx-h100-x2, price: 2.5, price_date: 2026-05-04, ";
+  const PlanFile exact = plan("schema: commfuse.plan/1\ntokens: 15e12\n" + kind + "count: 1K}}\n");
+  EXPECT_EQ(exact.gpus[0].count, 1024);
+  EXPECT_EQ(exact.gpus[0].available, 1024);
+  EXPECT_EQ(exact.gpus[0].count_place, "mine.yaml:3:81");
+  EXPECT_FALSE(exact.deadline || exact.budget);
+  const PlanFile part = plan("schema: commfuse.plan/1\ntokens: 15e12\n" + kind + "count: 1K, available: 2K}}\n");
+  EXPECT_EQ(part.gpus[0].count, 1024);
+  EXPECT_EQ(part.gpus[0].available, 2048);
+  EXPECT_FALSE(plan(minimal).gpus[0].count);
 }
 
 TEST_F(PlanFileTest, EveryPresetAndExampleIsAValueOfItsField) {

@@ -71,6 +71,21 @@ TEST_F(CapacityTest, TheErrorOfTheModelComesFromMeasuredSteps) {
   EXPECT_EQ(error(dense + framework, "\nmodel_error: 0.05"), 0.05);
 }
 
+TEST_F(CapacityTest, TheErrorOfTheModelIsComparedWithThatOfRun) {
+  const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
+  const std::string limit = "deadline: 365 days";
+  const CapacityPlan ideal = plan(limit, h100, dense);
+  EXPECT_EQ(ideal.model_error_source, ModelErrorSource::steps_before_settings);
+  EXPECT_NEAR(ideal.model_error_of_run, 0.0721, 1e-4);
+  const CapacityPlan framework = plan(limit, h100, dense + ", framework: megatron-core-2024");
+  EXPECT_EQ(framework.model_error_source, ModelErrorSource::measured_steps);
+  EXPECT_EQ(framework.model_error_of_run, framework.model_error);
+  const CapacityPlan stated = plan(limit + "\nmodel_error: 0.05", h100, dense);
+  EXPECT_EQ(stated.model_error_source, ModelErrorSource::file);
+  EXPECT_EQ(stated.model_error_of_run, ideal.model_error_of_run);
+  EXPECT_FALSE(ideal.has_measured_step);
+}
+
 TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
   const CapacityPlan before = plan("deadline: 30 days");
   Uncertainty doubts;
@@ -83,6 +98,7 @@ TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
   const CapacityPlan equal = plan_with_step(1.0);
   EXPECT_LT(equal.kinds[0].step_error, before.kinds[0].step_error);
   EXPECT_LT(slower.model_error, before.model_error);
+  EXPECT_TRUE(slower.has_measured_step);
   ASSERT_EQ(slower.kinds[0].runs.size(), before.kinds[0].runs.size());
   for (std::size_t i = 0; i < before.kinds[0].runs.size(); ++i) {
     const double factor = slower.kinds[0].runs[i].step_s.value / before.kinds[0].runs[i].step_s.value;
@@ -188,6 +204,32 @@ TEST_F(CapacityTest, TheGpusThatMeetADeadlineDoNotDependOnTheAvailableOnes) {
   EXPECT_FALSE(with_available("1").gpus_for_deadline);  // More than eight times as many are not tried.
 }
 
+TEST_F(CapacityTest, AnExactCountHasOneRunWithItsBestLayout) {
+  const auto exactly = [](const std::string& count) {
+    return "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256, power: 1 kW, count: " +
+           count + "}\n";
+  };
+  const CapacityPlan chosen = plan("deadline: 30 days");
+  const CapacityPlan exact = plan("deadline: 30 days", exactly("64"));
+  ASSERT_EQ(exact.kinds[0].runs.size(), 1U);
+  EXPECT_EQ(exact.kinds[0].count, 64);
+  EXPECT_EQ(exact.kinds[0].available, 256);
+  EXPECT_EQ(exact.best_kind()->best()->gpus, 64);
+  const auto same = std::ranges::find(chosen.kinds[0].runs, 64, &CapacityRun::gpus);
+  ASSERT_NE(same, chosen.kinds[0].runs.end());
+  EXPECT_EQ(exact.best_kind()->best()->step_s.value, same->step_s.value);
+  const CapacityPlan unlimited = plan("", exactly("64"));
+  EXPECT_EQ(unlimited.best_kind()->best()->gpus, 64);
+  EXPECT_EQ(unlimited.best_kind()->best()->confidence, 1.0);
+  EXPECT_NE(reason("deadline: 1 h", exactly("64")).find(" days on 64 GPUs (gpus.h100.count), "), std::string::npos);
+  EXPECT_EQ(reason("deadline: 30 days\nlimits: {power: 32 kW}", exactly("64")),
+            "limits.power binds: the 64 GPUs of gpus.h100.count need 0.064 MW, and the limit is 0.032 MW");
+  const std::string full = reason("", exactly("8"), "model: llama-3.1-405b, seq: 4K, batch: 8");
+  EXPECT_TRUE(full.starts_with("memory binds: the smallest layout on the 8 GPUs of gpus.h100.count needs ")) << full;
+  EXPECT_TRUE(full.ends_with("; choose a larger count, or free degrees that are fixed")) << full;
+  EXPECT_THROW(plan("", exactly("100")), ConfigError);
+}
+
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   const CapacityPlan result = plan("deadline: 3 days");
   const CapacityRun& answer = *result.best_kind()->best();
@@ -209,6 +251,29 @@ TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   EXPECT_NEAR(named("price -20 %").cost_share, -0.2, 1e-12);
   const WhatIf faster = named("network x4");
   EXPECT_DOUBLE_EQ(*faster.break_even_gpu, (answer.cost.value - faster.cost.value) / static_cast<double>(answer.gpus));
+}
+
+TEST_F(CapacityTest, AChangeIsMeasuredFromTheFastestLayout) {
+  // The answer's layout is chosen for less memory and is no more than 2% slower than the fastest. Links whose rate
+  // hardly matters to any layout must not appear to pay by this difference.
+  const CapacityPlan result = plan("deadline: 365 days",
+                                   "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256, "
+                                   "count: 256}\n",
+                                   "model: llama-3.1-8b, seq: 4K, batch: 256");
+  const CapacityRun& answer = *result.best_kind()->best();
+  EXPECT_GT(answer.over_fastest, 0.0);
+  EXPECT_FALSE(answer.layout_rule.empty());
+  for (const WhatIf& what_if : result.what_ifs) {
+    const bool is_worse = what_if.change == "serial collectives" || what_if.change.ends_with(" x0.5");
+    EXPECT_TRUE(!is_worse || what_if.days_share >= -1e-9) << what_if.change << " " << what_if.days_share;
+    const bool is_better = what_if.change.ends_with(" x2") || what_if.change.ends_with(" x4");
+    EXPECT_TRUE(!is_better || what_if.days_share <= 1e-9) << what_if.change << " " << what_if.days_share;
+  }
+  for (const RateCurve& curve : result.curves) {
+    for (std::size_t i = 1; i < curve.points.size(); ++i) {
+      EXPECT_GE(curve.points[i].tokens_per_second, 0.9999 * curve.points[i - 1].tokens_per_second);
+    }
+  }
 }
 
 TEST_F(CapacityTest, StepsUseTheNamedFramework) {

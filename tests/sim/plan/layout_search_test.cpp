@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/config/catalogue.h"
+#include "sim/tune/tune.h"
 
 namespace commfuse {
 namespace {
@@ -93,6 +94,45 @@ TEST_F(LayoutSearchTest, FindsTheSameLayoutAsSimulatingAll) {
     EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // Fewer than half are simulated.
     EXPECT_LE(fastest->tail.p50, fastest->tail.p99);
   }
+}
+
+TEST_F(LayoutSearchTest, PrefersTheLayoutThatTunePutsFirst) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine cluster = machine(256);
+  StructureCache structures;
+  LayoutTerms search_terms = terms();
+  search_terms.base.global_batch = 256;
+  LayoutSearch search(model, cluster, structures, search_terms);
+  const PlanSpace space{.model = &model, .machine = &cluster, .gpus = 256, .base = search_terms.base};
+  TuneOptions options{.memory_share = search_terms.memory_share};
+  options.rank_sigma = search_terms.rank_sigma;
+  options.communication_sigma = search_terms.communication_sigma;
+  options.errors = false;  // A layout is chosen by the difference alone.
+  const Tuning tuning = tune(space, options);
+  const std::optional<FoundLayout> preferred = search.preferred(256);
+  const std::optional<FoundLayout> fastest = search.fastest(256, search_terms.strategies());
+  ASSERT_TRUE(preferred && fastest && !tuning.best.empty());
+  EXPECT_EQ(preferred->plan.tensor, tuning.best.front().plan.tensor);
+  EXPECT_EQ(preferred->plan.data, tuning.best.front().plan.data);
+  EXPECT_EQ(preferred->plan.zero, tuning.best.front().plan.zero);
+  EXPECT_EQ(preferred->step.time, tuning.best.front().step.time);
+  EXPECT_EQ(preferred->step.memory.total(), tuning.best.front().step.memory.total());
+  EXPECT_LT(preferred->step.memory.total(), fastest->step.memory.total());  // The fastest needs 69 GB, not 24.
+  EXPECT_NEAR(preferred->over_fastest, to_seconds(preferred->step.time) / to_seconds(fastest->step.time) - 1.0, 1e-12);
+  EXPECT_GT(preferred->over_fastest, 0.0);
+  EXPECT_LE(preferred->over_fastest, 0.02);
+  EXPECT_TRUE(preferred->rule.starts_with("less memory")) << preferred->rule;
+}
+
+TEST_F(LayoutSearchTest, ATieRuleWithoutDifferencePrefersTheFastest) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine cluster = machine(32);
+  StructureCache structures;
+  LayoutTerms search_terms = terms();
+  search_terms.rule.difference = 0.0;
+  LayoutSearch search(model, cluster, structures, search_terms);
+  EXPECT_EQ(search.preferred(32)->step.time, search.fastest(32, search_terms.strategies())->step.time);
+  EXPECT_EQ(search.preferred(32)->over_fastest, 0.0);
 }
 
 TEST_F(LayoutSearchTest, GpuCountsAreThoseThatSomeLayoutUses) {

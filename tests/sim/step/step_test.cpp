@@ -750,6 +750,55 @@ TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
   EXPECT_EQ(with_jitter.p99_9, predict_step(slow, sites).time);
 }
 
+TEST_F(StepTest, InferenceWaitsForTheSlowestGpuAsAStepDoes) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  StepPoint prefill{.model = &small, .machine = &machine, .plan = {.tensor = 8, .micro_batch = 4, .seq = 1024}};
+  prefill.framework.issue.value = {};  // The device never waits for the host.
+  StepPoint decode = prefill;
+  decode.plan.seq = 1;
+  decode.cached = 1023;
+  const auto time_of = [&](const StepPoint& point) {
+    return point.cached > 0 ? predict_decode(point, sites).time : predict_prefill(point, sites).time;
+  };
+  for (const StepPoint& point : {prefill, decode}) {
+    const Duration with_equal_gpus = time_of(point);
+    EXPECT_EQ(inference_percentiles(point, sites).p99, with_equal_gpus);
+    const auto with_slowdown = [&](double slowdown) {
+      StepPoint slow = point;
+      slow.slowdown = slowdown;
+      return time_of(slow);
+    };
+    StepPoint differing = point;
+    differing.rank_sigma = 0.02;
+    const StepPercentiles percentiles = inference_percentiles(differing, sites);
+    EXPECT_EQ(percentiles.equal_gpus, with_equal_gpus);
+    EXPECT_EQ(percentiles.p50, with_slowdown(slowest_of(8, 0.02, Probability{0.5})));
+    EXPECT_EQ(percentiles.p99, with_slowdown(slowest_of(8, 0.02, Probability{0.99})));
+    EXPECT_EQ(time_of(differing), with_slowdown(slowest_of(8, 0.02)));  // the mean
+    EXPECT_LT(with_equal_gpus, percentiles.p50);
+    EXPECT_LT(percentiles.p50, percentiles.p95);
+    EXPECT_LT(percentiles.p99, percentiles.p99_9);
+  }
+}
+
+TEST_F(StepTest, EveryKernelOfInferenceIsSlowOnASlowGpu) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  StepPoint point{.model = &small, .machine = &machine, .plan = {.micro_batch = 4, .seq = 1024}};
+  point.framework.issue.value = {};  // The device never waits for the host.
+  const auto times_slower = [&](const auto& predict) {
+    point.slowdown = 1.0;
+    const double once = to_seconds(predict(point, sites).time);
+    point.slowdown = 2.0;
+    return to_seconds(predict(point, sites).time) / once;
+  };
+  EXPECT_NEAR(times_slower(predict_prefill), 2.0, 1e-6);  // A single GPU has no wires.
+  point.plan.seq = 1;
+  point.cached = 1023;
+  EXPECT_NEAR(times_slower(predict_decode), 2.0, 1e-6);
+}
+
 TEST_F(StepTest, ASlowGpuSlowsItsKernelsAndNotTheWires) {
   // If kernels take twice as long, a serial site takes its collective and twice its GEMM.
   StructureCache structures;

@@ -181,6 +181,13 @@ TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
   EXPECT_LT(twelve.priced, plans.size() / 2);
   EXPECT_EQ(fastest_plans(point, plans, times, plans.size() + 1).best.size(), plans.size());
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
+  const FastestPlans close = fastest_plans(point, plans, times, plans.size(), 0.1);
+  const double limit = 1.1 * to_seconds(ranked.front().first);
+  for (std::size_t i = 0; i < ranked.size() && to_seconds(ranked[i].first) <= limit; ++i) {
+    ASSERT_LT(i, close.best.size());
+    EXPECT_EQ(close.best[i].step.time, ranked[i].first);
+  }
+  EXPECT_LT(close.priced, plans.size());
 }
 
 TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllSitesAndTheLowerBound) {
