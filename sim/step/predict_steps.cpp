@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "model/config/choices.h"
 #include "model/config/field.h"
 #include "model/config/framework.h"
+#include "model/config/implementation.h"
 #include "model/config_error.h"
 #include "model/cost/group.h"
 #include "model/hardware/raised.h"
@@ -240,9 +242,30 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                                         .remedy = prefill_remedy});
 }
 
-/// Adds warnings to a row: `warning`, if any, and then a warning about tensor ranks that cross nodes.
+/// Returns a warning if the implementation runs none of the GEMMs that the framework names; empty if it runs them, or
+/// if the framework names none.
+std::string why_not_implemented(const StepPoint& point) {
+  const Framework& framework = point.framework;
+  const bool names_sites = framework.implementation_sites && !framework.implementation_sites->empty();
+  if (!names_sites || framework.implementation == nullptr || !point.strategies.empty() ||
+      !point.plan.sequence_parallel) {
+    return {};
+  }
+  std::string refusal = refusal_of(*framework.implementation, *point.machine,
+                                   static_cast<std::int32_t>(point.plan.tensor), point.plan.dtype);
+  refusal.resize(std::min(refusal.find("; "), refusal.size()));  // warnings are separated by semicolons
+  return refusal.empty() ? refusal
+                         : fmt::format("the collectives that {} would overlap are exposed, because {}",
+                                       framework.implementation->name, refusal);
+}
+
+/// Adds warnings to a row: `warning`, if any, then one about an implementation that does not run here, and one about
+/// tensor ranks that cross nodes.
 void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
   const TrainingPlan& plan = point.plan;
+  if (const std::string why_not = why_not_implemented(point); !why_not.empty()) {
+    warning += fmt::format("{}{}", warning.empty() ? "" : "; ", why_not);
+  }
   const Machine& machine = *point.machine;
   const char* between = warning.empty() ? "" : "; ";
   if (plan.tensor > machine.gpus_per_node) {
@@ -254,6 +277,13 @@ void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
   }
   if (!warning.empty()) {
     row.add("warnings", std::move(warning));
+  }
+}
+
+/// Adds the schedules of the sites, unless the row's strategy determines them.
+void add_schedules(StepRow& row, std::span<const UsedSchedule> used) {
+  if (std::string words = in_words(used, row.text("strategy")); !words.empty()) {
+    row.add("schedules", std::move(words));
   }
 }
 
@@ -345,6 +375,9 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   point.plan = shared;
   for (const Strategy* strategy : strategies_of(run.schedules, shared)) {
     point.strategies = {strategy};
+    std::vector<UsedSchedule> used;
+    StepPoint recorded = point;
+    recorded.used = &used;
     rows.push_back(settings_row(settings, point.model->name, point.plan, strategy->name));
     add_links(rows.back(), *point.machine);
     try {
@@ -354,7 +387,8 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
             shared.tensor, shared.micro_batch, shared.tensor));
       }
       require_possible(point);
-      add(rows.back(), predict_decode(point, times), point);
+      add(rows.back(), predict_decode(recorded, times), point);
+      add_schedules(rows.back(), used);
       warn(rows.back(), point);
       doubts.add(point, rows.size() - 1);
     } catch (const ConfigError& error) {
@@ -365,8 +399,10 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 }
 
 /// Returns the row of one strategy, or of the framework's own schedules.
-StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
+StepRow row_of(const Settings& settings, const ScopeChoice& scope, StepPoint point, std::string_view name,
                SiteTimes& times) {
+  std::vector<UsedSchedule> used;
+  point.used = &used;
   StepRow row = settings_row(settings, point.model->name, point.plan, name);
   add_links(row, *point.machine);
   std::string warning;
@@ -379,6 +415,7 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
     add(row, predict_step(point, times), gpus_differ ? std::optional(step_percentiles(point, times)) : std::nullopt,
         point);
   }
+  add_schedules(row, used);
   warn(row, point, std::move(warning));
   return row;
 }

@@ -113,7 +113,7 @@ void require_fit(const StepRow& row) {
   require_settings(row);
   require_plain_cells(row);
   for (const std::string_view words :
-       {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "framework", "reason", "warnings"}) {
+       {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "framework", "schedules", "reason", "warnings"}) {
     row.has(words) ? void(require_text(row, words)) : void();
   }
   for (const std::string_view flag : {"dropout", "overlap_gradients"}) {
