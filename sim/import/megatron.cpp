@@ -484,9 +484,12 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
 }
 
 Imported read_megatron(const Source& source) {
-  Imported import = read_megatron(read_small_file(source.path), source.path, source.name);
+  const std::string text = read_small_file(source.path);
+  Imported import = read_megatron(text, source.path, source.name);
   if (const std::optional<std::string> overlap = source.options.text("--overlap")) {
     add_overlap(*overlap, import);
+  } else if (Repeats unused; arguments_of(text, source.path, unused).has("--tp-comm-overlap-cfg")) {
+    import.notes.emplace_back("the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file");
   }
   return import;
 }

@@ -172,6 +172,19 @@ TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
             "fc2_dgrad: TransformerEngine's defaults are assumed");
 }
 
+TEST(Megatron, AScriptWithAnOverlapFileAsksForIt) {
+  const OwnFolder folder;
+  std::ofstream("llama.sh") << llama;
+  Source source{"llama.sh", "mine"};
+  EXPECT_EQ(read_megatron(source).notes,
+            Notes{"the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file"});
+  std::ofstream("cfg.yaml") << "qkv_fprop: {method: ring_exchange}\n";
+  source.options.set("--overlap", {"cfg.yaml"});
+  const Notes notes = read_megatron(source).notes;
+  ASSERT_FALSE(notes.empty());
+  EXPECT_EQ(notes.front().find("cfg.yaml: the step prices ring_exchange at qkv_fprop"), 0U) << notes.front();
+}
+
 TEST(Megatron, NothingOverlapsWithoutSequenceParallelism) {
   const OwnFolder folder;
   std::string script = llama;
