@@ -145,9 +145,7 @@ int import_file(const import::Format& format, const ImportRequest& request) {
 
 void add_common(CLI::App& command, ImportRequest& request) {
   command.add_option("--name", request.name, "Name of the model and of the files")->type_name("NAME");
-  command
-      .add_option("--out", request.out,
-                  "Folder for NAME.model.yaml, NAME.run.yaml and, with --overlap, NAME.framework.yaml")
+  command.add_option("--out", request.out, "Folder for NAME.run.yaml and the files that it names")
       ->type_name("FOLDER")
       ->capture_default_str();
 }
