@@ -286,6 +286,16 @@ CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional
       ->type_name("PERCENT");
 }
 
+CLI::Option* add_hardware_flag(CLI::App& command, ScoreRequest& request) {
+  return usual(offers_names(command
+                                .add_option("--hardware", request.hardware,
+                                            "Only rows of this hardware, on one node or several: names in "
+                                            "configs/hardware, separated by commas; repeatable")
+                                ->type_name("NAMES")
+                                ->allow_extra_args(false),
+                            Catalogue::hardware));
+}
+
 /// Adds the flag --verdicts. The flags that it excludes must already have been added.
 void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
   CLI::Option* verdicts =
@@ -325,14 +335,7 @@ void add_score(CLI::App& app, Caller& caller) {
     CLI::Option* kind = usual(
         command.add_option("--kind", request->options.kind, "Only tables of one kind, for example gemm or collective")
             ->type_name("KIND"));
-    CLI::Option* hardware =
-        usual(offers_names(command
-                               .add_option("--hardware", request->hardware,
-                                           "Only rows of this hardware, on one node or several: names in "
-                                           "configs/hardware, separated by commas; repeatable")
-                               ->type_name("NAMES")
-                               ->allow_extra_args(false),
-                           Catalogue::hardware));
+    CLI::Option* hardware = add_hardware_flag(command, *request);
     CLI::Option* held_out =
         usual(command.add_flag("--held-out", request->options.held_out, "Only rows that every fit held out"));
     CLI::Option* median =
