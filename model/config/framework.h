@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "model/config/field.h"
 #include "model/hardware/nccl_tuning.h"
 #include "model/hardware/parameter.h"
+#include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 #include "model/units.h"
 #include "model/workload/training_plan.h"
@@ -21,6 +23,11 @@
 namespace commfuse {
 
 struct Implementation;
+
+/// GEMMs that an implementation may run in a step: those of forward passes, and in backward passes the GEMM of the
+/// input's gradient that follows an all-gather, which row-parallel GEMMs have.
+inline constexpr std::array implementation_scopes{Scope::qkv,  Scope::out_proj,          Scope::gate_up,
+                                                  Scope::down, Scope::out_proj_backward, Scope::down_backward};
 
 struct Framework {
   std::string name;  ///< Empty when no framework was named.
@@ -39,6 +46,8 @@ struct Framework {
   /// Kernels for these GEMMs in forward passes; used if tensor_overlap is null and they are faster than a collective
   /// and a GEMM one after the other. May be null.
   std::shared_ptr<const Implementation> implementation;
+  /// If set, the implementation runs exactly these of implementation_scopes, whether or not it saves time.
+  std::optional<std::vector<Scope>> implementation_sites;
   /// If the rows of a GEMM do not begin at multiples of 16 bytes, the GEMM takes (16 / alignment)^misaligned_power
   /// times as long, because narrower loads feed the matrix units (NVIDIA, "Matrix Multiplication Background User's
   /// Guide", 2023, section 2.2, states that alignment matters, but not how much).

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
@@ -45,6 +46,31 @@ void read_kernels(YamlMap map, Framework& into) {
   into.loss_bytes = map.number("loss_bytes", bytes_range);
 }
 
+/// Returns the GEMMs that the implementation runs. Notes a mistake for anything but a list of their names.
+std::vector<Scope> read_implementation_sites(YamlMap map) {
+  constexpr std::string_view key = "implementation_sites";
+  const YamlValue value = *map.optional_value(key);
+  std::vector<Scope> sites;
+  if (value.kind() != YamlKind::list) {
+    map.mistake(key, fmt::format("{0} must be a list, as in {0}: [qkv, gate_up]", key));
+    return sites;
+  }
+  for (const YamlValue& item : value.items()) {
+    const std::string word = item.kind() == YamlKind::scalar ? item.text() : "";
+    const auto* const site = std::ranges::find(implementation_scopes, word, [](Scope scope) { return name_of(scope); });
+    if (site != implementation_scopes.end()) {
+      sites.push_back(*site);
+      continue;
+    }
+    std::vector<std::string_view> words;
+    for (const Scope scope : implementation_scopes) {
+      words.push_back(name_of(scope));
+    }
+    map.mistake(key, fmt::format("unknown site {}; {}", in_quotes(word), remedy_for(word, words, "sites")));
+  }
+  return sites;
+}
+
 void read_tensor(YamlMap map, Framework& into) {
   const std::string word = map.text("overlap", "none");
   into.tensor_overlap = find_strategy(word);
@@ -68,7 +94,43 @@ void read_tensor(YamlMap map, Framework& into) {
       map.mistake("implementation", error.what());
     }
   }
+  if (map.optional_value("implementation_sites")) {
+    into.implementation_sites = read_implementation_sites(map);
+    if (!map.has("implementation")) {
+      map.mistake("implementation_sites",
+                  "no implementation runs these GEMMs; add one, as in implementation: te, or remove this line");
+    }
+  }
   into.overlaps_backward = map.boolean("backward_beside_products");
+}
+
+/// Inherits the fields that a file omits from the framework of the catalogue that it extends. Throws ConfigError if it
+/// extends anything else.
+void inherit(YamlFile& file, YamlMap root) {
+  if (!root.optional_value("extends")) {
+    return;
+  }
+  const std::string choice = root.text("extends");
+  const std::vector<std::string> known = known_names(Catalogue::frameworks);
+  if (std::ranges::find(known, choice) == known.end()) {
+    if (!choice.empty()) {  // text() notes a missing word
+      const std::vector<std::string_view> names(known.begin(), known.end());
+      root.mistake("extends",
+                   fmt::format("unknown framework {}; {}", in_quotes(choice), remedy_for(choice, names, "frameworks")));
+    }
+    for (const std::string& key : root.keys()) {
+      root.optional_value(key);  // marks the key as known
+    }
+    file.finish();
+  }
+  YamlFile base(find_config(Catalogue::frameworks, choice));
+  YamlMap base_root = base.root();
+  base_root.schema(framework_schema);
+  if (base_root.has("extends")) {
+    root.mistake("extends", fmt::format("{} extends another framework; name one that extends none", in_quotes(choice)));
+  }
+  constexpr std::array<std::string_view, 3> own_keys{"schema", "name", "extends"};
+  file.extend(base, root.optional_value("extends")->place(), own_keys);
 }
 
 std::string remedy_for_setting(std::string_view wrong) {
@@ -116,6 +178,7 @@ Framework load_framework(std::string_view name_or_path) {
   YamlFile file(find_config(Catalogue::frameworks, name_or_path));
   YamlMap root = file.root();
   root.schema(framework_schema);
+  inherit(file, root);
   loaded.name = root.text("name");
   // Rows of results could not distinguish such a framework from a strategy, or from no framework.
   if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {

@@ -7,9 +7,11 @@
 
 namespace commfuse {
 
-/// Returns check_program() and, if that has no findings, compares `unfused` with the ops. Prices, compute time and MFU
-/// follow from `unfused`, so it may not state more GEMMs or attention than the essential ops compute on the average
-/// rank. It may state less, because ops may compute a block several times.
+/// Returns check_program() and, if that has no findings, compares `unfused` with the ops and with the final contents.
+/// Prices, compute time and MFU follow from `unfused`, so it may state neither more GEMMs or attention than the
+/// essential ops compute on the average rank, nor fewer than the final contents of all ranks need together, divided by
+/// the ranks. Ops may compute a block several times, so it may state fewer than the ops compute. The functions in
+/// `unfused` are not compared.
 CheckReport check_written(const Program& program);
 
 }  // namespace commfuse

@@ -100,6 +100,9 @@ constexpr std::array model_columns{
     number("memory_gb", "memory of the fullest GPU"),
     number("capacity_gb", "memory capacity of a GPU"),
     flag("fits", "whether the plan fits in memory"),
+    ModelColumn{"schedules",
+                "schedule of each GEMM that meets a collective: options, and in parentheses its sites; "
+                "absent where the strategy has a single schedule"},
     ModelColumn{"warnings"},
     ModelColumn{"reason"},
     number("time_error", "one standard error of time_ms, as a share"),

@@ -255,6 +255,7 @@ def score(
     *,
     data: _Path | Sequence[_Path] | None = None,
     kind: str | None = None,
+    hardware: str | Sequence[str] | None = None,
     held_out: bool | None = None,
     max_median: _Number | None = None,
     max_p90: _Number | None = None,

@@ -18,6 +18,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/framework.h"
 #include "model/config/resolver.h"
 #include "model/config/settings.h"
 #include "model/config_error.h"
@@ -55,16 +56,16 @@ void require_plain(const std::string& name) {
   }
 }
 
-/// Reads the written files as `run` does, and checks that `run` accepts the step on any machine. After a mistake,
-/// removes the files and throws a ConfigError that names their source.
-void require_runnable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
-                      const std::string& source) {
+/// Reads the written files, of which the last has the settings, as `run` does, and checks that `run` accepts the step
+/// on any machine. After a mistake, removes the files and throws a ConfigError that names their source.
+void require_runnable(const std::string& model, const std::vector<fs::path>& written, const std::string& source) {
   const char* problem = "files that cannot be loaded";
   try {
     const Transformer loaded = load_model(model);
     Resolver resolver;
-    resolver.read_file(run.string());
+    resolver.read_file(written.back().string());
     const Settings settings = resolver.finish();
+    load_framework(settings.text("framework"));
     problem = "a step that cannot be run";
     require_possible(loaded, training_plan_of(settings));
   } catch (const ConfigError& error) {
@@ -78,23 +79,29 @@ void require_runnable(const std::string& model, const fs::path& run, const std::
 }
 
 /// Writes the files of an import and returns their paths; the run file is last.
-std::vector<fs::path> write(const import::Imported& imported, const ImportRequest& request) {
+std::vector<fs::path> write(import::Imported imported, const ImportRequest& request) {
   const fs::path folder(request.out);
-  const std::string model = request.name + ".model.yaml";
-  const std::string run = request.name + ".run.yaml";
-  if (!imported.model_name.empty()) {
-    require_new(folder, {run});
-    reports::atomic_write(folder / run,
-                          fmt::format("{}model: {}\n", run_text(imported), yaml_scalar(imported.model_name)));
-    require_runnable(imported.model_name, folder / run, {folder / run}, request.file);
-    return {folder / run};
+  std::vector<std::pair<std::string, std::string>> texts;  // by name of the file
+  std::string model = imported.model_name;
+  if (model.empty()) {
+    texts.emplace_back(request.name + ".model.yaml", imported.model);
+    model = fmt::format("./{}", texts.back().first);
   }
-  require_new(folder, {model, run});
-  reports::atomic_write(folder / model, imported.model);
-  reports::atomic_write(folder / run,
-                        fmt::format("{}model: {}\n", run_text(imported), yaml_scalar(fmt::format("./{}", model))));
-  require_runnable((folder / model).string(), folder / run, {folder / model, folder / run}, request.file);
-  return {folder / model, folder / run};
+  if (imported.step.implementation_sites) {
+    texts.emplace_back(request.name + ".framework.yaml", framework_text(imported.step, imported.origin, request.name));
+    imported.step.framework = fmt::format("./{}", texts.back().first);
+  }
+  texts.emplace_back(request.name + ".run.yaml", fmt::format("{}model: {}\n", run_text(imported), yaml_scalar(model)));
+  std::vector<std::string> names;
+  std::ranges::transform(texts, std::back_inserter(names), &std::pair<std::string, std::string>::first);
+  require_new(folder, names);
+  std::vector<fs::path> written;
+  for (const auto& [name, text] : texts) {
+    reports::atomic_write(folder / name, text);
+    written.push_back(folder / name);
+  }
+  require_runnable(imported.model_name.empty() ? written.front().string() : imported.model_name, written, request.file);
+  return written;
 }
 
 /// Returns the name of a machine with at least two nodes and enough GPUs, for an example command. Returns nothing if no
@@ -122,7 +129,11 @@ int import_file(const import::Format& format, const ImportRequest& request) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", with_escapes(note))));
   }
   const std::string run = files.back().string();
-  fmt::print("wrote {}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
+  std::string others;
+  for (std::size_t i = 0; i + 1 < files.size(); ++i) {
+    others += fmt::format("{}{}", files[i].string(), i + 2 < files.size() ? ", " : " and ");
+  }
+  fmt::print("wrote {}{}\n", others, run);
   if (const std::optional<std::string> machine = machine_for(gpus_of(imported.step))) {
     fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
   } else {
@@ -133,8 +144,8 @@ int import_file(const import::Format& format, const ImportRequest& request) {
 }
 
 void add_common(CLI::App& command, ImportRequest& request) {
-  command.add_option("--name", request.name, "Name of the model and of both files")->type_name("NAME");
-  command.add_option("--out", request.out, "Folder for NAME.model.yaml and NAME.run.yaml")
+  command.add_option("--name", request.name, "Name of the model and of the files")->type_name("NAME");
+  command.add_option("--out", request.out, "Folder for NAME.run.yaml and the files that it names")
       ->type_name("FOLDER")
       ->capture_default_str();
 }

@@ -11,6 +11,8 @@
 #include "model/proof/check_written.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
+#include "sim/point/grid.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 
@@ -94,6 +96,17 @@ std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& 
     schedules.push_back(hand_written(std::move(file), sizes));
   }
   return schedules;
+}
+
+Settings fitted(Settings settings, std::span<const HandWritten> schedules) {
+  Grid grid;
+  grid.settings = std::move(settings);
+  fit(grid, schedules, names_strategies(grid.settings));
+  if (!grid.axes.empty()) {
+    throw ConfigError(fmt::format("the schedules of the files differ in {}; name only files that agree in it",
+                                  grid.axes.front().fields.front()->key));
+  }
+  return std::move(grid.settings);
 }
 
 std::string in_words(const std::string& subject, const CheckReport& report) {

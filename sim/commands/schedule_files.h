@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "model/config/settings.h"
 #include "model/proof/findings.h"
 #include "sim/point/hand_written.h"
 
@@ -28,6 +30,10 @@ void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 /// Reads and proves all files. Returns nothing if a proof fails, after printing the findings on stderr. Throws
 /// ConfigError with the mistakes in every file, and for missing or superfluous sizes.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
+
+/// Returns the settings of one point with what the files fix: ranks, dtype and scope. Throws ConfigError as fit() does,
+/// and if the files belong to different points.
+Settings fitted(Settings settings, std::span<const HandWritten> schedules);
 
 /// Returns a line for each finding and for the number of further findings, each beginning with `subject`: the file or
 /// schedule that was checked. Empty if everything is proved.

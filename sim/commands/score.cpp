@@ -14,8 +14,10 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "reports/accuracy.h"
 #include "reports/engine_agreement.h"
@@ -39,6 +41,7 @@ namespace {
 
 struct ScoreRequest {
   std::vector<std::string> data;
+  std::vector<std::string> hardware;  // Lists of names, as written.
   score::ScoreOptions options;
   std::string format = "table";
   std::string progress = "auto";
@@ -102,6 +105,43 @@ void require_kind(const std::string& name) {
   }
 }
 
+/// Returns the name in configs/hardware that a word of --hardware means. Throws ConfigError for other words.
+std::string node_meant(std::string_view word) {
+  const std::string name = meant_name(Catalogue::hardware, word);
+  const std::vector<std::string> nodes = known_names(Catalogue::nodes);
+  if (std::ranges::find(nodes, name) != nodes.end()) {
+    return name;
+  }
+  const std::vector<std::string> machines = known_names(Catalogue::hardware);
+  if (std::ranges::find(machines, name) != machines.end() || sized_cluster(name)) {
+    throw ConfigError(fmt::format(
+        "--hardware: {} is a cluster; name the hardware of its nodes, such as h100-sxm, which includes rows "
+        "of several nodes",
+        in_quotes(word)));
+  }
+  const std::vector<std::string_view> names(nodes.begin(), nodes.end());
+  throw ConfigError(
+      fmt::format("--hardware: unknown hardware {}; {}", in_quotes(word), remedy_for(word, names, "hardware")));
+}
+
+std::vector<std::string> nodes_meant(const std::vector<std::string>& lists) {
+  std::vector<std::string> nodes;
+  for (const std::string& list : lists) {
+    for (const std::string_view word : split_list(list)) {
+      nodes.push_back(node_meant(word));
+    }
+  }
+  return nodes;
+}
+
+/// Returns the tables with rows of the hardware that the user named; without --hardware, all tables.
+Scores of_hardware(const ScoreRequest& request, Scores scores) {
+  if (!request.hardware.empty()) {
+    std::erase_if(scores, [](const TableScore& score) { return score.scored == 0 && score.fault_count == 0; });
+  }
+  return scores;
+}
+
 /// Throws ConfigError if a file that the user named is of no known kind. Folders may contain other files.
 void require_tables(const ScoreRequest& request, const Scores& scores) {
   for (const TableScore& score : scores) {
@@ -122,12 +162,17 @@ std::string first_reason(const Scores& scores) {
   return "";
 }
 
-/// Throws ConfigError if nothing was scored although a gate or a kind is given; otherwise a gate would pass unnoticed.
-/// Faulty rows are reported elsewhere.
+/// Throws ConfigError if nothing was scored although a gate, a kind or hardware is given; otherwise a gate would pass
+/// unnoticed. Faulty rows are reported elsewhere.
 void require_scored(const ScoreRequest& request, const Scores& scores) {
   const auto any = [&](const auto& holds) { return std::ranges::any_of(scores, holds); };
   if (any([](const TableScore& score) { return score.fault_count > 0; })) {
     return;
+  }
+  if (!request.hardware.empty() && !any([](const TableScore& score) { return score.scored > 0; })) {
+    throw ConfigError(fmt::format(
+        "--hardware {}: no row of this hardware was scored{}; name tables with --data, or remove --hardware",
+        fmt::join(request.hardware, ","), first_reason(scores)));
   }
   if (!request.options.kind.empty() && !any([](const TableScore& score) { return score.scored > 0; })) {
     throw ConfigError(
@@ -198,7 +243,7 @@ std::string text_of(const ScoreRequest& request, const Scores& scores, std::stri
                                 : reports::score_table(scores);
 }
 
-Answer run_score(const ScoreRequest& request, Caller& caller) {
+Answer run_score(ScoreRequest request, Caller& caller) {
   require_word("--output", request.format, score_formats, "format");
   require_word("--progress", request.progress, progress_words, "format");
   if (request.rows && (request.dynamic || request.format != "table")) {
@@ -216,10 +261,12 @@ Answer run_score(const ScoreRequest& request, Caller& caller) {
   if (!request.options.kind.empty()) {
     require_kind(request.options.kind);
   }
+  request.options.hardware = nodes_meant(request.hardware);
   require_output_of_residuals(request, request.format);
-  const auto scores = std::make_shared<const Scores>(scores_of(request, caller));
-  require_tables(request, *scores);
-  require_scored(request, *scores);
+  Scores all_scores = scores_of(request, caller);
+  require_tables(request, all_scores);
+  require_scored(request, all_scores);
+  const auto scores = std::make_shared<const Scores>(of_hardware(request, std::move(all_scores)));
   const std::string faults = reports::score_faults(*scores);
   const std::string over = lines_over_limit(*scores, request.max_median, "median", &ErrorSummary::median) +
                            lines_over_limit(*scores, request.max_p90, "p90", &ErrorSummary::p90);
@@ -239,12 +286,22 @@ CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional
       ->type_name("PERCENT");
 }
 
+CLI::Option* add_hardware_flag(CLI::App& command, ScoreRequest& request) {
+  return usual(offers_names(command
+                                .add_option("--hardware", request.hardware,
+                                            "Only rows of this hardware, on one node or several: names in "
+                                            "configs/hardware, separated by commas; repeatable")
+                                ->type_name("NAMES")
+                                ->allow_extra_args(false),
+                            Catalogue::hardware));
+}
+
 /// Adds the flag --verdicts. The flags that it excludes must already have been added.
 void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
   CLI::Option* verdicts =
       command.add_flag("--verdicts", request.verdicts, "Score verdicts on nodes known to be healthy or degraded");
-  for (const char* const other : {"--dynamic", "--implementations", "--pairs", "--rows", "--kind", "--held-out",
-                                  "--residuals", "--max-median", "--max-p90"}) {
+  for (const char* const other : {"--dynamic", "--implementations", "--pairs", "--rows", "--kind", "--hardware",
+                                  "--held-out", "--residuals", "--max-median", "--max-p90"}) {
     verdicts->excludes(other);
   }
 }
@@ -261,6 +318,7 @@ constexpr const char* about =
     "Examples:\n"
     "  commfuse-sim score\n"
     "  commfuse-sim score --data measured/ --held-out -o json\n"
+    "  commfuse-sim score --hardware h100-sxm,h200-sxm --kind collective\n"
     "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20\n"
     "  commfuse-sim score --data measured/ --residuals\n"
     "  commfuse-sim score --verdicts --data measured/\n"
@@ -277,6 +335,7 @@ void add_score(CLI::App& app, Caller& caller) {
     CLI::Option* kind = usual(
         command.add_option("--kind", request->options.kind, "Only tables of one kind, for example gemm or collective")
             ->type_name("KIND"));
+    CLI::Option* hardware = add_hardware_flag(command, *request);
     CLI::Option* held_out =
         usual(command.add_flag("--held-out", request->options.held_out, "Only rows that every fit held out"));
     CLI::Option* median =
@@ -290,6 +349,7 @@ void add_score(CLI::App& app, Caller& caller) {
         .add_flag("--implementations", request->implementations,
                   "Fit implementations to tables of overlapped kernels; print lines of their files")
         ->excludes(kind)
+        ->excludes(hardware)
         ->excludes(held_out)
         ->excludes(residuals)
         ->excludes(median)
@@ -304,6 +364,7 @@ void add_score(CLI::App& app, Caller& caller) {
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
         ->excludes(kind)
+        ->excludes(hardware)
         ->excludes(held_out)
         ->excludes(residuals)
         ->excludes(median)

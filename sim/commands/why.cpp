@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/check.h"
@@ -24,6 +26,7 @@
 #include "reports/point_rows.h"
 #include "reports/why.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/uncovered.h"
 #include "sim/parallel/run_points.h"
@@ -35,6 +38,7 @@ namespace {
 
 struct WhyRequest {
   SettingArguments settings;
+  ScheduleArguments schedules;
   std::string format = "text";
   std::string max_parameters = "12";
 };
@@ -82,15 +86,32 @@ const ResultRow& explained_row(const std::vector<ResultRow>& rows, const Impleme
   return *best;
 }
 
+/// Returns the prediction of a row of the point: of a file, of an implementation or of a generated schedule.
+Prediction prediction_of(const Point& point, const ResultRow& row, const Implementation* implementation,
+                         std::span<const HandWritten> files, Predictor& predictor) {
+  const auto file = std::ranges::find_if(
+      files, [&](const HandWritten& schedule) { return schedule.structure.digest == row.schedule_sha256; });
+  if (implementation == nullptr && file != files.end()) {
+    return predictor.predict(point, *file);
+  }
+  const Strategy& strategy = implementation == nullptr ? *find_strategy(row.strategy) : *implementation->strategy;
+  return predictor.predict(point, strategy, row.options);
+}
+
 bool is_used_by_layers(const Field& field) { return field.uses.has(Use::layer); }
 
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
   require_word("--output", request.format, formats, "format");
   const std::size_t max_parameters = parameter_count_of(request.max_parameters);
-  const Settings settings = settings_of(request.settings);
+  std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
+  if (!schedules) {
+    return exit_code::gate_missed;
+  }
+  const Settings settings = fitted(settings_of(request.settings), *schedules);
   Library library;
   library.load(settings);
+  library.add(*std::move(schedules));
   const Point point = point_of(settings, library);
   const std::vector<ResultRow> rows = rows_of(settings, library);
   const ResultRow& row = explained_row(rows, only_choice(settings, library));
@@ -98,8 +119,7 @@ int why(const WhyRequest& request) {
   Predictor predictor(structures);
   const Implementation* implementation = implementation_of(row, implementations_named(settings, library));
   const Point priced = implementation == nullptr ? point : priced_as(point, *implementation);
-  const Strategy& strategy = implementation == nullptr ? *find_strategy(row.strategy) : *implementation->strategy;
-  const Prediction prediction = predictor.predict(priced, strategy, row.options);
+  const Prediction prediction = prediction_of(priced, row, implementation, library.schedules(), predictor);
   Explanation explanation = explain(priced, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
@@ -115,6 +135,7 @@ void add_why(CLI::App& app, int& status) {
   add_verb(app, "why", "Explain one prediction: costs, critical path, sensitivity", [&status](CLI::App& command) {
     const auto request = std::make_shared<WhyRequest>();
     add_setting_flags(command, request->settings, is_used_by_layers);
+    add_schedule_flags(command, request->schedules);
     usual(offers_words(command.add_option("-o,--output", request->format, "text, json")
                            ->group("Grid and output")
                            ->type_name("FORMAT")
@@ -135,7 +156,8 @@ void add_why(CLI::App& app, int& status) {
         "Examples:\n"
         "  commfuse-sim why --model llama-3.1-70b --hardware h100-sxm --seq 8K\n"
         "  commfuse-sim why --strategy serial --seq 8K --most 30\n"
-        "  commfuse-sim why --strategy sliced --slices 8 -o json");
+        "  commfuse-sim why --strategy sliced --slices 8 -o json\n"
+        "  commfuse-sim why --schedule mine.yaml --seq 8K");
     command.callback([request, &status] { status = why(*request); });
   });
 }

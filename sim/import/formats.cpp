@@ -20,7 +20,8 @@ namespace {
 constexpr FormatOption gpus{"--gpus", "N", "GPUs that the job runs on"};
 constexpr FormatOption model{"--model", "NAME", "Model: a name in configs/models, or a path"};
 
-constexpr std::array megatron_options{FormatOption{"--overlap", "FILE", "File passed as --tp-comm-overlap-cfg"}};
+constexpr std::array megatron_options{
+    FormatOption{"--overlap", "FILE", "File passed as --tp-comm-overlap-cfg; the step uses its methods"}};
 constexpr std::array torchtitan_options{gpus, model};
 constexpr std::array deepspeed_options{
     model, FormatOption{"--seq", "N", "Sequence length in tokens; 32K is 32768"}, gpus,

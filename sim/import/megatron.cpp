@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py. Overlap: NVIDIA/TransformerEngine,
-// transformer_engine/pytorch/module/base.py (initialize_ub).
+// Flags and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py.
 #include "sim/import/megatron.h"
 
 #include <fmt/format.h>
@@ -17,7 +16,6 @@
 #include "model/config/field.h"
 #include "model/config/load_model.h"
 #include "model/config/settings.h"
-#include "model/config/yaml_reader.h"
 #include "model/config_error.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
@@ -354,57 +352,6 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
   }
 }
 
-/// Names in the file for the GEMMs of a layer's forward pass.
-constexpr std::array forward_gemms{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
-
-struct Overlap {
-  std::map<std::string, int> gemms_by_flags;  // number of GEMMs by our flags: "--strategy ring_exchange"
-  std::vector<std::string> by_gemm;           // "qkv_fprop is sliced in 4"
-};
-
-void read_gemm(YamlMap& root, const char* gemm, Overlap& overlap) {
-  std::optional<YamlMap> map = root.optional_map(gemm);
-  const std::string method = map ? map->text("method") : "none";
-  if (method == "ring_exchange") {
-    ++overlap.gemms_by_flags["--strategy ring_exchange"];
-    overlap.by_gemm.push_back(fmt::format("{} is ring_exchange", gemm));
-  } else if (method == "pipeline") {
-    const std::int64_t slices = map->has("num_splits") ? map->count("num_splits") : 4;
-    ++overlap.gemms_by_flags[fmt::format("--strategy sliced --slices {}", slices)];
-    overlap.by_gemm.push_back(fmt::format("{} is sliced in {}", gemm, slices));
-  } else {
-    overlap.by_gemm.push_back(
-        fmt::format("{} is serial{}", gemm, map ? fmt::format(" ({} has no counterpart)", in_quotes(method)) : ""));
-  }
-}
-
-/// Returns, in quotes, the GEMM names that userbuffers does not recognise.
-std::vector<std::string> unknown_gemms(const YamlValue& value) {
-  constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
-  constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
-  std::vector<std::string> unknown;
-  for (const YamlValue::Field& field : value.fields()) {
-    const std::string_view name = field.key;
-    const std::size_t split = std::min(name.find('_'), name.size());
-    if (std::ranges::find(layers, name.substr(0, split)) == layers.end() || split == name.size() ||
-        std::ranges::find(passes, name.substr(split + 1)) == passes.end()) {
-      unknown.push_back(in_quotes(name));
-    }
-  }
-  return unknown;
-}
-
-/// Marks the keys of all GEMMs as read, so that keys without a counterpart are not reported as mistakes.
-void mark_as_read(const YamlValue& value, YamlMap& root) {
-  for (const YamlValue::Field& field : value.fields()) {
-    if (std::optional<YamlMap> map = root.optional_map(field.key)) {
-      for (const std::string& key : map->keys()) {
-        map->optional_value(key);
-      }
-    }
-  }
-}
-
 /// The first few distinct values of each flag, as written.
 using Repeats = std::map<std::string, std::vector<std::string>>;
 
@@ -564,9 +511,12 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
 }
 
 Imported read_megatron(const Source& source) {
-  Imported import = read_megatron(read_small_file(source.path), source.path, source.name);
+  const std::string text = read_small_file(source.path);
+  Imported import = read_megatron(text, source.path, source.name);
   if (const std::optional<std::string> overlap = source.options.text("--overlap")) {
     add_overlap(*overlap, import);
+  } else if (Repeats unused; arguments_of(text, source.path, unused).has("--tp-comm-overlap-cfg")) {
+    import.notes.emplace_back("the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file");
   }
   return import;
 }
@@ -574,28 +524,6 @@ Imported read_megatron(const Source& source) {
 bool is_megatron(std::string_view text) {
   const auto has = [&](std::string_view flag) { return text.find(flag) != std::string_view::npos; };
   return has("--tensor-model-parallel-size") || (has("--num-layers") && has("--hidden-size"));
-}
-
-void add_overlap(const std::string& path, Imported& import) {
-  YamlFile file(path);
-  YamlMap root = file.root();
-  mark_as_read(file.top(), root);
-  Overlap overlap;
-  for (const char* gemm : forward_gemms) {
-    read_gemm(root, gemm, overlap);
-  }
-  file.finish();
-  note_unknown(unknown_gemms(file.top()), import.notes);
-  if (overlap.gemms_by_flags.empty()) {
-    import.step.framework = "megatron-lm";
-    import.notes.push_back(fmt::format("{} overlaps no GEMM of the forward pass in a supported way: serial", path));
-    return;
-  }
-  import.step.framework = "megatron-core-2024";
-  const std::string& flags =
-      std::ranges::max_element(overlap.gemms_by_flags, {}, [](const auto& entry) { return entry.second; })->first;
-  import.notes.push_back(fmt::format("{}: {}; a layer uses one strategy for all of them: --scope layer {}", path,
-                                     fmt::join(overlap.by_gemm, ", "), flags));
 }
 
 }  // namespace commfuse::import

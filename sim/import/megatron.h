@@ -22,9 +22,10 @@ Imported read_megatron(const Source& source);
 /// Returns true only if the text unmistakably contains a Megatron-LM command line.
 bool is_megatron(std::string_view text);
 
-/// Reads Transformer Engine's userbuffers settings for the GEMMs of the forward pass. Sets the framework of the step,
-/// and adds a note with the strategy of each GEMM: the methods ring_exchange and pipeline have a counterpart, bulk has
-/// none. Throws ConfigError if the file has another format.
+/// Reads Transformer Engine's userbuffers settings. Sets the framework of the step and the GEMMs that its
+/// implementation runs. Adds notes with the methods that the step prices and does not price, and with the GEMMs that
+/// have Transformer Engine's default method because the file lacks them. Throws ConfigError if the file has another
+/// format.
 void add_overlap(const std::string& path, Imported& import);
 
 }  // namespace commfuse::import

@@ -43,8 +43,8 @@ std::string run_text(const StepSettings& step, std::string_view origin) {
       "  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n{}  data: {}\n  context: {}\n{}{}  experts: {}\n"
       "  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n{}  dropout: {}\n  gradient_dtype: {}\n"
       "  overlap_gradients: {}\n",
-      origin, step.framework, step.tensor, step.seq, step.batch, step.dtype, step.fused_attention ? "fused" : "unfused",
-      switch_word(step.sequence_parallel), step.pipeline, step.interleave,
+      origin, yaml_scalar(step.framework), step.tensor, step.seq, step.batch, step.dtype,
+      step.fused_attention ? "fused" : "unfused", switch_word(step.sequence_parallel), step.pipeline, step.interleave,
       step.zero_bubble ? "  schedule: zero_bubble\n" : "", step.data, step.context,
       step.context > 1
           ? fmt::format("  context_exchange: {}\n", word_of(context_exchange_choices, step.context_exchange))
@@ -52,6 +52,17 @@ std::string run_text(const StepSettings& step, std::string_view origin) {
       step.ulysses > 1 ? fmt::format("  ulysses: {}\n", step.ulysses) : "", step.experts, step.zero, step.micro_batch,
       yaml_scalar(step.recompute), step.is_sgd ? "  optimizer: sgd\n" : "", switch_word(step.dropout),
       step.gradient_dtype, switch_word(step.overlap_gradients));
+}
+
+std::string framework_text(const StepSettings& step, std::string_view origin, std::string_view name) {
+  check(step.implementation_sites.has_value(), "only a list of GEMMs needs a framework of its own");
+  const std::string framework = fmt::format("{}-overlap", name);  // no strategy has such a name
+  return fmt::format(
+      "# {}\nschema: commfuse.framework/1\nname: {}\nextends: {}\nsummary: {}\ntensor_parallel:\n"
+      "  implementation_sites: [{}]\n",
+      origin, yaml_scalar(framework), step.framework,
+      yaml_scalar(fmt::format("{} with the GEMMs that the overlap file of {} chooses", step.framework, name)),
+      fmt::join(*step.implementation_sites, ", "));
 }
 
 }  // namespace commfuse::import

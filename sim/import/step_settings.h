@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/config/yaml_reader.h"
 #include "model/workload/training_plan.h"
@@ -40,7 +41,9 @@ struct StepSettings {
   bool dropout = false;
   std::string gradient_dtype = "fp32";
   bool overlap_gradients = true;
-  std::string framework = "none";  ///< Framework in configs/frameworks that runs the step.
+  std::string framework = "none";  ///< Framework that runs the step: a name in configs/frameworks, or a path.
+  /// If set, a file extends `framework`, whose implementation runs exactly these GEMMs: "qkv", "down_backward".
+  std::optional<std::vector<std::string>> implementation_sites{};
 };
 
 /// Returns the product if it is at most `limit`; otherwise nothing. All factors must be at least 1.
@@ -51,5 +54,9 @@ std::int64_t gpus_of(const StepSettings& step);
 
 /// Returns YAML, commfuse.run/1, without `model`. `origin` is the comment in its first line.
 std::string run_text(const StepSettings& step, std::string_view origin);
+
+/// Returns YAML, commfuse.framework/1, of the file that extends the step's framework. `name` is the name of the import.
+/// Requires implementation_sites.
+std::string framework_text(const StepSettings& step, std::string_view origin, std::string_view name);
 
 }  // namespace commfuse::import

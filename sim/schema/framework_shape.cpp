@@ -23,6 +23,14 @@ Shape strategy_or_none() {
   return word(std::move(names));
 }
 
+Shape site() {
+  std::vector<std::string> names;
+  for (const Scope scope : implementation_scopes) {
+    names.emplace_back(name_of(scope));
+  }
+  return word(std::move(names));
+}
+
 Shape kernels() {
   std::vector<ShapeKey> by_generation;
   for (const NcclGeneration generation : all_nccl_generations) {
@@ -51,6 +59,7 @@ Shape settings() {
 
 Shape framework_shape() {
   return map({{"name", text()},
+              optional({"extends", text(), "Framework of the catalogue that supplies all keys that are absent here"}),
               {"summary", text(), "Description in one line"},
               {"host", map({optional({"issue", sourced(duration()), "Host time to issue one kernel (default 12 us)"}),
                             {"runs_ahead", boolean(), "The host keeps issuing while the GPU is behind"}})},
@@ -58,6 +67,8 @@ Shape framework_shape() {
               {"tensor_parallel",
                map({{"overlap", strategy_or_none(), "Strategy of GEMMs next to a collective"},
                     optional({"implementation", text(), "Implementation for such GEMMs, used where it is faster"}),
+                    optional({"implementation_sites", list(site()),
+                              "GEMMs that the implementation runs even where it is slower"}),
                     {"backward_beside_products", boolean(), "Collectives overlap both GEMMs of a backward pass"}})},
               optional({"settings", settings(), "Settings of run, unless the user sets them"})});
 }

@@ -174,13 +174,19 @@ KnownMachines::KnownMachines(std::vector<Machine> machines) {
   }
 }
 
+FoundMachine KnownMachines::found(const Machine& machine) const {
+  const bool is_kept = kept_.empty() || std::ranges::find(kept_, machine.name) != kept_.end();
+  return is_kept ? FoundMachine{.machine = &machine, .why_not = {}}
+                 : FoundMachine{.why_not = "measured on hardware that --hardware does not name", .is_left_out = true};
+}
+
 FoundMachine KnownMachines::by_name(std::string_view cell) const {
   const Words text = words_of(cell);
   std::vector<Hit> hits = hits_in(text, machines_);
   sort_by_length(hits);
   for (const Hit& hit : hits) {
     if (all_else_is_neutral(text, hit)) {
-      return {hit.machine, {}};
+      return found(*hit.machine);
     }
   }
   return {nullptr, fmt::format("no hardware file is known as {}", in_quotes(cell))};
@@ -207,7 +213,7 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
     }
   }
   if (names.size() == 1 && !matches.empty()) {
-    return {matches.front(), {}};
+    return found(*matches.front());
   }
   return {nullptr, names.empty()     ? "no hardware file matches the table's description of its machine"
                    : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))

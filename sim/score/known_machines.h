@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/hardware/machine.h"
@@ -16,6 +17,10 @@ namespace commfuse::score {
 struct FoundMachine {
   const Machine* machine = nullptr;
   std::string why_not;
+  bool is_left_out = false;  ///< A machine was found, but keep_only() leaves it out.
+
+  /// Returns whether the text named a machine, even one that is left out.
+  [[nodiscard]] bool was_named() const { return machine != nullptr || is_left_out; }
 };
 
 /// Compares names word by word, ignoring case and separators: "A100-SXM4-80GB" has the words a100, sxm4 and 80gb. The
@@ -27,6 +32,10 @@ class KnownMachines {
   KnownMachines();
   /// Uses only `machines`. Machines with several nodes count as clusters.
   explicit KnownMachines(std::vector<Machine> machines);
+
+  /// Leaves out all machines but those of these names, which are machines of one node. Clusters stay, because
+  /// over_nodes() finds them by their nodes. Without names, nothing is left out.
+  void keep_only(std::vector<std::string> names) { kept_ = std::move(names); }
 
   /// Finds the machine that a cell of a table names. Each word of the cell must belong to the machine's name, be its
   /// memory size, or be a neutral word such as "nvidia" or "gpus".
@@ -40,6 +49,9 @@ class KnownMachines {
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:
+  [[nodiscard]] FoundMachine found(const Machine& machine) const;
+
+  std::vector<std::string> kept_;  // names in keep_only()
   std::vector<Machine> machines_;  // machines of one node
   std::vector<Machine> clusters_;
   std::map<std::tuple<std::string, int>, Machine> resized_;

@@ -48,7 +48,7 @@ std::string_view framework_in(std::string_view software) {
 FoundMachine MachineColumn::look_up(std::string_view cell) const {
   if (!framework_.empty()) {
     const FoundMachine by_framework = machines_.by_name(fmt::format("{} {}", cell, framework_));
-    if (by_framework.machine != nullptr) {
+    if (by_framework.was_named()) {
       return by_framework;
     }
   }
@@ -65,7 +65,7 @@ MachinesByGpus::MachinesByGpus(std::string_view comment, const KnownMachines& ma
       return;
     }
     const FoundMachine match = machines.in_prose(clause->text);
-    last = match.machine != nullptr || last.machine == nullptr ? match : last;
+    last = match.was_named() || !last.was_named() ? match : last;
     by_gpus_[clause->gpus] = last;
     comment.remove_prefix(std::min(end + 1, comment.size()));
   }

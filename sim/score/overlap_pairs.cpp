@@ -121,7 +121,7 @@ std::string thread_of(const Table& table) {
 
 OverlapMachines::OverlapMachines(const Table& table, std::string_view file_name, KnownMachines& machines)
     : by_cell_(machines), of_table_(machines.in_prose(table.comment("source"))) {
-  if (of_table_.machine == nullptr) {
+  if (!of_table_.was_named()) {
     of_table_ = machine_of_table(table, file_name, machines);
   }
 }

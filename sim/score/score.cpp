@@ -108,6 +108,7 @@ fs::path published_tables() { return config_directory() / "published"; }
 std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const ScoreOptions& options,
                                      const std::function<void()>& finished) {
   KnownMachines machines;
+  machines.keep_only(options.hardware);
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;
@@ -129,6 +130,7 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
 
 TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options) {
   KnownMachines machines;
+  machines.keep_only(options.hardware);
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;

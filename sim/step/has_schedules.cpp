@@ -15,12 +15,15 @@ namespace {
 
 bool shares_tokens_of(const TrainingPlan& plan) { return plan.sequence_parallel && plan.tensor > 1; }
 
-/// Returns the framework's kernels for sites of this kind in forward passes; null if it has none.
-const Implementation* implementation_of(const StepPoint& point, SiteKind kind) {
+/// Returns the framework's kernels for a GEMM that the framework calls `named` and that has a schedule for `scope`;
+/// null if it has none.
+const Implementation* implementation_of(const StepPoint& point, Scope named, Scope scope) {
   const Implementation* const implementation = point.framework.implementation.get();
+  const std::optional<std::vector<Scope>>& sites = point.framework.implementation_sites;
+  const bool is_named = sites ? std::ranges::find(*sites, named) != sites->end() : named == scope;
   const bool runs =
-      implementation != nullptr && shares_tokens_of(point.plan) &&
-      std::ranges::find(implementation->sites, kind) != implementation->sites.end() &&
+      implementation != nullptr && shares_tokens_of(point.plan) && is_named &&
+      covers(*implementation, kinds_of(scope).front()) &&
       refusal_of(*implementation, *point.machine, static_cast<std::int32_t>(point.plan.tensor), point.plan.dtype)
           .empty();
   return runs ? implementation : nullptr;
@@ -66,7 +69,14 @@ bool has_schedules(const StepPoint& point, SiteTimes& sites) {
     if (!point.strategies.empty()) {
       return has_schedule(point, site, sites);
     }
-    site.implementation = layer_site.backward ? nullptr : implementation_of(point, kinds_of(layer_site.scope).front());
+    // In backward passes, an implementation runs only the gradient of an input, a site of its own.
+    const std::optional<LayerSite> gradient =
+        layer_site.backward ? std::optional(input_gradient({&layer_site.shape, layer_site.projection})) : std::nullopt;
+    if (gradient) {
+      site = site_point(point.plan, gradient->shape, gradient->scope);
+    }
+    const Scope named = scope_of(layer_site.projection, layer_site.backward);
+    site.implementation = implementation_of(point, named, gradient ? gradient->scope : layer_site.scope);
     if (site.implementation == nullptr) {
       return true;
     }

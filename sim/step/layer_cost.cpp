@@ -322,7 +322,7 @@ void LayerCost::ulysses_block(Stream& stream) {
   block.tokens = plan_.micro_batch * plan_.seq;
   block.batch = plan_.micro_batch;
   block.window = window_of(kind_);
-  add_site(stream, block);
+  add_fastest(stream, block, {.ending = "ulysses"});
 }
 
 void LayerCost::attention_forward(Stream& stream) {

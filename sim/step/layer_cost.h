@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/config/choices.h"
@@ -21,6 +23,7 @@
 #include "sim/step/layer_sites.h"
 #include "sim/step/site_times.h"
 #include "sim/step/stream.h"
+#include "sim/step/used_schedule.h"
 
 namespace commfuse {
 
@@ -51,6 +54,8 @@ struct StepPoint {
   /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn for each collective. A
   /// collective takes the largest of its members' times, so its mean time is slowest_of(members) times its price.
   double communication_sigma = 0.0;
+  /// Receives the schedule of every site where strategies or implementations compete, each site once. May be null.
+  std::vector<UsedSchedule>* used = nullptr;
 };
 
 /// Returns the attention of one rank in a decoding step, in a layer of this kind, over the keys that the new token
@@ -173,16 +178,37 @@ class LayerCost {
   void site(Stream& stream, const Projection& projection, Direction direction);
   [[nodiscard]] bool simulates_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
   [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
-  void add_site(Stream& stream, const SitePoint& site);
   /// `slower` is a factor on the time.
   void add_site(Stream& stream, const SitePoint& site, const SiteTime& time, double slower = 1.0);
+  /// The name of a site in two parts: that of its projection, if it has one, and what follows.
+  struct SiteLabel {
+    const Projection* projection = nullptr;
+    std::string_view ending;
+  };
+  [[nodiscard]] std::string name_of_site(const SiteLabel& label) const;
+  /// Adds the fastest schedule of the strategies.
+  void add_fastest(Stream& stream, const SitePoint& site, const SiteLabel& label);
+  /// Adds the schedule of a site to StepPoint::used, if that is requested and lacks the site.
+  void record(const SitePoint& site, const SiteTime& time, const SiteLabel& label) const;
   [[nodiscard]] SitePoint point_of(const Transformer& shape, Scope scope) const;
   [[nodiscard]] SitePoint point_of(const Projection& projection, const Implementation& kernels) const;
   void site_forward(Stream& stream, const Projection& projection);
   /// Adds a GEMM of a forward pass as strategies or exposed collectives run it.
   void usual_forward(Stream& stream, const Projection& projection);
   [[nodiscard]] Stream exposed_forward(const Projection& projection) const;
-  [[nodiscard]] std::optional<Stream> framework_forward(const Projection& projection);
+  /// A GEMM with its collective as the framework's implementation runs it.
+  struct Implemented {
+    SitePoint site;
+    SiteTime time;
+    Stream stream;
+  };
+  /// Returns nothing if the framework has no implementation, or one that does not run this site on this machine. The
+  /// shape must outlive the result.
+  [[nodiscard]] std::optional<Implemented> as_implemented(const Transformer& shape, Scope scope);
+  /// Returns whether the framework names the GEMM among those that its implementation runs.
+  [[nodiscard]] bool is_implementation_site(Scope scope) const;
+  void framework_forward(Stream& stream, const Projection& projection);
+  [[nodiscard]] bool implemented_backward(Stream& stream, const Projection& projection);
   void site_backward_split(Stream& stream, const Projection& projection);
   struct GemmExtents {
     std::int64_t m = 0;

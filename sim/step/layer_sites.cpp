@@ -25,18 +25,10 @@ struct NamedProjection {
   [[nodiscard]] LayerSite forward() const { return {name, shape, scope_of(site, false), layers, false, site, weights}; }
 };
 
-/// Adds a site for each width that the MLP or the keys have in some layer. The name of a site contains the width only
-/// if it differs from the usual one: "gate_up" and "gate_up_ffn_7168".
+/// Adds a site for each width that the MLP or the keys have in some layer.
 void add_sites(const Transformer& model, std::vector<NamedProjection>& projections) {
-  struct Width {
-    std::string_view name;
-    std::int64_t of_shape = 0;
-    std::int64_t common = 0;
-  };
-  const auto add = [&](const Transformer& shape, SiteName site, const Width& width, std::int64_t layers) {
-    const std::string name = width.of_shape == width.common
-                                 ? std::string{name_of(site)}
-                                 : fmt::format("{}_{}_{}", name_of(site), width.name, width.of_shape);
+  const auto add = [&](const Transformer& shape, SiteName site, std::int64_t layers) {
+    const std::string name = site_name(model, shape, site);
     const auto known = std::find_if(projections.begin(), projections.end(),
                                     [&](const NamedProjection& projection) { return projection.name == name; });
     if (known != projections.end()) {
@@ -51,17 +43,16 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& projectio
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.attention) {
       if (!model.latent) {  // latent attention projects queries and keys through a narrow middle
-        add(shape, SiteName::qkv, {.name = "kv_heads", .of_shape = shape.kv_heads, .common = model.kv_heads},
-            run.count);
+        add(shape, SiteName::qkv, run.count);
       }
-      add(shape, SiteName::out_proj, {}, run.count);
+      add(shape, SiteName::out_proj, run.count);
     }
   }
   for (const LayerRun& run : runs) {
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.mlp == MlpKind::dense) {
-      add(shape, SiteName::gate_up, {.name = "ffn", .of_shape = shape.ffn, .common = model.ffn}, run.count);
-      add(shape, SiteName::down, {.name = "ffn", .of_shape = shape.ffn, .common = model.ffn}, run.count);
+      add(shape, SiteName::gate_up, run.count);
+      add(shape, SiteName::down, run.count);
     }
   }
 }
@@ -84,6 +75,19 @@ std::vector<NamedProjection> projections_of(const Transformer& model) {
 }
 
 }  // namespace
+
+std::string site_name(const Transformer& model, const Transformer& shape, SiteName site) {
+  const auto with_width = [&](std::string_view width, std::int64_t of_shape, std::int64_t common) {
+    return of_shape == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, of_shape);
+  };
+  switch (site) {
+    case SiteName::qkv: return with_width("kv_heads", shape.kv_heads, model.kv_heads);
+    case SiteName::out_proj: return std::string{name_of(site)};
+    case SiteName::gate_up:
+    case SiteName::down: return with_width("ffn", shape.ffn, model.ffn);
+  }
+  return {};
+}
 
 Transformer with_plain_mlp(const Transformer& model, std::int64_t columns) {
   Transformer shape = model;

@@ -29,6 +29,10 @@ Transformer with_mamba_out(const Transformer& model);
 /// Returns a model whose MLP is the shared experts of this one, side by side. Requires a model with shared experts.
 Transformer with_shared_experts(const Transformer& model);
 
+/// Returns the name that users see of a site in layers with this shape: "gate_up", or "gate_up_ffn_7168" if the width
+/// differs from the usual one of the model. Requires a shape of shape_of().
+std::string site_name(const Transformer& model, const Transformer& shape, SiteName site);
+
 /// A site for which schedules are simulated.
 struct LayerSite {
   std::string name;  ///< "qkv", "mamba_in", "qkv_backward", "qkv_dgrad".

@@ -283,12 +283,29 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                                         .remedy = prefill_remedy});
 }
 
-/// Adds warnings to a row: `memory`, if any, then a warning about tensor ranks that cross nodes, and one about an
-/// implementation that nobody measured on such GPUs.
+/// Returns a warning if the implementation runs none of the GEMMs that the framework names; empty if it runs them, or
+/// if the framework names none.
+std::string why_not_implemented(const StepPoint& point) {
+  const Framework& framework = point.framework;
+  const bool names_sites = framework.implementation_sites && !framework.implementation_sites->empty();
+  if (!names_sites || framework.implementation == nullptr || !point.strategies.empty() ||
+      !point.plan.sequence_parallel) {
+    return {};
+  }
+  std::string refusal = refusal_of(*framework.implementation, *point.machine,
+                                   static_cast<std::int32_t>(point.plan.tensor), point.plan.dtype);
+  refusal.resize(std::min(refusal.find("; "), refusal.size()));  // warnings are separated by semicolons
+  return refusal.empty() ? refusal
+                         : fmt::format("the collectives that {} would overlap are exposed, because {}",
+                                       framework.implementation->name, refusal);
+}
+
+/// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about tensor
+/// ranks that cross nodes, and one about an implementation that nobody measured on such GPUs.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
-  std::vector<std::string> warnings{memory};
+  std::vector<std::string> warnings{memory, why_not_implemented(point)};
   if (plan.tensor > machine.gpus_per_node) {
     warnings.push_back(fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
                                    plan.tensor, machine.name));
@@ -302,6 +319,13 @@ void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) 
   std::erase_if(warnings, [](const std::string& warning) { return warning.empty(); });
   if (!warnings.empty()) {
     row.add("warnings", fmt::format("{}", fmt::join(warnings, "; ")));
+  }
+}
+
+/// Adds the schedules of the sites, unless the row's strategy determines them.
+void add_schedules(StepRow& row, std::span<const UsedSchedule> used) {
+  if (std::string words = in_words(used, row.text("strategy")); !words.empty()) {
+    row.add("schedules", std::move(words));
   }
 }
 
@@ -405,6 +429,9 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   point.plan = shared;
   for (const Strategy* strategy : strategies_of(run.schedules, shared)) {
     point.strategies = {strategy};
+    std::vector<UsedSchedule> used;
+    StepPoint recorded = point;
+    recorded.used = &used;
     rows.push_back(settings_row(settings, point.model->name, point.plan, {.name = strategy->name}));
     add_links(rows.back(), *point.machine);
     try {
@@ -414,7 +441,8 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
             shared.tensor, shared.micro_batch, shared.tensor));
       }
       require_possible(point);
-      add_inference(rows.back(), predict_decode(point, times), point, times, run.gpu_hour_price);
+      add_inference(rows.back(), predict_decode(recorded, times), point, times, run.gpu_hour_price);
+      add_schedules(rows.back(), used);
       warn(rows.back(), point);
       doubts.add(point, rows.size() - 1);
     } catch (const ConfigError& error) {
@@ -425,8 +453,10 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 }
 
 /// Returns the row of one strategy, of the framework's own schedules, or of an implementation.
-StepRow row_of(const Settings& settings, const RunChoices& run, const StepPoint& point, const RowSchedules& schedules,
+StepRow row_of(const Settings& settings, const RunChoices& run, StepPoint point, const RowSchedules& schedules,
                SiteTimes& times) {
+  std::vector<UsedSchedule> used;
+  point.used = &used;
   StepRow row = settings_row(settings, point.model->name, point.plan, schedules);
   add_links(row, *point.machine);
   std::string warning;
@@ -437,6 +467,7 @@ StepRow row_of(const Settings& settings, const RunChoices& run, const StepPoint&
   } else {
     add_step(row, predict_step(point, times), point, times);
   }
+  add_schedules(row, used);
   warn(row, point, warning);
   return row;
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prices the GEMMs of a layer that meet a collective of the tensor ranks: simulated with a strategy's schedule, or
 // priced as Megatron-LM runs them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/config/implementation.h"
 #include "model/config_error.h"
@@ -17,8 +22,38 @@ SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const {
   return point;
 }
 
-void LayerCost::add_site(Stream& stream, const SitePoint& site) {
-  add_site(stream, site, sites_.fastest(site, point_.strategies));
+std::string LayerCost::name_of_site(const SiteLabel& label) const {
+  std::string name;
+  if (label.projection != nullptr) {
+    const auto& [shape, site] = *label.projection;
+    const auto is_of = [shape = shape](const std::optional<Transformer>& plain) { return plain && shape == &*plain; };
+    name = is_of(mamba_in_)         ? "mamba_in"
+           : is_of(mamba_out_)      ? "mamba_out"
+           : is_of(shared_experts_) ? fmt::format("shared_{}", name_of(site))
+                                    : site_name(model_, *shape, site);
+  }
+  return name.append(label.ending);
+}
+
+void LayerCost::record(const SitePoint& site, const SiteTime& time, const SiteLabel& label) const {
+  if (point_.used == nullptr) {
+    return;
+  }
+  std::string name = name_of_site(label);
+  if (std::ranges::find(*point_.used, name, &UsedSchedule::site) == point_.used->end()) {
+    point_.used->push_back({.site = std::move(name),
+                            .scope = site.scope,
+                            .ranks = site.ranks,
+                            .strategy = time.strategy,
+                            .options = time.options,
+                            .implementation = site.implementation});
+  }
+}
+
+void LayerCost::add_fastest(Stream& stream, const SitePoint& site, const SiteLabel& label) {
+  const SiteTime time = sites_.fastest(site, point_.strategies);
+  record(site, time, label);
+  add_site(stream, site, time);
 }
 
 SitePoint LayerCost::point_of(const Projection& projection, const Implementation& kernels) const {
@@ -48,7 +83,10 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
     return;
   }
   if (simulates_schedules()) {
-    add_site(stream, point_of(*projection.shape, scope_of(projection.name, true)));
+    add_fastest(stream, point_of(*projection.shape, scope_of(projection.name, true)), {&projection, "_backward"});
+    return;
+  }
+  if (implemented_backward(stream, projection)) {
     return;
   }
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
@@ -59,52 +97,98 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
                 column);
 }
 
-/// The implementation of a framework is used only where it saves time, because users would switch it on only there.
-void LayerCost::site_forward(Stream& stream, const Projection& projection) {
-  if (const Implementation* const kernels = point_.implemented.kernels) {
-    if (const ImplementedGemm* const gemm = point_.implemented.find(*projection.shape, projection.name)) {
-      const SitePoint site = point_of(projection, *kernels);
-      add_site(stream, site, sites_.again(site, gemm->schedule), point_.implemented.slowdown);
-    } else {
-      usual_forward(stream, projection);
-    }
-    return;
-  }
-  const std::optional<Stream> implemented = framework_forward(projection);
-  if (!implemented) {
-    usual_forward(stream, projection);
-    return;
-  }
-  const Stream exposed = exposed_forward(projection);
-  stream = stream.then(implemented->device < exposed.device ? *implemented : exposed);
-}
-
-void LayerCost::usual_forward(Stream& stream, const Projection& projection) {
-  if (simulates_schedules()) {
-    add_site(stream, point_of(*projection.shape, scope_of(projection.name, false)));
-  } else {
-    stream = stream.then(exposed_forward(projection));
-  }
-}
-
 namespace {
 
 SiteKind forward_kind(SiteName name) { return gathers(name) ? SiteKind::ag_gemm : SiteKind::gemm_rs; }
 
 }  // namespace
 
-/// Returns nothing if strategies are simulated, and if the framework has no implementation, or none for this site.
-std::optional<Stream> LayerCost::framework_forward(const Projection& projection) {
+void LayerCost::site_forward(Stream& stream, const Projection& projection) {
+  if (const Implementation* const kernels = point_.implemented.kernels) {
+    if (const ImplementedGemm* const gemm = point_.implemented.find(*projection.shape, projection.name)) {
+      const SitePoint site = point_of(projection, *kernels);
+      const SiteTime time = sites_.again(site, gemm->schedule);
+      record(site, time, {&projection, ""});
+      add_site(stream, site, time, point_.implemented.slowdown);
+    } else {
+      usual_forward(stream, projection);
+    }
+    return;
+  }
   const Implementation* const kernels = point_.framework.implementation.get();
+  if (kernels != nullptr && shares_tokens() && !simulates_schedules()) {
+    framework_forward(stream, projection);
+  } else {
+    usual_forward(stream, projection);
+  }
+}
+
+void LayerCost::usual_forward(Stream& stream, const Projection& projection) {
+  const SitePoint site = point_of(*projection.shape, scope_of(projection.name, false));
+  if (simulates_schedules()) {
+    add_fastest(stream, site, {&projection, ""});
+    return;
+  }
+  if (point_.implemented.kernels != nullptr && shares_tokens()) {
+    record(site, {.strategy = &serial_strategy, .options = {}}, {&projection, ""});
+  }
+  stream = stream.then(exposed_forward(projection));
+}
+
+bool LayerCost::is_implementation_site(Scope scope) const {
+  const std::optional<std::vector<Scope>>& sites = point_.framework.implementation_sites;
+  return sites && std::ranges::find(*sites, scope) != sites->end();
+}
+
+std::optional<LayerCost::Implemented> LayerCost::as_implemented(const Transformer& shape, Scope scope) {
+  const Implementation* const implementation = point_.framework.implementation.get();
   const auto ranks = static_cast<std::int32_t>(plan_.tensor);
-  if (kernels == nullptr || !shares_tokens() || simulates_schedules() ||
-      !covers(*kernels, forward_kind(projection.name)) || !refusal_of(*kernels, machine_, ranks, plan_.dtype).empty()) {
+  if (implementation == nullptr || !shares_tokens() || !covers(*implementation, kinds_of(scope).front()) ||
+      !refusal_of(*implementation, machine_, ranks, plan_.dtype).empty()) {
     return std::nullopt;
   }
-  const SitePoint site = point_of(projection, *kernels);
-  Stream stream;
-  add_site(stream, site, sites_.of(site));
-  return stream;
+  Implemented implemented{.site = point_of(shape, scope), .time = {}, .stream = {}};
+  implemented.site.implementation = implementation;
+  implemented.site.strategy = implementation->strategy;
+  implemented.time = sites_.of(implemented.site);
+  add_site(implemented.stream, implemented.site, implemented.time);
+  return implemented;
+}
+
+/// Adds a forward GEMM of a framework with an implementation. Unless the framework names the GEMMs of its
+/// implementation, uses it only where it saves time, because users would switch it on only there.
+void LayerCost::framework_forward(Stream& stream, const Projection& projection) {
+  const bool names_sites = point_.framework.implementation_sites.has_value();
+  const Scope scope = scope_of(projection.name, false);
+  const Stream exposed = exposed_forward(projection);
+  std::optional<Implemented> implemented;
+  if (!names_sites || is_implementation_site(scope)) {
+    implemented = as_implemented(*projection.shape, scope);
+  }
+  if (implemented && !names_sites && implemented->stream.device >= exposed.device) {
+    implemented.reset();
+  }
+  record(implemented ? implemented->site : point_of(*projection.shape, scope),
+         implemented ? implemented->time : SiteTime{.strategy = &serial_strategy, .options = {}}, {&projection, ""});
+  stream = stream.then(implemented ? implemented->stream : exposed);
+}
+
+/// Adds the backward pass of a row-parallel GEMM whose gather the framework's implementation overlaps with the GEMM of
+/// the input's gradient, after which the gathered gradient is at hand for the weight. Returns false where it does not.
+bool LayerCost::implemented_backward(Stream& stream, const Projection& projection) {
+  if (!is_implementation_site(scope_of(projection.name, true))) {
+    return false;
+  }
+  const LayerSite gradient = input_gradient(projection);
+  const std::optional<Implemented> implemented = as_implemented(gradient.shape, gradient.scope);
+  if (!implemented) {
+    return false;
+  }
+  record(implemented->site, implemented->time, {&projection, "_dgrad"});
+  stream = stream.then(implemented->stream);
+  const Site whole = site_of(*projection.shape, projection.name, tokens_);
+  weight_kernel(stream, gemm_time(whole.contraction / plan_.tensor, whole.columns, tokens_, true));
+  return true;
 }
 
 std::vector<ImplementedGemm> LayerCost::saved_by(const Implementation& kernels) {
@@ -214,7 +298,7 @@ void LayerCost::site_backward(Stream& stream, const GemmExtents& forward, bool c
 void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const LayerSite gradient = input_gradient(projection);
-  add_site(stream, point_of(gradient.shape, gradient.scope));
+  add_fastest(stream, point_of(gradient.shape, gradient.scope), {&projection, "_dgrad"});
   if (gathers(projection.name)) {
     collective(*weights_, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
     weight_kernel(stream, gemm_time(whole.contraction, whole.columns / plan_.tensor, tokens_, true));

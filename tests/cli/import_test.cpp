@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "sim/import/formats.h"
 #include "tests/cli/program.h"
@@ -27,16 +29,50 @@ TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --overlap cfg.yaml --name mine");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
-            "wrote ./mine.model.yaml and ./mine.run.yaml\n"
+            "wrote ./mine.model.yaml, ./mine.framework.yaml and ./mine.run.yaml\n"
             "try: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
-  EXPECT_EQ(
-      outcome.err,
-      "note: cfg.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is ring_exchange, fc2_fprop is "
-      "serial; a layer uses one strategy for all of them: --scope layer --strategy ring_exchange\n");
+  EXPECT_EQ(outcome.err,
+            "note: cfg.yaml: the step prices ring_exchange at qkv_fprop, proj_dgrad, fc1_fprop, fc2_dgrad; bulk at "
+            "qkv_dgrad, qkv_wgrad, fc1_dgrad, fc1_wgrad\n"
+            "note: cfg.yaml lacks qkv_dgrad, qkv_wgrad, proj_fprop, proj_dgrad, fc1_dgrad, fc1_wgrad, fc2_fprop, "
+            "fc2_dgrad: TransformerEngine's defaults are assumed\n"
+            "note: cfg.yaml: the step does not price proj_fprop ('pipeline' in 4), fc2_fprop ('pipeline' in 4): "
+            "ring_exchange is assumed; --scope out_proj --strategy sliced --slices 4 prices pipeline with ideal "
+            "kernels\n");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out.find("mine step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U) << run.out;
   EXPECT_EQ(run_program("commfuse-sim run --model ./mine.model.yaml --scope layer --strategy ring_exchange").code, 0);
+}
+
+TEST(Import, TheMethodsOfAnOverlapFileChangeTheStep) {
+  const OwnFolder folder;
+  std::ofstream("train.sh")
+      << "torchrun --nproc-per-node=4 pretrain_gpt.py --num-layers 4 --hidden-size 4096 --num-attention-heads 32 "
+         "--seq-length 4096 --vocab-size 32000 --tensor-model-parallel-size 4 --sequence-parallel --tp-comm-overlap "
+         "--bf16 --global-batch-size 1";
+  std::filesystem::create_directory("out");
+  const auto time_with = [](const std::string& name, const std::string& yaml) {
+    std::ofstream("cfg.yaml") << yaml;
+    const Outcome written =
+        run_program("commfuse-sim import megatron train.sh --overlap cfg.yaml --out out --name " + name);
+    EXPECT_EQ(written.code, 0) << written.err;
+    const Outcome run = run_program("commfuse-sim run --config out/" + name +
+                                    ".run.yaml --hardware h100-sxm --strategy serial --uncertainty off -o json");
+    EXPECT_EQ(run.code, 0) << run.err;
+    const nlohmann::json row = nlohmann::json::parse(run.out).at(0);
+    EXPECT_EQ(row.at("strategy"), name + "-overlap");
+    return std::pair(row.at("time_ms").get<double>(), row.at("schedules").get<std::string>());
+  };
+  const auto [ring, ring_schedules] = time_with("ring", "qkv_fprop: {method: ring_exchange}\n");
+  const auto [none, none_schedules] = time_with(
+      "none",
+      "qkv_fprop: {method: bulk}\nproj_fprop: {method: bulk}\nproj_dgrad: {method: bulk}\nfc1_fprop: {method: "
+      "bulk}\nfc2_fprop: {method: bulk}\nfc2_dgrad: {method: bulk}\n");
+  EXPECT_NE(ring, none);
+  EXPECT_EQ(ring_schedules.find("serial"), std::string::npos) << ring_schedules;
+  EXPECT_NE(ring_schedules.find("out_proj_dgrad"), std::string::npos) << ring_schedules;
+  EXPECT_EQ(none_schedules, "serial (qkv, out_proj, gate_up, down)");
 }
 
 constexpr const char* small_command =

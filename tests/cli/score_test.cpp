@@ -143,6 +143,48 @@ TEST_F(ScoreCommand, KindSelectsTables) {
   EXPECT_EQ(json.at("tables").at(0).at("table"), "two.csv");
 }
 
+TEST_F(ScoreCommand, HardwareSelectsRowsAndTables) {
+  write("both.csv", std::string(good) + "A100-SXM4-80GB,bf16,4096,4096,4096,600\n");
+  write("one.csv", "hw,dtype,m,n,k,time_us\nA100-SXM4-80GB,bf16,4096,4096,4096,600\n");
+  const auto tables = [&](const std::string& flags) {
+    const Outcome outcome = run_program("commfuse-sim score -o json " + flags + " --data " + folder_.string());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("tables");
+  };
+  const auto h100 = tables("--hardware H100");  // as people type h100-sxm
+  ASSERT_EQ(h100.size(), 1U);
+  EXPECT_EQ(h100.at(0).at("table"), "both.csv");
+  EXPECT_EQ(h100.at(0).at("n"), 1);
+  EXPECT_EQ(h100.at(0).at("skipped"), 1);
+  EXPECT_EQ(h100.at(0).at("machines"), nlohmann::json::array({"h100-sxm"}));
+  for (const char* both : {"--hardware h100-sxm,a100-sxm-80", "--hardware h100-sxm --hardware a100-sxm-80", ""}) {
+    const auto all = tables(both);
+    ASSERT_EQ(all.size(), 2U) << both;
+    EXPECT_EQ(all.at(0).at("n"), 2) << both;
+  }
+}
+
+TEST_F(ScoreCommand, UnknownHardwareIsRefusedWithTheKnownNames) {
+  const std::string path = write("good.csv", good);
+  const Outcome misspelled = run_program("commfuse-sim score --hardware h100-sxn --data " + path);
+  EXPECT_EQ(misspelled.code, 2);
+  EXPECT_EQ(misspelled.err, "--hardware: unknown hardware 'h100-sxn'; did you mean 'h100-sxm'?\n");
+  const Outcome unknown = run_program("commfuse-sim score --hardware abacus-of-wood --data " + path);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--hardware: unknown hardware 'abacus-of-wood'; known hardware: "), std::string::npos);
+  EXPECT_NE(unknown.err.find(", h100-sxm, "), std::string::npos) << unknown.err;
+  const Outcome cluster = run_program("commfuse-sim score --hardware dgx-h100-x2 --data " + path);
+  EXPECT_EQ(cluster.code, 2);
+  EXPECT_EQ(cluster.err,
+            "--hardware: 'dgx-h100-x2' is a cluster; name the hardware of its nodes, such as h100-sxm, which includes "
+            "rows of several nodes\n");
+  const Outcome none = run_program("commfuse-sim score --hardware b200-sxm --data " + path);
+  EXPECT_EQ(none.code, 2);
+  EXPECT_EQ(none.err,
+            "--hardware b200-sxm: no row of this hardware was scored (measured on hardware that --hardware does not "
+            "name); name tables with --data, or remove --hardware\n");
+}
+
 TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
   const Outcome kind = run_program("commfuse-sim score --kind gem --max-median 1");
   EXPECT_EQ(kind.code, 2);

@@ -176,6 +176,49 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
   EXPECT_EQ(refusal("compare option.json"), "option.json: commfuse has no option 'form' of 'square'; measure again\n");
 }
 
+TEST(ValidateRun, AScheduleFromAFileIsMeasuredAndCompared) {
+  const OwnFolder folder;
+  const std::string file = " --schedule doubling";
+  const Outcome run =
+      run_program("commfuse-validate run --seq 1K --iterations 3 --warm-up 1 --dilation 1 --spans --out r.json" + file);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("\ndoubling (doubling.yaml) "), std::string::npos) << run.out;
+  const RunRecord record = load_run_record("r.json");
+  ASSERT_EQ(record.runs.size(), 1U);
+  EXPECT_EQ(record.runs[0].strategy, "doubling");
+  EXPECT_EQ(record.runs[0].parameters, "doubling.yaml");
+  EXPECT_EQ(record.runs[0].makespans.size(), 3U);
+  EXPECT_EQ(refusal("compare r.json"),
+            "r.json: unknown strategy 'doubling'; add --schedule with its file, doubling.yaml, or measure again\n");
+  const Outcome compare = run_program("commfuse-validate compare r.json --by-op -o json" + file);
+  EXPECT_EQ(compare.code, 0) << compare.err;
+  const auto rows = nlohmann::json::parse(compare.out);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].at("strategy"), "doubling");
+  EXPECT_GE(rows[0].at("ratio"), 0.999);
+  const Outcome page = run_program("commfuse-validate compare r.json --page page.html" + file);
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_NE(contents_of("page.html").find(" --schedule doubling --page page.html"), std::string::npos);
+}
+
+TEST(ValidateRun, AScheduleFromAFileRunsForRealBesideStrategies) {
+  const OwnFolder folder;
+  std::ofstream("small.yaml") << "schema: commfuse.model/1\nname: small\nlayers: 1\nhidden: 256\nffn: 512\nheads: 4\n"
+                                 "kv_heads: 4\nhead_dim: 64\nvocab: 256\ngated_mlp: false\n";
+  const Outcome run = run_program(
+      "commfuse-validate run --schedule doubling --strategy serial --compute real --model ./small.yaml --seq 16 "
+      "--iterations 2 --warm-up 0 --out r.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  const RunRecord record = load_run_record("r.json");
+  ASSERT_EQ(record.runs.size(), 2U);
+  EXPECT_EQ(record.runs[0].strategy, "serial");
+  EXPECT_EQ(record.runs[1].strategy, "doubling");
+  for (const MeasuredRun& measured : record.runs) {
+    EXPECT_EQ(measured.status, RunStatus::done);
+    EXPECT_FALSE(measured.levels.empty()) << measured.strategy;
+  }
+}
+
 TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
   const OwnFolder folder;
   ASSERT_EQ(run_program(std::string("commfuse-validate run --out r.json") + quick).code, 0);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "tests/cli/program.h"
+#include "tests/contents_of.h"
+#include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
@@ -44,6 +47,46 @@ TEST(CommfuseSimWhy, ExplainsTheOnlyImplementationEvenIfItLoses) {
   const Outcome both = run_program("commfuse-sim why --as flux --strategy serial --scope down");
   ASSERT_EQ(both.code, 0) << both.err;
   EXPECT_NE(both.out.find("\nserial takes "), std::string::npos) << both.out;
+}
+
+TEST(CommfuseSimWhy, ExplainsAScheduleFromAFile) {
+  const Outcome why = run_program("commfuse-sim why --schedule doubling --seq 8K -o json");
+  ASSERT_EQ(why.code, 0) << why.err;
+  const nlohmann::json explained = nlohmann::json::parse(why.out);
+  nlohmann::json row = nlohmann::json::parse(run_program("commfuse-sim run --schedule doubling --seq 8K -o jsonl").out);
+  row.erase("verdict");
+  EXPECT_EQ(explained.at("result"), row);
+  EXPECT_EQ(row.at("strategy"), "doubling");
+  EXPECT_FALSE(explained.at("ops").empty());
+  EXPECT_FALSE(explained.at("holds").empty());
+  const Outcome text = run_program("commfuse-sim why --schedule doubling --strategy serial --seq 8K");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("doubling (doubling.yaml) takes "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(" less time than serial"), std::string::npos) << text.out;
+}
+
+TEST(CommfuseSimWhy, RefusesFilesOfDifferentPoints) {
+  const OwnFolder folder;
+  const Outcome shown = run_program("commfuse-sim schedule show --strategy serial --scope qkv --ranks 2 -o yaml");
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  std::ofstream("two.yaml") << shown.out;
+  const Outcome outcome = run_program("commfuse-sim why --schedule doubling --schedule ./two.yaml");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "the schedules of the files differ in ranks; name only files that agree in it\n");
+}
+
+TEST(CommfuseSimWhy, AFileThatIsNotProvedIsNotExplained) {
+  const OwnFolder folder;
+  std::string text = contents_of(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
+  const std::string unfused = "unfused: [gemm: {m: tokens*4";
+  text.replace(text.find(unfused), unfused.size(), "unfused: [gemm: {m: tokens*2");
+  std::ofstream("short.yaml") << text;
+  const Outcome outcome = run_program("commfuse-sim why --schedule ./short.yaml");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err,
+            "./short.yaml: unfused has 2 blocks of GEMM tokens x qkv x hidden per rank, but the final contents need 4; "
+            "list the work of one rank before any cutting\n");
 }
 
 TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeNumber) {

@@ -229,6 +229,8 @@ void nvbandwidth(std::string_view bytes) {
 void overlap_config(std::string_view bytes) {
   tolerate([&] {
     import::Imported import;
+    import.step.tensor = 2;
+    import.step.sequence_parallel = true;
     import::add_overlap(input_file("input.yaml", bytes).string(), import);
   });
 }

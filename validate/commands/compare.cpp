@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
@@ -12,6 +15,7 @@
 #include "model/program/names.h"
 #include "model/stderr_text.h"
 #include "model/text/quantity.h"
+#include "model/text/shell_word.h"
 #include "model/text/suggest.h"
 #include "model/wrapped.h"
 #include "reports/atomic_file.h"
@@ -122,11 +126,12 @@ std::string mismatch_in_words(const RunRecord& record, const PredictedPoint& poi
                            hardware);
 }
 
-Compared compared_with_new_run(const CompareRequest& request) {
+Compared compared_with_new_run(const CompareRequest& request, std::vector<HandWritten> schedules) {
   if (request.arguments.gpu.dry_run) {
     throw ConfigError("--dry-run measures nothing to compare; use it with run");
   }
-  PredictedPoint point(settings_of(request.arguments));
+  const Settings settings = sim::fitted(settings_of(request.arguments), schedules);
+  PredictedPoint point(settings, std::move(schedules));
   const std::vector<Prediction> predictions = point.requested();
   MeasureArguments arguments = request.arguments;
   arguments.traced = arguments.traced || request.needs_spans() || !request.page.empty();
@@ -141,14 +146,14 @@ Compared compared_with_new_run(const CompareRequest& request) {
   return result;
 }
 
-Compared compared_with_record(const CompareRequest& request) {
+Compared compared_with_record(const CompareRequest& request, std::vector<HandWritten> schedules) {
   Compared result{.record = load_run_record(request.record)};
   if (result.record.runs.empty()) {
     throw ConfigError(fmt::format(
         "{}: the record holds no schedule; give a record of run --out, or pass this file to commfuse-sim calibrate",
         request.record));
   }
-  PredictedPoint point(settings_of(result.record, request.arguments, request.record));
+  PredictedPoint point(settings_of(result.record, request.arguments, request.record), std::move(schedules));
   result.ranks = point.point().ranks;
   result.hardware = point.settings().text("hardware");
   result.mismatch = mismatch_in_words(result.record, point);
@@ -176,12 +181,23 @@ std::optional<double> limit_of(const CompareRequest& request) {
 /// the point.
 std::string command_of(const CompareRequest& request, const Compared& result) {
   std::string command = "commfuse-validate compare";
+  std::string files;
+  for (const std::string& file : request.arguments.schedules.files) {
+    files += fmt::format(" --schedule {}", shell_word(file));
+  }
+  for (const std::string& size : request.arguments.schedules.sizes) {
+    files += fmt::format(" --size {}", shell_word(size));
+  }
   if (!request.record.empty()) {
-    return fmt::format("{} {} --hardware {} --page {}", command, request.record, result.hardware, request.page);
+    return fmt::format("{} {} --hardware {}{} --page {}", command, request.record, result.hardware, files,
+                       request.page);
   }
   for (const auto& [key, value] : result.record.settings) {
-    command += fmt::format(" --set {}='{}'", key, value);
+    if (files.empty() || key != "scope") {  // a file has its own scope
+      command += fmt::format(" --set {}='{}'", key, value);
+    }
   }
+  command += files;
   return fmt::format("{} --page {}", command, request.page);
 }
 
@@ -205,7 +221,12 @@ int run(const CompareRequest& request) {
     reports::require_no_input(out, std::array{request.record});
     reports::require_no_input(out, sim::files_named(request.arguments.settings));
   }
-  const Compared result = request.record.empty() ? compared_with_new_run(request) : compared_with_record(request);
+  std::optional<std::vector<HandWritten>> schedules = sim::read_schedules(request.arguments.schedules);
+  if (!schedules) {
+    return exit_code::gate_missed;
+  }
+  const Compared result = request.record.empty() ? compared_with_new_run(request, *std::move(schedules))
+                                                 : compared_with_record(request, *std::move(schedules));
   const bool as_json = request.format == "json";
   write_files(request, result);
   const Evidence evidence = evidence_of(result.record);
@@ -268,8 +289,8 @@ void add_compare(CLI::App& app, int& status) {
         "  commfuse-validate compare record.json --page report.html\n"
         "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n"
         "\n"
-        "Exit codes: 0 done; 4 over the limit; 1 a schedule did not finish; 2 the input\n"
-        "is wrong.");
+        "Exit codes: 0 done; 4 over the limit, or a proof failed; 1 a schedule did not\n"
+        "finish; 2 the input is wrong.");
     command.callback([request, &command, &status] {
       if (!request->record.empty()) {
         refuse_measurement_flags(command);

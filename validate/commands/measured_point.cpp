@@ -23,6 +23,8 @@
 #include "validate/measure/op_samples.h"
 #include "validate/mpi/crew.h"
 #include "validate/mpi/launch.h"
+#include "validate/reference/check_file.h"
+#include "validate/reference/check_point.h"
 
 namespace commfuse::validate {
 
@@ -92,7 +94,11 @@ double dilation_of(const MeasureArguments& arguments, std::span<const Prediction
   return *dilation;
 }
 
-MeasuredRun run_of(const Point& point, const Prediction& prediction) {
+MeasuredRun run_of(const PredictedPoint& predicted, const Prediction& prediction) {
+  if (const HandWritten* const file = predicted.file_of(prediction); file != nullptr) {
+    return {.strategy = file->program().name, .parameters = file->file, .schedule_sha256 = file->structure.digest};
+  }
+  const Point& point = predicted.point();
   MeasuredRun run{.strategy = std::string(prediction.strategy->name),
                   .parameters = parameters_of(*prediction.strategy, kinds_of(point.scope), prediction.options),
                   .schedule_sha256 = prediction.structure->digest};
@@ -125,7 +131,8 @@ std::chrono::nanoseconds watch_of(const NoiseFloor& noise) {
   return stretched(std::clamp(2 * late, Duration{}, longest), 1.0);
 }
 
-Variant emulated(const Point& point, const Prediction& prediction, const Costs& costs, const RunRecord& record) {
+Variant emulated(const PredictedPoint& point, const Prediction& prediction, const Costs& costs,
+                 const RunRecord& record) {
   const auto longest = std::ranges::max_element(costs.duration);
   const double seconds = longest == costs.duration.end() ? 0.0 : to_seconds(*longest) * record.dilation;
   CpuOptions options{
@@ -133,6 +140,20 @@ Variant emulated(const Point& point, const Prediction& prediction, const Costs& 
   options.patience += std::chrono::seconds(static_cast<std::int64_t>(2.0 * seconds));
   return {.executor = std::make_unique<CpuExecutor>(prediction.structure->plan.lowered, prediction.sizes, options),
           .run = run_of(point, prediction)};
+}
+
+/// Returns the sizes with which a real run is checked. Throws ConfigError for a schedule from a file that executors do
+/// not run.
+SmallCheck small_check_of(const PredictedPoint& point, const Prediction& prediction) {
+  SmallCheck small;
+  if (const HandWritten* const schedule = point.file_of(prediction); schedule != nullptr) {
+    const ScheduleFile file{schedule->file, schedule->program()};
+    require_runnable(file);
+    small.sizes = sizes_for(file, small.seed).front();
+  } else {
+    small.sizes = checked_sizes(prediction.structure->program()).front();
+  }
+  return small;
 }
 
 Words words_of(const Settings& settings) {
@@ -198,6 +219,7 @@ void show_rounds(int done, int rounds) {
 
 void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   sim::add_setting_flags(command, arguments.settings, has_flag);
+  sim::add_schedule_flags(command, arguments.schedules);
   const std::string group = "Measurement";
   offers_words(
       usual(
@@ -247,16 +269,25 @@ void refuse_measurement_flags(const CLI::App& command) {
   }
 }
 
-PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), predictor_(structures_) {
+PredictedPoint::PredictedPoint(const Settings& settings, std::vector<HandWritten> schedules)
+    : settings_(settings), schedules_(std::move(schedules)), predictor_(structures_) {
   library_.load(settings);
   point_ = point_of(settings, library_);
-  require_runnable(point_);
+  if (schedules_.empty() || names_strategies(settings_)) {
+    require_runnable(point_);
+  } else {
+    require_simulatable(point_);
+  }
   if (point_.monte_carlo.jitter || point_.needs_engine()) {
     throw ConfigError(
         "measured times vary by themselves: set jitter and faults to none, and interference to static or none");
   }
   const std::int64_t window = point_.price.window.keys;
-  if (has_attention(point_.scope) && window > 0 && window < point_.seq) {
+  const bool has_own_attention = std::ranges::any_of(schedules_, [](const HandWritten& schedule) {
+    return std::ranges::any_of(schedule.program().shapes,
+                               [](const Shape& shape) { return std::holds_alternative<AttentionShape>(shape); });
+  });
+  if ((has_attention(point_.scope) || has_own_attention) && window > 0 && window < point_.seq) {
     throw ConfigError(fmt::format(
         "{} attends to {} keys in some layers, but executors attend to all {}; choose a scope without attention, "
         "such as mlp, or seq up to {}",
@@ -264,22 +295,41 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
   }
 }
 
+const HandWritten* PredictedPoint::file_of(const Prediction& prediction) const {
+  const auto schedule = std::ranges::find_if(
+      schedules_, [&](const HandWritten& each) { return &each.structure == prediction.structure; });
+  return schedule == schedules_.end() ? nullptr : &*schedule;
+}
+
 std::vector<Prediction> PredictedPoint::requested() {
   std::vector<Prediction> predictions;
-  const std::vector<Candidates> candidates = candidates_of(settings_);
+  const bool runs_generated = schedules_.empty() || names_strategies(settings_);
+  const std::vector<Candidates> candidates = runs_generated ? candidates_of(settings_) : std::vector<Candidates>{};
   for (const Candidates& entry : candidates) {
     if (entry.strategy->bound && candidates.size() > 1) {
       continue;  // A bound is not a schedule that can run.
     }
     predictions.push_back(predictor_.predict_best(point_, *entry.strategy, entry.options));
   }
+  for (const HandWritten& schedule : schedules_) {
+    predictions.push_back(predictor_.predict(point_, schedule));
+  }
   return predictions;
 }
 
 Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& path) {
+  const auto file = std::ranges::find_if(schedules_, [&](const HandWritten& schedule) {
+    return schedule.structure.digest == run.schedule_sha256 && schedule.program().name == run.strategy;
+  });
+  if (file != schedules_.end()) {
+    return predictor_.predict(point_, *file);
+  }
   const Strategy* strategy = find_strategy(run.strategy);
   if (strategy == nullptr) {
-    throw ConfigError(fmt::format("{}: unknown strategy {}; measure again", path, in_quotes(run.strategy)));
+    const bool is_of_file = run.options.empty() && !run.parameters.empty();
+    throw ConfigError(
+        fmt::format("{}: unknown strategy {}; {}measure again", path, in_quotes(run.strategy),
+                    is_of_file ? fmt::format("add --schedule with its file, {}, or ", run.parameters) : std::string{}));
   }
   StrategyOptions options{.dtype = point_.dtype};
   for (const auto& [name, value] : run.options) {
@@ -307,7 +357,11 @@ Settings settings_of(const MeasureArguments& arguments) {
   }
   Words chosen;
   std::string text;
+  const bool has_files = !arguments.schedules.files.empty();
   for (const auto& [key, value] : real_point) {
+    if (has_files && (key == "ranks" || key == "scope")) {
+      continue;  // sim::fitted takes them from the files
+    }
     if (settings.at(*find_field(key)).origin.source == Source::preset) {
       chosen.emplace_back(key, value);
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
@@ -455,13 +509,14 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     if (!mode.is_real()) {
-      variants.push_back(emulated(point.point(), predictions[i], costs[i], record));
+      variants.push_back(emulated(point, predictions[i], costs[i], record));
       continue;
     }
     if (!backend.on_gpus()) {
       require_memory(point.point(), predictions[i]);
     }
-    variants.push_back(real_variant(predictions[i], run_of(point.point(), predictions[i]), backend.runner));
+    variants.push_back(real_variant(predictions[i], run_of(point, predictions[i]), backend.runner,
+                                    small_check_of(point, predictions[i])));
   }
   const bool speaks = crew == nullptr || crew->leads();
   backend.read_devices("before", record.environment);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/record/run_record.h"
+#include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/point/request.h"
 #include "validate/commands/gpu.h"
@@ -25,6 +26,7 @@ class Crew;
 /// The flags as written on the command line.
 struct MeasureArguments {
   sim::SettingArguments settings;
+  sim::ScheduleArguments schedules;
   std::string executor;  // Empty: mpi if there is a crew, else cpu.
   std::string compute;   // Empty: real on processes, on cuda-virtual and on hardware of the executor, else emulated.
   PaceArguments pace;
@@ -42,13 +44,15 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments);
 /// A point and the schedules that run there. It is neither copied nor moved, because predictions point into the cache.
 class PredictedPoint {
  public:
-  /// Throws ConfigError as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
-  explicit PredictedPoint(const Settings& settings);
+  /// The schedules of files belong to the point (sim::fitted), or are those among which recorded() searches. Throws
+  /// ConfigError as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
+  explicit PredictedPoint(const Settings& settings, std::vector<HandWritten> schedules = {});
   PredictedPoint(const PredictedPoint&) = delete;
   PredictedPoint& operator=(const PredictedPoint&) = delete;
   ~PredictedPoint() = default;
 
-  /// Returns the best schedule of each strategy that the settings name, or all schedules if the settings request all.
+  /// Returns the best schedule of each strategy that the settings name, or all schedules if the settings request all;
+  /// then the schedules of files. With files, strategies run only if the user names them.
   std::vector<Prediction> requested();
   /// Returns the prediction of a schedule that was measured. Throws ConfigError if this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
@@ -58,11 +62,15 @@ class PredictedPoint {
     return predictor_.timeline(point_, *prediction.structure, prediction.sizes);
   }
 
+  /// Returns the file of a predicted schedule; null for a generated schedule.
+  [[nodiscard]] const HandWritten* file_of(const Prediction& prediction) const;
+
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Point& point() const { return point_; }
 
  private:
   Settings settings_;
+  std::vector<HandWritten> schedules_;
   Library library_;
   Point point_;
   StructureCache structures_;

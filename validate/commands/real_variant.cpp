@@ -35,13 +35,11 @@ std::vector<LevelResult> levels_of(const Verdict& verdict) {
 
 }  // namespace
 
-Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner) {
+Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner, const SmallCheck& small) {
   const std::shared_ptr<const Program>& program = prediction.structure->plan.lowered.program;
-  constexpr std::uint64_t seed = 1;
-  const Sizes small = checked_sizes(*program).front();
-  if (integers_stay_exact(*program, small, seed)) {
-    const Verdict verdict = runner.together(verify(program, small,
-                                                   {.seed = seed,
+  if (integers_stay_exact(*program, small.sizes, small.seed)) {
+    const Verdict verdict = runner.together(verify(program, small.sizes,
+                                                   {.seed = small.seed,
                                                     .orders = 2,
                                                     .executor = runner.checked,
                                                     .oracle = runner.oracle,
@@ -55,7 +53,7 @@ Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner
   Variant variant{.executor = runner.timed(prediction.structure->plan.lowered, prediction.sizes),
                   .run = std::move(run)};
   if (!variant.executor->holds_own_data()) {
-    variant.executor->prepare(input_data(*program, prediction.sizes, DataKind::random, seed));
+    variant.executor->prepare(input_data(*program, prediction.sizes, DataKind::random, small.seed));
   }
   return variant;
 }

@@ -2,6 +2,7 @@
 // Shared by commands that run schedules for real: the schedules, where they ran, and whether their results are correct.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -36,10 +37,16 @@ Runner on_gpu(Gpu& gpu);
 /// Makes a runner whose ranks are processes with a GPU each.
 Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks);
 
+/// Small sizes with which the levels of a schedule are measured, and the seed of all data.
+struct SmallCheck {
+  Sizes sizes;
+  std::uint64_t seed = 1;
+};
+
 /// Returns a schedule with its data in place. Its levels are measured with the same schedule on small matrices, in two
 /// orders with chaos; a schedule that misses a level is marked as wrong. Where ranks are processes, all of them call
 /// this.
-Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner);
+Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner, const SmallCheck& small);
 
 /// Records which MPI library runs, and the host of each process. All ranks call it; only the leader gets all hosts.
 void record_hosts(Crew& crew, int ranks, Environment& environment);

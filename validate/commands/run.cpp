@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "model/columns.h"
 #include "model/config/command_line.h"
@@ -72,7 +75,12 @@ Settings on_all_processes(Settings settings, int processes) {
 }
 
 int run_on_processes(const RunRequest& request, Crew& crew) {
-  PredictedPoint point(on_all_processes(settings_of(request.arguments), crew.processes()));
+  std::optional<std::vector<HandWritten>> schedules = sim::read_schedules(request.arguments.schedules);
+  if (!schedules) {
+    return exit_code::gate_missed;
+  }
+  const Settings settings = sim::fitted(settings_of(request.arguments), *schedules);
+  PredictedPoint point(on_all_processes(settings, crew.processes()), *std::move(schedules));
   const int ranks = point.point().ranks;
   require_processes(ranks, crew);
   if (crew.process() >= ranks) {
@@ -94,7 +102,12 @@ int run(const RunRequest& request, Launch& launch) {
   if (!launch.speaks()) {
     return exit_code::done;
   }
-  PredictedPoint point(settings_of(request.arguments));
+  std::optional<std::vector<HandWritten>> schedules = sim::read_schedules(request.arguments.schedules);
+  if (!schedules) {
+    return exit_code::gate_missed;
+  }
+  const Settings settings = sim::fitted(settings_of(request.arguments), *schedules);
+  PredictedPoint point(settings, *std::move(schedules));
   const std::vector<Prediction> predictions = point.requested();
   const Measured result = measured(point, predictions, request.arguments);
   if (!result.dry_run.empty()) {
@@ -129,7 +142,7 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
         "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n"
         "\n"
         "Exit codes: 0 done; 1 a schedule did not finish, or was wrong; 2 the input is\n"
-        "wrong; 69 no GPU is available.");
+        "wrong; 4 the proof of a file failed; 69 no GPU is available.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);
       status = run(*request, launch);

@@ -121,6 +121,44 @@ TEST_F(FrameworkTest, AStrategyMayReplaceAnImplementation) {
   EXPECT_EQ(loom.implementation, nullptr);
 }
 
+TEST_F(FrameworkTest, MayListTheGemmsOfItsImplementation) {
+  EXPECT_EQ(loaded(loom_framework).implementation_sites, std::nullopt);
+  const Framework loom =
+      loaded(with("implementation: flux", "implementation: flux\n  implementation_sites: [qkv, down_backward]"));
+  EXPECT_EQ(loom.implementation_sites, (std::vector{Scope::qkv, Scope::down_backward}));
+  EXPECT_EQ(
+      loaded(with("implementation: flux", "implementation: flux\n  implementation_sites: []")).implementation_sites,
+      std::vector<Scope>{});
+  EXPECT_EQ(refusal("implementation: flux", "implementation: flux\n  implementation_sites: [qkv, layer]"),
+            "./loom.yaml:17:25: unknown site 'layer'; known sites: qkv, out_proj, gate_up, down, out_proj_backward, "
+            "down_backward");
+  EXPECT_EQ(refusal("implementation: flux", "implementation: flux\n  implementation_sites: qkv"),
+            "./loom.yaml:17:25: implementation_sites must be a list, as in implementation_sites: [qkv, gate_up]");
+  EXPECT_EQ(refusal("implementation: flux", "implementation_sites: [qkv]"),
+            "./loom.yaml:16:25: no implementation runs these GEMMs; add one, as in implementation: te, or remove this "
+            "line");
+}
+
+TEST_F(FrameworkTest, ExtendsAFrameworkOfTheCatalogue) {
+  const Framework base = load_framework("megatron-core-2024");
+  const Framework mine = loaded(
+      "schema: commfuse.framework/1\nname: mine\nextends: megatron-core-2024\nkernels: {loss_bytes: 20}\n"
+      "tensor_parallel: {implementation_sites: [qkv]}\nsettings: {step.recompute: full}\n");
+  EXPECT_EQ(mine.name, "mine");
+  EXPECT_EQ(mine.summary, base.summary);
+  EXPECT_EQ(mine.loss_bytes, 20.0);
+  EXPECT_EQ(mine.fuses_accumulation, base.fuses_accumulation);
+  EXPECT_EQ(attention_on(mine, NcclGeneration::hopper).value, attention_on(base, NcclGeneration::hopper).value);
+  ASSERT_NE(mine.implementation, nullptr);
+  EXPECT_EQ(mine.implementation->name, base.implementation->name);
+  EXPECT_EQ(mine.implementation_sites, std::vector{Scope::qkv});
+  EXPECT_EQ(mine.settings.size(), base.settings.size() + 1);
+  EXPECT_EQ(refusal("name: loom", "name: loom\nextends: megatron"),
+            "./loom.yaml:3:10: unknown framework 'megatron'; did you mean 'megatron-lm'?");
+  EXPECT_NE(refusal("name: loom", "name: loom\nextends: ./loom.yaml").find("unknown framework './loom.yaml'; known "),
+            std::string::npos);
+}
+
 TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfFrameworkNone) {
   const Framework none = load_framework("none");
   EXPECT_EQ(none.name, "");

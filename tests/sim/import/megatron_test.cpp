@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config/framework.h"
+#include "model/config/implementation.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "sim/import/key_lists.h"
@@ -111,34 +114,98 @@ TEST(Megatron, OutputIsReadByOurLoaders) {
   EXPECT_EQ(settings.count("batch"), 64);
 }
 
-TEST(Megatron, OverlapNamesTheStrategyOfEveryGemm) {
-  const OwnFolder folder;
-  std::ofstream("cfg.yaml") << "qkv_fprop: {method: pipeline, num_sm: 24, num_splits: 2, aggregate: 0}\n"
-                               "proj_fprop:\n  method: pipeline\n  num_splits: 4\n  num_sm: 24\n  set_sm_margin: 1\n"
-                               "fc1_fprop: {method: ring_exchange, aggregate: 0}\n"
-                               "fc2_fprop: {method: pipeline, num_splits: 4}\n"
-                               "qkv_dgrad: {method: bulk, num_sm: 4, set_sm_margin: 0}\n";
-  Imported import = read_megatron(llama, "llama.sh", "mine");
-  add_overlap("cfg.yaml", import);
-  EXPECT_EQ(import.step.framework, "megatron-core-2024");
-  ASSERT_EQ(import.notes.size(), 1U);
-  EXPECT_EQ(import.notes[0],
-            "cfg.yaml: qkv_fprop is sliced in 2, proj_fprop is sliced in 4, fc1_fprop is ring_exchange, fc2_fprop is "
-            "sliced in 4; a layer uses one strategy for all of them: --scope layer --strategy sliced --slices 4");
-  std::ofstream("odd.yaml") << "qkv_fprop: {method: ring_exchange}\nfc1_fprop: {method: bulk}\nfc3_fprop: {method: "
-                               "bulk}\nfc1_wgrad: {method: bulk}\n";
+using Notes = std::vector<std::string>;
+
+/// Returns the import of the script with this overlap file, and only the notes about the file.
+Imported with_overlap(const std::string& yaml, const std::string& script = llama) {
+  std::ofstream("cfg.yaml") << yaml;
+  Imported import = read_megatron(script, "llama.sh", "mine");
   import.notes.clear();
-  add_overlap("odd.yaml", import);
+  add_overlap("cfg.yaml", import);
+  return import;
+}
+
+TEST(Megatron, OverlapChoosesTheGemmsThatTheImplementationRuns) {
+  const OwnFolder folder;
+  const Imported import = with_overlap(
+      "qkv_fprop: {method: ring_exchange, aggregate: 0}\nqkv_dgrad: {method: bulk, num_sm: 4, set_sm_margin: 0}\n"
+      "qkv_wgrad: {method: bulk}\nproj_fprop: {method: bulk}\nproj_dgrad: {method: none}\n"
+      "fc1_fprop: {method: ring_exchange}\nfc1_dgrad: {method: bulk}\nfc1_wgrad: {method: bulk}\n"
+      "fc2_fprop: {method: ring_exchange}\nfc2_dgrad: {method: ring_exchange}\n");
+  EXPECT_EQ(import.step.framework, "megatron-core-2024");
+  EXPECT_EQ(import.step.implementation_sites, (Notes{"qkv", "gate_up", "down", "down_backward"}));
+  EXPECT_EQ(import.notes,
+            (Notes{"cfg.yaml: the step prices ring_exchange at qkv_fprop, fc1_fprop, fc2_fprop, fc2_dgrad; bulk at "
+                   "qkv_dgrad, qkv_wgrad, fc1_dgrad, fc1_wgrad",
+                   "cfg.yaml: the step does not price proj_fprop ('bulk'), proj_dgrad ('none'): serial is assumed"}));
+}
+
+TEST(Megatron, OverlapNamesTheGemmsWhoseMethodHasNoPrice) {
+  const OwnFolder folder;
+  const Imported import = with_overlap(
+      "qkv_fprop: {method: pipeline, num_sm: 24, num_splits: 2, aggregate: 0}\n"
+      "proj_fprop:\n  method: pipeline\n  num_splits: 4\n  num_sm: 24\n  set_sm_margin: 1\n"
+      "fc1_fprop: {method: ring_exchange, aggregate: 0}\nfc2_fprop: {method: pipeline, num_splits: 4}\n"
+      "fc1_dgrad: {method: ring_exchange}\nfc3_fprop: {method: bulk}\n");
+  EXPECT_EQ(import.step.implementation_sites,
+            (Notes{"qkv", "out_proj", "out_proj_backward", "gate_up", "down", "down_backward"}));
   EXPECT_EQ(
       import.notes,
-      (std::vector<std::string>{
+      (Notes{
           "unknown and ignored: 'fc3_fprop'",
-          "odd.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is serial ('bulk' has no "
-          "counterpart), fc2_fprop is serial; a layer uses one strategy for all of them: --scope layer --strategy "
-          "ring_exchange"}));
-  std::ofstream("bulk.yaml") << "qkv_dgrad: {method: bulk}\n";
-  add_overlap("bulk.yaml", import);
-  EXPECT_EQ(import.step.framework, "megatron-lm");
+          "cfg.yaml: the step prices ring_exchange at proj_dgrad, fc1_fprop, fc2_dgrad; bulk at qkv_dgrad, qkv_wgrad",
+          "cfg.yaml lacks qkv_dgrad, qkv_wgrad, proj_dgrad, fc2_dgrad: TransformerEngine's defaults are assumed",
+          "cfg.yaml: the step does not price fc1_dgrad ('ring_exchange'): bulk is assumed",
+          "cfg.yaml: the step does not price qkv_fprop ('pipeline' in 2), proj_fprop ('pipeline' in 4), fc2_fprop "
+          "('pipeline' in 4): ring_exchange is assumed; --scope qkv --strategy sliced --slices 2 prices pipeline "
+          "with ideal kernels"}));
+}
+
+/// initialize_ub gives every key that the file lacks its default method.
+TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
+  const OwnFolder folder;
+  const Imported import = with_overlap("qkv_dgrad: {num_sm: 4}\n");
+  EXPECT_EQ(import.step.implementation_sites,
+            (Notes{"qkv", "out_proj", "out_proj_backward", "gate_up", "down", "down_backward"}));
+  EXPECT_EQ(import.notes[1],
+            "cfg.yaml lacks qkv_fprop, qkv_wgrad, proj_fprop, proj_dgrad, fc1_fprop, fc1_dgrad, fc1_wgrad, fc2_fprop, "
+            "fc2_dgrad: TransformerEngine's defaults are assumed");
+}
+
+TEST(Megatron, AScriptWithAnOverlapFileAsksForIt) {
+  const OwnFolder folder;
+  std::ofstream("llama.sh") << llama;
+  Source source{"llama.sh", "mine"};
+  EXPECT_EQ(read_megatron(source).notes,
+            Notes{"the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file"});
+  std::ofstream("cfg.yaml") << "qkv_fprop: {method: ring_exchange}\n";
+  source.options.set("--overlap", {"cfg.yaml"});
+  const Notes notes = read_megatron(source).notes;
+  ASSERT_FALSE(notes.empty());
+  EXPECT_EQ(notes.front().find("cfg.yaml: the step prices ring_exchange at qkv_fprop"), 0U) << notes.front();
+}
+
+TEST(Megatron, NothingOverlapsWithoutSequenceParallelism) {
+  const OwnFolder folder;
+  std::string script = llama;
+  script.replace(script.find("--sequence-parallel "), 20, "");
+  const Imported import = with_overlap("qkv_fprop: {method: ring_exchange}\n", script);
+  EXPECT_EQ(import.step.implementation_sites, std::nullopt);
+  EXPECT_EQ(import.notes, Notes{"cfg.yaml: without --sequence-parallel and several tensor ranks, no GEMM overlaps its "
+                                "collective"});
+}
+
+TEST(Megatron, TheFrameworkOfAnOverlapFileCanBeLoaded) {
+  const OwnFolder folder;
+  const Imported import = with_overlap("fc2_fprop: {method: bulk}\n");
+  std::ofstream("mine.framework.yaml") << framework_text(import.step, import.origin, "it's: mine");
+  const Framework framework = load_framework("./mine.framework.yaml");
+  EXPECT_EQ(framework.name, "it's: mine-overlap");
+  ASSERT_NE(framework.implementation, nullptr);
+  EXPECT_EQ(framework.implementation->name, "te");
+  EXPECT_EQ(framework.implementation_sites,
+            (std::vector{Scope::qkv, Scope::out_proj, Scope::out_proj_backward, Scope::gate_up, Scope::down_backward}));
+  EXPECT_EQ(framework.settings, load_framework("megatron-core-2024").settings);
 }
 
 TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {

@@ -59,6 +59,8 @@ std::string models(const Grid& grid) {
   std::vector<StepRow> rows;
   for (const Settings& settings : points_of(grid)) {
     for (StepRow& row : steps.rows_or_reason(settings)) {
+      // The times depend on the schedules, and their description may be reworded.
+      std::erase_if(row.cells, [](const auto& cell) { return cell.first == "schedules"; });
       for (auto& [name, value] : row.cells) {
         if (name == "reason") {
           value = std::string(refused);

@@ -51,6 +51,40 @@ TEST(KnownMachines, ACellMayAddVendorAndMemoryInAnyCase) {
   EXPECT_EQ(by_name("NVIDIA H100 PCIe"), "h100-pcie");
 }
 
+TEST(KnownMachines, KeepOnlyLeavesOutOtherMachinesAndKeepsClusters) {
+  KnownMachines machines = some_machines();
+  machines.keep_only({"h100-sxm"});
+  const FoundMachine kept = machines.by_name("H100");
+  ASSERT_NE(kept.machine, nullptr);
+  EXPECT_EQ(kept.machine->name, "h100-sxm");
+  const FoundMachine cluster = machines.over_nodes(*kept.machine, 2, "");
+  ASSERT_NE(cluster.machine, nullptr);
+  EXPECT_EQ(cluster.machine->name, "dgx-h100-x2");
+  for (const FoundMachine& other : {machines.by_name("A100"), machines.in_prose("8 x A100")}) {
+    EXPECT_EQ(other.machine, nullptr);
+    EXPECT_TRUE(other.was_named());
+    EXPECT_EQ(other.why_not, "measured on hardware that --hardware does not name");
+  }
+  EXPECT_FALSE(machines.by_name("TPU").was_named());
+}
+
+TEST(KnownMachines, ALeftOutMachineOfAFrameworkIsNotReplaced) {
+  KnownMachines machines(
+      {machine("h100-sxm", "H100 SXM", 80, {"H100"}), machine("h100-sxm-vllm", "H100 SXM vLLM", 80, {"H100 vLLM"})});
+  machines.keep_only({"h100-sxm"});
+  EXPECT_EQ(MachineColumn(machines).of("H100").machine->name, "h100-sxm");
+  EXPECT_EQ(MachineColumn(machines, "vLLM").of("H100").machine, nullptr);
+}
+
+TEST(KnownMachines, ALeftOutMachineEndsTheEntriesBefore) {
+  KnownMachines machines = some_machines();
+  machines.keep_only({"h100-sxm"});
+  const MachinesByGpus by_gpus("8: one node of H100; 16: A100; 32: more", machines);
+  EXPECT_NE(by_gpus.of(8).machine, nullptr);
+  EXPECT_EQ(by_gpus.of(16).machine, nullptr);
+  EXPECT_EQ(by_gpus.of(32).machine, nullptr);
+}
+
 TEST(KnownMachines, AnotherFormOrMemoryIsAnotherMachine) {
   EXPECT_EQ(by_name("A100 PCIe"), "no hardware file is known as 'A100 PCIe'");
   EXPECT_EQ(by_name("h100_pairwise_nvlink"), "no hardware file is known as 'h100_pairwise_nvlink'");

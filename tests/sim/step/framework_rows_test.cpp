@@ -107,6 +107,74 @@ TEST(FrameworkRows, AFrameworkChoosesAttentionDropoutAndGradients) {
   EXPECT_EQ(mine.front().text("attention_kernel"), "fused");
 }
 
+/// Returns the row of a framework that extends megatron-core-2024 with these GEMMs of its implementation.
+StepRow row_with_sites(const std::string& sites, std::vector<std::string> more = {}) {
+  std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nextends: megatron-core-2024\n"
+                             << "tensor_parallel: {implementation_sites: [" << sites << "]}\n";
+  more.insert(more.end(), {"framework=./mine.yaml", "strategy.name=serial"});
+  return rows_with(std::move(more)).front();
+}
+
+TEST(FrameworkRows, AnImplementationRunsExactlyTheListedGemms) {
+  const OwnFolder folder;
+  const StepRow none = row_with_sites("");
+  EXPECT_EQ(none.text("schedules"), "serial (qkv, out_proj, gate_up, down)");
+  // megatron-lm differs from megatron-core-2024 only in its implementation, and in ZeRO.
+  const StepRow exposed = rows_with({"framework=megatron-lm", "parallel.zero=1", "strategy.name=serial"}).front();
+  EXPECT_EQ(none.number("time_ms"), exposed.number("time_ms"));
+  EXPECT_FALSE(exposed.has("schedules"));
+  const StepRow some = row_with_sites("qkv, down_backward");
+  EXPECT_NE(some.number("time_ms"), none.number("time_ms"));
+  const std::string& schedules = some.text("schedules");
+  EXPECT_EQ(schedules.find("te group="), 0U) << schedules;
+  EXPECT_NE(schedules.find("serial (out_proj, gate_up, down)"), std::string::npos) << schedules;
+  EXPECT_NE(schedules.find("down_dgrad"), std::string::npos) << schedules;
+  EXPECT_FALSE(some.has("warnings"));
+}
+
+/// A framework without a list uses its implementation only where it saves time.
+TEST(FrameworkRows, ListedGemmsAreNeverFasterThanTheFastest) {
+  const OwnFolder folder;
+  const double fastest = rows_with({"framework=megatron-core-2024", "strategy.name=serial"}).front().number("time_ms");
+  EXPECT_GE(row_with_sites("qkv, out_proj, gate_up, down").number("time_ms"), fastest);
+  EXPECT_GE(row_with_sites("").number("time_ms"), fastest);
+}
+
+TEST(FrameworkRows, WarnWhereTheListedGemmsCannotRun) {
+  const OwnFolder folder;
+  const StepRow row = row_with_sites("qkv", {"hardware=mi300x"});
+  EXPECT_EQ(row.text("warnings"),
+            "the collectives that te would overlap are exposed, because te does not run on mi300x");
+  EXPECT_FALSE(row_with_sites("", {"hardware=mi300x"}).has("warnings"));
+}
+
+// The rows of a layer have the options of its schedule in columns; a whole model has one schedule for each site.
+TEST(StepSchedules, NameTheOptionsOfEverySite) {
+  const std::vector<StepRow> rows = rows_with({"strategy.name=serial,sliced,ring_exchange"});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_FALSE(rows[0].has("schedules"));  // serial has a single schedule
+  const std::string& sliced = rows[1].text("schedules");
+  for (const char* site : {"qkv", "out_proj", "gate_up", "down", "qkv_backward", "down_backward"}) {
+    EXPECT_NE(sliced.find(site), std::string::npos) << sliced;
+  }
+  EXPECT_EQ(sliced.find("slices="), 0U) << sliced;
+}
+
+TEST(StepSchedules, ListEachSiteOnce) {
+  for (const StepRow& row : rows_with({"strategy.name=sliced,commfuse"})) {
+    std::string words = row.text("schedules");
+    std::size_t sites = 0;
+    for (std::size_t at = words.find('('); at != std::string::npos; at = words.find('(', at + 1)) {
+      const std::size_t end = words.find(')', at);
+      ASSERT_NE(end, std::string::npos) << words;
+      sites += static_cast<std::size_t>(std::count(words.begin() + static_cast<std::ptrdiff_t>(at),
+                                                   words.begin() + static_cast<std::ptrdiff_t>(end), ',')) +
+               1;
+    }
+    EXPECT_EQ(sites, 8U) << words;  // four GEMMs, forward and backward
+  }
+}
+
 /// Each changed value of the profile changes the time of the step in the expected direction.
 TEST(FrameworkRows, TheProfileOfAUserChangesTheTimeOfItsRow) {
   const OwnFolder folder;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// tp_comm_overlap_cfg: NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py (initialize_ub).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/overlap_keys.h"
+#include "model/config/yaml_reader.h"
+#include "model/text/suggest.h"
+#include "sim/import/key_lists.h"
+#include "sim/import/megatron.h"
+
+namespace commfuse::import {
+
+namespace {
+
+/// What the step does with the GEMMs of an overlap file.
+struct Overlap {
+  std::vector<std::string> ring;                  ///< GEMMs that are priced with the method ring_exchange.
+  std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
+  std::vector<std::string> by_default;            ///< GEMMs that the file lacks.
+  std::vector<std::string> sites;                 ///< Sites of the GEMMs that te runs: "qkv", "down_backward".
+  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline' in 4)" and others.
+  std::string with_ideal_kernels;                 ///< Flags that price the first pipeline with ideal kernels.
+};
+
+/// A GEMM of an overlap file with its method.
+struct OverlapGemm {
+  std::string name;         ///< "qkv_fprop"
+  std::string method;       ///< of the file or, where it has none, TransformerEngine's default
+  std::int64_t splits = 0;  ///< of the method pipeline
+  Scope scope{};
+
+  [[nodiscard]] bool is_forward() const { return name.ends_with("_fprop"); }
+  /// Returns whether the GEMM computes an input's gradient after an all-gather.
+  [[nodiscard]] bool is_gathered_gradient() const { return name == "proj_dgrad" || name == "fc2_dgrad"; }
+  /// Returns whether the GEMM computes a weight's gradient from what that all-gather brought.
+  [[nodiscard]] bool is_gathered_weight() const { return name == "proj_wgrad" || name == "fc2_wgrad"; }
+};
+
+void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap& overlap) {
+  std::string& gemms = overlap.not_priced[assumed];
+  gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method),
+                       gemm.method == "pipeline" ? fmt::format(" in {}", gemm.splits) : "");
+  if (gemm.method == "pipeline" && gemm.is_forward() && overlap.with_ideal_kernels.empty()) {
+    overlap.with_ideal_kernels =
+        fmt::format("--scope {} --strategy sliced --slices {}", name_of(gemm.scope), gemm.splits);
+  }
+}
+
+/// Decides how the step prices a GEMM. It has prices of ring_exchange at every all-gather, and at the reduce-scatters
+/// of forward passes. Where it has none of the method, the nearest one is assumed: ring_exchange for pipeline, which
+/// also overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
+/// column-parallel GEMM.
+void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
+  if (gemm.is_gathered_weight()) {
+    add_not_priced(gemm, "external", overlap);
+  } else if (gemm.is_forward() || gemm.is_gathered_gradient()) {
+    const bool is_ring = gemm.method == "ring_exchange";
+    const bool is_pipeline = gemm.is_forward() && gemm.method == "pipeline";
+    if (is_ring) {
+      overlap.ring.push_back(gemm.name);
+    } else {
+      add_not_priced(gemm, is_pipeline ? "ring_exchange" : "serial", overlap);
+    }
+    if (is_ring || is_pipeline) {
+      overlap.sites.emplace_back(name_of(gemm.scope));
+    }
+  } else if (gemm.method == "bulk") {
+    overlap.bulk.push_back(gemm.name);
+  } else {
+    add_not_priced(gemm, "bulk", overlap);
+  }
+}
+
+/// Returns the GEMMs of an overlap file with their methods. Omits gradients of row-parallel weights with the method
+/// external: what it gathers again for MXFP8 is at hand with other dtypes.
+std::vector<OverlapGemm> overlap_gemms(YamlMap root, Overlap& overlap) {
+  static const std::vector<OverlapKey> keys = load_overlap_keys("te");
+  std::vector<OverlapGemm> gemms;
+  std::set<std::string, std::less<>> scattered;  // column-parallel dgrads whose own reduce-scatter replaces bulk
+  for (const OverlapKey& key : keys) {
+    std::optional<YamlMap> map = root.optional_map(key.key);
+    OverlapGemm gemm{.name = key.key, .method = key.method, .scope = key.scope};
+    if (map && map->has("method")) {
+      gemm.method = map->text("method");
+    }
+    if (gemm.method == "pipeline") {
+      gemm.splits = map && map->has("num_splits") ? map->count("num_splits") : 4;
+    }
+    const std::string layer = key.key.substr(0, key.key.find('_'));
+    const bool is_wgrad = key.key.ends_with("_wgrad");
+    if (key.key.ends_with("_dgrad") && key.method == "bulk" && gemm.method != "bulk") {
+      scattered.insert(layer);
+    }
+    const bool is_at_hand = gemm.is_gathered_weight() && gemm.method == "external";
+    if (is_at_hand || (is_wgrad && !map && scattered.contains(layer))) {
+      continue;
+    }
+    if (!map) {
+      overlap.by_default.push_back(key.key);
+    }
+    gemms.push_back(std::move(gemm));
+  }
+  return gemms;
+}
+
+/// Returns, in quotes, the GEMM names that userbuffers does not recognise.
+std::vector<std::string> unknown_gemms(const YamlValue& value) {
+  constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
+  constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
+  std::vector<std::string> unknown;
+  for (const YamlValue::Field& field : value.fields()) {
+    const std::string_view name = field.key;
+    const std::size_t split = std::min(name.find('_'), name.size());
+    if (std::ranges::find(layers, name.substr(0, split)) == layers.end() || split == name.size() ||
+        std::ranges::find(passes, name.substr(split + 1)) == passes.end()) {
+      unknown.push_back(in_quotes(name));
+    }
+  }
+  return unknown;
+}
+
+/// Adds sentences about the methods that the step prices, about those that it does not price, and about defaults.
+void note_overlap(const std::string& path, const Overlap& overlap, std::vector<std::string>& notes) {
+  std::vector<std::string> priced;
+  for (const auto& [method, gemms] : {std::pair("ring_exchange", &overlap.ring), std::pair("bulk", &overlap.bulk)}) {
+    if (!gemms->empty()) {
+      priced.push_back(fmt::format("{} at {}", method, fmt::join(*gemms, ", ")));
+    }
+  }
+  notes.push_back(priced.empty() ? fmt::format("{}: the step prices none of its methods", path)
+                                 : fmt::format("{}: the step prices {}", path, fmt::join(priced, "; ")));
+  if (!overlap.by_default.empty()) {
+    notes.push_back(fmt::format("{} lacks {}: TransformerEngine's defaults are assumed", path,
+                                fmt::join(overlap.by_default, ", ")));
+  }
+  for (const auto& [assumed, gemms] : overlap.not_priced) {
+    const std::string remedy = assumed == "ring_exchange"
+                                   ? fmt::format("; {} prices pipeline with ideal kernels", overlap.with_ideal_kernels)
+                                   : std::string{};
+    notes.push_back(fmt::format("{}: the step does not price {}: {} is assumed{}", path, gemms, assumed, remedy));
+  }
+}
+
+/// Marks the keys of all GEMMs as read, so that keys without a counterpart are not reported as mistakes.
+void mark_as_read(const YamlValue& value, YamlMap& root) {
+  for (const YamlValue::Field& field : value.fields()) {
+    if (std::optional<YamlMap> map = root.optional_map(field.key)) {
+      for (const std::string& key : map->keys()) {
+        map->optional_value(key);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void add_overlap(const std::string& path, Imported& import) {
+  YamlFile file(path);
+  YamlMap root = file.root();
+  mark_as_read(file.top(), root);
+  Overlap overlap;
+  const std::vector<OverlapGemm> gemms = overlap_gemms(root, overlap);
+  file.finish();
+  note_unknown(unknown_gemms(file.top()), import.notes);
+  if (!import.step.sequence_parallel || import.step.tensor == 1) {
+    import.notes.push_back(
+        fmt::format("{}: without --sequence-parallel and several tensor ranks, no GEMM overlaps its collective", path));
+    return;
+  }
+  for (const OverlapGemm& gemm : gemms) {
+    take_gemm(gemm, overlap);
+  }
+  import.step.framework = "megatron-core-2024";
+  import.step.implementation_sites = overlap.sites;
+  note_overlap(path, overlap, import.notes);
+}
+
+}  // namespace commfuse::import
