@@ -11,6 +11,7 @@
 
 #include "model/record/columns.h"
 #include "model/record/result.h"
+#include "model/text/amount.h"
 #include "model/text/quantity.h"
 
 namespace commfuse::reports {
@@ -30,7 +31,8 @@ std::string unusual_kernels(const StepRow& row) {
 
 /// Names unusual settings of a plan: ", ZeRO 1, micro-batch 2".
 std::string unusual(const StepRow& row) {
-  std::string text;
+  const bool has_ring = row.has("context_exchange") && row.text("context_exchange") == "ring";
+  std::string text = has_ring ? ", keys around a ring" : "";
   const auto add = [&](std::string_view name, std::string_view words, std::int64_t usual) {
     text += row.count(name) == usual ? "" : fmt::format(", {} {}", words, row.count(name));
   };
@@ -65,24 +67,29 @@ std::string machine_of(const StepRow& row) {
   return machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth"));
 }
 
-/// Returns the value of a setting, which is no number with a fraction: "recompute full", "micro-batch 2", "no dropout".
+/// Returns the value of a setting: "recompute full", "micro-batch 2", "no dropout", "GPU-hour at 2.80".
 std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
   if (const bool* is_on = std::get_if<bool>(&value)) {
     return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
                                        : fmt::format("{}{}", *is_on ? "" : "no ", name);
   }
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> words{{
       {"zero", "ZeRO"},
       {"micro_batch", "micro-batch"},
       {"experts", "expert ranks"},
       {"all_reduce_kernel", "all-reduce of"},
       {"attention_kernel", "attention"},
       {"gradient_dtype", "gradients"},
+      {"context_exchange", "keys of context ranks by"},
+      {"price", "GPU-hour at"},
   }};
   const auto known = std::ranges::find(words, name, &std::pair<std::string_view, std::string_view>::first);
   const std::string_view title = known == words.end() ? name : known->second;
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     return fmt::format("{} {}", title, name == "seq" ? format_count(*number) : fmt::format("{}", *number));
+  }
+  if (const auto* amount = std::get_if<double>(&value)) {
+    return fmt::format("{} {}", title, amount_of_money("", *amount));
   }
   return fmt::format("{} {}", title, std::get<std::string>(value));
 }

@@ -296,6 +296,30 @@ TEST(BestPlan, NamesTheMachineIfPlansHaveSeveral) {
             "seq 2K");
 }
 
+TEST(BestPlan, NamesThePriceOfPlansThatDifferInIt) {
+  StepRow cheap = with_rate(step("", "commfuse", 100.0), 1e5);
+  cheap.cells.insert(std::ranges::find(cheap.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
+                     {"price", 2.8});
+  const StepRow dear = with(with_rate(cheap, 2e5), "price", 3.5);
+  const StepRow other = with(cheap, "batch", std::int64_t{2});
+  EXPECT_EQ(best_plan(std::vector{cheap, dear, other}),
+            "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, "
+            "seq 1K, GPU-hour at 3.50");
+}
+
+TEST(BestPlan, PlansThatDifferInTheirContextExchangeAreSeveral) {
+  StepRow gather = with(with(step("", "serial", 100.0), "context", std::int64_t{2}), "gpus", std::int64_t{2});
+  gather.cells.insert(std::ranges::find(gather.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
+                      {"context_exchange", std::string("all_gather")});
+  const StepRow ring = with_rate(with(gather, "context_exchange", std::string("ring")), 2e5);
+  const std::string table = step_table(std::vector{gather, ring});
+  EXPECT_NE(table.find("batch 1, seq 1K, bf16\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("bf16, keys around"), std::string::npos) << table;
+  EXPECT_EQ(best_plan(std::vector{gather, ring}),
+            "Most tokens per second and GPU among plans that fit: 200000, by serial on 2 GPUs (1 tensor x 2 context), "
+            "batch 1, seq 1K, keys of context ranks by ring");
+}
+
 TEST(BestPlan, NamesWhatDistinguishesPlansThatTie) {
   const StepRow plan = with(step("", "commfuse", 100.0), "recompute", std::string("full"));
   const StepRow other_links = with(plan, "link_bandwidth", std::string("x2"));
