@@ -34,7 +34,8 @@
 
 namespace commfuse {
 
-/// Sites by machine of the library (unchanged or raised), number of nodes and kind of kernel launch.
+/// Sites by machine of the library (unchanged or raised), number of nodes and kind of kernel launch, and what must live
+/// as long as they do.
 class StepPoints::Sites {
  public:
   /// A machine with as many nodes as a plan needs, and the sites simulated on it.
@@ -66,6 +67,16 @@ class StepPoints::Sites {
     return *site;
   }
 
+  /// Returns the framework of this name or path. Loads it only once, because the times of sites recognize its
+  /// implementation by its address, which another implementation might get.
+  const Framework& framework(const std::string& name_or_path) {
+    auto known = frameworks_.find(name_or_path);
+    if (known == frameworks_.end()) {
+      known = frameworks_.emplace(name_or_path, load_framework(name_or_path)).first;
+    }
+    return known->second;
+  }
+
   /// Returns the implementation with each cost raised. Keeps the copies as long as the times of sites.
   std::span<const RaisedKernels> raised(const Implementation& kernels, const SizedMachine& site) {
     const auto [known, is_new] = raised_kernels_.try_emplace({&kernels, &site});
@@ -77,6 +88,7 @@ class StepPoints::Sites {
 
  private:
   StructureCache structures_;
+  std::map<std::string, Framework> frameworks_;
   std::map<std::tuple<const Machine*, int, Launch>, std::unique_ptr<SizedMachine>> sites_;
   std::map<std::pair<const Implementation*, const SizedMachine*>, std::vector<RaisedKernels>> raised_kernels_;
 };
@@ -565,7 +577,7 @@ struct StepPoints::Prepared {
 };
 
 StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
-  const Framework framework = load_framework(wanted.text("framework"));
+  const Framework& framework = sites_->framework(wanted.text("framework"));
   Settings settings = with_defaults_of(framework, wanted);
   if (!framework.name.empty()) {  // rows show its name even if the user gave a path
     settings.put(*find_field("framework"), {framework.name, settings.at(*find_field("framework")).origin});

@@ -132,6 +132,39 @@ TEST(FrameworkRows, AnImplementationRunsExactlyTheListedGemms) {
   EXPECT_FALSE(some.has("warnings"));
 }
 
+/// Writes a framework whose implementation of the same name has these costs per call at the GEMM of QKV.
+void write_framework_and_kernels(const std::string& name, const std::string& per_call) {
+  std::ofstream(name + "-kernels.yaml")
+      << "schema: commfuse.implementation/1\nname: " << name << "\nsummary: mine\nuse: mine\nstrategy: ring_exchange\n"
+      << "transport: rdma\nsupports: {sites: [ag_gemm], dtypes: [bf16], ranks: 8, generations: [hopper]}\n"
+      << "measured_on: {hopper: {}}\ncosts:\n  residual: {value: 0.1, provenance: \"prior: a\"}\n"
+      << "  ag_gemm: {per_call: {value: " << per_call << ", provenance: \"prior: a\"}}\n";
+  std::ofstream(name + ".yaml") << "schema: commfuse.framework/1\nname: " << name << "\nextends: megatron-core-2024\n"
+                                << "tensor_parallel: {implementation: ./" << name
+                                << "-kernels.yaml, implementation_sites: [qkv]}\n";
+}
+
+/// Sites recognize kernels by their address, which must not pass to the kernels of another framework.
+TEST(FrameworkRows, EachOfSeveralFrameworksKeepsItsOwnKernels) {
+  const OwnFolder folder;
+  write_framework_and_kernels("quick", "1 us");
+  write_framework_and_kernels("slow", "10 ms");
+  const Grid grid =
+      test::grid_of({"model=llama-3.1-8b", "scope=step", "ranks=4", "uncertainty=off", "strategy.name=serial"});
+  const Library library = library_of(grid);
+  StepPoints points(library);
+  for (int i = 0; i < 8; ++i) {
+    for (const char* framework : {"framework=./quick.yaml", "framework=./slow.yaml"}) {
+      const StepRow alone = rows_with({framework, "strategy.name=serial"}).front();
+      const StepRow among_others = points
+                                       .rows(test::settings_of({"model=llama-3.1-8b", "scope=step", "ranks=4",
+                                                                "uncertainty=off", "strategy.name=serial", framework}))
+                                       .front();
+      EXPECT_EQ(among_others.number("time_ms"), alone.number("time_ms")) << framework;
+    }
+  }
+}
+
 /// A framework without a list uses its implementation only where it saves time.
 TEST(FrameworkRows, ListedGemmsAreNeverFasterThanTheFastest) {
   const OwnFolder folder;
