@@ -3,9 +3,12 @@
 // simulate. PlansHaveSchedulesExactlyWhereStepsArePredicted compares the two.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "model/config/implementation.h"
 #include "model/strategies/strategies.h"
+#include "model/workload/layers.h"
 #include "sim/step/layer_sites.h"
 #include "sim/step/step.h"
 
@@ -37,13 +40,13 @@ bool has_schedule(const StepPoint& point, SitePoint site, SiteTimes& sites) {
   });
 }
 
-/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads, under the
-/// conditions of LayerCost::simulates_ulysses().
+/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads in some layer,
+/// under the conditions of LayerCost::simulates_ulysses().
 bool simulates_ulysses_block(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;
   const Transformer& model = *point.model;
   return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1 && plan.fused_attention && !model.latent &&
-         !model.gated_attention && model.value_dim() == model.head_dim &&
+         !model.gated_attention && model.value_dim() == model.head_dim && layer_counts(model).attention > 0 &&
          std::ranges::any_of(point.strategies, [kinds = kinds_of(Scope::ulysses)](const Strategy* strategy) {
            return applies(*strategy, kinds);
          });
@@ -58,13 +61,23 @@ SitePoint ulysses_point(const StepPoint& point) {
   return block;
 }
 
+/// Returns the sites of the layers. Without strategies, also a plan that separates the gradients of weights has whole
+/// backward sites here, because they name the GEMM by which a framework lists it.
+std::vector<LayerSite> asked_sites(const StepPoint& point) {
+  TrainingPlan plan = point.plan;
+  if (point.strategies.empty()) {
+    plan.schedule = PipelineSchedule::one_forward_one_backward;
+  }
+  return layer_sites(*point.model, plan);
+}
+
 }  // namespace
 
 bool has_schedules(const StepPoint& point, SiteTimes& sites) {
   if (!shares_tokens_of(point.plan)) {
     return !simulates_ulysses_block(point) || has_schedule(point, ulysses_point(point), sites);
   }
-  return std::ranges::all_of(layer_sites(*point.model, point.plan), [&](const LayerSite& layer_site) {
+  return std::ranges::all_of(asked_sites(point), [&](const LayerSite& layer_site) {
     SitePoint site = site_point(point.plan, layer_site.shape, layer_site.scope);
     if (!point.strategies.empty()) {
       return has_schedule(point, site, sites);

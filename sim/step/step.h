@@ -50,7 +50,8 @@ Machine resized(Machine machine, const TrainingPlan& plan);
 void require_possible(const StepPoint& point);
 
 /// Returns whether the point's strategies, or without strategies the framework's kernels, have a schedule for every
-/// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires a possible point.
+/// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires a possible point without an
+/// implementation of its own (StepPoint::implemented).
 bool has_schedules(const StepPoint& point, SiteTimes& sites);
 
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config/implementation.h"
 #include "model/config_error.h"
+#include "model/workload/layers.h"
 #include "tests/refusal.h"
 #include "tests/sim/small_transformer.h"
 
@@ -273,6 +275,49 @@ TEST_F(TuneTest, PlansHaveSchedulesExactlyWhereStepsArePredicted) {
     }
   }
   EXPECT_GT(without, 0U);
+}
+
+/// Returns a framework whose kernels have sliced schedules for both kinds of GEMMs, which few tokens have not, and run
+/// this one.
+Framework framework_running(Scope site) {
+  Framework framework;
+  framework.name = "mine";
+  auto kernels = std::make_shared<Implementation>(*load_implementation("flash_overlap"));
+  kernels->sites = {SiteKind::ag_gemm, SiteKind::gemm_rs};
+  framework.implementation = std::move(kernels);
+  framework.implementation_sites = std::vector{site};
+  return framework;
+}
+
+TEST_F(TuneTest, PlansHaveSchedulesWhereFrameworksRunTheirKernels) {
+  StructureCache structures;
+  StepPoint point{.model = &model_, .machine = &machine_};
+  point.plan = {.tensor = 4, .sequence_parallel = true, .pipeline = 2, .global_batch = 2};
+  for (const PipelineSchedule schedule : all_pipeline_schedules) {
+    point.plan.schedule = schedule;
+    for (const Scope site : implementation_scopes) {
+      point.framework = framework_running(site);
+      for (const std::int64_t seq : {20, 2048}) {  // 20 tokens cannot be cut into slices of four shards
+        point.plan.seq = seq;
+        SiteTimes asked(structures, machine_);
+        SiteTimes priced(structures, machine_);
+        EXPECT_EQ(has_schedules(point, asked), seq == 2048) << name_of(site) << " " << name_of(schedule);
+        EXPECT_EQ(is_predicted(point, priced), seq == 2048) << name_of(site) << " " << name_of(schedule);
+      }
+    }
+  }
+}
+
+TEST_F(TuneTest, AModelWithoutAttentionHasNoUlyssesBlock) {
+  put_kinds(kinds_of_letters("--------", false), model_);
+  StructureCache structures;
+  SiteTimes asked(structures, machine_);
+  SiteTimes priced(structures, machine_);
+  StepPoint point{.model = &model_, .machine = &machine_};
+  point.plan = {.ulysses = 4, .global_batch = 1, .seq = 20};
+  point.strategies = {&sliced_strategy};
+  EXPECT_TRUE(is_predicted(point, priced));
+  EXPECT_TRUE(has_schedules(point, asked));
 }
 
 TEST_F(TuneTest, StatesHowMuchLongerThanTheFastestTheFirstPlanTakes) {
