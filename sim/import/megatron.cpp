@@ -325,7 +325,8 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   step.zero = zero_of(arguments);
   step.recompute = recompute_of(arguments);
   step.is_sgd = is_sgd(arguments, notes);
-  step.fused_attention = step.context > 1 || has_fused_attention(arguments);  // context ranks need Transformer Engine
+  // Ranks that share a sequence need Transformer Engine.
+  step.fused_attention = step.context * step.ulysses > 1 || has_fused_attention(arguments);
   const bool drops_scores = drops(arguments, "--attention-dropout", notes);
   step.dropout = drops(arguments, "--hidden-dropout", notes) || (drops_scores && !step.fused_attention);
   step.gradient_dtype = gradient_dtype_of(arguments, step.dtype);
@@ -511,12 +512,25 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
 }
 
 Imported read_megatron(const Source& source) {
+  constexpr std::string_view no_gathers = "--disable-tp-comm-overlap-ag";
+  constexpr std::string_view no_scatters = "--disable-tp-comm-overlap-rs";
   const std::string text = read_small_file(source.path);
   Imported import = read_megatron(text, source.path, source.name);
+  Repeats unused;
+  const Arguments arguments = arguments_of(text, source.path, unused);
   if (const std::optional<std::string> overlap = source.options.text("--overlap")) {
-    add_overlap(*overlap, import);
-  } else if (Repeats unused; arguments_of(text, source.path, unused).has("--tp-comm-overlap-cfg")) {
+    add_overlap(*overlap, import, {.gathers = !arguments.has(no_gathers), .scatters = !arguments.has(no_scatters)});
+    return import;
+  }
+  if (arguments.has("--tp-comm-overlap-cfg")) {
     import.notes.emplace_back("the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file");
+  }
+  for (const std::string_view flag : {no_gathers, no_scatters}) {
+    if (arguments.has(flag) && arguments.has("--tp-comm-overlap")) {
+      import.notes.push_back(fmt::format(
+          "{} is not used without --overlap: {} overlaps every GEMM of a forward pass where that saves time", flag,
+          import.step.framework));
+    }
   }
   return import;
 }

@@ -22,10 +22,16 @@ Imported read_megatron(const Source& source);
 /// Returns true only if the text unmistakably contains a Megatron-LM command line.
 bool is_megatron(std::string_view text);
 
+/// The collectives that a launch script lets Transformer Engine overlap with their own GEMM.
+struct OverlapSwitches {
+  bool gathers = true;   ///< False with --disable-tp-comm-overlap-ag: in forward and in backward passes.
+  bool scatters = true;  ///< False with --disable-tp-comm-overlap-rs.
+};
+
 /// Reads Transformer Engine's userbuffers settings. Sets the framework of the step and the GEMMs that its
-/// implementation runs. Adds notes with the methods that the step prices and does not price, and with the GEMMs that
-/// have Transformer Engine's default method because the file lacks them. Throws ConfigError if the file has another
-/// format.
-void add_overlap(const std::string& path, Imported& import);
+/// implementation runs. Adds notes with the methods that the step prices and does not price, with the GEMMs that the
+/// switches turn off, and with those that have Transformer Engine's default method because the file lacks them. Throws
+/// ConfigError if the file has another format.
+void add_overlap(const std::string& path, Imported& import, OverlapSwitches switches = {});
 
 }  // namespace commfuse::import

@@ -29,6 +29,8 @@ struct Overlap {
   std::vector<std::string> ring;                  ///< GEMMs that are priced with the method ring_exchange.
   std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
   std::vector<std::string> by_default;            ///< GEMMs that the file lacks.
+  std::vector<std::string> gathers_off;           ///< GEMMs whose all-gather is not overlapped.
+  std::vector<std::string> scatters_off;          ///< GEMMs whose reduce-scatter is not overlapped.
   std::vector<std::string> sites;                 ///< Sites of the GEMMs that te runs: "qkv", "down_backward".
   std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline' in 4)" and others.
   std::string with_ideal_kernels;                 ///< Flags that price the first pipeline with ideal kernels.
@@ -44,6 +46,8 @@ struct OverlapGemm {
   [[nodiscard]] bool is_forward() const { return name.ends_with("_fprop"); }
   /// Returns whether the GEMM computes an input's gradient after an all-gather.
   [[nodiscard]] bool is_gathered_gradient() const { return name == "proj_dgrad" || name == "fc2_dgrad"; }
+  /// Returns whether the GEMM of a forward pass precedes a reduce-scatter.
+  [[nodiscard]] bool is_scattered() const { return name == "proj_fprop" || name == "fc2_fprop"; }
   /// Returns whether the GEMM computes a weight's gradient from what that all-gather brought.
   [[nodiscard]] bool is_gathered_weight() const { return name == "proj_wgrad" || name == "fc2_wgrad"; }
 };
@@ -83,9 +87,23 @@ void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
   }
 }
 
-/// Returns the GEMMs of an overlap file with their methods. Omits gradients of row-parallel weights with the method
-/// external: what it gathers again for MXFP8 is at hand with other dtypes.
-std::vector<OverlapGemm> overlap_gemms(YamlMap root, Overlap& overlap) {
+/// Adds the GEMM to those that the switches turn off. Returns false if they do not.
+bool is_switched_off(const OverlapGemm& gemm, OverlapSwitches switches, Overlap& overlap) {
+  const bool gathers = (gemm.is_forward() && !gemm.is_scattered()) || gemm.is_gathered_gradient();
+  if (gathers && !switches.gathers) {
+    overlap.gathers_off.push_back(gemm.name);
+    return true;
+  }
+  if (gemm.is_scattered() && !switches.scatters) {
+    overlap.scatters_off.push_back(gemm.name);
+    return true;
+  }
+  return false;
+}
+
+/// Returns the GEMMs of an overlap file with their methods. Omits those that the switches turn off, and gradients of
+/// row-parallel weights with the method external: what it gathers again for MXFP8 is at hand with other dtypes.
+std::vector<OverlapGemm> overlap_gemms(YamlMap root, OverlapSwitches switches, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;
   std::set<std::string, std::less<>> scattered;  // column-parallel dgrads whose own reduce-scatter replaces bulk
@@ -104,7 +122,7 @@ std::vector<OverlapGemm> overlap_gemms(YamlMap root, Overlap& overlap) {
       scattered.insert(layer);
     }
     const bool is_at_hand = gemm.is_gathered_weight() && gemm.method == "external";
-    if (is_at_hand || (is_wgrad && !map && scattered.contains(layer))) {
+    if (is_at_hand || (is_wgrad && !map && scattered.contains(layer)) || is_switched_off(gemm, switches, overlap)) {
       continue;
     }
     if (!map) {
@@ -131,7 +149,8 @@ std::vector<std::string> unknown_gemms(const YamlValue& value) {
   return unknown;
 }
 
-/// Adds sentences about the methods that the step prices, about those that it does not price, and about defaults.
+/// Adds sentences about the methods that the step prices, about GEMMs that are switched off, about defaults, and about
+/// methods that the step does not price.
 void note_overlap(const std::string& path, const Overlap& overlap, std::vector<std::string>& notes) {
   std::vector<std::string> priced;
   for (const auto& [method, gemms] : {std::pair("ring_exchange", &overlap.ring), std::pair("bulk", &overlap.bulk)}) {
@@ -141,6 +160,12 @@ void note_overlap(const std::string& path, const Overlap& overlap, std::vector<s
   }
   notes.push_back(priced.empty() ? fmt::format("{}: the step prices none of its methods", path)
                                  : fmt::format("{}: the step prices {}", path, fmt::join(priced, "; ")));
+  for (const auto& [flag, gemms] : {std::pair("--disable-tp-comm-overlap-ag", &overlap.gathers_off),
+                                    std::pair("--disable-tp-comm-overlap-rs", &overlap.scatters_off)}) {
+    if (!gemms->empty()) {
+      notes.push_back(fmt::format("{}: the collectives of {} are exposed", flag, fmt::join(*gemms, ", ")));
+    }
+  }
   if (!overlap.by_default.empty()) {
     notes.push_back(fmt::format("{} lacks {}: TransformerEngine's defaults are assumed", path,
                                 fmt::join(overlap.by_default, ", ")));
@@ -166,12 +191,12 @@ void mark_as_read(const YamlValue& value, YamlMap& root) {
 
 }  // namespace
 
-void add_overlap(const std::string& path, Imported& import) {
+void add_overlap(const std::string& path, Imported& import, OverlapSwitches switches) {
   YamlFile file(path);
   YamlMap root = file.root();
   mark_as_read(file.top(), root);
   Overlap overlap;
-  const std::vector<OverlapGemm> gemms = overlap_gemms(root, overlap);
+  const std::vector<OverlapGemm> gemms = overlap_gemms(root, switches, overlap);
   file.finish();
   note_unknown(unknown_gemms(file.top()), import.notes);
   if (!import.step.sequence_parallel || import.step.tensor == 1) {

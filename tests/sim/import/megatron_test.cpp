@@ -72,6 +72,13 @@ std::string megatron_refusal(const std::string& text) {
   return test::message_of([&] { read_megatron(text, "a.sh", "a"); });
 }
 
+/// Returns a command line with all sizes that a model needs, and additional flags.
+std::string small(const std::string& flags) {
+  return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
+         "--max-position-embeddings 1024 --vocab-size 1024 " +
+         flags;
+}
+
 TEST(Megatron, AnExampleScriptBecomesItsModelAndStep) {
   const Imported import = read_megatron(gpt3, "gpt3.sh", "gpt3");
   EXPECT_EQ(import.model,
@@ -185,6 +192,41 @@ TEST(Megatron, AScriptWithAnOverlapFileAsksForIt) {
   EXPECT_EQ(notes.front().find("cfg.yaml: the step prices ring_exchange at qkv_fprop"), 0U) << notes.front();
 }
 
+TEST(Megatron, AnOverlapFileCountsOnlyForWhatTheScriptSwitchesOn) {
+  const OwnFolder folder;
+  const auto with_flags = [](const std::string& flags) {
+    std::ofstream("llama.sh") << llama << " " << flags;
+    std::ofstream("cfg.yaml") << "fc1_fprop: {method: ring_exchange}\nfc2_fprop: {method: ring_exchange}\n";
+    Source source{"llama.sh", "mine"};
+    source.options.set("--overlap", {"cfg.yaml"});
+    return read_megatron(source);
+  };
+  const Imported no_scatters = with_flags("--disable-tp-comm-overlap-rs");
+  EXPECT_EQ(no_scatters.step.implementation_sites, (Notes{"qkv", "out_proj_backward", "gate_up", "down_backward"}));
+  ASSERT_GE(no_scatters.notes.size(), 3U);
+  EXPECT_EQ(no_scatters.notes[1], "--disable-tp-comm-overlap-rs: the collectives of proj_fprop, fc2_fprop are exposed");
+  EXPECT_EQ(no_scatters.notes[2],
+            "cfg.yaml lacks qkv_fprop, qkv_dgrad, qkv_wgrad, proj_dgrad, fc1_dgrad, fc1_wgrad, fc2_dgrad: "
+            "TransformerEngine's defaults are assumed");
+  const Imported no_gathers = with_flags("--disable-tp-comm-overlap-ag --disable-tp-comm-bulk-wgrad");
+  EXPECT_EQ(no_gathers.step.implementation_sites, (Notes{"out_proj", "down"}));
+  EXPECT_EQ(no_gathers.notes.front(),
+            "--disable-tp-comm-bulk-wgrad has no counterpart and is ignored: gradients of column-parallel weights "
+            "overlap the inputs' reduce-scatter");
+  EXPECT_NE(std::ranges::find(no_gathers.notes,
+                              "--disable-tp-comm-overlap-ag: the collectives of qkv_fprop, proj_dgrad, fc1_fprop, "
+                              "fc2_dgrad are exposed"),
+            no_gathers.notes.end());
+}
+
+TEST(Megatron, SwitchesOfOverlapAreReportedWithoutItsFile) {
+  const OwnFolder folder;
+  std::ofstream("a.sh") << small("--nproc-per-node 1 --tp-comm-overlap --disable-tp-comm-overlap-rs");
+  EXPECT_EQ(read_megatron(Source{"a.sh", "mine"}).notes,
+            Notes{"--disable-tp-comm-overlap-rs is not used without --overlap: megatron-core-2024 overlaps every GEMM "
+                  "of a forward pass where that saves time"});
+}
+
 TEST(Megatron, NothingOverlapsWithoutSequenceParallelism) {
   const OwnFolder folder;
   std::string script = llama;
@@ -225,13 +267,6 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
             "a.sh:2: --hidden-size is '$WIDTH', whose value this file does not set; write the value instead");
   EXPECT_EQ(megatron_refusal("--num-attention-heads 8 --hidden-size 4k"),
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
-}
-
-/// Returns a command line with all sizes that a model needs, and additional flags.
-std::string small(const std::string& flags) {
-  return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
-         "--max-position-embeddings 1024 --vocab-size 1024 " +
-         flags;
 }
 
 TEST(Megatron, SizesThatNoModelHasAreRefused) {
@@ -351,6 +386,7 @@ TEST(Megatron, ContextRanksExchangeKeysAsTheFlagsSay) {
   const StepSettings all_to_all = step("--cp-comm-type a2a");
   EXPECT_EQ(all_to_all.context, 1);
   EXPECT_EQ(all_to_all.ulysses, 8);
+  EXPECT_TRUE(step("--cp-comm-type a2a --transformer-impl local").fused_attention);
   const StepSettings hierarchy = step("--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 4");
   EXPECT_EQ(hierarchy.context, 4);
   EXPECT_EQ(hierarchy.ulysses, 2);
