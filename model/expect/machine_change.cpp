@@ -61,6 +61,17 @@ void change_protocols(CollectiveParameters& collective, const Change& change) {
   });
 }
 
+/// Calls `visit` with the rates at which a kernel copies a rank's own share, or adds it to what arrives.
+template <class Protocol, class Visit>
+void each_own_rate(Protocol& protocol, const Visit& visit) {
+  visit(protocol.own_copy_rate);
+  if constexpr (std::is_base_of_v<RingParameters, Protocol>) {
+    if (protocol.own_sum_rate) {
+      visit(*protocol.own_sum_rate);
+    }
+  }
+}
+
 /// Calls `visit` with each parameter of this type in a described struct.
 template <class Wanted, class Described, class Visit>
 void each_of_type(Described& described, const Visit& visit) {
@@ -159,9 +170,9 @@ Machine with_ctas(Machine machine, int ctas) {
     const double share =
         collective.ctas.value > 0 ? std::min(1.0, static_cast<double>(ctas) / collective.ctas.value) : 1.0;
     const auto slow_down = [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; };
-    change_protocols(collective, [&](ProtocolParameters& protocol) {
+    change_protocols(collective, [&](auto& protocol) {
       slow_down(protocol.rate);
-      slow_down(protocol.own_copy_rate);
+      each_own_rate(protocol, slow_down);
     });
     each_tree_parameter<Parameter<BytesPerSecond>>(collective, slow_down);
     collective.ctas.value = std::min(collective.ctas.value, ctas);
@@ -175,7 +186,9 @@ Machine with_clock(Machine machine, double share) {
   check(share > 0.0 && share <= 1.0, "a lower clock is a share of the usual one");
   machine = with_latencies(std::move(machine), 1.0 / share);
   const auto slow_down = [&](CollectiveParameters& collective) {
-    change_protocols(collective, [&](ProtocolParameters& protocol) { protocol.own_copy_rate.value.value *= share; });
+    change_protocols(collective, [&](auto& protocol) {
+      each_own_rate(protocol, [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; });
+    });
     change_shared(collective.nccl, [&](NcclKernels& nccl) {
       nccl.ll.rate.value.value *= share;
       if (nccl.ll128) {

@@ -58,10 +58,17 @@ struct ScaledRates {
   }
   void operator()(ProtocolParameters& protocol) const {
     (*this)(protocol.rate);
-    if (change == RateChange::every_rate && times > 1.0) {
+    if (raises_own_rates()) {
       (*this)(protocol.own_copy_rate);
     }
   }
+  void operator()(RingParameters& ring) const {
+    (*this)(static_cast<ProtocolParameters&>(ring));
+    if (raises_own_rates() && ring.own_sum_rate) {
+      (*this)(*ring.own_sum_rate);
+    }
+  }
+  [[nodiscard]] bool raises_own_rates() const { return change == RateChange::every_rate && times > 1.0; }
 };
 
 /// Implements with_rates_up_to for one part.

@@ -98,17 +98,18 @@ double part_beside(const Machine& machine, const SendingGpus& senders);
 /// Provenance of changed rates.
 enum class RateChange : std::uint8_t {
   every_rate,      ///< A group of GPUs on the machine's own wires: errors stay the same.
-  supposed_wires,  ///< Hypothetical links (prior); own_copy_rate is unchanged.
+  supposed_wires,  ///< Hypothetical links (prior); own_copy_rate and own_sum_rate are unchanged.
 };
 
 /// Returns the parameters with every rate multiplied by `times`, including NCCL's estimates; latencies stay the same.
-/// own_copy_rate does not fall with fewer wires, but rises with faster ones, as in the fits to pairs of a PCIe tree.
+/// own_copy_rate and own_sum_rate do not fall with fewer wires, but rise with faster ones, as in the fits to pairs of a
+/// PCIe tree.
 /// Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
 /// Returns the parameters with every rate limited to `limit`, because an estimated or scaled rate may exceed it.
-/// own_copy_rate and NCCL's own estimates stay the same.
+/// own_copy_rate, own_sum_rate and NCCL's own estimates stay the same.
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
 /// Returns the parameters of collectives over the first groups of a node, by size, from the parameters of the whole

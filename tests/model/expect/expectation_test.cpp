@@ -116,6 +116,15 @@ TEST(MachineChange, LatenciesAndClocksSlowSmallMessages) {
   EXPECT_GT(message_time(with_clock(machine, 0.5), small), message_time(machine, small));
 }
 
+/// A100's reduce-scatter adds a rank's own share at a rate of its own: 5% of the time of a large message.
+TEST(MachineChange, FewerCtasAndClocksSlowTheSumOfTheOwnShare) {
+  const Machine machine = load_machine("a100-sxm-80");
+  const Message scatter{.op = LinkOp::reduce_scatter, .gpus = 8, .nodes = 1, .bytes = {64 * gib}};
+  const double seconds = to_seconds(message_time(machine, scatter));
+  EXPECT_NEAR(to_seconds(message_time(with_ctas(machine, 12), scatter)) / seconds, 2.0, 0.01);  // It has 24.
+  EXPECT_GT(to_seconds(message_time(with_clock(machine, 0.5), scatter)) / seconds, 1.03);
+}
+
 TEST(MachineChange, RailsAndNetworkRatesDoNotChangeTheNode) {
   const Machine machine = load_machine("dgx-h100-x2");
   const Message across{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};

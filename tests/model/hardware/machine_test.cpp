@@ -83,6 +83,20 @@ TEST(WithRates, ScalesTreesToo) {
   EXPECT_EQ(half.tree->level_latency.value, Duration{10us});
 }
 
+TEST(WithRates, OwnSharesRiseWithFasterWiresOnly) {
+  CollectiveParameters collective = link(1, 10).collective;
+  collective.own_copy_rate.value = gigabytes(100);
+  collective.own_sum_rate = {.value = gigabytes(150)};
+  const CollectiveParameters twice = with_rates(collective, 2.0);
+  EXPECT_EQ(twice.own_copy_rate.value, gigabytes(200));
+  EXPECT_EQ(twice.own_sum_rate->value, gigabytes(300));
+  for (const CollectiveParameters& same :
+       {with_rates(collective, 0.5), with_rates(collective, 2.0, RateChange::supposed_wires)}) {
+    EXPECT_EQ(same.own_copy_rate.value, gigabytes(100));
+    EXPECT_EQ(same.own_sum_rate->value, gigabytes(150));
+  }
+}
+
 TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
   // Eight GPUs on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms between any two GPUs; a collective
   // whose rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
