@@ -511,6 +511,15 @@ void mark_tree(const Machine& machine, const Mark& mark) {
 
 }  // namespace
 
+std::int64_t launched_ops(const Program& program) {
+  const KernelParts parts(program);
+  std::int64_t launched = 0;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    launched += parts.launched(op) ? 1 : 0;
+  }
+  return launched;
+}
+
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference) {
   if (interference == Interference::none) {
     return machine.accelerator.sms;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -65,6 +66,9 @@ bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Mach
 
 /// Returns the number of SMs left to a kernel by the communication that it may meet.
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference);
+
+/// Returns the number of ops that a host launches: all but those inside a kernel that was launched before.
+std::int64_t launched_ops(const Program& program);
 
 /// Returns the FLOPs of a rank's unsliced GEMMs, which determine how hot the chip runs.
 Flops unfused_products(const Program& program, const Sizes& sizes);

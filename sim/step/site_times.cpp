@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/cost/price.h"
 #include "sim/point/request.h"
 #include "sim/step/layer_sites.h"
 #include "sim/step/stream.h"
@@ -106,7 +107,7 @@ SiteTime SiteTimes::time_of(const Prediction& prediction) const {
   const Duration compute = prediction.analysis.critical.compute;
   const Duration compute_only = std::min(compute, prediction.ideal);
   return {.time = counts_ == Counts::compute ? compute_only : prediction.analysis.critical.makespan,
-          .kernels = static_cast<std::int64_t>(prediction.structure->program().ops.size()),
+          .kernels = launched_ops(prediction.structure->program()),
           .compute = compute,
           .ideal = prediction.ideal,
           .strategy = prediction.strategy,

@@ -9,10 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "model/config/catalogue.h"
 #include "model/config/implementation.h"
 #include "model/config_error.h"
+#include "model/strategies/strategies.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
+#include "sim/step/site_times.h"
 #include "tests/own_folder.h"
 #include "tests/sim/grid_of.h"
 #include "tests/sim/message_of.h"
@@ -96,6 +99,20 @@ TEST(ImplementedRows, WithoutCostsTakeAsLongAsTheirSchedule) {
   const StepRow& mine = row_named(rows, "mine");
   EXPECT_EQ(mine.text("implemented_sites"), "qkv, out_proj, gate_up, down");
   EXPECT_EQ(mine.number("time_ms"), row_named(rows, "ring_exchange").number("time_ms"));
+}
+
+/// Its transfers and the parts of its GEMM are ops of the schedule, but the host launches them together.
+TEST(ImplementedRows, AFusedKernelIsIssuedOnce) {
+  const Machine machine = load_machine("h100-sxm");
+  const Transformer model = load_model("llama-3.1-8b");
+  StructureCache structures;
+  SiteTimes times(structures, machine);
+  for (const Scope scope : {Scope::gate_up, Scope::down}) {
+    SitePoint point{.model = &model, .scope = scope, .ranks = 8, .tokens = 8192, .strategy = &fused_kernel_strategy};
+    EXPECT_EQ(times.of(point).kernels, 1) << name_of(scope);
+    point.strategy = &serial_strategy;  // a GEMM and a collective
+    EXPECT_EQ(times.of(point).kernels, 2) << name_of(scope);
+  }
 }
 
 TEST(ImplementedRows, WithoutASiteWhereTheySaveTimeEqualTheirBaseline) {
