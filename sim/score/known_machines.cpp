@@ -164,6 +164,11 @@ std::vector<Machine> whole_catalogue() {
   return machines;
 }
 
+/// Returns whether the nodes of the cluster may be this machine.
+bool are_nodes_of(const Machine& cluster, const Machine& node) {
+  return cluster.accelerator.name == node.accelerator.name && cluster.gpus_per_node == node.gpus_per_node;
+}
+
 }  // namespace
 
 KnownMachines::KnownMachines() : KnownMachines(whole_catalogue()) {}
@@ -174,8 +179,12 @@ KnownMachines::KnownMachines(std::vector<Machine> machines) {
   }
 }
 
-FoundMachine KnownMachines::found(const Machine& machine) const {
-  const bool is_kept = kept_.empty() || std::ranges::find(kept_, machine.name) != kept_.end();
+FoundMachine KnownMachines::if_kept(const Machine& machine) const {
+  const auto is_named = [&](const std::string& name) { return std::ranges::find(kept_, name) != kept_.end(); };
+  const bool is_kept =
+      kept_.empty() || is_named(machine.name) || std::ranges::any_of(machines_, [&](const Machine& node) {
+        return machine.nodes > 1 && is_named(node.name) && are_nodes_of(machine, node);
+      });
   return is_kept ? FoundMachine{.machine = &machine, .why_not = {}}
                  : FoundMachine{.why_not = "measured on hardware that --hardware does not name", .is_left_out = true};
 }
@@ -186,7 +195,7 @@ FoundMachine KnownMachines::by_name(std::string_view cell) const {
   sort_by_length(hits);
   for (const Hit& hit : hits) {
     if (all_else_is_neutral(text, hit)) {
-      return found(*hit.machine);
+      return if_kept(*hit.machine);
     }
   }
   return {nullptr, fmt::format("no hardware file is known as {}", in_quotes(cell))};
@@ -213,7 +222,7 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
     }
   }
   if (names.size() == 1 && !matches.empty()) {
-    return found(*matches.front());
+    return if_kept(*matches.front());
   }
   return {nullptr, names.empty()     ? "no hardware file matches the table's description of its machine"
                    : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
@@ -237,7 +246,7 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
   const Machine* best = nullptr;
   int best_rank = -1;
   for (const Machine& cluster : clusters_) {
-    if (cluster.accelerator.name != node.accelerator.name || cluster.gpus_per_node != node.gpus_per_node) {
+    if (!are_nodes_of(cluster, node)) {
       continue;
     }
     const bool is_meant = std::any_of(cluster.known_as.begin(), cluster.known_as.end(),

@@ -37,6 +37,9 @@ class KnownMachines {
   /// over_nodes() finds them by their nodes. Without names, nothing is left out.
   void keep_only(std::vector<std::string> names) { kept_ = std::move(names); }
 
+  /// Returns the machine, unless keep_only() leaves it out. A cluster stays with the hardware of its nodes.
+  [[nodiscard]] FoundMachine if_kept(const Machine& machine) const;
+
   /// Finds the machine that a cell of a table names. Each word of the cell must belong to the machine's name, be its
   /// memory size, or be a neutral word such as "nvidia" or "gpus".
   [[nodiscard]] FoundMachine by_name(std::string_view cell) const;
@@ -49,8 +52,6 @@ class KnownMachines {
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:
-  [[nodiscard]] FoundMachine found(const Machine& machine) const;
-
   std::vector<std::string> kept_;  // names in keep_only()
   std::vector<Machine> machines_;  // machines of one node
   std::vector<Machine> clusters_;

@@ -145,6 +145,10 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       if (known == machines.end()) {
         known = machines.emplace(hw, DoubtfulMachine(hw)).first;
       }
+      if (const FoundMachine kept = context.machines.if_kept(known->second.machine); kept.machine == nullptr) {
+        tally.skip(kept.why_not);
+        continue;
+      }
       point.machine = known->second.machine;
       point.raised = known->second.raised;
       const Prediction prediction = predicted(row, columns, point, context.predictor);

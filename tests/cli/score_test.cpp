@@ -164,6 +164,20 @@ TEST_F(ScoreCommand, HardwareSelectsRowsAndTables) {
   }
 }
 
+/// Tables of schedules name their machine as the catalogue does.
+TEST_F(ScoreCommand, HardwareSelectsSchedules) {
+  write("schedules.csv",
+        "hw,model,scope,ranks,batch,seq,dtype,strategy,time_us\n"
+        "h100-sxm,llama-3.1-8b,mlp,8,1,4096,bf16,serial,700\na100-sxm-80,llama-3.1-8b,mlp,8,1,4096,bf16,serial,1400\n");
+  const Outcome outcome = run_program("commfuse-sim score -o json --hardware h100-sxm --data " + folder_.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.at("tables").size(), 1U);
+  EXPECT_EQ(json.at("tables").at(0).at("kind"), "overlap_schedules");
+  EXPECT_EQ(json.at("tables").at(0).at("machines"), nlohmann::json::array({"h100-sxm"}));
+  EXPECT_EQ(json.at("tables").at(0).at("n"), 1);
+}
+
 TEST_F(ScoreCommand, UnknownHardwareIsRefusedWithTheKnownNames) {
   const std::string path = write("good.csv", good);
   const Outcome misspelled = run_program("commfuse-sim score --hardware h100-sxn --data " + path);

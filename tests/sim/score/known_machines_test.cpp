@@ -66,6 +66,9 @@ TEST(KnownMachines, KeepOnlyLeavesOutOtherMachinesAndKeepsClusters) {
     EXPECT_EQ(other.why_not, "measured on hardware that --hardware does not name");
   }
   EXPECT_FALSE(machines.by_name("TPU").was_named());
+  EXPECT_TRUE(machines.if_kept(machine("dgx-h100-x8", "H100 SXM", 80, {}, 8)).machine != nullptr);
+  EXPECT_EQ(machines.if_kept(machine("dgx-a100-x2", "A100 80", 80, {}, 2)).machine, nullptr);
+  EXPECT_EQ(machines.if_kept(machine("h100-sxm-500w", "H100 SXM", 80, {})).machine, nullptr);
 }
 
 TEST(KnownMachines, ALeftOutMachineOfAFrameworkIsNotReplaced) {
