@@ -50,14 +50,16 @@ Duration LayerCost::ring_transfer(Bytes bytes) const {
 /// rank is priced: in every later step it has to merge the outputs of all its queries.
 void LayerCost::ring_core(Stream& stream, const AttentionSize& whole, Direction direction) const {
   const bool forward = direction == Direction::forward;
-  AttentionSize size = whole;
-  size.seq = plan_.seq / plan_.context;
+  const std::int64_t seq = plan_.seq / plan_.context;
   const bool leaves_node = machine_.network && plan_.tensor * plan_.ulysses * plan_.context > machine_.gpus_per_node;
   const PeerParameters& peer = leaves_node ? machine_.network->peer : machine_.link.peer;
   const int free_sms = std::max(1, sms_ - peer.ctas.value);
   const auto kernel_time = [&](bool first, int sms) {
-    const double share = mean_keys(model_, kind_, size.seq) / static_cast<double>(size.seq);
-    const QueryRows rows{.queries = size.seq, .keys = first ? size.seq : size.seq / 2, .share = share};
+    AttentionSize size = whole;
+    size.seq = seq;
+    size.causal = first;
+    const double share = mean_keys(model_, kind_, seq) / static_cast<double>(seq);
+    const QueryRows rows{.queries = seq, .keys = first ? seq : seq / 2, .share = share};
     const Duration time = fused(attention_time(machine_.accelerator, size, rows, sms));
     return slowed(forward ? time : times(fused_backward, time));
   };
@@ -103,13 +105,22 @@ void LayerCost::merge_outputs(Stream& stream) const {
   }
 }
 
-/// Copies the gradients of the first step; adds the gradients of the other steps to the sum of their queries, and to
-/// the sum of half of the keys and values.
+/// Copies the gradients of the first step, and adds those of the other steps. In each of these, some ranks add the
+/// gradients of all queries and of half of the keys and values, and others those of half of the queries and of all keys
+/// and values; the slower ranks count.
 void LayerCost::sum_gradients(Stream& stream, std::int64_t step) const {
   const std::int64_t queries = tokens_ * attended_columns();
   const std::int64_t keys = context_block().count / width;
-  moved(stream, step == 0 ? 2 * queries : 3 * queries);
-  moved(stream, step == 0 ? 2 * keys : 3 * keys / 2);
+  if (step == 0) {
+    moved(stream, 2 * queries);
+    moved(stream, 2 * keys);
+  } else if (queries >= keys) {
+    moved(stream, 3 * queries);
+    moved(stream, 3 * keys / 2);
+  } else {
+    moved(stream, 3 * queries / 2);
+    moved(stream, 3 * keys);
+  }
 }
 
 }  // namespace commfuse

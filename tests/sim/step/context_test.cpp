@@ -51,9 +51,15 @@ class ContextTest : public ::testing::Test {
            machine_.accelerator.stream_gap.value;
   }
   /// Returns the time of a block of attention: 8192 queries per head with this many keys, half of them masked if the
-  /// keys are the rank's.
+  /// keys are the rank's. Half of the keys have no mask, whose edge takes time of its own.
   [[nodiscard]] Duration block(std::int64_t keys, int sms) const {
-    const AttentionSize size{.batch = 1, .seq = 8192, .heads = 8, .kv_heads = 2, .head_dim = 128, .dtype = DType::bf16};
+    const AttentionSize size{.batch = 1,
+                             .seq = 8192,
+                             .heads = 8,
+                             .kv_heads = 2,
+                             .head_dim = 128,
+                             .causal = keys == 8192,
+                             .dtype = DType::bf16};
     return attention_time(machine_.accelerator, size, {.queries = 8192, .keys = keys, .share = 0.5}, sms);
   }
   [[nodiscard]] PassTime pass(std::int64_t keys, double factor) const {
@@ -100,6 +106,35 @@ TEST_F(ContextTest, BackwardRingSendsGradientsOneStepBehindTheirBlocks) {
   const Duration sums =
       move(4 * outputs) + 3 * move(6 * outputs) + move(2 * block_bytes) + 3 * move(3 * block_bytes / 2);
   EXPECT_EQ(ring - gathered, steps + sums - removed);
+}
+
+/// With 16 kv heads, keys and values have twice as many elements as queries, so ranks with all keys take longer.
+TEST_F(ContextTest, BackwardRingWaitsForTheRanksThatAddMoreGradients) {
+  Transformer many_keys = one_layer;
+  many_keys.kv_heads = 16;
+  const AttentionSize masked{.batch = 1, .seq = 8192, .heads = 8, .kv_heads = 8, .head_dim = 128, .dtype = DType::bf16};
+  AttentionSize half = masked;
+  half.causal = false;
+  const AttentionSize whole{.batch = 1, .seq = 32768, .heads = 8, .kv_heads = 8, .head_dim = 128, .dtype = DType::bf16};
+  const Accelerator& accelerator = machine_.accelerator;
+  const auto pass_of = [&](const AttentionSize& size, std::int64_t keys) {
+    const auto time = [&](int sms) {
+      return times(fused_backward,
+                   attention_time(accelerator, size, {.queries = 8192, .keys = keys, .share = 0.5}, sms));
+    };
+    return PassTime{time(accelerator.sms), time(accelerator.sms - machine_.link.peer.ctas.value)};
+  };
+  const Group group = group_of(machine_, {.stride = 2, .ranks = 4, .gpus = 8});
+  const Duration removed =
+      group.reduce_scatter(Bytes{16 * block_bytes}) +
+      times(fused_backward,
+            attention_time(accelerator, whole, {.queries = 8192, .keys = 32768, .share = 0.5 / 4}, accelerator.sms));
+  const Duration steps = with_exchange(pass_of(masked, 8192), transfer(4)) +
+                         2 * with_exchange(pass_of(half, 4096), transfer(8)) +
+                         with_exchange(pass_of(half, 4096), transfer(4));
+  const Duration sums = move(4 * outputs) + 3 * move(3 * outputs) + move(8 * block_bytes) + 3 * move(12 * block_bytes);
+  EXPECT_EQ(backward(many_keys, ContextExchange::ring).device - backward(many_keys, ContextExchange::all_gather).device,
+            steps + sums - removed);
 }
 
 TEST_F(ContextTest, RingHidesTransfersThatAGatherExposes) {
