@@ -71,6 +71,19 @@ std::vector<Scope> read_implementation_sites(YamlMap map) {
   return sites;
 }
 
+/// Notes a mistake for each listed GEMM that the implementation has no kernels for.
+void note_uncovered_sites(YamlMap map, const Framework& framework) {
+  for (const Scope site : *framework.implementation_sites) {
+    // In backward passes, an implementation runs the GEMM of the input's gradient, which follows an all-gather.
+    const SiteKind kind = is_backward(site) ? SiteKind::ag_gemm : kinds_of(site).front();
+    if (!covers(*framework.implementation, kind)) {
+      map.mistake("implementation_sites",
+                  fmt::format("{} has no kernels for {}; remove the site, or name another implementation",
+                              framework.implementation->name, name_of(site)));
+    }
+  }
+}
+
 void read_tensor(YamlMap map, Framework& into) {
   const std::string word = map.text("overlap", "none");
   into.tensor_overlap = find_strategy(word);
@@ -99,6 +112,9 @@ void read_tensor(YamlMap map, Framework& into) {
     if (!map.has("implementation")) {
       map.mistake("implementation_sites",
                   "no implementation runs these GEMMs; add one, as in implementation: te, or remove this line");
+    }
+    if (into.implementation != nullptr) {
+      note_uncovered_sites(map, into);
     }
   }
   into.overlaps_backward = map.boolean("backward_beside_products");

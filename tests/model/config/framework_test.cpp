@@ -137,6 +137,10 @@ TEST_F(FrameworkTest, MayListTheGemmsOfItsImplementation) {
   EXPECT_EQ(refusal("implementation: flux", "implementation_sites: [qkv]"),
             "./loom.yaml:16:25: no implementation runs these GEMMs; add one, as in implementation: te, or remove this "
             "line");
+  EXPECT_EQ(refusal("implementation: flux",
+                    "implementation: flash_overlap\n  implementation_sites: [out_proj, out_proj_backward]"),
+            "./loom.yaml:17:25: flash_overlap has no kernels for out_proj_backward; remove the site, or name another "
+            "implementation");
 }
 
 TEST_F(FrameworkTest, ExtendsAFrameworkOfTheCatalogue) {
