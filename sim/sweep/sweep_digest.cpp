@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -68,18 +69,20 @@ class FileDigests {
     }
   }
 
-  /// Adds files of catalogues named in values such as "extends: h100-sxm" and "implementation: te".
+  /// Adds files of catalogues named in values such as "extends: h100-sxm", "extends: megatron-lm" and "implementation:
+  /// te".
   void add_if_known(const std::string& name) {
-    if (std::binary_search(hardware_.begin(), hardware_.end(), name)) {
-      add(find_config(Catalogue::hardware, name));
-    }
-    if (std::binary_search(implementations_.begin(), implementations_.end(), name)) {
-      add(find_config(Catalogue::implementations, name));
+    for (const auto& [catalogue, names] : names_) {
+      if (std::ranges::binary_search(names, name)) {
+        add(find_config(catalogue, name));
+      }
     }
   }
 
-  const std::vector<std::string> hardware_ = known_names(Catalogue::hardware);
-  const std::vector<std::string> implementations_ = known_names(Catalogue::implementations);
+  const std::map<Catalogue, std::vector<std::string>> names_{
+      {Catalogue::hardware, known_names(Catalogue::hardware)},
+      {Catalogue::implementations, known_names(Catalogue::implementations)},
+      {Catalogue::frameworks, known_names(Catalogue::frameworks)}};
   std::set<fs::path> seen_;
   std::multiset<std::string> digests_;
 };

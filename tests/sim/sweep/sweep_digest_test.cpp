@@ -4,11 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/own_folder.h"
+#include "tests/shipped.h"
 #include "tests/sim/grid_of.h"
 
 namespace commfuse {
@@ -40,6 +44,20 @@ TEST(SweepDigest, FollowsTheImplementationThatAFrameworkNames) {
   const std::string first = digest_by("./mine.yaml");
   std::ofstream("loom.yaml") << "a: 2\n";
   EXPECT_NE(digest_by("./mine.yaml"), first);
+}
+
+TEST(SweepDigest, FollowsTheFrameworkThatAFrameworkExtends) {
+  const OwnFolder folder;
+  std::filesystem::copy(test::configs_folder, "configs", std::filesystem::copy_options::recursive);
+  const char* const given = std::getenv("COMMFUSE_CONFIG_DIR");
+  const std::optional<std::string> before = given == nullptr ? std::nullopt : std::optional<std::string>(given);
+  setenv("COMMFUSE_CONFIG_DIR", "configs", 1);
+  std::ofstream("mine.yaml") << "extends: megatron-lm\n";
+  const std::string first = digest_by("./mine.yaml");
+  std::ofstream("configs/frameworks/megatron-lm.yaml", std::ios::app) << "# changed\n";
+  const std::string second = digest_by("./mine.yaml");
+  before ? setenv("COMMFUSE_CONFIG_DIR", before->c_str(), 1) : unsetenv("COMMFUSE_CONFIG_DIR");
+  EXPECT_NE(first, second);
 }
 
 TEST(SweepDigest, FollowsImplementationsToCompare) {
