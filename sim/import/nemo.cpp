@@ -194,12 +194,29 @@ class Reader {
     if (flag.empty() || !is_read(flag)) {
       return;
     }
-    const Entry& entry = *file_.find(key);
+    const Entry entry = first_of_list(*file_.find(key), flag);
     if (entry.kind == EntryKind::null || entry.text == "???") {
       return;
     }
     const Meaning default_meaning = is_switch(flag) ? Meaning::on : Meaning::value;
     take(entry, flag, alias != nullptr ? alias->meaning : default_meaning);
+  }
+
+  /// Returns the first value of the two settings that may be lists: the exchange of keys by layer, and the context
+  /// ranks by level, of which the first one is enough. Returns any other entry unchanged.
+  Entry first_of_list(Entry entry, std::string_view flag) {
+    const bool is_by_layer = flag == "--cp-comm-type";
+    const bool may_be_list = is_by_layer || flag == "--hierarchical-context-parallel-sizes";
+    if (!may_be_list || entry.kind != EntryKind::list || entry.items.empty()) {
+      return entry;
+    }
+    const std::string first = entry.items.front();
+    if (is_by_layer && std::ranges::any_of(entry.items, [&](const std::string& item) { return item != first; })) {
+      notes_.push_back(fmt::format("{} differs between layers: {} is assumed for all", entry.key, in_quotes(first)));
+    }
+    entry.kind = EntryKind::scalar;
+    entry.text = first;
+    return entry;
   }
 
   void take(const Entry& entry, const std::string& flag, Meaning meaning) {

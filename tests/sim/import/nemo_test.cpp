@@ -142,6 +142,25 @@ TEST(Nemo, ARunOfMegatronBridgeBecomesItsModelAndStep) {
   EXPECT_EQ(import.notes[0], "model.seq_length is '131072', and dataset.sequence_length is '1024': the latter is used");
 }
 
+TEST(Nemo, ListsOfContextExchangesHaveTheirFirstValue) {
+  const OwnFolder folder;
+  const auto with_context = [](const std::string& keys) {
+    return read(replaced(nemo, "  num_layers: 24\n", "  num_layers: 24\n  context_parallel_size: 8\n" + keys), {},
+                "64");
+  };
+  const auto has_note = [](const Imported& import) {
+    return std::ranges::find(import.notes, "model.cp_comm_type differs between layers: 'p2p' is assumed for all") !=
+           import.notes.end();
+  };
+  const Imported levels = with_context("  cp_comm_type: a2a+p2p\n  hierarchical_context_parallel_sizes: [2, 4]\n");
+  EXPECT_EQ(levels.step.ulysses, 2);
+  EXPECT_EQ(levels.step.context, 4);
+  const Imported equal = with_context("  cp_comm_type: [p2p, p2p]\n");
+  EXPECT_EQ(equal.step.context_exchange, ContextExchange::ring);
+  EXPECT_FALSE(has_note(equal));
+  EXPECT_TRUE(has_note(with_context("  cp_comm_type: [p2p, all_gather]\n")));
+}
+
 TEST(Nemo, CommandLineOverridesChangeKeys) {
   const OwnFolder folder;
   const Imported import = read(nemo, {"model.num_layers=48", "++model.vocab_size=1024", "~model.sequence_parallel",
