@@ -141,8 +141,8 @@ double blocks_in(const std::vector<HeldBlocks>& rectangles) {
   // The sum of all changes above and to the left of a cell is the number of rectangles that cover it.
   std::vector<std::int32_t> changes(rows.size() * columns.size());
   const auto change_at = [&](std::int64_t row, std::int64_t column) -> std::int32_t& {
-    const auto i = static_cast<std::size_t>(std::ranges::lower_bound(rows, row) - rows.begin());
-    const auto j = static_cast<std::size_t>(std::ranges::lower_bound(columns, column) - columns.begin());
+    const auto i = static_cast<std::size_t>(std::lower_bound(rows.begin(), rows.end(), row) - rows.begin());
+    const auto j = static_cast<std::size_t>(std::lower_bound(columns.begin(), columns.end(), column) - columns.begin());
     return changes[i * columns.size() + j];
   };
   for (const HeldBlocks& rectangle : rectangles) {

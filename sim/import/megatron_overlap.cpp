@@ -24,7 +24,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// What the step does with the GEMMs of an overlap file.
+/// Prices of the GEMMs of an overlap file in the step.
 struct Overlap {
   std::vector<std::string> ring;                  ///< GEMMs that are priced with the method ring_exchange.
   std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
@@ -37,8 +37,8 @@ struct Overlap {
 /// A GEMM of an overlap file with its method.
 struct OverlapGemm {
   std::string name;         ///< "qkv_fprop"
-  std::string method;       ///< of the file or, where it has none, TransformerEngine's default
-  std::int64_t splits = 0;  ///< of the method pipeline
+  std::string method;       ///< TransformerEngine's default where the file has none.
+  std::int64_t splits = 0;  ///< Used by the method pipeline.
   Scope scope{};
 
   [[nodiscard]] bool is_forward() const { return name.ends_with("_fprop"); }

@@ -49,7 +49,7 @@ class KnownMachines {
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:
-  [[nodiscard]] FoundMachine found(const Machine& machine) const;
+  [[nodiscard]] FoundMachine unless_left_out(const Machine& machine) const;
 
   std::vector<std::string> kept_;  // names in keep_only()
   std::vector<Machine> machines_;  // machines of one node
