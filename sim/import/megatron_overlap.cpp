@@ -30,7 +30,7 @@ struct Overlap {
   std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
   std::vector<std::string> by_default;            ///< GEMMs that the file lacks.
   std::vector<std::string> sites;                 ///< Sites of the GEMMs that te runs: "qkv", "down_backward".
-  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline' in 4)" and others.
+  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline', 4 splits)" and more.
   std::string with_ideal_kernels;                 ///< Flags that price the first pipeline with ideal kernels.
 };
 
@@ -51,7 +51,7 @@ struct OverlapGemm {
 void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap& overlap) {
   std::string& gemms = overlap.not_priced[assumed];
   gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method),
-                       gemm.method == "pipeline" ? fmt::format(" in {}", gemm.splits) : "");
+                       gemm.method == "pipeline" ? fmt::format(", {} splits", gemm.splits) : "");
   if (gemm.method == "pipeline" && gemm.is_forward() && overlap.with_ideal_kernels.empty()) {
     overlap.with_ideal_kernels =
         fmt::format("--scope {} --strategy sliced --slices {}", name_of(gemm.scope), gemm.splits);
@@ -149,7 +149,7 @@ void note_overlap(const std::string& path, const Overlap& overlap, std::vector<s
     const std::string remedy = assumed == "ring_exchange"
                                    ? fmt::format("; {} prices pipeline with ideal kernels", overlap.with_ideal_kernels)
                                    : std::string{};
-    notes.push_back(fmt::format("{}: the step does not price {}: {} is assumed{}", path, gemms, assumed, remedy));
+    notes.push_back(fmt::format("{}: {} is assumed where the method has no price: {}{}", path, assumed, gemms, remedy));
   }
 }
 

@@ -277,8 +277,8 @@ TEST(StepTable, InferenceHasPercentilesAndCosts) {
   row.add("price", 2.8);
   EXPECT_TRUE(step_table(std::vector{row})
                   .ends_with("\n"
-                             "  p50, p95, p99 and p99.9 over machines with different GPUs: serial 11.0, 11.0,\n"
-                             "    11.0 and 11.0\n"
+                             "  p50, p95, p99 and p99.9 over machines whose GPUs differ in speed: serial 11.0,\n"
+                             "    11.0, 11.0 and 11.0\n"
                              "\n"
                              "  cost of a million prompt tokens at 2.80 per GPU-hour: serial 0.0078\n"
                              "\n"
