@@ -24,7 +24,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// What the step does with the GEMMs of an overlap file.
+/// The GEMMs of an overlap file, by the way in which the step prices them.
 struct Overlap {
   std::vector<std::string> ring;                  ///< GEMMs that are priced with the method ring_exchange.
   std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
@@ -37,8 +37,8 @@ struct Overlap {
 /// A GEMM of an overlap file with its method.
 struct OverlapGemm {
   std::string name;         ///< "qkv_fprop"
-  std::string method;       ///< of the file or, where it has none, TransformerEngine's default
-  std::int64_t splits = 0;  ///< of the method pipeline
+  std::string method;       ///< from the file, or TransformerEngine's default if the file has none
+  std::int64_t splits = 0;  ///< number of parts for the method pipeline
   Scope scope{};
 
   [[nodiscard]] bool is_forward() const { return name.ends_with("_fprop"); }
@@ -58,9 +58,9 @@ void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap
   }
 }
 
-/// Decides how the step prices a GEMM. It has prices of ring_exchange at every all-gather, and at the reduce-scatters
-/// of forward passes. Where it has none of the method, the nearest one is assumed: ring_exchange for pipeline, which
-/// also overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
+/// Decides how the step prices a GEMM. Prices of ring_exchange exist at every all-gather, and at the reduce-scatters of
+/// forward passes. Where a method has no price, the most similar one is assumed: ring_exchange for pipeline, which also
+/// overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
 /// column-parallel GEMM.
 void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
   if (gemm.is_gathered_weight()) {
@@ -84,7 +84,7 @@ void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
 }
 
 /// Returns the GEMMs of an overlap file with their methods. Omits gradients of row-parallel weights with the method
-/// external: what it gathers again for MXFP8 is at hand with other dtypes.
+/// external, because only MXFP8 needs its second gather; with other dtypes the gathered operand is at hand.
 std::vector<OverlapGemm> overlap_gemms(YamlMap root, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;
