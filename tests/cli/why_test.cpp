@@ -75,7 +75,7 @@ TEST(CommfuseSimWhy, RefusesFilesOfDifferentPoints) {
   EXPECT_EQ(outcome.err, "the schedule files differ in ranks; name only files with the same ranks\n");
 }
 
-TEST(CommfuseSimWhy, AFileThatIsNotProvedIsNotExplained) {
+TEST(CommfuseSimWhy, AFileThatFailsItsProofIsNotExplained) {
   const OwnFolder folder;
   std::string text = contents_of(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
   const std::string unfused = "unfused: [gemm: {m: tokens*4";

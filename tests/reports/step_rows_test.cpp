@@ -179,7 +179,7 @@ TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
       << table;
 }
 
-/// A step with an implementation at these sites, which are empty if it saves time at none.
+/// Returns a step with an implementation that runs these sites. Without sites, it saves time nowhere.
 StepRow implemented_step(const std::string& name, double time_ms, const std::string& sites, double beats_serial) {
   StepRow row = step("", name, time_ms);
   row.add("implements", std::string("ring_exchange"));
@@ -197,7 +197,8 @@ StepRow ideal_step(const std::string& strategy, double time_ms) {
   return row;
 }
 
-/// serial, an ideal schedule and two implementations, of which the faster one is less certain to beat serial.
+/// Returns steps of serial, an ideal schedule and two implementations. The faster implementation is less certain to
+/// beat serial.
 std::vector<StepRow> implemented_steps() {
   return {step("", "serial", 100.0), ideal_step("commfuse", 80.0), implemented_step("flux", 90.0, "qkv, gate_up", 0.75),
           implemented_step("te", 95.0, "down", 0.9)};

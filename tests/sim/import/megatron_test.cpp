@@ -162,7 +162,7 @@ TEST(Megatron, OverlapNamesTheGemmsWhoseMethodHasNoPrice) {
           "--slices 2 prices pipeline with ideal kernels"}));
 }
 
-/// initialize_ub gives every key that the file lacks its default method.
+/// TransformerEngine's initialize_ub gives every key that the file lacks its default method.
 TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
   const OwnFolder folder;
   const Imported import = with_overlap("qkv_dgrad: {num_sm: 4}\n");
@@ -173,7 +173,7 @@ TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
             "fc2_dgrad: TransformerEngine's defaults are assumed");
 }
 
-TEST(Megatron, AScriptWithAnOverlapFileAsksForIt) {
+TEST(Megatron, AScriptThatNamesAnOverlapFileAsksForIt) {
   const OwnFolder folder;
   std::ofstream("llama.sh") << llama;
   Source source{"llama.sh", "mine"};
