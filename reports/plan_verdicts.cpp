@@ -21,7 +21,7 @@ namespace commfuse::reports {
 
 namespace {
 
-Contender contender_of(const StepRow& row) {
+Contender plan_contender_of(const StepRow& row) {
   const auto share = [&](std::string_view name) {
     return row.has(name) ? std::optional(row.number(name)) : std::nullopt;
   };
@@ -95,7 +95,8 @@ std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, cons
     return std::nullopt;
   }
   saving.saved = 1.0 - saving.overlap->number("time_ms") / saving.baseline->number("time_ms");
-  const Verdict verdict = verdict_of(std::array{contender_of(*saving.overlap), contender_of(*saving.baseline)}, rule);
+  const Verdict verdict =
+      verdict_of(std::array{plan_contender_of(*saving.overlap), plan_contender_of(*saving.baseline)}, rule);
   saving.pays = !verdict.wins() ? Pays::close : verdict.front.front() == 0 ? Pays::yes : Pays::no;
   return saving;
 }
@@ -152,7 +153,7 @@ PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule
   }
   std::vector<Contender> contenders;
   std::ranges::transform(feasible_, std::back_inserter(contenders),
-                         [](const StepRow* row) { return contender_of(*row); });
+                         [](const StepRow* row) { return plan_contender_of(*row); });
   if (!feasible_.empty()) {
     verdict_ = verdict_of(contenders, rule);
   }

@@ -27,13 +27,13 @@ class HazardTable::Walk {
 
  private:
   [[nodiscard]] bool ended(OpId op, const std::int32_t* finished) const {
-    return order_->place(op) < finished[order_->lane(op)];
+    return order_->position_on_lane(op) < finished[order_->lane(op)];
   }
 
   bool read(OpId op, const std::int32_t* finished, AccessKind kind) {
     if (kind == AccessKind::read) {
       std::int32_t& last = readers_[order_->lane(op)];
-      last = std::max(last, order_->place(op));
+      last = std::max(last, order_->position_on_lane(op));
     }
     return writer_ == no_writer || (writer_ >= OpId{0} && writer_ != op && !ended(writer_, finished));
   }

@@ -13,6 +13,7 @@
 #include "reports/figure/bar_rows.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "reports/step_rows.h"
 
 namespace commfuse::reports {
 
