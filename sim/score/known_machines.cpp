@@ -174,7 +174,7 @@ KnownMachines::KnownMachines(std::vector<Machine> machines) {
   }
 }
 
-FoundMachine KnownMachines::found(const Machine& machine) const {
+FoundMachine KnownMachines::unless_left_out(const Machine& machine) const {
   const bool is_kept = kept_.empty() || std::ranges::find(kept_, machine.name) != kept_.end();
   return is_kept ? FoundMachine{.machine = &machine, .why_not = {}}
                  : FoundMachine{.why_not = "measured on hardware that --hardware does not name", .is_left_out = true};
@@ -186,7 +186,7 @@ FoundMachine KnownMachines::by_name(std::string_view cell) const {
   sort_by_length(hits);
   for (const Hit& hit : hits) {
     if (all_else_is_neutral(text, hit)) {
-      return found(*hit.machine);
+      return unless_left_out(*hit.machine);
     }
   }
   return {nullptr, fmt::format("no hardware file is known as {}", in_quotes(cell))};
@@ -213,7 +213,7 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
     }
   }
   if (names.size() == 1 && !matches.empty()) {
-    return found(*matches.front());
+    return unless_left_out(*matches.front());
   }
   return {nullptr, names.empty()     ? "no hardware file matches the table's description of its machine"
                    : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))

@@ -49,7 +49,8 @@ class KnownMachines {
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:
-  [[nodiscard]] FoundMachine found(const Machine& machine) const;
+  /// Returns the machine, or if keep_only() leaves it out, nothing with the reason.
+  [[nodiscard]] FoundMachine unless_left_out(const Machine& machine) const;
 
   std::vector<std::string> kept_;  // names in keep_only()
   std::vector<Machine> machines_;  // machines of one node
