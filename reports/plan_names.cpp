@@ -65,7 +65,7 @@ std::string machine_of(const StepRow& row) {
   return machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth"));
 }
 
-/// Returns the value of a setting, which is no number with a fraction: "recompute full", "micro-batch 2", "no dropout".
+/// Returns words for a setting: "recompute full", "micro-batch 2", "no dropout". Requires a value without a fraction.
 std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
   if (const bool* is_on = std::get_if<bool>(&value)) {
     return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
@@ -92,7 +92,7 @@ bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& 
   return other != nullptr && *other == value;
 }
 
-/// Calls `each` with the settings that words name by themselves.
+/// Calls `each` with the settings that names of plans state by themselves (PlanWords::setting).
 template <class Each>
 void for_each_setting(const StepRow& row, const Each& each) {
   for (const auto& [name, value] : row.cells) {

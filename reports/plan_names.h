@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names plans of whole models: in full, as a heading, and in a list, by what tells them apart.
+// Names plans of whole models: in full for a heading, and in a list by the settings that differ.
 #pragma once
 
 #include <span>

@@ -24,21 +24,21 @@ namespace commfuse::import {
 
 namespace {
 
-/// Prices of the GEMMs of an overlap file in the step.
+/// The GEMMs of an overlap file, by the way in which the step prices them.
 struct Overlap {
   std::vector<std::string> ring;                  ///< GEMMs that are priced with the method ring_exchange.
   std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
   std::vector<std::string> by_default;            ///< GEMMs that the file lacks.
   std::vector<std::string> sites;                 ///< Sites of the GEMMs that te runs: "qkv", "down_backward".
-  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline' in 4)" and others.
+  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline', 4 splits)" and more.
   std::string with_ideal_kernels;                 ///< Flags that price the first pipeline with ideal kernels.
 };
 
 /// A GEMM of an overlap file with its method.
 struct OverlapGemm {
   std::string name;         ///< "qkv_fprop"
-  std::string method;       ///< TransformerEngine's default where the file has none.
-  std::int64_t splits = 0;  ///< Used by the method pipeline.
+  std::string method;       ///< from the file, or TransformerEngine's default if the file has none
+  std::int64_t splits = 0;  ///< number of parts for the method pipeline
   Scope scope{};
 
   [[nodiscard]] bool is_forward() const { return name.ends_with("_fprop"); }
@@ -51,16 +51,16 @@ struct OverlapGemm {
 void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap& overlap) {
   std::string& gemms = overlap.not_priced[assumed];
   gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method),
-                       gemm.method == "pipeline" ? fmt::format(" in {}", gemm.splits) : "");
+                       gemm.method == "pipeline" ? fmt::format(", {} splits", gemm.splits) : "");
   if (gemm.method == "pipeline" && gemm.is_forward() && overlap.with_ideal_kernels.empty()) {
     overlap.with_ideal_kernels =
         fmt::format("--scope {} --strategy sliced --slices {}", name_of(gemm.scope), gemm.splits);
   }
 }
 
-/// Decides how the step prices a GEMM. It has prices of ring_exchange at every all-gather, and at the reduce-scatters
-/// of forward passes. Where it has none of the method, the nearest one is assumed: ring_exchange for pipeline, which
-/// also overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
+/// Decides how the step prices a GEMM. Prices of ring_exchange exist at every all-gather, and at the reduce-scatters of
+/// forward passes. Where a method has no price, the most similar one is assumed: ring_exchange for pipeline, which also
+/// overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
 /// column-parallel GEMM.
 void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
   if (gemm.is_gathered_weight()) {
@@ -84,7 +84,7 @@ void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
 }
 
 /// Returns the GEMMs of an overlap file with their methods. Omits gradients of row-parallel weights with the method
-/// external: what it gathers again for MXFP8 is at hand with other dtypes.
+/// external, because only MXFP8 needs its second gather; with other dtypes the gathered operand is at hand.
 std::vector<OverlapGemm> overlap_gemms(YamlMap root, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;
@@ -149,7 +149,7 @@ void note_overlap(const std::string& path, const Overlap& overlap, std::vector<s
     const std::string remedy = assumed == "ring_exchange"
                                    ? fmt::format("; {} prices pipeline with ideal kernels", overlap.with_ideal_kernels)
                                    : std::string{};
-    notes.push_back(fmt::format("{}: the step does not price {}: {} is assumed{}", path, gemms, assumed, remedy));
+    notes.push_back(fmt::format("{}: {} is assumed where the method has no price: {}{}", path, assumed, gemms, remedy));
   }
 }
 

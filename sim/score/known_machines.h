@@ -49,6 +49,7 @@ class KnownMachines {
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:
+  /// Returns the machine, or if keep_only() leaves it out, nothing with the reason.
   [[nodiscard]] FoundMachine unless_left_out(const Machine& machine) const;
 
   std::vector<std::string> kept_;  // names in keep_only()

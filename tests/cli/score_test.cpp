@@ -151,7 +151,7 @@ TEST_F(ScoreCommand, HardwareSelectsRowsAndTables) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out).at("tables");
   };
-  const auto h100 = tables("--hardware H100");  // Users type h100-sxm so.
+  const auto h100 = tables("--hardware H100");  // People type this for h100-sxm.
   ASSERT_EQ(h100.size(), 1U);
   EXPECT_EQ(h100.at(0).at("table"), "both.csv");
   EXPECT_EQ(h100.at(0).at("n"), 1);

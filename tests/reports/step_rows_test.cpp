@@ -179,7 +179,7 @@ TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
       << table;
 }
 
-/// A step with an implementation at these sites, which are empty if it saves time at none.
+/// Returns a step with an implementation that runs these sites. Without sites, it saves time nowhere.
 StepRow implemented_step(const std::string& name, double time_ms, const std::string& sites, double beats_serial) {
   StepRow row = step("", name, time_ms);
   row.add("implements", std::string("ring_exchange"));
@@ -197,7 +197,8 @@ StepRow ideal_step(const std::string& strategy, double time_ms) {
   return row;
 }
 
-/// serial, an ideal schedule and two implementations, of which the faster one is less certain to beat serial.
+/// Returns steps of serial, an ideal schedule and two implementations. The faster implementation is less certain to
+/// beat serial.
 std::vector<StepRow> implemented_steps() {
   return {step("", "serial", 100.0), ideal_step("commfuse", 80.0), implemented_step("flux", 90.0, "qkv, gate_up", 0.75),
           implemented_step("te", 95.0, "down", 0.9)};
@@ -277,8 +278,8 @@ TEST(StepTable, InferenceHasPercentilesAndCosts) {
   row.add("price", 2.8);
   EXPECT_TRUE(step_table(std::vector{row})
                   .ends_with("\n"
-                             "  p50, p95, p99 and p99.9 over machines with different GPUs: serial 11.0, 11.0,\n"
-                             "    11.0 and 11.0\n"
+                             "  p50, p95, p99 and p99.9 over machines whose GPUs differ in speed: serial 11.0,\n"
+                             "    11.0, 11.0 and 11.0\n"
                              "\n"
                              "  cost of a million prompt tokens at 2.80 per GPU-hour: serial 0.0078\n"
                              "\n"

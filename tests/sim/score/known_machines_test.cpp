@@ -76,7 +76,7 @@ TEST(KnownMachines, ALeftOutMachineOfAFrameworkIsNotReplaced) {
   EXPECT_EQ(MachineColumn(machines, "vLLM").of("H100").machine, nullptr);
 }
 
-TEST(KnownMachines, ALeftOutMachineEndsTheEntriesBefore) {
+TEST(KnownMachines, ALeftOutMachineReplacesTheOneBeforeIt) {
   KnownMachines machines = some_machines();
   machines.keep_only({"h100-sxm"});
   const MachinesByGpus by_gpus("8: one node of H100; 16: A100; 32: more", machines);
