@@ -47,11 +47,12 @@ std::string unusual(const StepRow& row) {
   return text + unusual_kernels(row);
 }
 
-/// Formats "8 tensor x 4 pipeline"; a single degree as "1 tensor".
+/// Formats "8 tensor x 4 pipeline", "2 tensor x 4 context in a ring"; a single degree as "1 tensor".
 std::string layout_in_words(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
   for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
+    text += axis == std::string_view("context") && passes_keys_around(row) ? " in a ring" : "";
   }
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
   return text;
@@ -104,6 +105,10 @@ void for_each_setting(const StepRow& row, const Each& each) {
 }
 
 }  // namespace
+
+bool passes_keys_around(const StepRow& row) {
+  return row.has("context_exchange") && row.text("context_exchange") == "ring";
+}
 
 std::string plan_heading(const StepRow& row) {
   return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),

@@ -261,6 +261,13 @@ TEST(PlanSaving, RecommendsAnImplementationAndNotAnIdealSchedule) {
   EXPECT_EQ(saving->pays, Pays::yes);
 }
 
+TEST(PlanHeading, NamesARingOfContextRanks) {
+  StepRow row = with(step("", "serial", 100.0), "context", std::int64_t{4});
+  EXPECT_NE(plan_heading(row).find("(1 tensor x 4 context)"), std::string::npos) << plan_heading(row);
+  row.add("context_exchange", std::string("ring"));
+  EXPECT_NE(plan_heading(row).find("(1 tensor x 4 context in a ring)"), std::string::npos) << plan_heading(row);
+}
+
 TEST(BestPlan, AnIdealScheduleNextToImplementationsIsNotTheBest) {
   StepRow small = ideal_step("commfuse", 80.0);
   const std::vector<StepRow> rows{with_rate(small, 3e5), with_rate(step("", "serial", 100.0), 1e5),
