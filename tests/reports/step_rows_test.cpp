@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "reports/plan_names.h"
 #include "reports/plan_verdicts.h"
 
 namespace commfuse::reports {
