@@ -9,8 +9,8 @@ function(commfuse_require package)
   endif()
 endfunction()
 
-# A program spends a fifth to a third of a short run's time on symbols of shared libraries (docs/speed.md). Where Debian
-# also has a library as an archive, a release build links that.
+# A short run spends a fifth to a third of its time on resolving symbols of shared libraries (docs/speed.md). Where
+# Debian also has a library as an archive, a release build links the archive.
 option(COMMFUSE_ARCHIVES "Link archives instead of shared libraries where both exist" OFF)
 
 commfuse_require(fmt)

@@ -18,7 +18,7 @@ namespace commfuse::reports {
 /// to a bound. Requires at least one row.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// Returns the sentences which state whether overlap with the implementations among the rows of one point beats
+/// Returns the sentences that state whether overlap with the implementations among the rows of one point beats
 /// `baseline`, by how much and with what certainty, and how much less time ideal kernels would take. Empty without an
 /// implementation that has a result.
 std::string pays_in_words(std::span<const ResultRow> rows, const ResultRow& baseline, const VerdictRule& rule = {});

@@ -11,6 +11,7 @@
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
+#include "reports/plan_names.h"
 #include "reports/point_rows.h"
 #include "reports/step_pays.h"
 
@@ -41,9 +42,10 @@ bool can_be_mapped(const StepRow& row) {
 /// Formats the layout of a plan without tensor parallelism, and of a training step the settings that change its work.
 std::string layout_of(const StepRow& row) {
   std::string text;
-  for (const char* axis : {"pipeline", "interleave", "data", "context", "experts"}) {
+  for (const char* axis : {"pipeline", "interleave", "data", "context", "ulysses", "experts"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(", {} {}", axis, row.count(axis));
   }
+  text += passes_keys_around(row) ? ", ring" : "";
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
   return row.text("scope") != "step" ? text
                                      : text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"),

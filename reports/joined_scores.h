@@ -46,8 +46,9 @@ std::string whole_percent(double fraction);
 /// Formats "69±3".
 std::string with_band(const ObservedShare& observed);
 
-/// Return `share` and `band`; and these with `level` for each of coverage_levels.
+/// Returns an object with `share` and `band`.
 nlohmann::ordered_json share_json(const ObservedShare& observed);
+/// Returns an array of such objects, one for each of coverage_levels, each also with its `level`.
 nlohmann::ordered_json levels_json(const Coverage& coverage);
 
 }  // namespace commfuse::reports

@@ -31,8 +31,7 @@ std::string unusual_kernels(const StepRow& row) {
 
 /// Names unusual settings of a plan: ", ZeRO 1, micro-batch 2".
 std::string unusual(const StepRow& row) {
-  const bool has_ring = row.has("context_exchange") && row.text("context_exchange") == "ring";
-  std::string text = has_ring ? ", keys around a ring" : "";
+  std::string text;
   const auto add = [&](std::string_view name, std::string_view words, std::int64_t usual) {
     text += row.count(name) == usual ? "" : fmt::format(", {} {}", words, row.count(name));
   };
@@ -49,11 +48,12 @@ std::string unusual(const StepRow& row) {
   return text + unusual_kernels(row);
 }
 
-/// Formats "8 tensor x 4 pipeline"; a single degree as "1 tensor".
+/// Formats "8 tensor x 4 pipeline", "2 tensor x 4 context in a ring"; a single degree as "1 tensor".
 std::string layout_in_words(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
   for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
+    text += axis == std::string_view("context") && passes_keys_around(row) ? " in a ring" : "";
   }
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
   return text;
@@ -73,14 +73,13 @@ std::string setting_in_words(std::string_view name, const StepRow::Value& value)
     return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")
                                        : fmt::format("{}{}", *is_on ? "" : "no ", name);
   }
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> words{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words{{
       {"zero", "ZeRO"},
       {"micro_batch", "micro-batch"},
       {"experts", "expert ranks"},
       {"all_reduce_kernel", "all-reduce of"},
       {"attention_kernel", "attention"},
       {"gradient_dtype", "gradients"},
-      {"context_exchange", "keys of context ranks by"},
       {"price", "GPU-hour at"},
   }};
   const auto known = std::ranges::find(words, name, &std::pair<std::string_view, std::string_view>::first);
@@ -99,7 +98,7 @@ bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& 
   return other != nullptr && *other == value;
 }
 
-/// Calls `each` with the settings that words name by themselves.
+/// Calls `each` with the settings that names of plans state by themselves (PlanWords::setting).
 template <class Each>
 void for_each_setting(const StepRow& row, const Each& each) {
   for (const auto& [name, value] : row.cells) {
@@ -111,6 +110,10 @@ void for_each_setting(const StepRow& row, const Each& each) {
 }
 
 }  // namespace
+
+bool passes_keys_around(const StepRow& row) {
+  return row.has("context_exchange") && row.text("context_exchange") == "ring";
+}
 
 std::string plan_heading(const StepRow& row) {
   return fmt::format("{} {} on {}, {} ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names plans of whole models: in full, as a heading, and in a list, by what tells them apart.
+// Names plans of whole models: in full for a heading, and in a list by the settings that differ.
 #pragma once
 
 #include <span>
@@ -13,6 +13,9 @@ namespace commfuse::reports {
 
 /// Returns "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
 std::string plan_heading(const StepRow& row);
+
+/// Returns whether context ranks pass keys and values around a ring.
+bool passes_keys_around(const StepRow& row);
 
 /// Words for the plans of a list, which name the settings that tell them apart (PlanWords::setting). The rows must
 /// outlive it. Requires at least one row.

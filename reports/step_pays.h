@@ -20,13 +20,13 @@ bool is_implemented(const StepRow& row);
 bool is_bound(const StepRow& row);
 
 /// Returns the saving of the recommended implementation: the fastest that clearly beats the baseline, otherwise the
-/// fastest. An implementation that saves time at no site does not pay. Nothing without an implementation that has a
-/// result. `baseline` is in the plan.
+/// fastest. An implementation that saves time at no site does not pay. Returns nothing without an implementation that
+/// has a result. Requires a `baseline` from the plan.
 std::optional<PlanSaving> implementation_saving(std::span<const StepRow* const> plan, const StepRow& baseline,
                                                 const VerdictRule& rule = {});
 
-/// Returns the sentences which state whether overlap with the implementations of the plan pays; empty without an
-/// implementation that has a result. `baseline` is in the plan.
+/// Returns the sentences that state whether overlap with the implementations of the plan pays; empty without an
+/// implementation that has a result. Requires a `baseline` from the plan.
 std::string implementations_in_words(std::span<const StepRow* const> plan, const StepRow& baseline,
                                      const VerdictRule& rule = {});
 

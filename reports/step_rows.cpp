@@ -141,7 +141,7 @@ std::string line_of_rows(const PlanRows& rows, std::string_view column, const st
 /// Returns the line of percentiles below a block; empty if all GPUs have the same speed.
 std::string percentile_line(const PlanRows& rows) {
   return line_of_rows(
-      rows, "time_p99_ms", "p50, p95, p99 and p99.9 over machines with different GPUs", [](const StepRow& row) {
+      rows, "time_p99_ms", "p50, p95, p99 and p99.9 over machines whose GPUs differ in speed", [](const StepRow& row) {
         return fmt::format("{}, {}, {} and {}", milliseconds(row, "time_p50_ms"), milliseconds(row, "time_p95_ms"),
                            milliseconds(row, "time_p99_ms"), milliseconds(row, "time_p99_9_ms"));
       });

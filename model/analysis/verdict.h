@@ -96,7 +96,7 @@ TieBreak break_tie(std::span<const TiedPlan> plans);
 struct PlanContender {
   Contender objective;
   TiedPlan plan;
-  bool is_eligible = true;  ///< It may be chosen if it ties.
+  bool is_eligible = true;  ///< False if it must not be chosen even if it ties.
 };
 
 struct PlanChoice {

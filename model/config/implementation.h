@@ -51,7 +51,7 @@ std::shared_ptr<const Implementation> load_implementation(std::string_view name_
 /// ConfigError like load_implementation.
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names);
 
-/// Returns whether it has kernels for such sites.
+/// Returns whether the implementation has kernels for sites of this kind.
 bool covers(const Implementation& implementation, SiteKind kind);
 
 /// Returns the reason why the machine cannot run the implementation, with the remedy; empty when it can.

@@ -257,7 +257,7 @@ std::string unmeasured_in_words(const Implementation& implementation, const Mach
 std::string refusal_of(const Implementation& implementation, const Machine& machine, std::int32_t ranks, DType dtype) {
   const auto& nccl = machine.link.collective.nccl;
   const auto has = [](const auto& list, auto wanted) { return std::ranges::find(list, wanted) != list.end(); };
-  if (nccl == nullptr || !has(implementation.generations, nccl->tuning.generation)) {
+  if (nccl == nullptr || nccl->tuning.rccl || !has(implementation.generations, nccl->tuning.generation)) {
     return fmt::format("{} does not run on {}; it is for {}", implementation.name, machine.name,
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }

@@ -287,9 +287,9 @@ class PlanReader {
     }
     offer.available = has_available ? fields.count("available") : offer.count.value_or(1);
     if (offer.count.value_or(0) > offer.available) {
-      fields.mistake("count", fmt::format("'count' is {}, but 'available' is {}; choose a smaller count, or make more "
-                                          "GPUs available",
-                                          *offer.count, offer.available));
+      fields.mistake("count",
+                     fmt::format("'count' is {}, but 'available' is {}; choose a smaller count or a larger 'available'",
+                                 *offer.count, offer.available));
     }
   }
 
@@ -333,7 +333,7 @@ void note_other_settings(YamlFile& file, const YamlValue& set, const std::string
       file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPUs; write it below 'gpus'", key));
     } else if (key == "scope") {
       file.mistake(entry.place,
-                   "a plan trains a model and does not use 'scope'; remove it, or for serving choose among rows of "
+                   "a plan trains a model and does not use 'scope'; remove it, or for serving compare rows of "
                    "`commfuse-sim run --scope decode --jitter default --price 2.80` by time_p99_ms and cost_per_mtok");
     } else if (field != nullptr && !is_plan_setting(*field)) {
       file.mistake(entry.place, fmt::format("a plan does not use '{}'; remove it", key));

@@ -69,6 +69,9 @@ NcclTuning read_tuning(YamlMap map) {
   tuning.wire = read_kind(map, "wire", nccl_wire_named, "nvlink, pcie, or network between nodes");
   tuning.channels = static_cast<int>(map.count("channels", channel_range));
   tuning.channel_rate = map.bandwidth_parameter("channel_rate").value;
+  if (map.optional_value("rccl")) {
+    tuning.rccl = map.boolean("rccl");
+  }
   if (tuning.wire == NcclWire::network) {
     read_tree_tuning(map, tuning);
   }

@@ -28,7 +28,7 @@ double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
 // In the functions below, `links` is the speed of the parameters' wires relative to the wires that are priced.
 
 /// `own_bytes` is a rank's share of the whole in bytes, which the kernel copies or adds at `own_rate`; the wire carries
-/// `steps` times that.
+/// `steps` such shares.
 Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, BytesPerSecond own_rate,
                      double links = 1.0) {
   const double wire = own_bytes * steps;

@@ -25,14 +25,15 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //   ramp = wire x ramp size / (wire + ramp size)
 //
 // `steps` is ranks - 1, for an all-reduce twice that. `forwards` counts the steps in which a rank stores a finished
-// block and passes it on: ranks - 2 for all-gather and all-reduce, 0 otherwise.
-// `wire` is the bytes that each rank sends, and `own` is its share, total / ranks, copied from input to output (out of
-// place) or, by a reduce-scatter and an all-reduce, added to what arrives; `own rate` is the own sum rate there, if a
-// link has one, otherwise the own copy rate. `total` is the nccl-tests size: for all-gather what every rank ends with,
-// for reduce-scatter and all-reduce what every rank starts with, for all-to-all one rank's whole buffer. With one rank
-// the time is 0. Requires ranks >= 1, total >= 0. Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (wire bytes);
-// NVIDIA/nccl src/graph/tuning.cc (base and latency per ring step). This project adds the own copy, which makes groups
-// of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the largest chunk.
+// block and passes it on: ranks - 2 for all-gather and all-reduce, 0 otherwise. `wire` is the bytes that each rank
+// sends, and `own` is its share, total / ranks. All-gathers and all-to-alls copy the share from input to output (out of
+// place); reduce-scatters and all-reduces add it to the bytes that arrive. `own rate` is the own sum rate for
+// additions, if the link has one, and otherwise the own copy rate. `total` is the nccl-tests size: for all-gather what
+// every rank ends with, for reduce-scatter and all-reduce what every rank starts with, for all-to-all one rank's whole
+// buffer. With one rank the time is 0. Requires ranks >= 1, total >= 0. Source: NVIDIA/nccl-tests doc/PERFORMANCE.md
+// (wire bytes); NVIDIA/nccl src/graph/tuning.cc (base and latency per ring step). This project adds the own copy, which
+// makes groups of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the
+// largest chunk.
 //
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and
 // its parameters price it. LL counts a share below `ll_fill` as `ll_fill`, down to a `ctas`-th of it: in that range

@@ -26,7 +26,7 @@ bool is_held_out(std::string_view key);
 template <class Row>
 struct RowSplit {
   std::vector<Row> kept;
-  std::vector<int> groups;  ///< Number of its group by kept row, from 0 in the order of first occurrence.
+  std::vector<int> groups;  ///< By kept row: number of its group, counted from 0 in the order of first occurrence.
   std::vector<Row> held_out;
 };
 

@@ -71,6 +71,9 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
   lines.add("channel_rate",
             Parameter<BytesPerSecond>{
                 .value = nccl.tuning.channel_rate, .provenance = Provenance::prior, .source = "copied from the base"});
+  if (nccl.tuning.rccl) {
+    lines.add("rccl", std::string("true"));
+  }
   if (nccl.tuning.wire == NcclWire::network) {
     if (nccl.tuning.tree_channels > 0) {
       lines.add("tree_channels", std::to_string(nccl.tuning.tree_channels));

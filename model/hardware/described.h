@@ -199,7 +199,7 @@ struct Described<RingParameters> {
   static constexpr std::tuple entries{
       BaseEntries<ProtocolParameters>{},
       entry("forward_latency", &P::forward_latency, "Time added per step in which a rank passes on a finished block"),
-      entry("own_sum_rate", &P::own_sum_rate, "Rate of adding a rank's own share to the result of a reduce-scatter")};
+      entry("own_sum_rate", &P::own_sum_rate, "Rate of adding a rank's own share in a reduce-scatter or all-reduce")};
 };
 /// Key that the maps of LL lack, because LL has no pipeline to fill.
 inline constexpr std::string_view key_of_ramp = "ramp_size";

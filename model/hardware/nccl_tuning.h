@@ -41,6 +41,8 @@ struct NcclTuning {
   NcclWire wire = NcclWire::nvlink;
   int channels = 1;             ///< Channels of the ring that NCCL's search finds.
   BytesPerSecond channel_rate;  ///< Rate of one channel.
+  /// True for RCCL, AMD's port with the same kernels; the generation is then NVIDIA's most similar one.
+  bool rccl = false;
   /// Rates of hypothetical links relative to those that NCCL found; 1 for a real machine.
   double hypothetical = 1.0;
   // For a network:

@@ -22,7 +22,7 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
 }
 
 /// Attention of all queries is one kernel over whole sequences; a slice of queries must consist of whole positions of
-/// each sequence. Returns the reason why one does not; empty if all do.
+/// each sequence. Returns the reason why a slice does not; empty if all do.
 std::string refusal_of_slices(const Program& program, const Sizes& sizes) {
   for (const Shape& shape : program.shapes) {
     const auto* attention = std::get_if<AttentionShape>(&shape);

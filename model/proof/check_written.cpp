@@ -114,7 +114,7 @@ std::optional<Computed> computed_for(const Program& program, const Tensor& tenso
                   .blocks = is_gemm ? 1.0 * third.blocks : 1.0};
 }
 
-/// A rectangle of a tensor, from the first row and column to the ones after the last.
+/// A rectangle of blocks of a tensor. `bottom` and `right` are the first row and column beyond it.
 struct HeldBlocks {
   std::int64_t top = 0;
   std::int64_t bottom = 0;
@@ -141,8 +141,8 @@ double blocks_in(const std::vector<HeldBlocks>& rectangles) {
   // The sum of all changes above and to the left of a cell is the number of rectangles that cover it.
   std::vector<std::int32_t> changes(rows.size() * columns.size());
   const auto change_at = [&](std::int64_t row, std::int64_t column) -> std::int32_t& {
-    const auto i = static_cast<std::size_t>(std::ranges::lower_bound(rows, row) - rows.begin());
-    const auto j = static_cast<std::size_t>(std::ranges::lower_bound(columns, column) - columns.begin());
+    const auto i = static_cast<std::size_t>(std::lower_bound(rows.begin(), rows.end(), row) - rows.begin());
+    const auto j = static_cast<std::size_t>(std::lower_bound(columns.begin(), columns.end(), column) - columns.begin());
     return changes[i * columns.size() + j];
   };
   for (const HeldBlocks& rectangle : rectangles) {
@@ -196,8 +196,8 @@ std::vector<std::size_t> first_equals(const Program& program) {
   return firsts;
 }
 
-/// Returns for each tensor the rectangles that the ranks hold at the end. Omits contents beyond a total that a few
-/// lines of text could exceed by far.
+/// Returns for each tensor the rectangles that the ranks hold at the end. Omits contents beyond a limit, because a few
+/// lines of text can describe more rectangles than memory can hold.
 std::vector<std::vector<HeldBlocks>> held_at_the_end(const Program& program, const std::vector<std::size_t>& firsts) {
   constexpr std::int64_t max_rectangles = std::int64_t{1} << 20U;
   std::vector<std::vector<HeldBlocks>> held(program.tensors.size());
@@ -220,13 +220,13 @@ std::vector<std::vector<HeldBlocks>> held_at_the_end(const Program& program, con
   return held;
 }
 
-/// Returns for each tensor the blocks that the final contents of all ranks need, at least. An operand counts only if a
-/// whole tensor needs it. Tensors that are equal by definition count once.
+/// Returns for each tensor a lower bound on the blocks that the final contents of all ranks need. An operand counts
+/// only if the tensor that it defines is needed as a whole. Tensors that are equal by definition count once.
 std::vector<double> needed_blocks(const Program& program) {
   const std::vector<std::size_t> firsts = first_equals(program);
   const std::vector<std::vector<HeldBlocks>> held = held_at_the_end(program, firsts);
   std::vector<double> needed(program.tensors.size());
-  for (std::size_t id = program.tensors.size(); id-- > 0;) {  // a tensor is defined by tensors above it
+  for (std::size_t id = program.tensors.size(); id-- > 0;) {  // operands precede the tensors that they define
     const Tensor& tensor = program.tensors[id];
     const auto whole = [&](std::size_t of) {
       return 1.0 * program.tensors[of].rows.blocks * program.tensors[of].columns.blocks;

@@ -31,8 +31,8 @@ struct CapacityRun {
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
   TrainingPlan layout;
-  double over_fastest = 0.0;  ///< By how much its step exceeds that of the fastest layout, relative.
-  std::string layout_rule;    ///< Why it is preferred to layouts that tie with it: "less memory"; empty if none does.
+  double over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
+  std::string layout_rule;    ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
 
   // One step:
   Interval step_s;
@@ -185,7 +185,7 @@ struct CapacityPlan {
   std::string currency;
   double model_error = 0.0;  ///< Relative error of a step without the errors of the machine's parameters.
   ModelErrorSource model_error_source = ModelErrorSource::measured_steps;  ///< Source before a step was measured.
-  double model_error_of_run = 0.0;  ///< The error that rows of `run` count in its place.
+  double model_error_of_run = 0.0;  ///< The error that rows of `run` use in its place.
   bool has_measured_step = false;   ///< A measured step has reduced the error of the answer.
   std::optional<double> p99_limit_s;
   std::optional<double> power_limit_mw;

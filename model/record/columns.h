@@ -11,12 +11,12 @@
 
 namespace commfuse {
 
-/// How words about a plan of a whole model name the value of a column.
+/// The form in which texts about a plan of a whole model state the value of a column.
 enum class PlanWords : std::uint8_t {
   setting,  ///< by itself: "recompute full"
   machine,  ///< in the words of the machine: "h100-sxm, links x2"
   layout,   ///< in the words of the layout: "8 GPUs (2 tensor x 4 pipeline)"
-  nothing,  ///< not at all: it is no setting, or the name of the schedule says it
+  nothing,  ///< not at all: it is not a setting, or the name of the schedule implies it
 };
 
 struct Column {

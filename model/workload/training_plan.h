@@ -183,7 +183,7 @@ inline constexpr std::array of_plan{
     SettingEntry<TrainingPlan>{.key = "parallel.context_exchange",
                                .flag = "context-exchange",
                                .group = whole,
-                               .doc = "Keys of context ranks: gathered before attention, or around a ring during it",
+                               .doc = "Exchange of context ranks' keys: gather before attention, or ring during it",
                                .preset = "all_gather",
                                .example = "ring",
                                .uses = {step, prefill, tune, plan},

@@ -150,7 +150,7 @@ function beyondSentence(rows) {
 /// Returns the sentence below the control's list.
 function asNote(rows) {
   if (!hasImplementations()) {
-    return "This page compares implementations in parts of a layer only: choose one under \u201cWhat runs\u201d.";
+    return "This page compares implementations in parts of a layer only: choose a part under \u201cWhat runs\u201d.";
   }
   const text = setting("as");
   const real = (rows ?? []).filter(isImplementation).length;

@@ -116,8 +116,8 @@ const PROVENANCES = { prior: "assumed", published: "published", fitted: "fitted"
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
-/// Returns each of the engine's warnings once. The last warning of a row with `unmeasured_on` repeats that fact, which
-/// beyondSentence() states for all rows together.
+/// Returns each of the engine's warnings once. Omits the last warning of a row with `unmeasured_on`, because
+/// beyondSentence() states it for all rows together.
 function warningsOf(rows) {
   const warnings = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ").slice(0, row.unmeasured_on ? -1 : undefined) : []));
   return [...new Set(warnings)];

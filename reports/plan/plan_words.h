@@ -51,7 +51,7 @@ const char* limits_in_words(const CapacityPlan& plan);
 /// has.
 std::string needed_gpus(const CapacityPlan& plan);
 
-/// Returns a sentence that compares the model's own error with the error that rows of `run` count, and states the
+/// Returns a sentence that compares the model's own error with the error that rows of `run` use, and states the
 /// evidence for both.
 std::string model_error_sentence(const CapacityPlan& plan);
 

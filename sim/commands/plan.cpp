@@ -91,7 +91,7 @@ std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, cons
   return evidence;
 }
 
-/// Plans the file. Mistakes in a plan from flags name the flags.
+/// Plans the run that the file describes. If flags replace the file, errors name these flags.
 CapacityPlan planned(const PlanFile& file, const PlanFlags& flags, const std::string& by_flags,
                      const std::optional<StepEvidence>& evidence) {
   try {

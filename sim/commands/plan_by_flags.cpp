@@ -76,7 +76,7 @@ const std::string& typed_hardware(const PlanFlags& flags) {
   if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
     throw ConfigError(fmt::format(
         "--gpus: the flag names the hardware, as in --gpus h100; write --count {0} for exactly {0} GPUs, or "
-        "--available {0} for the largest number",
+        "--available {0} for at most {0}",
         flags.gpus));
   }
   if (!flags.gpus.empty() && !flags.hardware.empty()) {

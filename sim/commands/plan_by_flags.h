@@ -47,8 +47,7 @@ std::string plan_of(const PlanFlags& flags);
 /// file if all mistakes come from flags.
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text);
 
-/// Returns the error, which names flags instead of lines of the plan from plan_of() if all its mistakes come from
-/// flags.
+/// Returns the error. If all its mistakes come from flags, it names these instead of lines of the plan from plan_of().
 ConfigError naming_flags(const PlanFlags& flags, const std::string& text, const ConfigError& error);
 
 }  // namespace commfuse::sim

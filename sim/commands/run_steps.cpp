@@ -77,7 +77,7 @@ std::string warnings_once(std::span<const StepRow> rows) {
   std::string lines;
   std::vector<std::string_view> printed;
   for (const StepRow& row : rows) {
-    if (reports::is_implemented(row)) {  // The table states what only implementations have.
+    if (reports::is_implemented(row)) {  // The table states the warnings of implementations.
       continue;
     }
     std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
@@ -139,7 +139,7 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
   }
   if (has_uncovered) {
     caller.note(for_stderr(
-        "--as all: no implementation runs a GEMM of some points; there only ideal schedules are compared\n"));
+        "--as all: at some points no implementation runs a GEMM; only ideal schedules are compared there\n"));
   }
   if (const std::string warnings = warnings_once(*rows); !warnings.empty()) {
     caller.note(warnings);

@@ -103,7 +103,7 @@ Settings fitted(Settings settings, std::span<const HandWritten> schedules) {
   grid.settings = std::move(settings);
   fit(grid, schedules, names_strategies(grid.settings));
   if (!grid.axes.empty()) {
-    throw ConfigError(fmt::format("the schedules of the files differ in {}; name only files that agree in it",
+    throw ConfigError(fmt::format("the schedule files differ in {0}; name only files with the same {0}",
                                   grid.axes.front().fields.front()->key));
   }
   return std::move(grid.settings);

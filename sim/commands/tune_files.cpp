@@ -101,7 +101,7 @@ std::string forward_yaml(const OverlapChoice& choice, const OverlapChoices& choi
                          choice.overlapped.options.group > 1 ? 1 : 0);
     case OverlapMethod::none: break;
   }
-  return fmt::format("# {}: no overlap ({}); ring_exchange takes {}% against serial\n", key,
+  return fmt::format("# {}: no overlap ({}); ring_exchange would change its time by {}%\n", key,
                      off_switch(choice, choices), with_sign(100.0 * choice.change(), 1));
 }
 
@@ -127,7 +127,7 @@ std::string overlap_heading(const Settings& chosen, const TrainingPlan& plan, co
   const std::string use = "# For Megatron-LM's --tp-comm-overlap-cfg. ";
   if (!choices.by_own_prices()) {
     return use + fmt::format(
-                     "All methods are chosen by ideal kernels, because the prices of\n"
+                     "All methods are chosen for ideal kernels, because the prices of\n"
                      "# TransformerEngine's kernels are unknown: {}.\n",
                      choices.no_prices);
   }
@@ -135,7 +135,7 @@ std::string overlap_heading(const Settings& chosen, const TrainingPlan& plan, co
          fmt::format(
              "Methods of forward passes (fprop) are chosen by the prices of\n"
              "# TransformerEngine's kernels; pipeline, the default of proj_fprop and fc2_fprop, has no published\n"
-             "# times. Methods of backward passes (dgrad, wgrad) are chosen by ideal kernels. To price the former:\n"
+             "# times. Methods of backward passes (dgrad, wgrad) assume ideal kernels. To see the prices:\n"
              "#   {}\n",
              priced_as_te(chosen, plan, choices));
 }

@@ -460,9 +460,10 @@ std::string overlap_in_words(const OverlapChoices& choices) {
   if (choices.gemms.empty()) {
     return "The layers have no GEMM that TransformerEngine overlaps.";
   }
-  std::string text =
-      fmt::format("TransformerEngine's methods in forward passes, by the prices of its kernels, against serial: {}.",
-                  methods_in_words(choices));
+  std::string text = fmt::format(
+      "TransformerEngine's methods in forward passes are chosen by the prices of its kernels. Change against serial: "
+      "{}.",
+      methods_in_words(choices));
   if (!choices.overlap_somewhere()) {
     text += " They would save no time, so --tp-comm-overlap is left out.";
   }

@@ -279,7 +279,7 @@ bool overlaps_gradients(const Arguments& arguments) {
   return flag.empty() || arguments.has(flag) || arguments.has("--use-torch-fsdp2");
 }
 
-/// Reads how context ranks exchange keys and values, where all of `step.context` pass them around a ring by default. An
+/// Reads how context ranks exchange keys and values; by default, all of `step.context` pass them around a ring. An
 /// all-to-all makes them Ulysses ranks. A hierarchy names the ranks of its all-to-alls first, then those of its ring.
 void read_context_exchange(const Arguments& arguments, StepSettings& step, std::vector<std::string>& notes) {
   constexpr std::string_view flag = "--cp-comm-type";

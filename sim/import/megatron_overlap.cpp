@@ -24,7 +24,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// What the step does with the GEMMs of an overlap file.
+/// The GEMMs of an overlap file, by the way in which the step prices them.
 struct Overlap {
   std::vector<std::string> ring;                  ///< GEMMs that are priced with the method ring_exchange.
   std::vector<std::string> bulk;                  ///< GEMMs that are priced with the method bulk.
@@ -32,15 +32,15 @@ struct Overlap {
   std::vector<std::string> gathers_off;           ///< GEMMs whose all-gather is not overlapped.
   std::vector<std::string> scatters_off;          ///< GEMMs whose reduce-scatter is not overlapped.
   std::vector<std::string> sites;                 ///< Sites of the GEMMs that te runs: "qkv", "down_backward".
-  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline' in 4)" and others.
+  std::map<std::string, std::string> not_priced;  ///< By assumed method: "proj_fprop ('pipeline', 4 splits)" and more.
   std::string with_ideal_kernels;                 ///< Flags that price the first pipeline with ideal kernels.
 };
 
 /// A GEMM of an overlap file with its method.
 struct OverlapGemm {
   std::string name;         ///< "qkv_fprop"
-  std::string method;       ///< of the file or, where it has none, TransformerEngine's default
-  std::int64_t splits = 0;  ///< of the method pipeline
+  std::string method;       ///< from the file, or TransformerEngine's default if the file has none
+  std::int64_t splits = 0;  ///< number of parts for the method pipeline
   Scope scope{};
 
   [[nodiscard]] bool is_forward() const { return name.ends_with("_fprop"); }
@@ -55,16 +55,16 @@ struct OverlapGemm {
 void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap& overlap) {
   std::string& gemms = overlap.not_priced[assumed];
   gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method),
-                       gemm.method == "pipeline" ? fmt::format(" in {}", gemm.splits) : "");
+                       gemm.method == "pipeline" ? fmt::format(", {} splits", gemm.splits) : "");
   if (gemm.method == "pipeline" && gemm.is_forward() && overlap.with_ideal_kernels.empty()) {
     overlap.with_ideal_kernels =
         fmt::format("--scope {} --strategy sliced --slices {}", name_of(gemm.scope), gemm.splits);
   }
 }
 
-/// Decides how the step prices a GEMM. It has prices of ring_exchange at every all-gather, and at the reduce-scatters
-/// of forward passes. Where it has none of the method, the nearest one is assumed: ring_exchange for pipeline, which
-/// also overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
+/// Decides how the step prices a GEMM. Prices of ring_exchange exist at every all-gather, and at the reduce-scatters of
+/// forward passes. Where a method has no price, the most similar one is assumed: ring_exchange for pipeline, which also
+/// overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
 /// column-parallel GEMM.
 void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
   if (gemm.is_gathered_weight()) {
@@ -102,7 +102,8 @@ bool is_switched_off(const OverlapGemm& gemm, OverlapSwitches switches, Overlap&
 }
 
 /// Returns the GEMMs of an overlap file with their methods. Omits those that the switches turn off, and gradients of
-/// row-parallel weights with the method external: what it gathers again for MXFP8 is at hand with other dtypes.
+/// row-parallel weights with the method external, because only MXFP8 needs its second gather; with other dtypes the
+/// gathered operand is at hand.
 std::vector<OverlapGemm> overlap_gemms(YamlMap root, OverlapSwitches switches, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;
@@ -174,7 +175,7 @@ void note_overlap(const std::string& path, const Overlap& overlap, std::vector<s
     const std::string remedy = assumed == "ring_exchange"
                                    ? fmt::format("; {} prices pipeline with ideal kernels", overlap.with_ideal_kernels)
                                    : std::string{};
-    notes.push_back(fmt::format("{}: the step does not price {}: {} is assumed{}", path, gemms, assumed, remedy));
+    notes.push_back(fmt::format("{}: {} is assumed where the method has no price: {}{}", path, assumed, gemms, remedy));
   }
 }
 

@@ -162,8 +162,7 @@ std::vector<std::int64_t> KindPlanner::planned_counts() const {
   const LayoutTerms& terms = search_.terms();
   throw ConfigError(
       fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; choose "
-                  "{}a batch that "
-                  "more degrees divide",
+                  "{}a batch that more degrees divide",
                   offer_.count_place, offer_.name, wanted, search_.model().name, terms.base.global_batch, wanted,
                   machine_.name, neighbors.empty() ? "" : fmt::format("{}, or ", fmt::join(neighbors, " or "))));
 }

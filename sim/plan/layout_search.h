@@ -35,8 +35,8 @@ struct FoundLayout {
   TrainingPlan plan;
   StepPrediction step;
   StepPercentiles tail;
-  double over_fastest = 0.0;  ///< By how much its step exceeds that of the fastest layout, relative.
-  std::string rule{};         ///< Why it is preferred to layouts that tie with it: "less memory"; empty if none does.
+  double over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
+  std::string rule{};         ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
 };
 
 /// Statistics of a search so far.
@@ -64,8 +64,8 @@ class LayoutSearch {
   /// or if every step is too slow. Throws ConfigError for work that the machine does not support, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 
-  /// Returns the layout that `tune` puts first on so many GPUs: the fastest or, among layouts that tie with it, the one
-  /// that the tie rule prefers (choose_plan). Returns nothing and throws as fastest() does.
+  /// Returns the layout that `tune` puts first on this number of GPUs: the fastest or, among layouts that tie with it,
+  /// the one that the tie rule prefers (choose_plan). Returns nothing and throws as fastest() does.
   std::optional<FoundLayout> preferred(std::int64_t gpus);
 
   /// Predicts the step of one layout on this machine. Requires a possible layout.

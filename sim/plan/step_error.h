@@ -32,7 +32,7 @@ double model_error_of(const Uncertainty& uncertainty);
 struct ModelError {
   double value = 0.0;
   ModelErrorSource source = ModelErrorSource::measured_steps;
-  double of_run = 0.0;  ///< The error on measured steps in known frameworks, which rows of `run` count.
+  double of_run = 0.0;  ///< The error on measured steps in known frameworks, which rows of `run` use.
 };
 
 /// Returns the value in the plan file, or the error on measured steps. Without a framework, no measured step ran the

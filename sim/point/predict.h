@@ -41,7 +41,7 @@ struct Point {
   PriceOptions price;
   SimulationOptions simulation;
   std::string jitter = "none";                                    ///< name of the jitter
-  std::array<bool, all_provenances.size()> jitter_provenances{};  ///< by provenance: a parameter of the jitter has it
+  std::array<bool, all_provenances.size()> jitter_provenances{};  ///< by provenance: true if the jitter depends on it
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< name of the faults
   std::shared_ptr<const Faults> faults{};  ///< null: no faults

@@ -21,7 +21,7 @@ namespace commfuse {
 
 struct LoadedJitter {
   std::shared_ptr<const JitterTables> tables;              ///< null: no jitter
-  std::array<bool, all_provenances.size()> provenances{};  ///< by provenance: whether a parameter has it
+  std::array<bool, all_provenances.size()> provenances{};  ///< by provenance: true if the jitter depends on it
 };
 /// Throws ConfigError with the mistakes in the file.
 LoadedJitter load_jitter_tables(const std::string& name);

@@ -86,6 +86,7 @@ Shape nccl() {
        {"wire", word({"nvlink", "pcie", "network"})},
        {"channels", count(1, 64)},
        {"channel_rate", sourced(bandwidth())},
+       optional({"rccl", boolean(), "AMD's RCCL; `generation` is NVIDIA's most similar one"}),
        optional({"tree_channels", count(1, 64), "Between nodes: channels of trees; allows NCCL to choose a tree"}),
        optional({"ll128_across", boolean(), "Between nodes: whether LL128 is allowed"}),
        optional({"amd_hosts", boolean()}),

@@ -179,7 +179,7 @@ KnownMachines::KnownMachines(std::vector<Machine> machines) {
   }
 }
 
-FoundMachine KnownMachines::if_kept(const Machine& machine) const {
+FoundMachine KnownMachines::unless_left_out(const Machine& machine) const {
   const auto is_named = [&](const std::string& name) { return std::ranges::find(kept_, name) != kept_.end(); };
   const bool is_kept =
       kept_.empty() || is_named(machine.name) || std::ranges::any_of(machines_, [&](const Machine& node) {
@@ -195,7 +195,7 @@ FoundMachine KnownMachines::by_name(std::string_view cell) const {
   sort_by_length(hits);
   for (const Hit& hit : hits) {
     if (all_else_is_neutral(text, hit)) {
-      return if_kept(*hit.machine);
+      return unless_left_out(*hit.machine);
     }
   }
   return {nullptr, fmt::format("no hardware file is known as {}", in_quotes(cell))};
@@ -222,7 +222,7 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
     }
   }
   if (names.size() == 1 && !matches.empty()) {
-    return if_kept(*matches.front());
+    return unless_left_out(*matches.front());
   }
   return {nullptr, names.empty()     ? "no hardware file matches the table's description of its machine"
                    : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))

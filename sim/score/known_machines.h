@@ -37,8 +37,9 @@ class KnownMachines {
   /// over_nodes() finds them by their nodes. Without names, nothing is left out.
   void keep_only(std::vector<std::string> names) { kept_ = std::move(names); }
 
-  /// Returns the machine, unless keep_only() leaves it out. A cluster stays with the hardware of its nodes.
-  [[nodiscard]] FoundMachine if_kept(const Machine& machine) const;
+  /// Returns the machine, or if keep_only() leaves it out, nothing with the reason. A cluster stays with the hardware
+  /// of its nodes.
+  [[nodiscard]] FoundMachine unless_left_out(const Machine& machine) const;
 
   /// Finds the machine that a cell of a table names. Each word of the cell must belong to the machine's name, be its
   /// memory size, or be a neutral word such as "nvidia" or "gpus".

@@ -241,7 +241,7 @@ class LinkScorer {
   std::map<std::tuple<const Machine*, std::int64_t, std::int64_t, std::int64_t, LinkOp>, Times> times_;
 };
 
-/// Scores every row of a table. `read` returns what the row says, and finds its machine in the machines of the table.
+/// Scores every row of a table. `read` converts a row and finds its machine among those of the table.
 template <class Read>
 void score_link_rows(const Table& table, Context& context, Tally& tally, const Read& read) {
   MachineColumn machines(context.machines);

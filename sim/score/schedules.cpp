@@ -145,7 +145,7 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       if (known == machines.end()) {
         known = machines.emplace(hw, DoubtfulMachine(hw)).first;
       }
-      if (const FoundMachine kept = context.machines.if_kept(known->second.machine); kept.machine == nullptr) {
+      if (const FoundMachine kept = context.machines.unless_left_out(known->second.machine); kept.machine == nullptr) {
         tally.skip(kept.why_not);
         continue;
       }

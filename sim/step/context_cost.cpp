@@ -12,7 +12,8 @@
 
 namespace commfuse {
 
-/// A layer whose attention has a window, or selects keys, gathers: TransformerEngine's ring covers only full attention.
+/// Returns true if context ranks pass blocks around a ring. A layer whose attention has a window or selects keys
+/// gathers instead, because TransformerEngine's ring covers only full attention.
 bool LayerCost::passes_blocks() const {
   return plan_.context > 1 && plan_.context_exchange == ContextExchange::ring && walked().keys == 0;
 }
@@ -44,10 +45,10 @@ Duration LayerCost::ring_transfer(Bytes bytes) const {
 }
 
 /// Adds the steps of TransformerEngine's ring (context_parallel.py, AttnFuncWithCPAndKVP2P). A rank has two pieces of
-/// every sequence, one from each half, so all steps have equally many scores: under the causal mask in the first step,
-/// whose keys are the rank's own, and without a mask later, where all queries meet half of the keys or half of the
-/// queries meet all keys. A step ends when its kernel has ended and the block of the next step has arrived. The last
-/// rank is priced: in every later step it has to merge the outputs of all its queries.
+/// every sequence, one from each half, so all steps have the same number of scores. In the first step the keys are the
+/// rank's own, and the causal mask hides half of the scores. Later steps have no mask: all queries meet half of the
+/// keys, or half of the queries meet all keys. A step ends when its kernel has ended and the block of the next step has
+/// arrived. The last rank is priced, because it merges the outputs of all its queries in every later step.
 void LayerCost::ring_core(Stream& stream, const AttentionSize& whole, Direction direction) const {
   const bool forward = direction == Direction::forward;
   const std::int64_t seq = plan_.seq / plan_.context;
@@ -66,7 +67,7 @@ void LayerCost::ring_core(Stream& stream, const AttentionSize& whole, Direction 
   const PassTime first{kernel_time(true, sms_), kernel_time(true, free_sms)};
   const PassTime later{kernel_time(false, sms_), kernel_time(false, free_sms)};
   const Duration one_block = ring_transfer(context_block());
-  // Backward, gradients of keys and values follow one step behind the block that they belong to.
+  // In the backward pass, the gradients of keys and values follow one step behind their block.
   const Duration two_blocks = forward ? one_block : ring_transfer(Bytes{2 * context_block().count});
   const std::int64_t last = plan_.context - 1;
   for (std::int64_t step = 0; step <= last; ++step) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells which points have schedules, without pricing them: the sites are those that site_cost.cpp and layer_cost.cpp
-// simulate. PlansHaveSchedulesExactlyWhereStepsArePredicted compares the two.
+// simulate. The test PlansHaveSchedulesExactlyWhereStepsArePredicted compares the two.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -40,8 +40,8 @@ bool has_schedule(const StepPoint& point, SitePoint site, SiteTimes& sites) {
   });
 }
 
-/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads in some layer,
-/// under the conditions of LayerCost::simulates_ulysses().
+/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads in some layer.
+/// The conditions are those of LayerCost::simulates_ulysses().
 bool simulates_ulysses_block(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;
   const Transformer& model = *point.model;

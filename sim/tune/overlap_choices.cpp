@@ -85,7 +85,7 @@ OverlapChoice chosen_by_ideal_kernels(const OverlapGemm& gemm, Prices& prices) {
   return choice;
 }
 
-/// Megatron-LM has one switch for all reduce-scatters (--disable-tp-comm-overlap-rs).
+/// Switches all reduce-scatters together, because Megatron-LM has one switch for them (--disable-tp-comm-overlap-rs).
 void switch_scatters_together(std::vector<OverlapChoice>& gemms) {
   Duration overlapped{};
   Duration serial{};

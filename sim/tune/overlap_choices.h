@@ -37,7 +37,7 @@ std::string_view name_of(OverlapMethod method);
 struct OverlapChoice {
   OverlapGemm gemm;
   OverlapMethod method = OverlapMethod::none;
-  SiteTime overlapped;  ///< With the method; where the method is none, with the ring exchange.
+  SiteTime overlapped;  ///< With the method, or with the ring exchange if the method is none.
   SiteTime serial;
 
   /// Returns the time of the overlapped GEMM relative to serial's, minus 1: negative if overlap saves time.

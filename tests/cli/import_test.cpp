@@ -31,14 +31,15 @@ TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   EXPECT_EQ(outcome.out,
             "wrote ./mine.model.yaml, ./mine.framework.yaml and ./mine.run.yaml\n"
             "try: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
-  EXPECT_EQ(outcome.err,
-            "note: cfg.yaml: the step prices ring_exchange at qkv_fprop, proj_dgrad, fc1_fprop, fc2_dgrad; bulk at "
-            "qkv_dgrad, qkv_wgrad, fc1_dgrad, fc1_wgrad\n"
-            "note: cfg.yaml lacks qkv_dgrad, qkv_wgrad, proj_fprop, proj_dgrad, fc1_dgrad, fc1_wgrad, fc2_fprop, "
-            "fc2_dgrad: TransformerEngine's defaults are assumed\n"
-            "note: cfg.yaml: the step does not price proj_fprop ('pipeline' in 4), fc2_fprop ('pipeline' in 4): "
-            "ring_exchange is assumed; --scope out_proj --strategy sliced --slices 4 prices pipeline with ideal "
-            "kernels\n");
+  EXPECT_EQ(
+      outcome.err,
+      "note: cfg.yaml: the step prices ring_exchange at qkv_fprop, proj_dgrad, fc1_fprop, fc2_dgrad; bulk at "
+      "qkv_dgrad, qkv_wgrad, fc1_dgrad, fc1_wgrad\n"
+      "note: cfg.yaml lacks qkv_dgrad, qkv_wgrad, proj_fprop, proj_dgrad, fc1_dgrad, fc1_wgrad, fc2_fprop, "
+      "fc2_dgrad: TransformerEngine's defaults are assumed\n"
+      "note: cfg.yaml: ring_exchange is assumed where the method has no price: proj_fprop ('pipeline', 4 splits), "
+      "fc2_fprop ('pipeline', 4 splits); --scope out_proj --strategy sliced --slices 4 prices pipeline with "
+      "ideal kernels\n");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out.find("mine step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U) << run.out;

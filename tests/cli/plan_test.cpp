@@ -199,7 +199,7 @@ TEST(CommfuseSimPlan, ByFlagsNamesTheFlagOfAMistake) {
             "\"deadline: 2027-03-01\"\n--price: 'price' is -2; choose 0 to 1000000000\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus 16 --price 2 --deadline 90d").err,
             "--gpus: the flag names the hardware, as in --gpus h100; write --count 16 for exactly 16 GPUs, or "
-            "--available 16 for the largest number\n");
+            "--available 16 for at most 16\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus h200 --price 2 --deadline 90d").err,
             "--gpus and --hardware both name the hardware; remove one\n");
 }
@@ -233,8 +233,7 @@ TEST(CommfuseSimPlan, AnImpossibleCountNamesItsPlaceAndNeighbors) {
   const OwnFolder folder;
   const std::string layouts =
       "'gpus.h100.count' is 1000, but no layout of llama-3.1-8b with batch 256 divides 1000 GPUs of dgx-h100-x2 "
-      "evenly; "
-      "choose ";
+      "evenly; choose ";
   const Outcome by_flag = run_program(
       "commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 --batch 256 --count 1000");
   EXPECT_EQ(by_flag.code, 2);

@@ -234,7 +234,7 @@ TEST(CommfuseSimRunStep, RefusesAnImplementationThatRunsNothing) {
   const Outcome none = run_program("commfuse-sim run --scope prefill --model llama-3.1-8b --ranks 1 --as all");
   EXPECT_EQ(none.code, 0);
   EXPECT_EQ(none.err,
-            "--as all: no implementation runs a GEMM of some points; there only ideal schedules are compared\n");
+            "--as all: at some points no implementation runs a GEMM; only ideal schedules are compared there\n");
 }
 
 TEST(CommfuseSimRunStep, ComparesPipelineSchedules) {
@@ -345,7 +345,7 @@ TEST(CommfuseSimRunStep, InferenceUnderJitterHasPercentiles) {
       EXPECT_LT(row.at("time_p50_ms"), row.at("time_ms").get<double>() * 1.01);
     }
     const std::string table = run_program(command + " --jitter default").out;
-    EXPECT_NE(table.find("\n  p50, p95, p99 and p99.9 over machines with different GPUs: "), std::string::npos)
+    EXPECT_NE(table.find("\n  p50, p95, p99 and p99.9 over machines whose GPUs differ in speed: "), std::string::npos)
         << table;
   }
 }
@@ -371,7 +371,7 @@ TEST(CommfuseSimRunStep, InferenceWithAPriceHasACostPerToken) {
             "--price: 'cheap' is not a number; write one, such as 2.80\n");
 }
 
-TEST(CommfuseSimRunStep, TheCheapestReplicaWithinALatencyIsAQuery) {
+TEST(CommfuseSimRunStep, AQueryFindsTheCheapestReplicaWithinALatency) {
   const OwnFolder folder;
   const Outcome run = run_program(
       "commfuse-sim run --scope decode --model llama-3.1-8b --hardware h100-sxm --seq 8K --axis ranks=1,2 --axis "

@@ -151,16 +151,16 @@ TEST_F(ScoreCommand, HardwareSelectsRowsAndTables) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out).at("tables");
   };
-  const auto h100 = tables("--hardware H100");  // as people type h100-sxm
+  const auto h100 = tables("--hardware H100");  // People type this for h100-sxm.
   ASSERT_EQ(h100.size(), 1U);
   EXPECT_EQ(h100.at(0).at("table"), "both.csv");
   EXPECT_EQ(h100.at(0).at("n"), 1);
   EXPECT_EQ(h100.at(0).at("skipped"), 1);
   EXPECT_EQ(h100.at(0).at("machines"), nlohmann::json::array({"h100-sxm"}));
   for (const char* both : {"--hardware h100-sxm,a100-sxm-80", "--hardware h100-sxm --hardware a100-sxm-80", ""}) {
-    const auto all = tables(both);
-    ASSERT_EQ(all.size(), 2U) << both;
-    EXPECT_EQ(all.at(0).at("n"), 2) << both;
+    const auto scored = tables(both);
+    ASSERT_EQ(scored.size(), 2U) << both;
+    EXPECT_EQ(scored.at(0).at("n"), 2) << both;
   }
 }
 

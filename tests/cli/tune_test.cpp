@@ -39,8 +39,8 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   EXPECT_NE(outcome.out.find("\n>   "), std::string::npos);
   EXPECT_NE(outcome.out.find("--tensor-model-parallel-size"), std::string::npos);
   EXPECT_NE(in_one_line(outcome.out)
-                .find("(TransformerEngine's methods in forward passes, by the prices of its kernels, against serial: "
-                      "qkv_fprop ring_exchange -"),
+                .find("(TransformerEngine's methods in forward passes are chosen by the prices of its kernels. Change "
+                      "against serial: qkv_fprop ring_exchange -"),
             std::string::npos)
       << outcome.out;
   std::istringstream lines(outcome.out);
@@ -170,7 +170,7 @@ TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const std::string heading =
       "# For Megatron-LM's --tp-comm-overlap-cfg. Methods of forward passes (fprop) are chosen by the prices of\n"
       "# TransformerEngine's kernels; pipeline, the default of proj_fprop and fc2_fprop, has no published\n"
-      "# times. Methods of backward passes (dgrad, wgrad) are chosen by ideal kernels. To price the former:\n"
+      "# times. Methods of backward passes (dgrad, wgrad) assume ideal kernels. To see the prices:\n"
       "#   commfuse-sim run --as te --strategy serial --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq ";
   EXPECT_EQ(megatron.substr(0, heading.size()), heading);
   const std::string priced = megatron.substr(megatron.find("commfuse-sim run"));
@@ -195,11 +195,13 @@ TEST(CommfuseSimTune, SwitchesTransformerEngineOffWhereItsKernelsLose) {
   EXPECT_NE(text.find(" Set tp_comm_overlap_disable_qkv of Megatron-Core. "), std::string::npos) << tuned.out;
   const std::string file = contents_of("tuned/tp_comm_overlap_cfg.yaml");
   EXPECT_NE(
-      file.find("\n# qkv_fprop: no overlap (tp_comm_overlap_disable_qkv of Megatron-Core); ring_exchange takes +"),
+      file.find("\n# qkv_fprop: no overlap (tp_comm_overlap_disable_qkv of Megatron-Core); ring_exchange would change "
+                "its time by +"),
       std::string::npos)
       << file;
-  EXPECT_NE(file.find("\n# fc2_fprop: no overlap (--disable-tp-comm-overlap-rs); ring_exchange takes +"),
-            std::string::npos)
+  EXPECT_NE(
+      file.find("\n# fc2_fprop: no overlap (--disable-tp-comm-overlap-rs); ring_exchange would change its time by +"),
+      std::string::npos)
       << file;
   EXPECT_NE(file.find("\nfc1_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << file;
   const json result = json::parse(run_program(step + "--seq 1K --batch 8 -o json --out none").out);

@@ -72,10 +72,10 @@ TEST(CommfuseSimWhy, RefusesFilesOfDifferentPoints) {
   std::ofstream("two.yaml") << shown.out;
   const Outcome outcome = run_program("commfuse-sim why --schedule doubling --schedule ./two.yaml");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "the schedules of the files differ in ranks; name only files that agree in it\n");
+  EXPECT_EQ(outcome.err, "the schedule files differ in ranks; name only files with the same ranks\n");
 }
 
-TEST(CommfuseSimWhy, AFileThatIsNotProvedIsNotExplained) {
+TEST(CommfuseSimWhy, AFileThatFailsItsProofIsNotExplained) {
   const OwnFolder folder;
   std::string text = contents_of(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
   const std::string unfused = "unfused: [gemm: {m: tokens*4";

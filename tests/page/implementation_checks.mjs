@@ -128,7 +128,7 @@ export async function checkFromLink(page, checks, settled) {
   checks.that((await page.value(text("second"))).startsWith("No implementation described here runs this, so these are ideal kernels. "), "the page states that no implementation runs");
   await go("#scope=prefill&as=all&seq=4096", "commfusePage.live.whole");
   checks.equal(await page.value('document.getElementById("in-as").disabled'), true, "the control is disabled for whole models");
-  checks.equal(await page.value(text("said-as")), "This page compares implementations in parts of a layer only: choose one under \u201cWhat runs\u201d.", "the control states that implementations are compared in parts of a layer");
+  checks.equal(await page.value(text("said-as")), "This page compares implementations in parts of a layer only: choose a part under \u201cWhat runs\u201d.", "the control states that implementations are compared in parts of a layer");
   checks.that((await page.value(text("second"))).startsWith("Whole models are simulated with ideal kernels. "), "the verdict states that whole models have ideal kernels");
   checks.that(!(await page.value(text("command"))).includes("--as all"), "the command requests no implementations");
   await go("", "commfusePage.live.rows.some((row) => row.implements)");

@@ -65,22 +65,22 @@ CapacityPlan example_plan(const std::string& text = "h100") {
   return plan;
 }
 
-TEST(CapacityReport, SaysWhatItsErrorHoldsBeyondThatOfRun) {
+TEST(CapacityReport, ExplainsWhyItsErrorDiffersFromThatOfRun) {
   CapacityPlan plan{.model_error = 0.13, .model_error_source = ModelErrorSource::steps_before_settings};
   plan.model_error_of_run = 0.0721;
   EXPECT_EQ(model_error_sentence(plan),
-            "For the same step, run counts 7.2%, the model's error on measured steps in known frameworks; no measured "
-            "step ran the plan's schedules, so the plan counts 1.48 times the median error of nine Megatron-Core steps "
+            "For the same step, run uses 7.2%, the model's error on measured steps in known frameworks. No measured "
+            "step ran the plan's schedules, so the plan uses 1.48 times the median error of nine Megatron-Core steps "
             "that were predicted without the settings of their framework.");
   plan.model_error_source = ModelErrorSource::file;
   EXPECT_EQ(model_error_sentence(plan),
-            "The plan states the model's own error; for the same step, run counts 7.2%, the model's error on measured "
+            "The plan states the model's own error; for the same step, run uses 7.2%, the model's error on measured "
             "steps in known frameworks.");
   plan.model_error_source = ModelErrorSource::measured_steps;
   EXPECT_EQ(model_error_sentence(plan),
             "The model's own error is that on measured steps in known frameworks, as in run.");
   plan.has_measured_step = true;
-  EXPECT_EQ(model_error_sentence(plan), "The model's own error is what the measured step leaves of it.");
+  EXPECT_EQ(model_error_sentence(plan), "The model's own error is what remains of it after the measured step.");
 }
 
 TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {

@@ -184,7 +184,7 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
 
 namespace {
 
-/// Runs the op once without counting it, then until it ran as often or as long as requested.
+/// Runs the op once without counting it, then until it has run as often or as long as requested.
 std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
   const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
   if (!executor->holds_own_data()) {

@@ -93,7 +93,8 @@ void add_calibrate(CLI::App& app, Launch& launch, int& status) {
         command.footer(
             "Fits GEMMs, copies and adds, messages, and the gap between ops: single ops only,\n"
             "never the makespan of a schedule. A fifth of the sizes (n and k of GEMMs, bytes\n"
-            "of messages) is held out, and the error of a fit is measured on their rows.\n"
+            "of messages) is held out, and the error of a fit is measured on the rows of\n"
+            "those sizes.\n"
             "\n"
             "Examples:\n"
             "  commfuse-validate calibrate --out my-cpu.yaml\n"

@@ -45,8 +45,8 @@ struct IssuePlan {
 };
 
 struct PlanOptions {
-  /// The one list describes this rank, whose peers do the same at every moment, so that the rank receives what it
-  /// sends. Nothing: the lists describe all ranks, by rank.
+  /// If set, there is one list, of this rank. Its peers do the same at every moment, so the rank receives what it
+  /// sends. If empty, the lists describe all ranks, by rank.
   std::optional<Rank> middle{};
   /// 0: lanes take turns. Any other number is the seed of another order that streams allow, with random delays between
   /// commands.

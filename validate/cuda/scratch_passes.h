@@ -11,9 +11,9 @@
 
 namespace commfuse::validate {
 
-/// Calls make(scratch) twice, with a scratch for each stream: first to measure the memory of each, then, after `room`
-/// has got that much, to use its addresses. Memory that `room` holds is freed before. Throws as Driver::allocate()
-/// does.
+/// Calls make(scratch) twice, with a scratch for each stream: first to measure the memory that each needs, then with
+/// the addresses of that memory, which `room` has allocated. Frees the former memory of `room` first. Throws as
+/// Driver::allocate() does.
 template <class Make>
 void make_with_scratch(Driver& driver, std::size_t streams, std::optional<ScratchRoom>& room, const Make& make) {
   room.reset();

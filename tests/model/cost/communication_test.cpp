@@ -102,7 +102,7 @@ TEST(CollectiveTime, OnlyGathersForwardFinishedBlocks) {
   EXPECT_EQ(all_gather_time(link, 2, Bytes{4'000'000}), reduce_scatter_time(link, 2, Bytes{4'000'000}));
 }
 
-TEST(CollectiveTime, SumsTakeTheRateOfSums) {
+TEST(CollectiveTime, SumsOfTheOwnShareHaveTheirOwnRate) {
   Link link = plain_link();
   link.collective.own_copy_rate.value = BytesPerSecond{200e9};       // 1 MB of the rank's share: 5 us.
   link.collective.own_sum_rate = {.value = BytesPerSecond{1000e9}};  // 1 us.

@@ -26,7 +26,7 @@ TEST(Holdout, HoldsOutAFifthOfTheGroups) {
   EXPECT_NEAR(static_cast<double>(held_out) / groups, 0.2, 0.01);
 }
 
-TEST(Holdout, ARowGoesWithItsGroup) {
+TEST(Holdout, RowsOfAGroupStayTogether) {
   const std::vector<std::int64_t> rows{1, 2, 11, 3, 12, 4, 5, 6, 7, 8, 9, 21};
   const auto group_of = [](std::int64_t row) { return link_group("p2p", "a", "send_recv", row % 10); };
   const RowSplit<std::int64_t> split = split_by_group(std::span(rows), group_of);

@@ -144,7 +144,8 @@ TEST(Megatron, OverlapChoosesTheGemmsThatTheImplementationRuns) {
   EXPECT_EQ(import.notes,
             (Notes{"cfg.yaml: the step prices ring_exchange at qkv_fprop, fc1_fprop, fc2_fprop, fc2_dgrad; bulk at "
                    "qkv_dgrad, qkv_wgrad, fc1_dgrad, fc1_wgrad",
-                   "cfg.yaml: the step does not price proj_fprop ('bulk'), proj_dgrad ('none'): serial is assumed"}));
+                   "cfg.yaml: serial is assumed where the method has no price: proj_fprop ('bulk'), proj_dgrad "
+                   "('none')"}));
 }
 
 TEST(Megatron, OverlapNamesTheGemmsWhoseMethodHasNoPrice) {
@@ -162,13 +163,13 @@ TEST(Megatron, OverlapNamesTheGemmsWhoseMethodHasNoPrice) {
           "unknown and ignored: 'fc3_fprop'",
           "cfg.yaml: the step prices ring_exchange at proj_dgrad, fc1_fprop, fc2_dgrad; bulk at qkv_dgrad, qkv_wgrad",
           "cfg.yaml lacks qkv_dgrad, qkv_wgrad, proj_dgrad, fc2_dgrad: TransformerEngine's defaults are assumed",
-          "cfg.yaml: the step does not price fc1_dgrad ('ring_exchange'): bulk is assumed",
-          "cfg.yaml: the step does not price qkv_fprop ('pipeline' in 2), proj_fprop ('pipeline' in 4), fc2_fprop "
-          "('pipeline' in 4): ring_exchange is assumed; --scope qkv --strategy sliced --slices 2 prices pipeline "
-          "with ideal kernels"}));
+          "cfg.yaml: bulk is assumed where the method has no price: fc1_dgrad ('ring_exchange')",
+          "cfg.yaml: ring_exchange is assumed where the method has no price: qkv_fprop ('pipeline', 2 splits), "
+          "proj_fprop ('pipeline', 4 splits), fc2_fprop ('pipeline', 4 splits); --scope qkv --strategy sliced "
+          "--slices 2 prices pipeline with ideal kernels"}));
 }
 
-/// initialize_ub gives every key that the file lacks its default method.
+/// TransformerEngine's initialize_ub gives every key that the file lacks its default method.
 TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
   const OwnFolder folder;
   const Imported import = with_overlap("qkv_dgrad: {num_sm: 4}\n");
@@ -179,7 +180,7 @@ TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
             "fc2_dgrad: TransformerEngine's defaults are assumed");
 }
 
-TEST(Megatron, AScriptWithAnOverlapFileAsksForIt) {
+TEST(Megatron, AScriptThatNamesAnOverlapFileAsksForIt) {
   const OwnFolder folder;
   std::ofstream("llama.sh") << llama;
   Source source{"llama.sh", "mine"};

@@ -108,6 +108,11 @@ TEST(Implementations, AllSelectsImplementationsThatRunOnTheMachine) {
   EXPECT_TRUE(all_feasible(blackwell));
 }
 
+TEST(Implementations, KernelsForCudaDoNotRunOnAmd) {
+  const auto rows = gemm_rows({"as=te", "strategy.name=serial", "hardware=mi300x"});
+  EXPECT_EQ(rows[1].reason, "te does not run on mi300x; it is for ampere, hopper, blackwell");
+}
+
 TEST(Implementations, ANamedImplementationThatCannotRunIsARowWithAReason) {
   const auto rows = gemm_rows({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
   ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux", "te"}));

@@ -66,9 +66,9 @@ TEST(KnownMachines, KeepOnlyLeavesOutOtherMachinesAndKeepsClusters) {
     EXPECT_EQ(other.why_not, "measured on hardware that --hardware does not name");
   }
   EXPECT_FALSE(machines.by_name("TPU").was_named());
-  EXPECT_TRUE(machines.if_kept(machine("dgx-h100-x8", "H100 SXM", 80, {}, 8)).machine != nullptr);
-  EXPECT_EQ(machines.if_kept(machine("dgx-a100-x2", "A100 80", 80, {}, 2)).machine, nullptr);
-  EXPECT_EQ(machines.if_kept(machine("h100-sxm-500w", "H100 SXM", 80, {})).machine, nullptr);
+  EXPECT_TRUE(machines.unless_left_out(machine("dgx-h100-x8", "H100 SXM", 80, {}, 8)).machine != nullptr);
+  EXPECT_EQ(machines.unless_left_out(machine("dgx-a100-x2", "A100 80", 80, {}, 2)).machine, nullptr);
+  EXPECT_EQ(machines.unless_left_out(machine("h100-sxm-500w", "H100 SXM", 80, {})).machine, nullptr);
 }
 
 TEST(KnownMachines, ALeftOutMachineOfAFrameworkIsNotReplaced) {
@@ -79,7 +79,7 @@ TEST(KnownMachines, ALeftOutMachineOfAFrameworkIsNotReplaced) {
   EXPECT_EQ(MachineColumn(machines, "vLLM").of("H100").machine, nullptr);
 }
 
-TEST(KnownMachines, ALeftOutMachineEndsTheEntriesBefore) {
+TEST(KnownMachines, ALeftOutMachineReplacesTheOneBeforeIt) {
   KnownMachines machines = some_machines();
   machines.keep_only({"h100-sxm"});
   const MachinesByGpus by_gpus("8: one node of H100; 16: A100; 32: more", machines);

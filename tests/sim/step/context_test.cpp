@@ -50,8 +50,9 @@ class ContextTest : public ::testing::Test {
     return memory_bound_time(machine_.accelerator, Bytes{bytes}, machine_.accelerator.sms) +
            machine_.accelerator.stream_gap.value;
   }
-  /// Returns the time of a block of attention: 8192 queries per head with this many keys, half of them masked if the
-  /// keys are the rank's. Half of the keys have no mask, whose edge takes time of its own.
+  /// Returns the time of a block of attention: 8192 queries per head and this many keys. The first step masks half of
+  /// the scores of all keys; later steps have half of the keys and no mask, whose edge takes
+  /// time of its own.
   [[nodiscard]] Duration block(std::int64_t keys, int sms) const {
     const AttentionSize size{.batch = 1,
                              .seq = 8192,
@@ -155,7 +156,7 @@ TEST_F(ContextTest, LayersWithAWindowGather) {
             backward(one_layer, ContextExchange::all_gather, windowed).device);
 }
 
-TEST_F(ContextTest, ExchangeIsOfNoInterestToOneContextRank) {
+TEST_F(ContextTest, OneContextRankExchangesNothing) {
   StepPoint gathers = point(one_layer, ContextExchange::all_gather);
   StepPoint passes = point(one_layer, ContextExchange::ring);
   gathers.plan.context = passes.plan.context = 1;

@@ -123,13 +123,13 @@ TEST(FrameworkRows, AnImplementationRunsExactlyTheListedGemms) {
   const StepRow exposed = rows_with({"framework=megatron-lm", "parallel.zero=1", "strategy.name=serial"}).front();
   EXPECT_EQ(none.number("time_ms"), exposed.number("time_ms"));
   EXPECT_FALSE(exposed.has("schedules"));
-  const StepRow some = row_with_sites("qkv, down_backward");
-  EXPECT_NE(some.number("time_ms"), none.number("time_ms"));
-  const std::string& schedules = some.text("schedules");
+  const StepRow partial = row_with_sites("qkv, down_backward");
+  EXPECT_NE(partial.number("time_ms"), none.number("time_ms"));
+  const std::string& schedules = partial.text("schedules");
   EXPECT_EQ(schedules.find("te group="), 0U) << schedules;
   EXPECT_NE(schedules.find("serial (out_proj, gate_up, down)"), std::string::npos) << schedules;
   EXPECT_NE(schedules.find("down_dgrad"), std::string::npos) << schedules;
-  EXPECT_FALSE(some.has("warnings"));
+  EXPECT_FALSE(partial.has("warnings"));
 }
 
 /// Writes a framework whose implementation of the same name has these costs per call at the GEMM of QKV.

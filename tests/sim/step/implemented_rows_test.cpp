@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the rows of implementations in whole models: where they run, what they are compared with, how sure that is.
+// Tests the rows of implementations in whole models: where they run, what they are compared with, and how sure the
+// comparison is.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

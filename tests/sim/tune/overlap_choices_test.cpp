@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that TransformerEngine's methods follow the prices of its own kernels, and ideal kernels where it has none.
+// Tests that TransformerEngine's methods are chosen by the prices of its own kernels, or by ideal kernels where its own
+// have no prices.
 #include "sim/tune/overlap_choices.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +55,7 @@ TEST(OverlapChoices, AGemmThatTheRingMakesLongerDoesNotOverlap) {
   EXPECT_FALSE(choices.overlaps(true));
 }
 
-// At 64K tokens the ring saves a quarter of fc2's time, and changes the time of proj by few percent.
+// At 64K tokens the ring saves a quarter of fc2's time, and changes the time of proj by a few percent.
 TEST(OverlapChoices, ReduceScattersAreSwitchedTogether) {
   const OverlapChoices choices = choices_with(65536);
   EXPECT_EQ(methods_of(choices),
@@ -69,7 +70,7 @@ TEST(OverlapChoices, WithVeryFewTokensNothingOverlaps) {
   EXPECT_FALSE(choices.overlap_somewhere());
 }
 
-TEST(OverlapChoices, IdealKernelsDecideWhereTheOwnOnesHaveNoPrices) {
+TEST(OverlapChoices, IdealKernelsDecideWhereTeHasNoPrices) {
   const OverlapChoices choices = choices_with(8192, "ascend-910b-mesh");
   EXPECT_EQ(choices.no_prices, "te does not run on ascend-910b-mesh; it is for ampere, hopper, blackwell");
   ASSERT_EQ(choices.gemms.size(), 4U);

@@ -99,7 +99,7 @@ TEST(Bench, LongOpsAreNotRepeatedInAPass) {
   options.enough = std::chrono::hours(1);
   EXPECT_EQ(bench(programs, options, make).measured.at(0).samples.size(), 6U);
   options.enough = Duration{1};
-  options.alone = false;  // other processes repeat as often
+  options.alone = false;  // All processes have to repeat equally often.
   EXPECT_EQ(bench(programs, options, make).measured.at(0).samples.size(), 6U);
 }
 
