@@ -279,12 +279,15 @@ bool overlaps_gradients(const Arguments& arguments) {
   return flag.empty() || arguments.has(flag) || arguments.has("--use-torch-fsdp2");
 }
 
+constexpr auto context_exchange_types =
+    std::to_array<std::string_view>({"p2p", "all_gather", "allgather", "a2a", "a2a+p2p"});
+
 /// Reads how context ranks exchange keys and values; by default, all of `step.context` pass them around a ring. An
 /// all-to-all makes them Ulysses ranks. A hierarchy names the ranks of its all-to-alls first, then those of its ring.
 void read_context_exchange(const Arguments& arguments, StepSettings& step, std::vector<std::string>& notes) {
   constexpr std::string_view flag = "--cp-comm-type";
   constexpr std::string_view sizes = "--hierarchical-context-parallel-sizes";
-  constexpr auto types = std::to_array<std::string_view>({"p2p", "all_gather", "allgather", "a2a", "a2a+p2p"});
+  constexpr auto& types = context_exchange_types;
   const std::string type = arguments.text(flag).value_or("p2p");
   if (std::ranges::find(types, type) == types.end()) {
     arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(type), remedy_for(type, types, "types")));
@@ -426,6 +429,24 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
   }
 }
 
+/// Adds a sentence if --cp-comm-type names several types, one for each layer, of which only the first is used.
+void note_exchanges_by_layer(const std::vector<ShellWord>& words, std::vector<std::string>& notes) {
+  const auto flag = std::ranges::find(words, "--cp-comm-type", &ShellWord::text);
+  if (flag == words.end() || flag + 1 == words.end()) {
+    return;
+  }
+  const std::string& first = (flag + 1)->text;
+  for (auto word = flag + 2; word != words.end(); ++word) {
+    if (std::ranges::find(context_exchange_types, word->text) == context_exchange_types.end()) {
+      return;
+    }
+    if (word->text != first) {
+      notes.push_back(fmt::format("--cp-comm-type differs between layers: {} is assumed for all", in_quotes(first)));
+      return;
+    }
+  }
+}
+
 /// Returns the flags of a text with their values. If a flag is repeated, its last value counts, as in Megatron.
 Arguments arguments_of(std::string_view text, const std::string& path, Repeats& repeats) {
   const std::vector<ShellWord> words = shell_words(text);
@@ -507,6 +528,7 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
   const Arguments arguments = arguments_of(text, path, repeats);
   Imported import = import_of(arguments, name);
   note_repeats(text, arguments, repeats, import.notes);
+  note_exchanges_by_layer(shell_words(text), import.notes);
   note_unsupported(arguments, import.notes);
   return import;
 }

@@ -395,6 +395,15 @@ TEST(Megatron, ContextRanksExchangeKeysAsTheFlagsSay) {
   EXPECT_EQ(hierarchy.data, 1);
 }
 
+TEST(Megatron, ExchangesOfKeysThatDifferBetweenLayersAreNamed) {
+  const auto notes = [](const std::string& types) {
+    const std::string flags = "--nproc-per-node 8 --context-parallel-size 8 --cp-comm-type " + types + " --bf16";
+    return read_megatron(small(flags), "a.sh", "a").notes;
+  };
+  EXPECT_EQ(notes("p2p p2p"), Notes{});
+  EXPECT_EQ(notes("p2p a2a"), Notes{"--cp-comm-type differs between layers: 'p2p' is assumed for all"});
+}
+
 TEST(Megatron, MistakesInTheExchangeOfKeysAreReported) {
   const std::string ranks = "--nproc-per-node 8 --context-parallel-size 8 --cp-comm-type ";
   EXPECT_EQ(megatron_refusal(small(ranks + "p2q")), "a.sh:1: --cp-comm-type is 'p2q'; did you mean 'p2p'?");
