@@ -73,7 +73,7 @@ class FileDigests {
   /// te".
   void add_if_known(const std::string& name) {
     for (const auto& [catalogue, names] : names_) {
-      if (std::ranges::binary_search(names, name)) {
+      if (std::binary_search(names.begin(), names.end(), name)) {
         add(find_config(catalogue, name));
       }
     }
