@@ -99,7 +99,8 @@ class LayerCost {
   [[nodiscard]] Stream logits_forward() const;
   [[nodiscard]] Stream logits_backward() const;
 
-  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it. Requires
+  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it, even if
+  /// the host issues its kernels one by one. Requires
   /// kernels that run on the machine (refusal_of) and tensor ranks that share the tokens.
   [[nodiscard]] std::vector<ImplementedGemm> saved_by(const Implementation& kernels);
 

@@ -57,6 +57,12 @@ void write_implementation(const std::string& costs) {
       costs);
 }
 
+/// Writes a framework that differs from megatron-core-2024, whose implementation is te, in these lines.
+void write_framework(const std::string& name, const std::string& lines) {
+  std::ofstream(name + ".yaml") << fmt::format(
+      "schema: commfuse.framework/1\nname: {}\nextends: megatron-core-2024\n{}\n", name, lines);
+}
+
 constexpr const char* without_costs = "product_time: {value: 1, provenance: \"prior: a\"}";
 constexpr const char* long_calls = "per_call: {value: 10 ms, provenance: \"prior: a\"}";
 
@@ -145,6 +151,42 @@ TEST(ImplementedRows, ReplaceTheImplementationOfTheFramework) {
       implemented_rows({"as=te,flux", "framework=megatron-core-2024", "strategy.name=serial", "uncertainty=off"});
   EXPECT_EQ(row_named(rows, "te").number("time_ms"), rows.front().number("time_ms"));
   EXPECT_NE(row_named(rows, "flux").number("time_ms"), rows.front().number("time_ms"));
+}
+
+// Flux has no kernels for the backward pass of `down`, so its gather is exposed as without te.
+TEST(ImplementedRows, ReplaceTheBackwardKernelsOfTheFramework) {
+  const OwnFolder folder;
+  const auto flux_with_sites = [](const std::string& sites) {
+    write_framework("mine", "tensor_parallel: {implementation_sites: [" + sites + "]}");
+    return row_named(implemented_rows({"as=flux", "framework=./mine.yaml", "strategy.name=serial", "uncertainty=off"}),
+                     "flux");
+  };
+  const StepRow without_te = flux_with_sites("");
+  const StepRow beside_te = flux_with_sites("down_backward");
+  EXPECT_EQ(beside_te.number("time_ms"), without_te.number("time_ms"));
+  EXPECT_EQ(beside_te.text("schedules"), without_te.text("schedules"));
+}
+
+/// The host needs 900 us for each of the ring's kernels, longer than the device needs for the whole GEMM.
+TEST(ImplementedRows, ARingThatWaitsForTheHostSavesNothing) {
+  const OwnFolder folder;
+  write_implementation(without_costs);
+  write_framework("plain", "host: {issue: {value: 900 us, provenance: \"prior: a\"}}");
+  const std::vector<StepRow> rows =
+      implemented_rows({"as=./mine.yaml", "framework=./plain.yaml", "strategy.name=serial", "uncertainty=off"});
+  EXPECT_FALSE(row_named(rows, "mine").has("implemented_sites"));
+  write_framework("ring",
+                  "host: {issue: {value: 900 us, provenance: \"prior: a\"}}\n"
+                  "tensor_parallel: {implementation: ./mine.yaml}");
+  write_framework("exposed",
+                  "host: {issue: {value: 900 us, provenance: \"prior: a\"}}\n"
+                  "tensor_parallel: {implementation_sites: []}");
+  const auto time_of = [](const std::string& framework) {
+    return implemented_rows({"framework=" + framework, "strategy.name=serial", "uncertainty=off"})
+        .front()
+        .number("time_ms");
+  };
+  EXPECT_EQ(time_of("./ring.yaml"), time_of("./exposed.yaml"));
 }
 
 TEST(ImplementedRows, StateTheChanceOfBeatingTheBaseline) {
