@@ -167,6 +167,34 @@ TEST(ImplementedRows, ReplaceTheBackwardKernelsOfTheFramework) {
   EXPECT_EQ(beside_te.text("schedules"), without_te.text("schedules"));
 }
 
+/// The step of the first framework uses te where it saves time; the second framework lists the same GEMMs.
+TEST(ImplementedRows, EqualAFrameworkWithTheSameKernelsForSure) {
+  const OwnFolder folder;
+  const auto compare = [](const std::string& framework) {
+    const std::vector<StepRow> rows =
+        implemented_rows({"as=te,flux", "framework=" + framework, "strategy.name=serial"});
+    const StepRow& te = row_named(rows, "te");
+    EXPECT_EQ(te.number("time_ms"), rows.front().number("time_ms")) << framework;
+    EXPECT_EQ(te.number("beats_serial"), 0.5) << framework;
+    EXPECT_GT(row_named(rows, "flux").number("saving_error"), 0.01) << framework;
+    return te;
+  };
+  const StepRow te = compare("megatron-core-2024");
+  EXPECT_EQ(te.number("saving_error"), 0.0);
+  write_framework("mine", "tensor_parallel: {implementation_sites: [" + te.text("implemented_sites") + "]}");
+  EXPECT_LT(compare("./mine.yaml").number("saving_error"), 1e-3);  // A raised cost may change the framework's groups.
+}
+
+// Its own error is that of a step, which measured steps determine (docs/decisions/0094).
+TEST(ImplementedRows, LeaveTheErrorOfTheFrameworkAsItIs) {
+  const auto error_with = [](const char* kernels) {
+    return implemented_rows({kernels, "framework=megatron-core-2024", "strategy.name=serial"})
+        .front()
+        .number("time_error");
+  };
+  EXPECT_EQ(error_with("as=te"), error_with("as=none"));
+}
+
 /// The host needs 900 us for each of the ring's kernels, longer than the device needs for the whole GEMM.
 TEST(ImplementedRows, ARingThatWaitsForTheHostSavesNothing) {
   const OwnFolder folder;
