@@ -250,6 +250,19 @@ TEST(ImplementedRows, WarnWhereNobodyMeasured) {
   EXPECT_EQ(warnings(hopper.back()).find("not measured"), std::string::npos);
 }
 
+TEST(ImplementedRows, DoNotWarnAboutKernelsThatTheyReplace) {
+  const OwnFolder folder;
+  write_implementation(without_costs);  // for Hopper
+  write_framework("on-hopper", "tensor_parallel: {implementation: ./mine.yaml, implementation_sites: [qkv]}");
+  const std::vector<StepRow> rows = implemented_rows(
+      {"as=flux", "hardware=a100-sxm-80", "framework=./on-hopper.yaml", "strategy.name=serial", "uncertainty=off"});
+  const auto warns = [](const StepRow& row) {
+    return row.has("warnings") && row.text("warnings").find("are exposed") != std::string::npos;
+  };
+  EXPECT_TRUE(warns(rows.front()));
+  EXPECT_FALSE(warns(row_named(rows, "flux")));
+}
+
 TEST(ImplementedRows, ANamedImplementationThatCannotRunHasAReason) {
   const auto reason_with = [](std::vector<std::string> more) {
     more.insert(more.end(), {"as=flux", "strategy.name=serial", "uncertainty=off"});
