@@ -313,7 +313,8 @@ std::string why_not_implemented(const StepPoint& point) {
 }
 
 /// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about tensor
-/// ranks that cross nodes, and one about an implementation that nobody measured on such GPUs.
+/// ranks that cross nodes, and last one about an implementation that nobody measured on such GPUs, which a column of
+/// its own states too.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
@@ -327,6 +328,9 @@ void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) 
   }
   if (point.implemented.kernels != nullptr) {
     warnings.push_back(unmeasured_in_words(*point.implemented.kernels, machine));
+    if (!warnings.back().empty()) {
+      row.add("unmeasured_on", machine.accelerator.name);
+    }
   }
   std::erase_if(warnings, [](const std::string& warning) { return warning.empty(); });
   if (!warnings.empty()) {

@@ -246,8 +246,11 @@ TEST(ImplementedRows, WarnWhereNobodyMeasured) {
       implemented_rows({"as=te", "hardware=b200-sxm", "strategy.name=serial", "uncertainty=off"});
   EXPECT_NE(warnings(blackwell.back()).find(warning), std::string::npos) << warnings(blackwell.back());
   EXPECT_EQ(warnings(blackwell.front()).find(warning), std::string::npos);
+  EXPECT_TRUE(warnings(blackwell.back()).ends_with("GPUs such as " + blackwell.back().text("unmeasured_on")));
+  EXPECT_FALSE(blackwell.front().has("unmeasured_on"));
   const std::vector<StepRow> hopper = implemented_rows({"as=te", "strategy.name=serial", "uncertainty=off"});
   EXPECT_EQ(warnings(hopper.back()).find("not measured"), std::string::npos);
+  EXPECT_FALSE(hopper.back().has("unmeasured_on"));
 }
 
 TEST(ImplementedRows, DoNotWarnAboutKernelsThatTheyReplace) {
