@@ -176,7 +176,7 @@ TEST(ImplementedRows, EqualAFrameworkWithTheSameKernelsForSure) {
     const StepRow& te = row_named(rows, "te");
     EXPECT_EQ(te.number("time_ms"), rows.front().number("time_ms")) << framework;
     EXPECT_EQ(te.number("beats_serial"), 0.5) << framework;
-    EXPECT_GT(row_named(rows, "flux").number("saving_error"), 0.01) << framework;
+    EXPECT_GT(row_named(rows, "flux").number("saving_error"), 0.02) << framework;
     return te;
   };
   const StepRow te = compare("megatron-core-2024");
