@@ -30,9 +30,6 @@ find_package(benchmark QUIET)  # Only bench/ needs it.
 
 # libmd (SHA-256) comes without a package file for CMake.
 find_path(COMMFUSE_MD_INCLUDE_DIR sha2.h)
-if(COMMFUSE_ARCHIVES)
-  find_library(COMMFUSE_MD_LIBRARY NAMES libmd.a md)
-endif()
 find_library(COMMFUSE_MD_LIBRARY md)
 mark_as_advanced(COMMFUSE_MD_INCLUDE_DIR COMMFUSE_MD_LIBRARY)
 if(NOT COMMFUSE_MD_INCLUDE_DIR OR NOT COMMFUSE_MD_LIBRARY)
@@ -40,7 +37,14 @@ if(NOT COMMFUSE_MD_INCLUDE_DIR OR NOT COMMFUSE_MD_LIBRARY)
 endif()
 add_library(commfuse_md INTERFACE)
 target_include_directories(commfuse_md SYSTEM INTERFACE "${COMMFUSE_MD_INCLUDE_DIR}")
-target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_MD_LIBRARY}")
+# The archive has a cached variable of its own, so a build folder follows a changed COMMFUSE_ARCHIVES.
+find_library(COMMFUSE_ARCHIVE_md NAMES libmd.a)
+mark_as_advanced(COMMFUSE_ARCHIVE_md)
+if(COMMFUSE_ARCHIVES AND COMMFUSE_ARCHIVE_md)
+  target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_ARCHIVE_md}")
+else()
+  target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_MD_LIBRARY}")
+endif()
 
 # toml++ has only headers, so nothing is linked and no package depends on it.
 find_path(COMMFUSE_TOML_INCLUDE_DIR toml++/toml.h)

@@ -104,6 +104,7 @@ constexpr std::array model_columns{
     ModelColumn{"schedules",
                 "schedule of each GEMM that meets a collective: options, and in parentheses its sites; "
                 "absent where the strategy has a single schedule"},
+    ModelColumn{"unmeasured_on"},
     ModelColumn{"warnings"},
     ModelColumn{"reason"},
     number("time_error", "one standard error of time_ms, as a share"),

@@ -179,7 +179,7 @@ class Plan {
       ),
       ...(best ? [planTiles(best, plan, currency)] : []),
       element("section", {}, element("h2", {}, "Days against money"), planChart(runs, plan, currency)),
-      element("section", {}, element("h2", {}, "Every number of GPUs"), planTable(runs, currency)),
+      element("section", {}, element("h2", {}, countsTitle(plan)), planTable(runs, plan, currency)),
       element("section", {}, element("h2", {}, "What if"), whatIfTable(plan, currency)),
       element("section", {}, element("h2", {}, "The same on the command line"), command, copyIt),
     );
@@ -404,7 +404,9 @@ function planChart(runs, plan, currency) {
   );
 }
 
-function planTable(runs, currency) {
+const countsTitle = ({ kinds }) => (kinds.every((kind) => kind.count) ? "The number of GPUs" : "Every number of GPUs");
+
+function planTable(runs, plan, currency) {
   const head = element(
     "tr",
     {},
@@ -434,7 +436,7 @@ function planTable(runs, currency) {
   return element(
     "div",
     {},
-    scrollRegion("Every number of GPUs", element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))),
+    scrollRegion(countsTitle(plan), element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))),
     element("p", { class: "note", hidden: beaten === 0 }, "Not shown: numbers of GPUs that another number beats in both days and cost. ", showAll),
   );
 }

@@ -37,7 +37,7 @@ const std::vector<Section>& sections() {
       {"how", "How to run it", {}, {"layout", "schedules"}},
       {"what-if-section", "What if", {"plan-rates"}, {"what-if", "rates"}},
       {"sure", "Sensitivity", {"plan-tornado"}, {"sensitivity", "doubts"}},
-      {"all", "All numbers of GPUs", {}, {"counts"}},
+      {"all", "Numbers of GPUs", {}, {"counts"}},
       {"inputs-section", "Inputs", {}, {"inputs", "hardware"}},
       {"formulas", "How it is calculated", {}, {}},
       {"again", "Run it again", {}, {}}};

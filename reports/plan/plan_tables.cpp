@@ -205,10 +205,15 @@ void drop_the_only_kind(const CapacityPlan& plan, PlanTable& table) {
   }
 }
 
+/// Returns whether the user fixed the number of GPUs of every kind, so that there is none to choose.
+bool has_fixed_counts(const CapacityPlan& plan) {
+  return std::ranges::all_of(plan.kinds, [](const CapacityKind& kind) { return kind.count.has_value(); });
+}
+
 PlanTable counts_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "counts",
-      .title = "Every number of GPUs with its layout",
+      .title = has_fixed_counts(plan) ? "The number of GPUs with its layout" : "Every number of GPUs with its layout",
       .columns = {{"kind", true}, {"GPUs"}, {"days"}, {"cost"}, {"MFU"}, {"step s"}, {layout_name}, {"notes", true}}};
   const double longest = longest_shown_days(plan);
   std::size_t longer = 0;
@@ -227,14 +232,14 @@ PlanTable counts_table(const CapacityPlan& plan) {
                             notes_on_run(plan, kind, i)});
     }
   }
-  table.note = fmt::format(
-      "{}{} front: no other run is both shorter and cheaper; knee: the bend of the front{}. Only numbers that some "
-      "layout divides evenly.",
-      longer > 0
-          ? fmt::format("Not shown: {} more than {} days; JSON and CSV list them. ",
-                        longer == 1 ? "1 run that takes" : fmt::format("{} runs that take", longer), days(longest))
-          : "",
-      layout_words, plan.ties.empty() ? "" : "; tie: as good as the answer within its rule");
+  table.note =
+      fmt::format("{}{} front: no other run is both shorter and cheaper; knee: the bend of the front{}.{}",
+                  longer > 0 ? fmt::format("Not shown: {} more than {} days; JSON and CSV list them. ",
+                                           longer == 1 ? "1 run that takes" : fmt::format("{} runs that take", longer),
+                                           days(longest))
+                             : "",
+                  layout_words, plan.ties.empty() ? "" : "; tie: as good as the answer within its rule",
+                  has_fixed_counts(plan) ? "" : " Only numbers that some layout divides evenly.");
   drop_the_only_kind(plan, table);
   return table;
 }

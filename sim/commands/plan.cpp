@@ -171,9 +171,10 @@ void add_plan(CLI::App& app, Caller& caller) {
         format_names()));
     usual(command.add_option("--out", request->out, "Folder for plan.html, .json, .csv and .md")->type_name("FOLDER"));
     command.footer(
-        "The file states what to train, the deadline or the budget, and which GPUs are\n"
-        "available at what price. docs/plan.md explains how to write one; commfuse-sim\n"
-        "config explain plan lists its keys. Exits with 4 if no option meets the limits.\n"
+        "The file states what to train, the deadline, the budget or the number of GPUs,\n"
+        "and which GPUs are available at what price. docs/plan.md explains how to write\n"
+        "one; commfuse-sim config explain plan lists its keys. Exits with\n"
+        "4 if no option meets the limits.\n"
         "\n"
         "Examples:\n"
         "  commfuse-sim plan configs/plans/train-70b.yaml\n"

@@ -40,8 +40,8 @@ void require_flags(const PlanFlags& flags) {
        {Needed{has_model, "--model", "--model llama-3.1-70b"}, Needed{!flags.tokens.empty(), "--tokens", "--tokens 2T"},
         Needed{!flags.hardware.empty() || !flags.gpus.empty(), "--gpus", "--gpus h100"},
         Needed{!flags.price.empty(), "--price", "--price 2.80"},
-        Needed{!flags.deadline.empty() || !flags.budget.empty() || !flags.count.empty(), "--deadline or --budget",
-               "--deadline 90d"}}) {
+        Needed{!flags.deadline.empty() || !flags.budget.empty() || !flags.count.empty(),
+               "one of --deadline, --budget and --count", "--deadline 90d"}}) {
     if (!needed.is_given) {
       missing.push_back(needed.flag);
       examples.push_back(needed.example);

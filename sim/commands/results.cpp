@@ -237,9 +237,27 @@ std::vector<std::string> bounds() {
   return names;
 }
 
+/// Shows the column that `--by` names (with - in front: the largest value wins) among the usual columns, after the
+/// time. An unknown column is left to the query, which refuses it.
+void show_compared_column(const std::string& by, const StoreQuery& store, std::vector<FittedColumn>& columns) {
+  const std::string name = by.substr(by.starts_with('-') ? 1 : 0);
+  if (std::ranges::find(store.columns(), name) == store.columns().end()) {
+    return;
+  }
+  if (const auto shown = std::ranges::find(columns, name, &FittedColumn::name); shown != columns.end()) {
+    shown->expendable = 0;
+    return;
+  }
+  const auto time = std::ranges::find(columns, store.time_column(), &FittedColumn::name);
+  columns.insert(time == columns.end() ? time : time + 1, {.name = name});
+}
+
 int show_best(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
-  const std::vector<FittedColumn> columns = columns_of(request, store);
+  std::vector<FittedColumn> columns = columns_of(request, store);
+  if (request.format == "table" && words_in(request.columns).empty()) {
+    show_compared_column(request.by, store, columns);
+  }
   BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
                  .per = request.per.empty() ? store.point_columns() : words_in(request.per),
                  .without = {},

@@ -542,6 +542,12 @@ Imported read_megatron(const Source& source) {
   const Arguments arguments = arguments_of(text, source.path, unused);
   if (const std::optional<std::string> overlap = source.options.text("--overlap")) {
     add_overlap(*overlap, import, {.gathers = !arguments.has(no_gathers), .scatters = !arguments.has(no_scatters)});
+    if (!arguments.has("--tp-comm-overlap") && import.step.implementation_sites) {
+      import.notes.push_back(fmt::format(
+          "{} lacks --tp-comm-overlap, without which Megatron-LM overlaps none of the GEMMs of {}: add it to "
+          "the script, or remove --overlap",
+          source.path, *overlap));
+    }
     return import;
   }
   if (arguments.has("--tp-comm-overlap-cfg")) {

@@ -347,13 +347,44 @@ constexpr std::array unsupported_optimizer_keys{
     Unsupported{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
     Unsupported{"model.optim.nccl_ub", "collectives take the times of the machine's table"}};
 
+constexpr std::string_view all_forward = "megatron-bridge overlaps every GEMM of a forward pass where that saves time";
+
+/// Keys of Megatron-Core's ModelParallelConfig that have an effect only with tp_comm_overlap.
+constexpr std::array unsupported_overlap_keys{
+    Unsupported{"tp_comm_overlap_ag", all_forward, "true"},
+    Unsupported{"tp_comm_overlap_rs", all_forward, "true"},
+    Unsupported{"tp_comm_split_ag", all_forward, "true"},
+    Unsupported{"tp_comm_split_rs", all_forward, "true"},
+    Unsupported{"tp_comm_overlap_disable_qkv", all_forward},
+    Unsupported{"tp_comm_overlap_disable_fc1", all_forward},
+    Unsupported{"tp_comm_bulk_dgrad", "gradients of column-parallel inputs overlap the gather of these inputs", "true"},
+    Unsupported{"tp_comm_bulk_wgrad", "gradients of column-parallel weights overlap the inputs' reduce-scatter",
+                "true"},
+    Unsupported{"tp_comm_overlap_rs_dgrad", "gradients of column-parallel weights overlap the inputs' reduce-scatter"}};
+
+/// Adds a note if the file chooses methods of overlap for single GEMMs.
+void note_overlap_methods(const KeyedFile& file, std::vector<std::string>& notes) {
+  const auto chosen = std::ranges::find_if(file.entries(), [](const auto& entry) {
+    const std::string_view name = name_of(entry.first);
+    return (name == "tp_comm_overlap_cfg" || name == "ub_tp_comm_overlap_cfg") && entry.second.kind != EntryKind::null;
+  });
+  if (chosen != file.entries().end()) {
+    notes.push_back(fmt::format("{}: the methods of {} are not used: {}", chosen->second.where,
+                                in_quotes(name_of(chosen->first)), all_forward));
+  }
+}
+
 /// Looks up keys of `sections` by their name after the section, and all other keys by their whole name.
-void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
+void note_unread_keys(const KeyedFile& file, bool overlaps, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
   ignored.insert(ignored.end(), irrelevant_nemo_keys.begin(), irrelevant_nemo_keys.end());
   std::vector<Unsupported> unsupported(lists.unsupported.begin(), lists.unsupported.end());
   unsupported.insert(unsupported.end(), unsupported_optimizer_keys.begin(), unsupported_optimizer_keys.end());
+  if (overlaps) {
+    unsupported.insert(unsupported.end(), unsupported_overlap_keys.begin(), unsupported_overlap_keys.end());
+    note_overlap_methods(file, notes);
+  }
   note_unread(file, {ignored, unsupported}, notes, name_of);
 }
 
@@ -405,7 +436,7 @@ Imported read_nemo(const Source& source) {
   }
   Imported import = import_of(arguments, source.name);
   import.notes.insert(import.notes.begin(), notes.begin(), notes.end());
-  note_unread_keys(file, import.notes);
+  note_unread_keys(file, arguments.has("--tp-comm-overlap"), import.notes);
   return import;
 }
 

@@ -3,6 +3,7 @@
 // around a ring while it runs block by block.
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "model/cost/attention.h"
 #include "model/cost/group.h"
@@ -34,12 +35,17 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
   collective(stream, direction == Direction::forward ? group.all_gather(exchanged) : group.reduce_scatter(exchanged));
 }
 
-/// Returns the time in which all context ranks send this many bytes to their neighbours; the slowest pair counts.
+/// Returns the time in which all context ranks send this many bytes to their neighbours; the slowest pair of all groups
+/// counts. Groups that begin a whole number of nodes later take the same time.
 Duration LayerCost::ring_transfer(Bytes bytes) const {
-  const StageSend send{.stages = plan_.context, .gpus_per_stage = plan_.tensor * plan_.ulysses, .bytes = bytes};
+  StageSend send{.stages = plan_.context, .gpus_per_stage = plan_.tensor * plan_.ulysses, .bytes = bytes};
+  const std::int64_t group = send.stages * send.gpus_per_stage;
+  const std::int64_t gpus = std::min(plan_.gpus(), std::lcm(group, std::int64_t{machine_.gpus_per_node}));
   Duration slowest{};
-  for (std::int64_t rank = 0; rank < plan_.context; ++rank) {
-    slowest = std::max(slowest, send_time(machine_, send, rank));
+  for (; send.first_gpu < gpus; send.first_gpu += group) {
+    for (std::int64_t rank = 0; rank < plan_.context; ++rank) {
+      slowest = std::max(slowest, send_time(machine_, send, rank));
+    }
   }
   return times(slowest_of(2, point_.communication_sigma), slowest);
 }
@@ -52,7 +58,7 @@ Duration LayerCost::ring_transfer(Bytes bytes) const {
 void LayerCost::ring_core(Stream& stream, const AttentionSize& whole, Direction direction) const {
   const bool forward = direction == Direction::forward;
   const std::int64_t seq = plan_.seq / plan_.context;
-  const bool leaves_node = machine_.network && plan_.tensor * plan_.ulysses * plan_.context > machine_.gpus_per_node;
+  const bool leaves_node = group_at({.stride = plan_.tensor * plan_.ulysses, .ranks = plan_.context}).nodes > 1;
   const PeerParameters& peer = leaves_node ? machine_.network->peer : machine_.link.peer;
   const int free_sms = std::max(1, sms_ - peer.ctas.value);
   const auto kernel_time = [&](bool first, int sms) {

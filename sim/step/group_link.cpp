@@ -59,8 +59,8 @@ double slowest_of(std::int64_t gpus, double sigma, Probability probability) {
 
 Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage) {
   const std::int64_t gpus_per_node = machine.gpus_per_node;
-  const std::int64_t from = stage * send.gpus_per_stage;
-  const std::int64_t to = (stage + 1) % send.stages * send.gpus_per_stage;
+  const std::int64_t from = send.first_gpu + stage * send.gpus_per_stage;
+  const std::int64_t to = send.first_gpu + (stage + 1) % send.stages * send.gpus_per_stage;
   const double inside = shared_inside(machine, std::abs(to - from));
   Duration slowest{};
   int crossing = 0;  // pairs so far that leave the node of `gpu`

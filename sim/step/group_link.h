@@ -27,12 +27,14 @@ struct Probability {
 double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
 /// A send between neighbouring stages, in either direction; the first stage follows the last. Stages are
-/// `gpus_per_stage` consecutive GPUs, each of which sends `bytes` to its counterpart simultaneously; the slowest pair
-/// determines the time. Pairs across nodes share the NICs of their nodes; pairs within a node share its wires.
+/// `gpus_per_stage` consecutive GPUs from `first_gpu` on, each of which sends `bytes` to its counterpart
+/// simultaneously; the slowest pair determines the time. Pairs across nodes share the NICs of their nodes; pairs within
+/// a node share its wires.
 struct StageSend {
   std::int64_t stages = 1;
   std::int64_t gpus_per_stage = 1;
   Bytes bytes;
+  std::int64_t first_gpu = 0;
 };
 Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage);
 

@@ -19,11 +19,11 @@ namespace {
 bool shares_tokens_of(const TrainingPlan& plan) { return plan.sequence_parallel && plan.tensor > 1; }
 
 /// Returns the framework's kernels for a GEMM that the framework calls `named` and that has a schedule for `scope`;
-/// null if it has none.
+/// null if it has none, or if the framework names no GEMMs: those without a schedule then have exposed collectives.
 const Implementation* implementation_of(const StepPoint& point, Scope named, Scope scope) {
   const Implementation* const implementation = point.framework.implementation.get();
   const std::optional<std::vector<Scope>>& sites = point.framework.implementation_sites;
-  const bool is_named = sites ? std::ranges::find(*sites, named) != sites->end() : named == scope;
+  const bool is_named = sites && std::ranges::find(*sites, named) != sites->end();
   const bool runs =
       implementation != nullptr && shares_tokens_of(point.plan) && is_named &&
       covers(*implementation, kinds_of(scope).front()) &&

@@ -24,7 +24,9 @@ struct ImplementedGemm {
 struct ImplementedForward {
   const Implementation* kernels = nullptr;  ///< Null: no implementation. Must outlive every call that uses it.
   std::vector<ImplementedGemm> gemms;
-  double slowdown = 1.0;  ///< Factor on the time of each of these GEMMs with its collective.
+  /// Factor on the time of each of these GEMMs with its collective; without `kernels`, of those that the framework's
+  /// implementation runs.
+  double slowdown = 1.0;
 
   /// Returns the GEMM of this name and shape; null if the implementation does not run it.
   [[nodiscard]] const ImplementedGemm* find(const Transformer& shape, SiteName name) const;

@@ -99,8 +99,9 @@ class LayerCost {
   [[nodiscard]] Stream logits_forward() const;
   [[nodiscard]] Stream logits_backward() const;
 
-  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it. Requires
-  /// kernels that run on the machine (refusal_of) and tensor ranks that share the tokens.
+  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it, and that
+  /// its kernels do not make longer because the host issues more of them. Requires kernels that run on the machine
+  /// (refusal_of) and tensor ranks that share the tokens.
   [[nodiscard]] std::vector<ImplementedGemm> saved_by(const Implementation& kernels);
 
   /// Returns the time of one optimizer step over the parameters: Adam reads and writes the weights and both moments in

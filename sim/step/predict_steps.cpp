@@ -295,13 +295,13 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                                         .remedy = prefill_remedy});
 }
 
-/// Returns a warning if the implementation runs none of the GEMMs that the framework names; empty if it runs them, or
-/// if the framework names none.
+/// Returns a warning if the framework's implementation runs none of the GEMMs that the framework names; empty if it
+/// runs them, if another implementation replaces it, or if the framework names none.
 std::string why_not_implemented(const StepPoint& point) {
   const Framework& framework = point.framework;
   const bool names_sites = framework.implementation_sites && !framework.implementation_sites->empty();
-  if (!names_sites || framework.implementation == nullptr || !point.strategies.empty() ||
-      !point.plan.sequence_parallel) {
+  const bool is_replaced = !point.strategies.empty() || point.implemented.kernels != nullptr;
+  if (!names_sites || framework.implementation == nullptr || is_replaced || !point.plan.sequence_parallel) {
     return {};
   }
   std::string refusal = refusal_of(*framework.implementation, *point.machine,
@@ -313,7 +313,8 @@ std::string why_not_implemented(const StepPoint& point) {
 }
 
 /// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about tensor
-/// ranks that cross nodes, and one about an implementation that nobody measured on such GPUs.
+/// ranks that cross nodes, and last one about an implementation that nobody measured on such GPUs, which a column of
+/// its own states too.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
@@ -327,6 +328,9 @@ void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) 
   }
   if (point.implemented.kernels != nullptr) {
     warnings.push_back(unmeasured_in_words(*point.implemented.kernels, machine));
+    if (!warnings.back().empty()) {
+      row.add("unmeasured_on", machine.accelerator.name);
+    }
   }
   std::erase_if(warnings, [](const std::string& warning) { return warning.empty(); });
   if (!warnings.empty()) {
@@ -368,11 +372,21 @@ class StepDoubts {
 
   [[nodiscard]] bool are_wanted() const { return !raised_.empty(); }
 
-  void add(const StepPoint& point, std::size_t row, std::span<const RaisedKernels> raised_kernels = {}) {
+  /// `raised_kernels`: the raised costs of the row's implementation, if it has one.
+  void add(const StepPoint& point, std::size_t row,
+           std::optional<std::span<const RaisedKernels>> raised_kernels = std::nullopt) {
     if (are_wanted()) {
-      doubts_.push_back(
-          {row, time_.of(point, times_), step_uncertainty(point, times_, time_, raised_, raised_kernels)});
+      doubts_.push_back({.row = row,
+                         .time = time_.of(point, times_),
+                         .uncertainty = step_uncertainty(point, times_, time_, raised_, raised_kernels),
+                         .beside_others = std::nullopt});
     }
+  }
+
+  /// Makes comparisons of the last added row with other rows also feel the raised costs of its own implementation, with
+  /// which `point` prices it: rows with the same kernels then differ by nothing. The row's own error stays.
+  void compare_last_as(const StepPoint& point, std::span<const RaisedKernels> raised_kernels) {
+    doubts_.back().beside_others = step_uncertainty(point, times_, time_, raised_, raised_kernels);
   }
 
   /// Corrects the times in this object and in `rows` by the evidence.
@@ -381,6 +395,9 @@ class StepDoubts {
       const double factor = evidence.correction(doubted.uncertainty);
       doubted.time = from_seconds(to_seconds(doubted.time) * factor);
       doubted.uncertainty = given(doubted.uncertainty, evidence.evidence);
+      if (doubted.beside_others) {
+        doubted.beside_others = given(*doubted.beside_others, evidence.evidence);
+      }
       lengthen(rows[doubted.row], factor);
       rows[doubted.row].add("correction", factor);
     }
@@ -400,12 +417,12 @@ class StepDoubts {
       }
       if (rival != nullptr && !row.has("bound")) {
         row.add("win_probability",
-                probability_shorter(doubted.time, doubted.uncertainty, rival->time, rival->uncertainty));
+                probability_shorter(doubted.time, doubted.compared(), rival->time, rival->compared()));
       }
       if (compared != nullptr && row.has("implements")) {
         row.add("beats_serial",
-                probability_shorter(doubted.time, doubted.uncertainty, compared->time, compared->uncertainty));
-        row.add("saving_error", ratio_error(doubted.uncertainty, compared->uncertainty));
+                probability_shorter(doubted.time, doubted.compared(), compared->time, compared->compared()));
+        row.add("saving_error", ratio_error(doubted.compared(), compared->compared()));
       }
     }
   }
@@ -415,6 +432,8 @@ class StepDoubts {
     std::size_t row = 0;
     Duration time{};
     Uncertainty uncertainty;
+    std::optional<Uncertainty> beside_others;  ///< For comparisons, if it differs.
+    [[nodiscard]] const Uncertainty& compared() const { return beside_others ? *beside_others : uncertainty; }
   };
   StepTime time_;
   SiteTimes& times_;
@@ -529,6 +548,13 @@ StepPoint with_implementation(StepPoint point, const Implementation& kernels, Si
   return point;
 }
 
+/// Returns the point of a framework's own row with the GEMMs of its implementation chosen once, as in the rows of other
+/// implementations. A framework that names its GEMMs has already chosen them.
+StepPoint with_chosen_gemms(const StepPoint& point, SiteTimes& times) {
+  return point.framework.implementation_sites ? point
+                                              : with_implementation(point, *point.framework.implementation, times);
+}
+
 /// Returns the row of a point with an implementation, or a row with the reason why it has no result.
 StepRow implementation_row(const Settings& settings, const RunChoices& run, const StepPoint& point, SiteTimes& times) {
   const Implementation& kernels = *point.implemented.kernels;
@@ -634,6 +660,11 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
       point.strategies = strategies_by_default(point.framework);
       rows.push_back(row_of(settings, run, point, {.name = point.framework.name}, site.times));
       doubts.add(point, 0);
+      const Implementation* const kernels = point.framework.implementation.get();
+      const bool is_compared = doubts.are_wanted() && !implementations.empty() && point.strategies.empty();
+      if (is_compared && kernels != nullptr && refusal_at(point, *kernels).empty()) {
+        doubts.compare_last_as(with_chosen_gemms(point, site.times), sites_->raised(*kernels, site));
+      }
     }
     for (const Strategy* strategy : strategies_of(run.schedules, point.plan)) {
       point.strategies = {strategy};

@@ -151,22 +151,38 @@ std::optional<LayerCost::Implemented> LayerCost::as_implemented(const Transforme
   implemented.site.implementation = implementation;
   implemented.site.strategy = implementation->strategy;
   implemented.time = sites_.of(implemented.site);
-  add_site(implemented.stream, implemented.site, implemented.time);
+  add_site(implemented.stream, implemented.site, implemented.time, point_.implemented.slowdown);
   return implemented;
 }
 
+namespace {
+
+/// Returns whether the first sequence saves device time over the second and does not take longer because of its host:
+/// a ring issues many kernels, and a step whose host is late waits for them.
+bool saves_over(const Stream& first, const Stream& second) {
+  return first.device < second.device && first.in_step().end <= second.in_step().end;
+}
+
+}  // namespace
+
 /// Adds a forward GEMM of a framework with an implementation. Unless the framework names the GEMMs of its
-/// implementation, uses it only where it saves time, because users would switch it on only there.
+/// implementation, uses it only where it has a schedule and saves time, because users would switch it on only there.
 void LayerCost::framework_forward(Stream& stream, const Projection& projection) {
   const bool names_sites = point_.framework.implementation_sites.has_value();
   const Scope scope = scope_of(projection.name, false);
   const Stream exposed = exposed_forward(projection);
   std::optional<Implemented> implemented;
-  if (!names_sites || is_implementation_site(scope)) {
+  if (is_implementation_site(scope)) {
     implemented = as_implemented(*projection.shape, scope);
-  }
-  if (implemented && !names_sites && implemented->stream.device >= exposed.device) {
-    implemented.reset();
+  } else if (!names_sites) {
+    try {
+      implemented = as_implemented(*projection.shape, scope);
+    } catch (const ConfigError&) {  // its schedule cannot split so few tokens
+      implemented.reset();
+    }
+    if (implemented && !saves_over(implemented->stream, exposed)) {
+      implemented.reset();
+    }
   }
   record(implemented ? implemented->site : point_of(*projection.shape, scope),
          implemented ? implemented->time : SiteTime{.strategy = &serial_strategy, .options = {}}, {&projection, ""});
@@ -175,9 +191,9 @@ void LayerCost::framework_forward(Stream& stream, const Projection& projection) 
 
 /// Adds the backward pass of a row-parallel GEMM whose gather the framework's implementation overlaps with the GEMM of
 /// the input's gradient, after which the gathered gradient is at hand for the weight. Returns false if it overlaps
-/// none.
+/// none, or if StepPoint::implemented replaces it.
 bool LayerCost::implemented_backward(Stream& stream, const Projection& projection) {
-  if (!is_implementation_site(scope_of(projection.name, true))) {
+  if (point_.implemented.kernels != nullptr || !is_implementation_site(scope_of(projection.name, true))) {
     return false;
   }
   const LayerSite gradient = input_gradient(projection);
@@ -211,7 +227,7 @@ std::vector<ImplementedGemm> LayerCost::saved_by(const Implementation& kernels) 
     add_site(implemented, point, *schedule);
     Stream usual;
     usual_forward(usual, projection);
-    if (implemented.device < usual.device) {
+    if (saves_over(implemented, usual)) {
       const Site whole = site_of(site.shape, site.projection, 1);
       saved.push_back({.site = site.name,
                        .name = site.projection,

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -48,23 +51,35 @@ std::string layout_in_words(const StepPoint& point) {
                      name_of(plan.dtype), name_of(plan.gradient_dtype), plan.overlap_gradients);
 }
 
+/// Returns the implementation whose costs affect the point; null if it has none.
+const Implementation* kernels_of(const StepPoint& point) {
+  if (point.implemented.kernels != nullptr) {
+    return point.implemented.gemms.empty() ? nullptr : point.implemented.kernels;
+  }
+  return point.strategies.empty() ? point.framework.implementation.get() : nullptr;
+}
+
 /// Calls `add` with the doubt and the time of the point for each raised cost of its implementation, and for the
 /// residual of their fit.
 template <class Add>
 void add_implementation_doubts(const StepPoint& point, SiteTimes& times, StepTime time,
                                std::span<const RaisedKernels> raised_kernels, const Add& add) {
-  const Implementation* const kernels = point.implemented.kernels;
-  if (kernels == nullptr || point.implemented.gemms.empty()) {
+  const Implementation* const kernels = kernels_of(point);
+  if (kernels == nullptr) {
     return;
   }
-  StepPoint raised_point = point;
   for (const RaisedKernels& raised : raised_kernels) {
-    raised_point.implemented.kernels = raised.kernels.get();
+    StepPoint raised_point = point;
+    if (point.implemented.kernels != nullptr) {
+      raised_point.implemented.kernels = raised.kernels.get();
+    } else {  // The framework owns its implementation; here it only refers to the raised one.
+      raised_point.framework.implementation = {std::shared_ptr<const Implementation>{}, raised.kernels.get()};
+    }
     add(ImplementationDoubt{kernels->name, raised.cost}, time.of(raised_point, times));
   }
-  raised_point.implemented.kernels = kernels;
-  raised_point.implemented.slowdown = 1.0 + kernels->costs.on(*point.machine).residual.value;
-  add(ImplementationDoubt{kernels->name, {}}, time.of(raised_point, times));
+  StepPoint slower_point = point;
+  slower_point.implemented.slowdown = 1.0 + kernels->costs.on(*point.machine).residual.value;
+  add(ImplementationDoubt{kernels->name, {}}, time.of(slower_point, times));
 }
 
 }  // namespace
@@ -105,7 +120,8 @@ StepResidual step_residual(const Transformer& model) {
 }
 
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
-                             const std::vector<RaisedStep>& raised, std::span<const RaisedKernels> raised_kernels) {
+                             const std::vector<RaisedStep>& raised,
+                             std::optional<std::span<const RaisedKernels>> raised_kernels) {
   Uncertainty uncertainty;
   const Duration nominal = time.of(point, times);
   const auto add_if_longer = [&](auto source, Duration longer) {
@@ -125,7 +141,9 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     raised_point.machine = step.machine;
     add_if_longer(step.parameter, time.of(raised_point, *step.times));
   }
-  add_implementation_doubts(point, times, time, raised_kernels, add_if_longer);
+  if (raised_kernels) {
+    add_implementation_doubts(point, times, time, *raised_kernels, add_if_longer);
+  }
   for (const RaisedFramework& raised_framework : raised_by_error(point.framework)) {
     StepPoint raised_point = point;
     raised_point.framework = raised_framework.framework;

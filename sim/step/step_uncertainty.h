@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,9 +77,11 @@ struct StepResidual {
 StepResidual step_residual(const Transformer& model);
 
 /// Sites keep the schedules that are best on the unchanged machine. Training steps also have the errors of
-/// step_residual(). A point with an implementation (StepPoint::implemented) also has the errors of its costs,
-/// `raised_kernels`, and the residual of their fit. Requires and throws as `time`.
+/// step_residual(). With `raised_kernels`, a point with an implementation also has the errors of these costs and the
+/// residual of their fit; they must be those of StepPoint::implemented or, without one, of the framework's
+/// implementation. Requires and throws as `time`.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
-                             const std::vector<RaisedStep>& raised, std::span<const RaisedKernels> raised_kernels = {});
+                             const std::vector<RaisedStep>& raised,
+                             std::optional<std::span<const RaisedKernels>> raised_kernels = std::nullopt);
 
 }  // namespace commfuse

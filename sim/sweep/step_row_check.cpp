@@ -114,7 +114,7 @@ void require_fit(const StepRow& row) {
   require_plain_cells(row);
   for (const std::string_view words :
        {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "context_exchange", "framework", "implements",
-        "implemented_sites", "bound", "schedules", "reason", "warnings"}) {
+        "implemented_sites", "bound", "schedules", "unmeasured_on", "reason", "warnings"}) {
     row.has(words) ? void(require_text(row, words)) : void();
   }
   for (const std::string_view flag : {"dropout", "overlap_gradients"}) {

@@ -188,8 +188,10 @@ TEST(CommfuseSimPlan, ByFlagsNamesEveryFlagThatIsMissing) {
   EXPECT_EQ(run_program("commfuse-sim plan --tokens 2T --gpus h100 --price 2.80 --deadline 90d").err,
             "--model is missing; add it, as in --model llama-3.1-70b, or give a plan file\n");
   EXPECT_EQ(run_program("commfuse-sim plan --model llama-3.1-8b --tokens 2T").err,
-            "--gpus, --price, --deadline or --budget are missing; add them, as in --gpus h100 --price 2.80 --deadline "
-            "90d, or give a plan file\n");
+            "--gpus, --price, one of --deadline, --budget and --count are missing; add them, as in --gpus h100 --price "
+            "2.80 --deadline 90d, or give a plan file\n");
+  EXPECT_EQ(run_program("commfuse-sim plan --model llama-3.1-8b --tokens 2T --gpus h100 --price 2.80").err,
+            "one of --deadline, --budget and --count is missing; add it, as in --deadline 90d, or give a plan file\n");
 }
 
 TEST(CommfuseSimPlan, ByFlagsNamesTheFlagOfAMistake) {

@@ -397,6 +397,13 @@ TEST(CommfuseSimRunStep, AQueryFindsTheCheapestReplicaWithinALatency) {
   for (const auto& [name, value] : best[0].items()) {
     EXPECT_EQ(value, cheapest->at(name)) << name;
   }
+  const auto shows_cost = [](const std::string& flags) {
+    return run_program("commfuse-sim best rows.json --per model" + flags).out.find("cost_per_mtok") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(shows_cost(" --by cost_per_mtok"));
+  EXPECT_TRUE(shows_cost(" --by -cost_per_mtok"));
+  EXPECT_FALSE(shows_cost(""));
 }
 
 TEST(CommfuseSimRunStep, TheMapOfInferenceHasNoSettingsOfTraining) {

@@ -163,6 +163,22 @@ TEST(CapacityReport, ASingleKindHasNoTableOfKinds) {
   EXPECT_EQ(counts->rows.front().front(), "1024");
 }
 
+TEST(CapacityReport, AFixedNumberOfGpusIsNotOneOfMany) {
+  CapacityPlan plan = example_plan();
+  const auto counts = [&] {
+    const std::vector<PlanTable> tables = plan_tables(plan);
+    const auto table = std::ranges::find(tables, "counts", &PlanTable::id);
+    EXPECT_NE(table, tables.end());
+    return *table;
+  };
+  EXPECT_EQ(counts().title, "Every number of GPUs with its layout");
+  EXPECT_TRUE(counts().note.ends_with(" Only numbers that some layout divides evenly."));
+  plan.kinds.pop_back();
+  plan.kinds[0].count = 2048;
+  EXPECT_EQ(counts().title, "The number of GPUs with its layout");
+  EXPECT_EQ(counts().note.find("Only numbers"), std::string::npos) << counts().note;
+}
+
 TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   CapacityPlan plan = example_plan();
   plan.kinds[0].runs.insert(plan.kinds[0].runs.begin(),

@@ -228,6 +228,24 @@ TEST(Megatron, SwitchesOfOverlapAreReportedWithoutItsFile) {
                   "of a forward pass where that saves time"});
 }
 
+TEST(Megatron, AnOverlapFileNeedsTheSwitchInTheScript) {
+  const OwnFolder folder;
+  std::ofstream("cfg.yaml") << "qkv_fprop: {method: ring_exchange}\n";
+  const auto last_note = [](const std::string& script) {
+    std::ofstream("a.sh") << script;
+    Source source{"a.sh", "mine"};
+    source.options.set("--overlap", {"cfg.yaml"});
+    return read_megatron(source).notes.back();
+  };
+  const std::string note =
+      "a.sh lacks --tp-comm-overlap, without which Megatron-LM overlaps none of the GEMMs of cfg.yaml: add it to the "
+      "script, or remove --overlap";
+  EXPECT_NE(last_note(llama), note);
+  std::string script = llama;
+  script.replace(script.find("--tp-comm-overlap "), 18, "");
+  EXPECT_EQ(last_note(script), note);
+}
+
 TEST(Megatron, NothingOverlapsWithoutSequenceParallelism) {
   const OwnFolder folder;
   std::string script = llama;

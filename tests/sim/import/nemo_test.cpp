@@ -248,6 +248,35 @@ TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
   EXPECT_EQ(notes("mystery=1"), std::vector<std::string>{"unknown and ignored: 'model.optim.mystery'"});
 }
 
+TEST(Nemo, KeysThatRestrictOverlapAreReportedWhereItIsOn) {
+  const OwnFolder folder;
+  const auto notes = [](const std::string& key, const char* overlap = "True") {
+    return read(nemo, {"model.vocab_size=1024", std::string("model.ub_tp_comm_overlap=") + overlap, "model." + key})
+        .notes;
+  };
+  const std::vector<std::string> none;
+  const std::string all_forward = "megatron-bridge overlaps every GEMM of a forward pass where that saves time";
+  EXPECT_EQ(notes("tp_comm_overlap_ag=False"),
+            std::vector<std::string>{"'model.tp_comm_overlap_ag=False': 'model.tp_comm_overlap_ag' = 'False' has no "
+                                     "counterpart and is ignored: " +
+                                     all_forward});
+  for (const char* key :
+       {"tp_comm_overlap_rs", "tp_comm_split_ag", "tp_comm_split_rs", "tp_comm_bulk_dgrad", "tp_comm_bulk_wgrad"}) {
+    EXPECT_EQ(notes(std::string(key) + "=False").size(), 1U) << key;
+    EXPECT_EQ(notes(std::string(key) + "=True"), none) << key;
+    EXPECT_EQ(notes(std::string(key) + "=False", "False"), none) << key;
+  }
+  for (const char* key : {"tp_comm_overlap_disable_qkv", "tp_comm_overlap_disable_fc1", "tp_comm_overlap_rs_dgrad"}) {
+    EXPECT_EQ(notes(std::string(key) + "=True").size(), 1U) << key;
+    EXPECT_EQ(notes(std::string(key) + "=False"), none) << key;
+  }
+  EXPECT_EQ(notes("tp_comm_overlap_cfg=cfg.yaml"),
+            std::vector<std::string>{"'model.tp_comm_overlap_cfg=cfg.yaml': the methods of 'tp_comm_overlap_cfg' are "
+                                     "not used: " +
+                                     all_forward});
+  EXPECT_EQ(notes("tp_comm_bootstrap_backend=nccl"), none);
+}
+
 TEST(Nemo, EverySkippedKeyIsReported) {
   const OwnFolder folder;
   for (const Unsupported& entry : megatron_keys().unsupported) {

@@ -148,6 +148,29 @@ TEST_F(ContextTest, RingHidesTransfersThatAGatherExposes) {
   EXPECT_LT(slow - forward(one_layer, ContextExchange::ring).device, transfers / 4);
 }
 
+/// Groups of 6 GPUs on nodes of 8: the first is inside a node, the second is not, and all steps wait for it.
+TEST_F(ContextTest, RingWaitsForAGroupThatStraddlesNodes) {
+  machine_ = load_machine("dgx-h100-x4");
+  StepPoint inside = point(one_layer, ContextExchange::ring);
+  inside.plan.context = 3;
+  inside.plan.seq = 6144;
+  StepPoint straddling = inside;
+  straddling.plan.data = 4;
+  const Bytes block{std::int64_t{2} * 2048 * 2 * (128 + 128)};
+  const StageSend first{.stages = 3, .gpus_per_stage = 2, .bytes = block};
+  StageSend second = first;
+  second.first_gpu = 6;
+  EXPECT_GT(send_time(machine_, second, 0), send_time(machine_, first, 0));
+  SiteTimes sites(structures_, machine_);
+  for (const bool is_forward : {true, false}) {
+    const auto time_of = [&](const StepPoint& of_step) {
+      LayerCost cost(of_step, sites);
+      return (is_forward ? cost.forward(dense_layer) : cost.backward(dense_layer)).device;
+    };
+    EXPECT_GT(time_of(straddling), time_of(inside)) << is_forward;
+  }
+}
+
 TEST_F(ContextTest, LayersWithAWindowGather) {
   const LayerKind windowed{.window = 4096};
   EXPECT_EQ(forward(one_layer, ContextExchange::ring, windowed).device,

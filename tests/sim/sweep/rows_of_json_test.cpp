@@ -163,7 +163,7 @@ TEST(Columns, EveryCellOfAWholeModelHasAColumnAndReadsBack) {
     const Grid grid =
         grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1", "hardware=dgx-h100-x2",
                  "jitter=default", scope == std::string("decode") ? "parallel.context=1" : "parallel.context=2",
-                 is_step ? "framework=fsdp" : "price=2.80", is_step ? "as=te" : "seed=1"});
+                 is_step ? "framework=fsdp" : "price=2.80", is_step ? "as=te,two_streams" : "seed=1"});
     Library library;
     library.load(grid.settings);
     StepPoints steps(library);

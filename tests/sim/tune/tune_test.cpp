@@ -310,6 +310,20 @@ TEST_F(TuneTest, PlansHaveSchedulesWhereFrameworksRunTheirKernels) {
   }
 }
 
+TEST_F(TuneTest, FrameworksExposeCollectivesWhereTheirKernelsCannotRun) {
+  StructureCache structures;
+  StepPoint point{.model = &model_, .machine = &machine_};
+  point.plan = {.tensor = 4, .sequence_parallel = true, .global_batch = 1, .seq = 20};
+  SiteTimes times(structures, machine_);
+  point.framework = framework_running(Scope::qkv);
+  point.framework.implementation = nullptr;
+  const Duration exposed = predict_step(point, times).time;
+  point.framework = framework_running(Scope::qkv);
+  point.framework.implementation_sites.reset();  // It chooses the GEMMs of its kernels itself.
+  EXPECT_TRUE(has_schedules(point, times));
+  EXPECT_EQ(predict_step(point, times).time, exposed);
+}
+
 TEST_F(TuneTest, AModelWithoutAttentionHasNoUlyssesBlock) {
   put_kinds(kinds_of_letters("--------", false), model_);
   StructureCache structures;
