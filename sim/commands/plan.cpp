@@ -157,7 +157,11 @@ void add_plan(CLI::App& app, Caller& caller) {
     add("--deadline", request->flags.deadline, "Longest time for training, for example 90d");
     add("--budget", request->flags.budget, "Highest cost, for example 3M");
     add("--count", request->flags.count, "Exact number of GPUs (default: the plan chooses it)");
-    add("--available", request->flags.available, "Largest number of GPUs (default 8192; without a network, one node)");
+    command
+        .add_option("--available", request->flags.available,
+                    "Largest number of GPUs (default 8192; without a network, one node)")
+        ->group(group)
+        ->type_name("TEXT");
     for (const Field& field : run_fields()) {
       if (is_plan_setting(field)) {
         add_setting_flag(command, field, request->settings)->group(group)->default_str("");
