@@ -91,8 +91,10 @@ std::string implementations_in_words(PlanView plan, const StepRow& baseline, con
         names.push_back(row->text("strategy"));
       }
     }
-    return fmt::format("Overlap does not pay: no GEMM of the {} takes less time with {}.", baseline.text("scope"),
-                       fmt::join(names, " or "));
+    const std::string than =
+        is_framework(baseline) ? fmt::format(" than as {} runs it", baseline.text("strategy")) : "";
+    return fmt::format("Overlap does not pay: no GEMM of the {} takes less time with {}{}.", baseline.text("scope"),
+                       fmt::join(names, " or "), than);
   }
   const std::vector<ResultRow> rows = point_rows_of(plan);
   return pays_in_words(rows, rows[index_of(baseline, plan)], rule);

@@ -194,6 +194,8 @@ class LayerCost {
   [[nodiscard]] SitePoint point_of(const Transformer& shape, Scope scope) const;
   [[nodiscard]] SitePoint point_of(const Projection& projection, const Implementation& kernels) const;
   void site_forward(Stream& stream, const Projection& projection);
+  /// Adds a GEMM of a forward pass without StepPoint::implemented: with the framework's implementation, if it has one.
+  void baseline_forward(Stream& stream, const Projection& projection);
   /// Adds a GEMM of a forward pass as strategies or exposed collectives run it.
   void usual_forward(Stream& stream, const Projection& projection);
   [[nodiscard]] Stream exposed_forward(const Projection& projection) const;

@@ -296,12 +296,12 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
 }
 
 /// Returns a warning if the framework's implementation runs none of the GEMMs that the framework names; empty if it
-/// runs them, if another implementation replaces it, or if the framework names none.
+/// runs them, or if the framework names none.
 std::string why_not_implemented(const StepPoint& point) {
   const Framework& framework = point.framework;
   const bool names_sites = framework.implementation_sites && !framework.implementation_sites->empty();
-  const bool is_replaced = !point.strategies.empty() || point.implemented.kernels != nullptr;
-  if (!names_sites || framework.implementation == nullptr || is_replaced || !point.plan.sequence_parallel) {
+  if (!names_sites || framework.implementation == nullptr || !point.strategies.empty() ||
+      !point.plan.sequence_parallel) {
     return {};
   }
   std::string refusal = refusal_of(*framework.implementation, *point.machine,
@@ -310,6 +310,16 @@ std::string why_not_implemented(const StepPoint& point) {
   return refusal.empty() ? refusal
                          : fmt::format("the collectives that {} would overlap are exposed, because {}",
                                        framework.implementation->name, refusal);
+}
+
+/// Returns the implementation that the row is about: its own, or the framework's if it runs some GEMM; otherwise null.
+const Implementation* kernels_of(const StepPoint& point) {
+  if (point.implemented.kernels != nullptr || point.used == nullptr) {
+    return point.implemented.kernels;
+  }
+  const auto implemented = std::ranges::find_if(
+      *point.used, [](const UsedSchedule& schedule) { return schedule.implementation != nullptr; });
+  return implemented == point.used->end() ? nullptr : implemented->implementation;
 }
 
 /// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about tensor
@@ -326,8 +336,8 @@ void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) 
     warnings.push_back(fmt::format("some groups of {} tensor ranks span two nodes of {}, and all ranks wait for them",
                                    plan.tensor, machine.name));
   }
-  if (point.implemented.kernels != nullptr) {
-    warnings.push_back(unmeasured_in_words(*point.implemented.kernels, machine));
+  if (const Implementation* const kernels = kernels_of(point)) {
+    warnings.push_back(unmeasured_in_words(*kernels, machine));
     if (!warnings.back().empty()) {
       row.add("unmeasured_on", machine.accelerator.name);
     }
@@ -520,6 +530,16 @@ std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
              : fmt::format("{} covers no GEMM of {}; choose another implementation", kernels.name, point.model->name);
 }
 
+/// Returns refusal_at(), and a refusal of kernels that the framework runs itself: the framework's row has them.
+std::string why_no_row(const StepPoint& point, const Implementation& kernels) {
+  const Framework& framework = point.framework;
+  const bool is_own = framework.implementation != nullptr && framework.implementation->name == kernels.name &&
+                      !framework.implementation_sites;
+  return is_own ? fmt::format("{} runs {} itself, so its row has this step; choose another implementation or framework",
+                              framework.name, kernels.name)
+                : refusal_at(point, kernels);
+}
+
 /// Returns the implementations of the setting `as`; for "all", those that may run a GEMM of the point.
 std::vector<std::shared_ptr<const Implementation>> implementations_at(const RunChoices& run, const Library& library,
                                                                       const StepPoint& point) {
@@ -531,7 +551,7 @@ std::vector<std::shared_ptr<const Implementation>> implementations_at(const RunC
   }
   if (names == "all") {
     std::erase_if(implementations,
-                  [&](const auto& kernels) { return kernels->stands_in || !refusal_at(point, *kernels).empty(); });
+                  [&](const auto& kernels) { return kernels->stands_in || !why_no_row(point, *kernels).empty(); });
   }
   return implementations;
 }
@@ -559,7 +579,7 @@ StepPoint with_chosen_gemms(const StepPoint& point, SiteTimes& times) {
 StepRow implementation_row(const Settings& settings, const RunChoices& run, const StepPoint& point, SiteTimes& times) {
   const Implementation& kernels = *point.implemented.kernels;
   const RowSchedules schedules{.name = kernels.name, .implemented = &point.implemented};
-  const std::string refusal = refusal_at(point, kernels);
+  const std::string refusal = why_no_row(point, kernels);
   if (refusal.empty()) {
     return row_of(settings, run, point, schedules, times);
   }
@@ -656,6 +676,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   } else {
     require_possible(point);
     const auto implementations = implementations_at(run, library_, point);
+    const Implementation* framework_kernels = nullptr;  // those whose errors a comparison counts
     if (!point.framework.name.empty()) {
       point.strategies = strategies_by_default(point.framework);
       rows.push_back(row_of(settings, run, point, {.name = point.framework.name}, site.times));
@@ -664,8 +685,10 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
       const bool is_compared = doubts.are_wanted() && !implementations.empty() && point.strategies.empty();
       if (is_compared && kernels != nullptr && refusal_at(point, *kernels).empty()) {
         doubts.compare_last_as(with_chosen_gemms(point, site.times), sites_->raised(*kernels, site));
+        framework_kernels = kernels;
       }
     }
+    const StepPoint as_framework = point;
     for (const Strategy* strategy : strategies_of(run.schedules, point.plan)) {
       point.strategies = {strategy};
       const bool is_bound = !implementations.empty() && strategy != &serial_strategy;
@@ -677,6 +700,9 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
       rows.push_back(implementation_row(settings, run, implemented, site.times));
       if (rows.back().feasible() && doubts.are_wanted()) {
         doubts.add(implemented, rows.size() - 1, sites_->raised(*kernels, site));
+        if (framework_kernels != nullptr && implemented.implemented.gemms.empty()) {  // the framework's own step
+          doubts.compare_last_as(with_chosen_gemms(as_framework, site.times), sites_->raised(*framework_kernels, site));
+        }
       }
     }
   }

@@ -110,11 +110,13 @@ void LayerCost::site_forward(Stream& stream, const Projection& projection) {
       const SiteTime time = sites_.again(site, gemm->schedule);
       record(site, time, {&projection, ""});
       add_site(stream, site, time, point_.implemented.slowdown);
-    } else {
-      usual_forward(stream, projection);
+      return;
     }
-    return;
   }
+  baseline_forward(stream, projection);
+}
+
+void LayerCost::baseline_forward(Stream& stream, const Projection& projection) {
   const Implementation* const kernels = point_.framework.implementation.get();
   if (kernels != nullptr && shares_tokens() && !simulates_schedules()) {
     framework_forward(stream, projection);
@@ -151,7 +153,9 @@ std::optional<LayerCost::Implemented> LayerCost::as_implemented(const Transforme
   implemented.site.implementation = implementation;
   implemented.site.strategy = implementation->strategy;
   implemented.time = sites_.of(implemented.site);
-  add_site(implemented.stream, implemented.site, implemented.time, point_.implemented.slowdown);
+  const Implementation* const kernels = point_.implemented.kernels;
+  const bool is_raised = kernels != nullptr && kernels->name == implementation->name;
+  add_site(implemented.stream, implemented.site, implemented.time, is_raised ? point_.implemented.slowdown : 1.0);
   return implemented;
 }
 
@@ -191,9 +195,9 @@ void LayerCost::framework_forward(Stream& stream, const Projection& projection) 
 
 /// Adds the backward pass of a row-parallel GEMM whose gather the framework's implementation overlaps with the GEMM of
 /// the input's gradient, after which the gathered gradient is at hand for the weight. Returns false if it overlaps
-/// none, or if StepPoint::implemented replaces it.
+/// none.
 bool LayerCost::implemented_backward(Stream& stream, const Projection& projection) {
-  if (point_.implemented.kernels != nullptr || !is_implementation_site(scope_of(projection.name, true))) {
+  if (!is_implementation_site(scope_of(projection.name, true))) {
     return false;
   }
   const LayerSite gradient = input_gradient(projection);
@@ -209,6 +213,9 @@ bool LayerCost::implemented_backward(Stream& stream, const Projection& projectio
 }
 
 std::vector<ImplementedGemm> LayerCost::saved_by(const Implementation& kernels) {
+  const Framework& framework = point_.framework;
+  const bool replaces_itself = framework.implementation != nullptr && framework.implementation->name == kernels.name &&
+                               !framework.implementation_sites;
   std::vector<ImplementedGemm> saved;
   for (const LayerSite& site : layer_sites(model_, plan_)) {
     if (site.backward || !covers(kernels, forward_kind(site.projection))) {
@@ -225,9 +232,13 @@ std::vector<ImplementedGemm> LayerCost::saved_by(const Implementation& kernels) 
     }
     Stream implemented;
     add_site(implemented, point, *schedule);
-    Stream usual;
-    usual_forward(usual, projection);
-    if (saves_over(implemented, usual)) {
+    Stream baseline;
+    if (replaces_itself) {
+      usual_forward(baseline, projection);
+    } else {
+      baseline_forward(baseline, projection);
+    }
+    if (saves_over(implemented, baseline)) {
       const Site whole = site_of(site.shape, site.projection, 1);
       saved.push_back({.site = site.name,
                        .name = site.projection,
