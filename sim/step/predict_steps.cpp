@@ -313,7 +313,7 @@ std::string why_not_implemented(const StepPoint& point) {
 }
 
 /// Returns the implementation that the row is about: its own, or the framework's if it runs some GEMM; otherwise null.
-const Implementation* kernels_of(const StepPoint& point) {
+const Implementation* warned_kernels(const StepPoint& point) {
   if (point.implemented.kernels != nullptr || point.used == nullptr) {
     return point.implemented.kernels;
   }
@@ -336,7 +336,7 @@ void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) 
     warnings.push_back(fmt::format("some groups of {} tensor ranks span two nodes of {}, and all ranks wait for them",
                                    plan.tensor, machine.name));
   }
-  if (const Implementation* const kernels = kernels_of(point)) {
+  if (const Implementation* const kernels = warned_kernels(point)) {
     warnings.push_back(unmeasured_in_words(*kernels, machine));
     if (!warnings.back().empty()) {
       row.add("unmeasured_on", machine.accelerator.name);
