@@ -184,26 +184,20 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
 
 namespace {
 
-/// Runs the op once without counting it, then as often as requested. A first run that is long enough is the only one:
-/// its caches and pages are a small part of it.
+/// Runs the op once without counting it, then until it has run as often or as long as requested.
 std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
   const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
   if (!executor->holds_own_data()) {
     executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
   }
-  const auto samples_of_run = [&](int iterations) {
-    return samples_in(
-        micro, executor->run({.sum_order = SumOrder::blocked, .iterations = iterations, .traced = true}).timeline);
-  };
-  if (options.alone && options.enough < Duration::max()) {
-    std::vector<Duration> first = samples_of_run(1);
-    if (std::accumulate(first.begin(), first.end(), Duration{}) >= options.enough) {
-      return first;
-    }
-  }
   std::vector<Duration> samples;
-  for (int i = 0; i < options.repetitions; ++i) {
-    std::ranges::copy(samples_of_run(i == 0 ? 2 : 1), std::back_inserter(samples));
+  const auto is_enough = [&] {
+    return options.alone && !samples.empty() &&
+           std::accumulate(samples.begin(), samples.end(), Duration{}) >= options.enough;
+  };
+  for (int i = 0; i < options.repetitions && !is_enough(); ++i) {
+    const Execution run = executor->run({.sum_order = SumOrder::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
+    std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(samples));
   }
   return samples;
 }

@@ -40,8 +40,7 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
 struct BenchOptions {
   int passes = 2;       ///< Passes through all programs, each in a different random order.
   int repetitions = 2;  ///< Repetitions of each program in a pass, after one run that is not counted.
-  /// If `alone`, a pass runs a program only once, and counts it, if its samples add up to this time: long ops vary
-  /// little.
+  /// If `alone`, a pass does not repeat a program whose samples add up to this time: long ops vary little.
   Duration enough = Duration::max();
   std::uint64_t seed = 1;  ///< Seed of the orders.
   /// True if no other process waits for this one. A program that fails is then skipped; otherwise it ends the bench.
