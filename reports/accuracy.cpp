@@ -277,13 +277,13 @@ constexpr std::string_view peers =
 }  // namespace
 
 std::string accuracy_page(Scores scores) {
-  // External tables contain the rows of the project's own tables, so the latter are omitted if external tables are
-  // scored.
+  // External tables contain most rows of the project's own tables, so the latter are omitted if external tables are
+  // scored. Overlapped kernels are an exception: some machines are in the project's tables only.
   std::vector<TableScore> external;
   std::copy_if(scores.begin(), scores.end(), std::back_inserter(external),
                [](const TableScore& score) { return !score.brought_along; });
   const Scores judged = external.empty() ? scores : Scores(external);
-  return std::string(accuracy_heading) + goals_section(judged) + pays_section(judged) + reliability_section(judged) +
+  return std::string(accuracy_heading) + goals_section(judged) + pays_section(scores) + reliability_section(judged) +
          steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(scores) +
          skipped_section(scores) + sources_section(scores);
 }

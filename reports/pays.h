@@ -17,10 +17,12 @@ std::string pays_table(std::span<const TableScore> scores);
 /// Returns every pair with its times and the command that predicts it again, in two lines; empty without pairs.
 std::string pairs_table(std::span<const TableScore> scores);
 
-/// Adds `overlap_pays` to the object of score_json: null without pairs.
+/// Adds `overlap_pays` to the object of score_json: null without pairs. Its `balanced_accuracy` is null without wins or
+/// without losses.
 void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores);
 
-/// Returns a section of docs/accuracy.md; empty without pairs.
+/// Returns a section of docs/accuracy.md, with a paragraph each for the tables of configs/published and for all others;
+/// empty without pairs.
 std::string pays_section(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

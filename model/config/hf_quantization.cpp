@@ -144,6 +144,24 @@ std::optional<WeightFormat> format_of(const Json& quantization) {
   return format_of_algorithm(text_of(quantization, "quant_algo"));
 }
 
+/// Returns whether a group of compressed-tensors, or of ModelOpt in the same form, has inputs in fp8 with fixed scales.
+/// NVFP4 has a fixed scale of the whole input too, but also scales of blocks, which are found at run time.
+bool has_fixed_scales(const Json& group) {
+  const auto inputs = group.is_object() ? group.find("input_activations") : group.end();
+  return group.is_object() && inputs != group.end() && inputs->is_object() && number_of(*inputs, "num_bits") == 8.0 &&
+         text_of(*inputs, "type") == "float" && inputs->contains("dynamic") && !is_true(*inputs, "dynamic");
+}
+
+/// Returns whether the checkpoint fixes the scales with which inputs of GEMMs become fp8. In ModelOpt's terms, FP8 is
+/// one fixed scale per tensor.
+bool fixes_input_scales(const Json& quantization) {
+  const auto groups = quantization.find("config_groups");
+  return lowercase(text_of(quantization, "activation_scheme")) == "static" ||
+         lowercase(text_of(quantization, "quant_algo")) == "fp8" ||
+         (groups != quantization.end() && groups->is_object() &&
+          std::any_of(groups->begin(), groups->end(), has_fixed_scales));
+}
+
 /// Returns the modules whose layers keep 16 bits, as the file names them.
 std::vector<std::string> kept_modules(const Json& quantization) {
   std::vector<std::string> modules;
@@ -289,6 +307,12 @@ std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer
     return std::nullopt;
   }
   name_other_groups(*quantization, file);
+  if (format->narrow_products && fixes_input_scales(*quantization)) {
+    file.note(
+        "scales of inputs in fp8 are fixed in this checkpoint; GEMMs in fp8 are priced with scales that are found at "
+        "run "
+        "time, so serving is faster than predicted");
+  }
   put_shares(kept_modules(*quantization), model, *format);
   format->narrow_cache = has_narrow_cache(*quantization);
   return format;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/check.h"
-
 namespace commfuse {
 
 namespace {
@@ -29,14 +27,13 @@ PayScore& PayScore::operator+=(const PayScore& other) {
   return *this;
 }
 
-double PayScore::balanced_accuracy() const {
-  check(wins + losses > 0, "a balanced accuracy needs a pair");
+std::optional<double> PayScore::balanced_accuracy() const {
+  if (wins == 0 || losses == 0) {
+    return std::nullopt;
+  }
   const auto share = [](std::int64_t predicted, std::int64_t actual) {
     return static_cast<double>(predicted) / static_cast<double>(actual);
   };
-  if (wins == 0 || losses == 0) {
-    return wins == 0 ? share(losses_predicted, losses) : share(wins_predicted, wins);
-  }
   return (share(wins_predicted, wins) + share(losses_predicted, losses)) / 2.0;
 }
 

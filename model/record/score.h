@@ -73,9 +73,9 @@ struct PayScore {
                sure_predicted = 0;  ///< Predictions with a probability of at least `is_sure`; number that were right.
 
   PayScore& operator+=(const PayScore& other);
-  /// Returns the mean of the shares of wins and of losses that were predicted; a share without pairs is ignored.
-  /// Requires at least one pair.
-  [[nodiscard]] double balanced_accuracy() const;
+  /// Returns the mean of the shares of wins and of losses that were predicted; nothing without wins or without losses,
+  /// because a prediction that always says the same would then be perfect.
+  [[nodiscard]] std::optional<double> balanced_accuracy() const;
 };
 
 /// One overlapped kernel compared with serial, and the command that runs the prediction again.

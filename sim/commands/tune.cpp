@@ -171,6 +171,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   options.minimize = chosen(minimize_choices, request.minimize);
   options.rule = run.verdict;
   options.errors = run.uncertainty;
+  options.other_exchange = !is_chosen(settings, "parallel.context_exchange");
   put_jitter(run, options);
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
     throw ConfigError("--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove it");

@@ -157,6 +157,34 @@ std::string fastest_baseline(const TuneHeading& heading, const Tuning& tuning) {
                      less < 0.0 ? "more" : "less");
 }
 
+/// Returns a sentence with the time of the first plan if its sites had no collectives; empty if they have none.
+std::string lower_bound(const Tuning& tuning) {
+  const TunedPlan& best = tuning.best.front();
+  if (!frees_collectives(best.plan)) {
+    return {};
+  }
+  return fmt::format(
+      " With free collectives of tensor ranks, and all other communication as it is, it would take at least {:.1f} ms "
+      "({:.1f}% less).",
+      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.step.time));
+}
+
+/// Returns a sentence about the exchange of keys that the search did not try; empty if there is none to name.
+std::string other_exchange(const Tuning& tuning) {
+  if (!tuning.other_exchange) {
+    return {};
+  }
+  const TunedPlan& best = tuning.best.front();
+  const double less = saved(tuning.other_exchange->time, best.step.time);
+  return wrapped(
+      fmt::format("Every plan exchanges the keys of context ranks by {}; with --context-exchange {} the first "
+                  "plan would take {:.1f} ms ({:.1f}% {}).",
+                  word_of(context_exchange_choices, best.plan.context_exchange),
+                  word_of(context_exchange_choices, other_exchange_of(best.plan)),
+                  milliseconds(tuning.other_exchange->time), 100.0 * std::abs(less), less < 0.0 ? "more" : "less"),
+      "", "");
+}
+
 /// Returns sentences about the time that the schedules of the sites save in the best plan.
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
@@ -169,18 +197,18 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const std::string text = fmt::format(
       "The first plan: {} tokens per second. With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% "
       "less than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best "
-      "single strategy. Lower bound of this layout with free communication: {:.1f} ms ({:.1f}% less).{}",
+      "single strategy.{}{}",
       reports::with_commas(std::llround(best.tokens_per_second)), milliseconds(best.time), baseline,
       100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
       100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
-      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time), fastest_baseline(heading, tuning));
+      lower_bound(tuning), fastest_baseline(heading, tuning));
   std::string not_compared;
   for (const StrategyWithoutSchedule& omitted : tuning.without_schedule) {
     not_compared +=
         wrapped(fmt::format("Not compared, {} everywhere: {}.", omitted.strategy->name, omitted.reason), "", "");
   }
   const StepBreakdown& parts = best.parts;
-  return "\n" + wrapped(text, "", "") + not_compared +
+  return "\n" + wrapped(text, "", "") + not_compared + other_exchange(tuning) +
          wrapped(fmt::format("Parts of the step, in ms: compute {:.1f}, waiting {:.1f} (pipeline bubble, sends, host), "
                              "gradients {:.1f}, optimizer {:.1f}.",
                              milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
@@ -194,7 +222,10 @@ std::string rate(const TunedSite& site) {
 
 std::string sites(const Tuning& tuning) {
   if (tuning.sites.empty()) {
-    return wrapped("No site has a collective that a schedule could hide: there is no sequence parallelism.", "\n", "");
+    const bool is_single = tuning.best.front().plan.tensor == 1;
+    return wrapped(fmt::format("No GEMM of tensor ranks has a collective that a schedule could hide: there is {}.",
+                               is_single ? "one tensor rank" : "no sequence parallelism"),
+                   "\n", "");
   }
   constexpr const char* line = "  {:<17} {:>8} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8}\n";
   std::string text = "\nSites of the step, one micro-batch, times in us\n" +
@@ -565,6 +596,11 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
       json["left_out"].push_back({{"strategy", omitted.strategy->name}, {"reason", omitted.reason}});
     }
     json["bound"] = step_json(tuning.bound);
+    if (tuning.other_exchange) {
+      const TrainingPlan& plan = tuning.best.front().plan;
+      json["other_exchange"] = {{"context_exchange", word_of(context_exchange_choices, other_exchange_of(plan))}};
+      json["other_exchange"].update(step_json(*tuning.other_exchange));
+    }
     if (tuning.tails) {
       json["tail"] = tail_json(tuning.tails->first);
       json["tail_of_other_choice"] = tail_json(tuning.tails->second);

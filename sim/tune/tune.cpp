@@ -126,6 +126,9 @@ void correct_others(Tuning& tuning) {
   if (tuning.baseline) {
     tuning.baseline = longer(*tuning.baseline, factor);
   }
+  if (tuning.other_exchange) {
+    tuning.other_exchange = longer(*tuning.other_exchange, factor);
+  }
   if (tuning.fastest_baseline) {
     tuning.fastest_baseline->step = longer(tuning.fastest_baseline->step, factor);
   }
@@ -205,7 +208,32 @@ std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, s
   return fastest.empty() ? std::nullopt : std::optional(fastest.front());
 }
 
+/// Returns the step of the point's plan with the other exchange of keys and values; nothing without context ranks,
+/// where the exchange is impossible or needs more memory, or where it changes nothing, because layers with a window
+/// gather either way.
+std::optional<StepPrediction> with_other_exchange(StepPoint point, SiteTimes& times, double most_bytes) {
+  if (point.plan.context == 1) {
+    return std::nullopt;
+  }
+  const Duration usual = step_time(point, times);
+  point.plan.context_exchange = other_exchange_of(point.plan);
+  try {
+    require_possible(point);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+  const StepPrediction step = predict_step(point, times);
+  const bool fits = static_cast<double>(step.memory.total().count) <= most_bytes;
+  return fits && step.time != usual ? std::optional(step) : std::nullopt;
+}
+
 }  // namespace
+
+bool frees_collectives(const TrainingPlan& plan) { return plan.tensor > 1 && plan.sequence_parallel; }
+
+ContextExchange other_exchange_of(const TrainingPlan& plan) {
+  return plan.context_exchange == ContextExchange::ring ? ContextExchange::all_gather : ContextExchange::ring;
+}
 
 CalculonForms calculon_forms(const CalculonSite& site) {
   constexpr double usage = 0.15;
@@ -289,6 +317,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
       tuning.best.front().step = predict_step(point, times);  // with the chosen schedules
     }
+  }
+  if (options.other_exchange) {
+    tuning.other_exchange = with_other_exchange(point, times, limit);
   }
   if (options.evidence) {
     correct_others(tuning);

@@ -68,6 +68,12 @@ struct TunedSite {
   CalculonForms calculon;
 };
 
+/// Returns whether sites of the plan's tensor ranks have collectives, which Tuning::bound makes free.
+bool frees_collectives(const TrainingPlan& plan);
+
+/// Returns the exchange that the plan does not use.
+ContextExchange other_exchange_of(const TrainingPlan& plan);
+
 struct StrategyWithoutSchedule {
   const Strategy* strategy = nullptr;
   std::string reason;  ///< A sentence, such as too few tokens to split.
@@ -92,7 +98,13 @@ struct Tuning {
   StepPrediction with_single;        ///< The first plan with `single` at every site.
   /// Strategies that lack a schedule for some site of the first plan.
   std::vector<StrategyWithoutSchedule> without_schedule;
-  StepPrediction bound;  ///< The first plan with sites that take only their compute time, which no schedule beats.
+  /// The first plan with sites that take only their compute time, which no schedule beats. Other communication
+  /// (context ranks, gradients, stages) takes its usual time, so another exchange of keys may beat it. Says nothing
+  /// where frees_collectives() of the plan is false.
+  StepPrediction bound;
+  /// The first plan with the other exchange of keys and values (ContextExchange); nothing without context ranks, where
+  /// the exchange was fixed, where the other one is impossible or out of memory, or where it takes the same time.
+  std::optional<StepPrediction> other_exchange;
   std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
   OverlapChoices overlap;        ///< TransformerEngine's methods for the first plan.
   /// Percentiles of the step with the chosen schedules, and with the schedules of the other objective. Set if samples
@@ -108,8 +120,9 @@ struct TuneOptions {
   double rank_sigma = 0.0;    ///< Same as in StepPoint.
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
-  VerdictRule rule{};  ///< Decides which plans tie with the fastest one.
-  bool errors = true;  ///< Also price plans with each parameter raised, so that probabilities decide ties.
+  VerdictRule rule{};          ///< Decides which plans tie with the fastest one.
+  bool other_exchange = true;  ///< Also price the first plan with the other exchange of context ranks.
+  bool errors = true;          ///< Also price plans with each parameter raised, so that probabilities decide ties.
   /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};
   /// Its jitter, if any, is used to choose the schedules of sites by samples of single runs.

@@ -133,11 +133,44 @@ TEST(CommfuseSimTune, ComparesTheFirstPlanWithTheFastestLayoutOfTheFramework) {
       << table.out;
   EXPECT_NE(table.out.find("% more. Parts of the step"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("% longer than the fastest. "), std::string::npos) << table.out;
-  EXPECT_NE(table.out.find(" Lower bound of this layout with free communication: "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find(" With free collectives of tensor ranks, and all other communication as it is, it would "
+                           "take at least "),
+            std::string::npos)
+      << table.out;
   const json result = json::parse(run_program(command + " -o json").out);
   EXPECT_EQ(result.at("fastest_baseline").at("tensor"), 1);
   EXPECT_LT(result.at("fastest_baseline").at("time_ms"), result.at("best").at(0).at("time_ms"));
   EXPECT_LT(result.at("fastest_baseline").at("time_ms"), result.at("baseline").at("time_ms"));
+}
+
+TEST(CommfuseSimTune, StatesNoBoundWithoutCollectivesOfTensorRanks) {
+  const Outcome tuned =
+      run_program("commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 1 --seq 8K --batch 8");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const std::string text = in_one_line(tuned.out);
+  EXPECT_EQ(text.find("With free collectives"), std::string::npos) << tuned.out;
+  EXPECT_NE(text.find("No GEMM of tensor ranks has a collective that a schedule could hide: there is one tensor rank."),
+            std::string::npos)
+      << tuned.out;
+}
+
+// A slow network: each hop of a ring over nodes waits for the NICs of one rank, and a gather uses those of all.
+TEST(CommfuseSimTune, StatesWhatTheOtherExchangeOfKeysWouldChange) {
+  const std::string command =
+      "commfuse-sim tune --model llama-3.1-8b --hardware dgx-h100-x4 --ranks 2 --context 16 --micro-batch 8 --zero 1 "
+      "--recompute none --batch 16 --seq 32K --network-bandwidth x0.1 ";
+  const Outcome free = run_program(command);
+  ASSERT_EQ(free.code, 0) << free.err;
+  EXPECT_NE(in_one_line(free.out).find("Every plan exchanges the keys of context ranks by all_gather; with "
+                                       "--context-exchange ring the first plan would take "),
+            std::string::npos)
+      << free.out;
+  const json gather = json::parse(run_program(command + "-o json").out);
+  const json ring = json::parse(run_program(command + "--context-exchange ring -o json").out);
+  EXPECT_EQ(gather.at("other_exchange").at("context_exchange"), "ring");
+  EXPECT_EQ(gather.at("other_exchange").at("time_ms"), ring.at("best").at(0).at("time_ms"));
+  EXPECT_GT(ring.at("best").at(0).at("time_ms"), gather.at("best").at(0).at("time_ms"));
+  EXPECT_FALSE(ring.contains("other_exchange")) << "the exchange was fixed";
 }
 
 TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {

@@ -453,6 +453,22 @@ TEST_F(HfConfigTest, UsesTheDefaultsOfTheLibrary) {
             128);
 }
 
+TEST_F(HfConfigTest, NotesFixedScalesOfInputsWhichAreNotPriced) {
+  const auto notes = [&](const std::string& quantization) {
+    return read(small_config("qwen3", R"("quantization_config": )" + quantization)).notes;
+  };
+  const std::vector<std::string> fixed{
+      "scales of inputs in fp8 are fixed in this checkpoint; GEMMs in fp8 are priced with scales that are found at run "
+      "time, so serving is faster than predicted"};
+  EXPECT_EQ(notes(R"({"quant_method": "fp8", "activation_scheme": "static"})"), fixed);
+  EXPECT_EQ(notes(R"({"quant_method": "modelopt", "quant_algo": "FP8"})"), fixed);
+  const std::string group = R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {
+    "weights": {"num_bits": 8, "type": "float"}, "input_activations": {"num_bits": 8, "type": "float", "dynamic": )";
+  EXPECT_EQ(notes(group + "false}}}}"), fixed);
+  EXPECT_TRUE(notes(group + "true}}}}").empty());
+  EXPECT_TRUE(notes(R"({"quant_method": "fp8", "activation_scheme": "dynamic"})").empty());
+}
+
 TEST_F(HfConfigTest, UnusedKeysAreNamed) {
   const HfModel read_model = read(
       small_config("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));

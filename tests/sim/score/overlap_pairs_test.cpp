@@ -194,13 +194,14 @@ TEST(PayScore, CountsPairsThatDiffer) {
   EXPECT_EQ(pays.losses_predicted, 1);
   EXPECT_EQ(pays.sure, 3);
   EXPECT_EQ(pays.sure_predicted, 2);
-  EXPECT_DOUBLE_EQ(pays.balanced_accuracy(), (2.0 / 3.0 + 1.0 / 2.0) / 2.0);
+  EXPECT_DOUBLE_EQ(pays.balanced_accuracy().value(), (2.0 / 3.0 + 1.0 / 2.0) / 2.0);
   pays += PayScore{.wins = 1, .wins_predicted = 1, .losses = 0, .losses_predicted = 0, .sure = 1, .sure_predicted = 1};
   EXPECT_EQ(pays.wins, 4);
   EXPECT_EQ(pays.wins_predicted, 3);
   EXPECT_EQ(pays.losses, 2);
   EXPECT_EQ(pays.sure_predicted, 3);
-  EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_predicted = 3}.balanced_accuracy()), 0.75);
+  EXPECT_FALSE((PayScore{.wins = 4, .wins_predicted = 3}.balanced_accuracy()));
+  EXPECT_FALSE((PayScore{.losses = 4, .losses_predicted = 3}.balanced_accuracy()));
 }
 
 /// Returns the number after a key of a site in a printed fit: "per_call" of "gemm_rs".

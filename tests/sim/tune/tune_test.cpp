@@ -209,6 +209,32 @@ TEST_F(TuneTest, AChoicePerSiteLiesBetweenOneForAllSitesAndTheLowerBound) {
   }
 }
 
+TEST_F(TuneTest, PricesTheOtherExchangeOnlyOfContextRanks) {
+  PlanSpace eight = space(8, 8);
+  eight.wish = {.pipeline = 1, .context = 2};
+  const Tuning gathers = tune(eight, fastest_alone);
+  ASSERT_TRUE(gathers.other_exchange);
+  EXPECT_NE(gathers.other_exchange->time, gathers.best.front().step.time);
+  TuneOptions fixed = fastest_alone;
+  fixed.other_exchange = false;
+  EXPECT_FALSE(tune(eight, fixed).other_exchange);
+  eight.wish.context = 1;
+  EXPECT_FALSE(tune(eight, fastest_alone).other_exchange);
+}
+
+TEST_F(TuneTest, TheBoundFreesOnlyCollectivesOfTensorRanks) {
+  PlanSpace eight = space(8, 8);
+  eight.wish = {.tensor = 1, .pipeline = 1};
+  const Tuning tuning = tune(eight, {});
+  EXPECT_FALSE(frees_collectives(tuning.best.front().plan));
+  TrainingPlan plan = tuning.best.front().plan;
+  plan.tensor = 2;
+  plan.sequence_parallel = true;
+  EXPECT_TRUE(frees_collectives(plan));
+  plan.sequence_parallel = false;
+  EXPECT_FALSE(frees_collectives(plan));
+}
+
 TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   PlanSpace eight = space(8, 16);
   EXPECT_FALSE(tune(eight, fastest_alone).baseline);
