@@ -449,7 +449,7 @@ void Page::model_tiles() {
     return;
   }
   const auto plans = plans_of(input_.models);
-  const PlanSaving shown = *plan_saving(plans[*savings.decisive], input_.rule);
+  const PlanSaving shown = *plan_saving(plans[*savings.best], input_.rule);
   const SavingCount& count = savings.count;
   const std::string share_of = fmt::format("of {}'s time", savings.baseline);
   html_ += "<dl class=\"tiles\">\n";
@@ -457,7 +457,7 @@ void Page::model_tiles() {
     tile("Median saving", percent(count.median),
          fmt::format("{}; middle 80% of plans: {} to {}", share_of, percent(count.low), percent(count.high)));
   }
-  tile(shown.saved < 0.0  ? "Lost"
+  tile(shown.saved < 0.0  ? count.points > 1 ? "Lost at least" : "Lost"
        : count.points > 1 ? "Saved at best"
                           : "Saved",
        percent(std::abs(shown.saved)),

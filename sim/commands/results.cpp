@@ -40,6 +40,9 @@ using reports::TableNotes;
 
 TableNotes how_to_see_more() { return {.below = "; choose with --columns, or use -o csv"}; }
 
+/// The column of whole models that says whether a plan fits in memory: 0 or 1.
+constexpr std::string_view fits_column = "fits";
+
 constexpr std::int64_t max_limit = 1'000'000'000'000;
 
 struct ResultsRequest {
@@ -86,6 +89,7 @@ class RowWriter {
     for (const FittedColumn& column : columns_) {
       names_.emplace_back(column.name);
     }
+    fits_ = static_cast<std::size_t>(std::ranges::find(names_, fits_column) - names_.begin());
     // A file does not depend on the width of the terminal.
     table_ = FittedTable(columns_, file_ ? page_width : terminal_width());
     if (format_ == "csv") {
@@ -96,6 +100,7 @@ class RowWriter {
 
   void row(std::span<const Value> values) {
     ++count_;
+    does_not_fit_ += fits_ < values.size() && values[fits_] == Value(std::int64_t{0}) ? 1 : 0;
     if (format_ == "csv") {
       write(reports::csv_line(values));
     } else if (format_ == "table") {
@@ -108,6 +113,11 @@ class RowWriter {
 
   void end() {
     if (format_ == "table" && (count_ > 0 || file_)) {  // Without rows, a sentence on stderr replaces the table.
+      if (does_not_fit_ > 0) {
+        notes_.end =
+            fmt::format("{} of {} rows {} not fit in memory; --where fits excludes such rows.{}{}", does_not_fit_,
+                        count_, does_not_fit_ == 1 ? "does" : "do", notes_.end.empty() ? "" : " ", notes_.end);
+      }
       table_.write(notes_, [&](const std::string& lines) { write(lines); });
     }
     write(format_ == "json" ? "\n]\n" : "");
@@ -130,6 +140,8 @@ class RowWriter {
   TableNotes notes_;
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;
+  std::size_t fits_ = 0;          ///< Index of the column `fits`; the number of columns if it is not shown.
+  std::size_t does_not_fit_ = 0;  ///< Rows whose plan does not fit in memory.
 };
 
 /// Returns the usual value of a machine setting, which needs no mention; empty for other columns.
@@ -162,8 +174,9 @@ std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
   columns.push_back({.name = "tokens_per_second", .expendable = 2});
   columns.push_back({.name = "mfu", .expendable = 2});
   columns.push_back({.name = "status", .constant = Constant::stated, .usual = "ok", .expendable = 1});
+  columns.push_back({.name = std::string(fits_column), .constant = Constant::stated, .usual = "1", .expendable = 1});
   std::erase_if(columns, [&](const FittedColumn& column) {
-    return (is_mixed && column.name == "status") ||
+    return (is_mixed && (column.name == "status" || column.name == fits_column)) ||
            std::ranges::find(store.columns(), column.name) == store.columns().end();
   });
   return columns;

@@ -226,6 +226,21 @@ TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
   EXPECT_EQ(rows_of("best out").size(), 2U);
 }
 
+TEST_F(ResultsTest, BestSaysWhichPlansDoNotFitInMemory) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
+                             "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
+  ASSERT_NE(run_program("commfuse-sim sweep b.yaml --out out").code, 2);
+  ASSERT_EQ(rows_of("results out --where 'NOT fits'").size(), 4U) << "the state of the optimizer exceeds two GPUs";
+  const std::string full = run_program("commfuse-sim best out").out;
+  EXPECT_NE(full.find(", fits 0\n"), std::string::npos) << full;
+  EXPECT_NE(full.find("\n2 of 2 rows do not fit in memory; --where fits excludes such rows."), std::string::npos)
+      << full;
+  const std::string roomy = "run --scope step --model llama-3.1-8b --ranks 8 --batch 8 --seq 1K -o jsonl";
+  ASSERT_EQ(run_program("commfuse-sim " + roomy + " > roomy.jsonl").code, 0);
+  const std::string fitting = run_program("commfuse-sim best roomy.jsonl").out;
+  EXPECT_EQ(fitting.find("fit"), std::string::npos) << fitting;
+}
+
 /// Returns the command that runs the statements in $SQL with DuckDB's program, its Python module or its Node package,
 /// and prints the single value of the last statement. Returns an empty string if none of them is installed.
 std::string duckdb() {

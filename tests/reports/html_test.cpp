@@ -477,6 +477,23 @@ TEST(Html, WholeModelsAppearWithAndWithoutLayers) {
   }
 }
 
+TEST(Html, TilesAndFiguresShowPlansThatFitInMemory) {
+  std::vector<StepRow> models{prefill(1024, "serial", 10.0), prefill(1024, "commfuse", 5.0),
+                              prefill(2048, "serial", 20.0), prefill(2048, "commfuse", 18.0),
+                              prefill(4096, "serial", 40.0), prefill(4096, "commfuse", 38.0)};
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    models[i].add("fits", i >= 2);
+    models[i].add("weights_gb", 70.0);
+    models[i].add("cache_gb", i >= 2 ? 5.0 : 20.0);
+    models[i].add("capacity_gb", 80.0);
+  }
+  const std::string html = html_report({.title = "t", .models = models});
+  EXPECT_NE(html.find("<dt>Saved at best</dt><dd><div class=\"value\">10.0%</div>"), std::string::npos);
+  EXPECT_NE(html.find("<dt>Overlap pays at</dt><dd><div class=\"value\">2 of 2</div>"), std::string::npos);
+  EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-time-"), 2U);
+  EXPECT_NE(html.find("2 of 3 plans are drawn, only those that fit in memory"), std::string::npos);
+}
+
 // A decoding step has two schedules without overlap; its map shows winners, and no savings against serial.
 TEST(Html, AFastAllReduceOfADecodingStepIsNotCalledOverlap) {
   std::vector<StepRow> models{prefill(1024, "all_reduce", 8.0), prefill(1024, "serial", 10.0),
