@@ -67,9 +67,10 @@ std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
   return present_cells;
 }
 
-std::string header(const std::vector<ModelCell>& shown) {
-  std::string html =
-      "<thead><tr><th scope=\"col\">Strategy</th><th scope=\"col\">vs serial<span class=\"unit\">%</span></th>";
+/// `baseline` is "serial", or "baseline" if plans have frameworks.
+std::string header(const std::vector<ModelCell>& shown, std::string_view baseline) {
+  std::string html = fmt::format(
+      "<thead><tr><th scope=\"col\">Strategy</th><th scope=\"col\">vs {}<span class=\"unit\">%</span></th>", baseline);
   for (const ModelCell& cell : shown) {
     html += fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", cell.title, cell.unit);
   }
@@ -145,7 +146,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::string html = terms_html(shown) +
                      "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
                      "<caption>Whole models, plan by plan</caption>\n" +
-                     header(shown);
+                     header(shown, std::ranges::any_of(rows, is_framework) ? "baseline" : "serial");
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
     if (count > 0 && count + plan.size() > max_plan_rows) {

@@ -494,6 +494,23 @@ TEST(Html, TilesAndFiguresShowPlansThatFitInMemory) {
   EXPECT_NE(html.find("2 of 3 plans are drawn, only those that fit in memory"), std::string::npos);
 }
 
+// The framework's own row is the baseline of figures and maps, and neither it nor serial is overlap.
+TEST(Html, MapsMeasureAgainstTheFramework) {
+  std::vector<StepRow> models;
+  for (const std::int64_t seq : {1024, 2048}) {
+    for (const auto& [name, time_ms] : {std::pair{"fsdp", 10.0}, std::pair{"serial", 9.0}, std::pair{"sliced", 12.0}}) {
+      models.push_back(prefill(seq, name, time_ms));
+      auto& cells = models.back().cells;
+      cells.insert(std::ranges::find(cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
+                   {"framework", std::string("fsdp")});
+    }
+  }
+  const std::string html = html_report({.title = "t", .models = models});
+  EXPECT_NE(html.find("of fsdp's time over 2 points: it loses at all of them"), std::string::npos);
+  EXPECT_EQ(html.find("of serial's time"), std::string::npos);
+  EXPECT_EQ(html.find("vs serial"), std::string::npos);
+}
+
 // A decoding step has two schedules without overlap; its map shows winners, and no savings against serial.
 TEST(Html, AFastAllReduceOfADecodingStepIsNotCalledOverlap) {
   std::vector<StepRow> models{prefill(1024, "all_reduce", 8.0), prefill(1024, "serial", 10.0),
