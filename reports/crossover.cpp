@@ -38,6 +38,14 @@ MapValue count(std::int64_t value) { return {static_cast<double>(value), format_
 
 bool can_be_mapped(const StepRow& row) { return row.feasible() && !is_bound(row) && fits(row); }
 
+/// Formats the framework of a plan, and unusual settings that rows of layers have too.
+std::string run_settings_of(const StepRow& row) {
+  const bool has_usual_sums = !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl";
+  return (row.has("framework") ? ", framework " + row.text("framework") : std::string{}) +
+         (has_usual_sums ? std::string{} : ", all-reduce of " + row.text("all_reduce_kernel")) +
+         unusual_run_settings(row);
+}
+
 /// Formats the layout of a plan without tensor parallelism, its framework, and of a training step the settings that
 /// change its work.
 std::string layout_of(const StepRow& row) {
@@ -47,7 +55,7 @@ std::string layout_of(const StepRow& row) {
   }
   text += passes_keys_around(row) ? ", ring" : "";
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
-  text += row.has("framework") ? ", framework " + row.text("framework") : "";
+  text += run_settings_of(row);
   return row.text("scope") != "step" ? text
                                      : text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"),
                                                           row.count("micro_batch"), row.text("recompute"));
@@ -196,9 +204,9 @@ std::vector<Scaling> scalings_of(std::span<const StepRow> rows) {
     if (can_be_mapped(row)) {
       fastest.add(
           {fmt::format(
-               "{} {} on {}, {}", row.text("model"), row.text("scope"),
+               "{} {} on {}, {}{}", row.text("model"), row.text("scope"),
                machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
-               row.text("dtype")),
+               row.text("dtype"), run_settings_of(row)),
            row.count("gpus"), row.count("batch"), row.count("seq"), from_seconds(1e-3 * row.number("time_ms"))});
     }
   }

@@ -316,6 +316,23 @@ TEST(BestPlan, NamesThePriceOfPlansThatDifferInIt) {
             "seq 1K, GPU-hour at 3.50");
 }
 
+// Only the rows with a chosen launch have the column.
+TEST(BestPlan, NamesTheLaunchOfPlansThatDifferInIt) {
+  const StepRow stream = with_rate(step("", "commfuse", 100.0), 1e5);
+  StepRow graph = with_rate(stream, 2e5);
+  graph.cells.insert(std::ranges::find(graph.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
+                     {"launch", std::string("graph")});
+  EXPECT_NE(plan_heading(graph).find(", launch graph"), std::string::npos) << plan_heading(graph);
+  EXPECT_EQ(plans_of(std::vector{stream, graph}).size(), 2U);
+  const std::string best =
+      "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, seq 1K, "
+      "launch graph";
+  EXPECT_EQ(best_plan(std::vector{stream, graph}), best);
+  EXPECT_EQ(best_plan(std::vector{graph, stream}), best);
+  EXPECT_EQ(best_plan(std::vector{graph, with_rate(stream, 2e5)}),
+            best + "; within 2%: commfuse on 1 GPU (1 tensor), launch stream");
+}
+
 TEST(BestPlan, PlansThatDifferInTheirContextExchangeAreSeveral) {
   StepRow gather = with(with(step("", "serial", 100.0), "context", std::int64_t{2}), "gpus", std::int64_t{2});
   gather.cells.insert(std::ranges::find(gather.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
