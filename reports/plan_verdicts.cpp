@@ -187,8 +187,11 @@ std::string PlanVerdict::sentence() const {
                      100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
 }
 
-/// The correlation between errors of different plans is unknown, so the difference alone decides.
-std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
+namespace {
+
+/// Returns the sentence of best_plan() for rows of one scope; `plans` names them: "plans of decode". The correlation
+/// between errors of different plans is unknown, so the difference alone decides.
+std::string best_of_scope(std::span<const StepRow> rows, const VerdictRule& rule, std::string_view plans) {
   std::vector<const StepRow*> fitting;
   std::vector<Contender> contenders;
   bool has_several_plans = false;
@@ -215,8 +218,32 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   }
   const std::string tied =
       ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, fmt::join(ties, "; "));
-  return fmt::format("Most tokens per second and GPU among plans that fit: {:.0f}, by {}{}",
+  return fmt::format("Most tokens per second and GPU among {} that fit: {:.0f}, by {}{}", plans,
                      best.number("tokens_per_second_gpu"), names.first_name(best), tied);
+}
+
+}  // namespace
+
+std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
+  std::vector<std::string_view> scopes;
+  for (const StepRow& row : rows) {
+    if (std::ranges::find(scopes, row.text("scope")) == scopes.end()) {
+      scopes.emplace_back(row.text("scope"));
+    }
+  }
+  if (scopes.size() < 2) {
+    return best_of_scope(rows, rule, "plans");
+  }
+  std::vector<std::string> sentences;
+  for (const std::string_view scope : scopes) {
+    std::vector<StepRow> of_scope;
+    std::ranges::copy_if(rows, std::back_inserter(of_scope),
+                         [&](const StepRow& row) { return row.text("scope") == scope; });
+    if (std::string best = best_of_scope(of_scope, rule, fmt::format("{} plans", scope)); !best.empty()) {
+      sentences.push_back(std::move(best));
+    }
+  }
+  return fmt::format("{}", fmt::join(sentences, ". "));
 }
 
 std::vector<PlanRows> plans_of(std::span<const StepRow> rows) {

@@ -77,7 +77,9 @@ struct PlanSavings {
 };
 PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Returns the best of several plans and the plans that tie with it; empty if there is only one plan, or none fits.
+/// Returns the best of several plans and the plans that tie with it, without a period at the end; empty if there is
+/// only one plan, or none fits. Plans of several scopes have a sentence for each scope: tokens of a prompt are not
+/// compared with generated tokens.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -333,6 +333,22 @@ TEST(BestPlan, NamesTheLaunchOfPlansThatDifferInIt) {
             best + "; within 2%: commfuse on 1 GPU (1 tensor), launch stream");
 }
 
+// Tokens of a prompt and generated tokens are different things.
+TEST(BestPlan, EachScopeHasItsOwn) {
+  std::vector<StepRow> rows;
+  for (const auto& [scope, rate] : {std::pair{"prefill", 9e4}, std::pair{"decode", 1e3}}) {
+    const StepRow plan = with_rate(with(step("", "serial", 100.0), "scope", std::string(scope)), rate);
+    rows.push_back(plan);
+    rows.push_back(with_rate(with(plan, "batch", std::int64_t{2}), 2.0 * rate));
+  }
+  EXPECT_EQ(best_plan(rows),
+            "Most tokens per second and GPU among prefill plans that fit: 180000, by serial on 1 GPU (1 tensor), batch "
+            "2, seq 1K. Most tokens per second and GPU among decode plans that fit: 2000, by serial on 1 GPU (1 "
+            "tensor), batch 2, seq 1K");
+  rows.erase(rows.begin());
+  EXPECT_TRUE(best_plan(rows).starts_with("Most tokens per second and GPU among decode plans ")) << best_plan(rows);
+}
+
 TEST(BestPlan, PlansThatDifferInTheirContextExchangeAreSeveral) {
   StepRow gather = with(with(step("", "serial", 100.0), "context", std::int64_t{2}), "gpus", std::int64_t{2});
   gather.cells.insert(std::ranges::find(gather.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
