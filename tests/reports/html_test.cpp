@@ -506,9 +506,9 @@ TEST(Html, MapsMeasureAgainstTheFramework) {
     }
   }
   const std::string html = html_report({.title = "t", .models = models});
-  EXPECT_NE(html.find("of fsdp's time over 2 points: it loses at all of them"), std::string::npos);
-  EXPECT_EQ(html.find("of serial's time"), std::string::npos);
-  EXPECT_EQ(html.find("vs serial"), std::string::npos);
+  EXPECT_NE(html.find("fsdp&#39;s time over 2 points: it loses at all of them"), std::string::npos);
+  EXPECT_EQ(html.find("serial&#39;s time"), std::string::npos);
+  EXPECT_NE(html.find("vs baseline<"), std::string::npos);
 }
 
 // A decoding step has two schedules without overlap; its map shows winners, and no savings against serial.
@@ -731,6 +731,19 @@ TEST(Overview, UsesTheLargestLossIfOverlapNeverPays) {
   ASSERT_TRUE(overview.decisive && overview.loss);
   EXPECT_EQ(overview.decisive->first, 2U);
   EXPECT_EQ(overview.loss->first, 2U);
+  ASSERT_TRUE(overview.best);
+  EXPECT_EQ(overview.best->first, 0U) << "the least loss";
+}
+
+TEST(Overview, TheBestPointSavesTheMostEvenIfUnsure) {
+  std::vector<ResultRow> rows{page_row("serial", 2, 1024, 1000us), page_row("commfuse", 2, 1024, 900us),
+                              page_row("serial", 2, 2048, 1000us), page_row("commfuse", 2, 2048, 850us)};
+  rows[2].makespan_error = rows[3].makespan_error = 0.5;
+  rows[3].win_probability = 0.6;
+  const Overview overview = overview_of(RowTable(rows));
+  ASSERT_TRUE(overview.decisive && overview.best);
+  EXPECT_EQ(overview.decisive->first, 0U);
+  EXPECT_EQ(overview.best->first, 2U);
 }
 
 TEST(Overview, UsesTheLargestLeadWithoutSerial) {

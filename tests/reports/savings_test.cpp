@@ -166,6 +166,7 @@ TEST(PlanSavings, TheBestPlanSavesTheMostEvenIfUnsure) {
 TEST(PlanSavings, ABoundIsNotOverlap) {
   std::vector<StepRow> rows{step(2, "megatron-lm", 90.0), step(2, "serial", 100.0), step(2, "sliced", 80.0),
                             step(2, "flux", 70.0)};
+  rows[0].add("framework", std::string("megatron-lm"));
   rows[2].add("bound", std::string("yes"));
   rows[3].add("implements", std::string("fused_kernel"));
   rows[3].add("reason", std::string("flux needs NVLink"));
