@@ -320,9 +320,9 @@ std::string why_no_row_wins(const StoreQuery& store, BestQuery best) {
   }
   best.without.clear();
   best.without_bounds = false;
-  return has_row(best) ? "no row wins; add --bounds to include bounds"
-                       : fmt::format("no row wins: none has a value of {}",
-                                     best.by.substr(best.by.starts_with('-') ? 1 : 0));
+  return has_row(best)
+             ? "no row wins; add --bounds to include bounds"
+             : fmt::format("no row wins: none has a value of {}", best.by.substr(best.by.starts_with('-') ? 1 : 0));
 }
 
 int show_best(const ResultsRequest& request) {
