@@ -12,6 +12,7 @@
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/plan_names.h"
+#include "reports/plan_verdicts.h"
 #include "reports/point_rows.h"
 #include "reports/step_pays.h"
 
@@ -35,11 +36,18 @@ MapValue bandwidth(const std::optional<double>& rate, const std::string& request
 
 MapValue count(std::int64_t value) { return {static_cast<double>(value), format_count(value)}; }
 
-bool can_be_mapped(const StepRow& row) {
-  return row.feasible() && !is_bound(row) && (!row.has("fits") || row.holds("fits"));
+bool can_be_mapped(const StepRow& row) { return row.feasible() && !is_bound(row) && fits(row); }
+
+/// Formats the framework of a plan, and unusual settings that rows of layers have too.
+std::string run_settings_of(const StepRow& row) {
+  const bool has_usual_sums = !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl";
+  return (row.has("framework") ? ", framework " + row.text("framework") : std::string{}) +
+         (has_usual_sums ? std::string{} : ", all-reduce of " + row.text("all_reduce_kernel")) +
+         unusual_run_settings(row);
 }
 
-/// Formats the layout of a plan without tensor parallelism, and of a training step the settings that change its work.
+/// Formats the layout of a plan without tensor parallelism, its framework, and of a training step the settings that
+/// change its work.
 std::string layout_of(const StepRow& row) {
   std::string text;
   for (const char* axis : {"pipeline", "interleave", "data", "context", "ulysses", "experts"}) {
@@ -47,6 +55,7 @@ std::string layout_of(const StepRow& row) {
   }
   text += passes_keys_around(row) ? ", ring" : "";
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
+  text += run_settings_of(row);
   return row.text("scope") != "step" ? text
                                      : text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"),
                                                           row.count("micro_batch"), row.text("recompute"));
@@ -58,6 +67,24 @@ std::optional<double> number_or_nothing(const StepRow& row, std::string_view nam
 
 std::optional<double> rate_of(const StepRow& row, std::string_view name) {
   return row.has(name) ? std::optional(1e9 * row.number(name)) : std::nullopt;
+}
+
+/// Returns the row's entry in a map. A plan that does not fit in memory has an entry without a result, so that the map
+/// shows its place. Returns nothing for a bound, and for a row without a result.
+std::optional<MapEntry> map_entry_of(const StepRow& row) {
+  if (!row.feasible() || is_bound(row)) {
+    return std::nullopt;
+  }
+  return MapEntry{
+      .setting = fmt::format("{} {} on {}{}, batch {}, {}", row.text("model"), row.text("scope"), row.text("hardware"),
+                             layout_of(row), row.count("batch"), row.text("dtype")),
+      .at = {count(row.count("seq")), bandwidth(rate_of(row, "link_rate_gb_s"), row.text("link_bandwidth")),
+             bandwidth(rate_of(row, "network_rate_gb_s"), row.text("network_bandwidth")), count(row.count("tensor"))},
+      .strategy = row.text("strategy"),
+      .time = fits(row) ? from_seconds(1e-3 * row.number("time_ms")) : Duration::zero(),
+      .error = number_or_nothing(row, "time_error"),
+      .win_probability = number_or_nothing(row, "win_probability"),
+      .is_framework = is_framework(row)};
 }
 
 std::string kind_in_words(const Scaling& scaling) {
@@ -98,6 +125,16 @@ std::string as_written(MapAxis axis, const MapValue& below, double value) {
 
 }  // namespace
 
+std::string baseline_in_words(const CrossoverMap& map) {
+  std::vector<std::string_view> names;
+  for (const MapCell& cell : map.cells) {
+    if (!cell.baseline.empty() && std::ranges::find(names, cell.baseline) == names.end()) {
+      names.emplace_back(cell.baseline);
+    }
+  }
+  return names.empty() ? "serial" : fmt::format("{}", fmt::join(names, " or "));
+}
+
 std::string map_setting_of(const ResultRow& row) {
   return fmt::format("{} {} on {}, batch {}, {}{}", row.model, row.scope, row.hardware, format_count(row.batch),
                      row.dtype, unmapped(row));
@@ -129,16 +166,8 @@ std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const Verdict
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::vector<MapEntry> entries;
   for (const StepRow& row : rows) {
-    if (can_be_mapped(row)) {
-      entries.push_back(
-          {fmt::format("{} {} on {}{}, batch {}, {}", row.text("model"), row.text("scope"), row.text("hardware"),
-                       layout_of(row), row.count("batch"), row.text("dtype")),
-           {count(row.count("seq")), bandwidth(rate_of(row, "link_rate_gb_s"), row.text("link_bandwidth")),
-            bandwidth(rate_of(row, "network_rate_gb_s"), row.text("network_bandwidth")), count(row.count("tensor"))},
-           row.text("strategy"),
-           from_seconds(1e-3 * row.number("time_ms")),
-           number_or_nothing(row, "time_error"),
-           number_or_nothing(row, "win_probability")});
+    if (std::optional<MapEntry> entry = map_entry_of(row)) {
+      entries.push_back(*std::move(entry));
     }
   }
   return crossover_maps(entries, rule);
@@ -175,9 +204,9 @@ std::vector<Scaling> scalings_of(std::span<const StepRow> rows) {
     if (can_be_mapped(row)) {
       fastest.add(
           {fmt::format(
-               "{} {} on {}, {}", row.text("model"), row.text("scope"),
+               "{} {} on {}, {}{}", row.text("model"), row.text("scope"),
                machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
-               row.text("dtype")),
+               row.text("dtype"), run_settings_of(row)),
            row.count("gpus"), row.count("batch"), row.count("seq"), from_seconds(1e-3 * row.number("time_ms"))});
     }
   }

@@ -23,6 +23,9 @@ namespace commfuse::reports {
 std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
+/// Returns the names of the baselines of a map: "serial", or "megatron-lm or serial"; "serial" if it has none.
+std::string baseline_in_words(const CrossoverMap& map);
+
 /// Formats the settings of a row that are not axes of a map: rows with equal text share a map.
 std::string map_setting_of(const ResultRow& row);
 /// Returns a row's entry in a map; nothing for a row without a result, and for a bound.

@@ -27,7 +27,7 @@ std::size_t max_columns() { return (terminal_width() - map_label_width) / cell_w
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
 /// Formats "co 12/38": the winner, and the percentages of time that it saves against the next best strategy and against
-/// serial. Begins with "~" if another strategy ties.
+/// the baseline. Begins with "~" if another strategy ties.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
   if (cell == nullptr) {
     return "-";
@@ -37,7 +37,7 @@ std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& n
     return share ? fmt::format("{:.0f}", 100.0 * *share) : std::string{"-"};
   };
   return fmt::format("{}{} {}/{}", cell->wins() ? "" : "~", names[static_cast<std::size_t>(winner)],
-                     percent(cell->saved), percent(cell->of_serial));
+                     percent(cell->saved), percent(cell->of_baseline));
 }
 
 /// The rows of a table are link bandwidths if they vary, otherwise network bandwidths if they vary, otherwise ranks.
@@ -105,8 +105,8 @@ std::string legend(const CrossoverMap& map, const VerdictRule& rule) {
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", names[i], map.strategies[i]);
   }
   return wrapped(fmt::format("{}. After the winner: percent of time saved against the next best strategy / against "
-                             "serial. ~ a tie: a win needs {}. - no result.",
-                             text, rule_in_words(rule)),
+                             "{}. ~ a tie: a win needs {}. - no result.",
+                             text, baseline_in_words(map), rule_in_words(rule)),
                  "", "");
 }
 

@@ -29,6 +29,12 @@ std::string unusual_kernels(const StepRow& row) {
   return text + (row.holds("overlap_gradients") ? "" : ", gradients after the backward pass");
 }
 
+std::string unusual_all_reduce(const StepRow& row) {
+  return !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl"
+             ? std::string{}
+             : fmt::format(", all-reduce of {}", row.text("all_reduce_kernel"));
+}
+
 /// Names unusual settings of a plan: ", ZeRO 1, micro-batch 2".
 std::string unusual(const StepRow& row) {
   std::string text;
@@ -41,11 +47,9 @@ std::string unusual(const StepRow& row) {
   if (row.text("scope") == "step") {
     add("micro_batch", "micro-batch", 1);
   }
-  text += !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl"
-              ? ""
-              : fmt::format(", all-reduce of {}", row.text("all_reduce_kernel"));
+  text += unusual_all_reduce(row);
   text += row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute"));
-  return text + unusual_kernels(row);
+  return text + unusual_kernels(row) + unusual_run_settings(row);
 }
 
 /// Formats "8 tensor x 4 pipeline", "2 tensor x 4 context in a ring"; a single degree as "1 tensor".
@@ -93,6 +97,13 @@ std::string setting_in_words(std::string_view name, const StepRow::Value& value)
   return fmt::format("{} {}", title, std::get<std::string>(value));
 }
 
+/// Returns the words for a setting that rows have only if it is not the preset, where a row lacks it.
+std::string preset_in_words(std::string_view name) {
+  return name == "launch"                                             ? "launch stream"
+         : name == "jitter" || name == "framework" || name == "price" ? fmt::format("no {}", name)
+                                                                      : std::string{};
+}
+
 bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& value) {
   const StepRow::Value* other = row.find(name);
   return other != nullptr && *other == value;
@@ -111,6 +122,14 @@ void for_each_setting(const StepRow& row, const Each& each) {
 
 }  // namespace
 
+std::string unusual_run_settings(const StepRow& row) {
+  std::string text;
+  for (const char* name : {"launch", "jitter"}) {
+    text += row.has(name) ? fmt::format(", {} {}", name, row.text(name)) : "";
+  }
+  return text;
+}
+
 bool passes_keys_around(const StepRow& row) {
   return row.has("context_exchange") && row.text("context_exchange") == "ring";
 }
@@ -123,14 +142,18 @@ std::string plan_heading(const StepRow& row) {
 
 PlanNames::PlanNames(std::span<const StepRow> rows) {
   const StepRow& first = rows.front();
-  for (const StepRow& row : rows) {
-    has_several_machines_ = has_several_machines_ || machine_of(row) != machine_of(first);
+  const auto add_differences = [&](const StepRow& row, const StepRow& other) {
     for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
       const bool is_known = std::ranges::find(varying_, name) != varying_.end();
-      if (!is_known && !has_value(first, name, value)) {
+      if (!is_known && !has_value(other, name, value)) {
         varying_.push_back(name);
       }
     });
+  };
+  for (const StepRow& row : rows) {
+    has_several_machines_ = has_several_machines_ || machine_of(row) != machine_of(first);
+    add_differences(row, first);
+    add_differences(first, row);  // the settings that the row lacks
   }
 }
 
@@ -141,6 +164,10 @@ std::string PlanNames::first_name(const StepRow& row) const {
     const bool is_named = name == "batch" || name == "seq" || std::ranges::find(varying_, name) == varying_.end();
     text += is_named ? "" : ", " + setting_in_words(name, value);
   });
+  for (const std::string_view name : varying_) {
+    const std::string preset = row.has(name) ? std::string{} : preset_in_words(name);
+    text += preset.empty() ? preset : ", " + preset;
+  }
   return text;
 }
 
@@ -148,6 +175,10 @@ std::string PlanNames::name_after(const StepRow& row, const StepRow& first) cons
   std::string text = layout_name(row);
   for_each_setting(row, [&](std::string_view name, const StepRow::Value& value) {
     text += has_value(first, name, value) ? "" : ", " + setting_in_words(name, value);
+  });
+  for_each_setting(first, [&](std::string_view name, const StepRow::Value&) {
+    const std::string preset = row.has(name) ? std::string{} : preset_in_words(name);
+    text += preset.empty() ? preset : ", " + preset;
   });
   return text;
 }

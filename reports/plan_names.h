@@ -14,6 +14,9 @@ namespace commfuse::reports {
 /// Returns "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
 std::string plan_heading(const StepRow& row);
 
+/// Names settings that rows of layers and of whole models share, if they are unusual: ", launch graph, jitter default".
+std::string unusual_run_settings(const StepRow& row);
+
 /// Returns whether context ranks pass keys and values around a ring.
 bool passes_keys_around(const StepRow& row);
 

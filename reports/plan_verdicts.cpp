@@ -9,7 +9,6 @@
 #include <iterator>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "reports/comparison.h"
@@ -65,6 +64,8 @@ const StepRow* baseline_of(std::span<const StepRow* const> plan) {
 
 }  // namespace
 
+bool fits(const StepRow& row) { return !row.has("fits") || row.holds("fits"); }
+
 bool is_framework(const StepRow& row) { return row.has("framework") && row.text("framework") == row.text("strategy"); }
 
 const StepRow* serial_of(std::span<const StepRow* const> rows) {
@@ -86,7 +87,8 @@ std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, cons
     }
   }
   for (const StepRow* row : plan) {
-    const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row);
+    // An ideal schedule next to implementations is a bound, which nobody can run.
+    const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row) && !is_bound(*row);
     const bool is_faster =
         is_other && (saving.overlap == nullptr || row->number("time_ms") < saving.overlap->number("time_ms"));
     saving.overlap = is_faster ? row : saving.overlap;
@@ -107,25 +109,27 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
   std::vector<std::string> baselines;
   const std::vector<PlanRows> plans = plans_of(rows);
   std::optional<PlanSaving> decisive_saving;
-  const auto fits = [](const StepRow& row) { return !row.has("fits") || row.holds("fits"); };
-  const bool any_fits = std::ranges::any_of(rows, [&](const StepRow& row) { return row.feasible() && fits(row); });
+  std::optional<double> best_saved;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const std::optional<PlanSaving> saving = plan_saving(plans[i], rule);
-    if (!saving) {
+    if (!saving || !fits(*saving->overlap) || !fits(*saving->baseline)) {
       continue;
     }
     tally.add(saving->saved, saving->pays);
     // A sure saving outweighs a sure loss, and a sure loss outweighs a difference that is too close to call.
     const auto weight = [&](const PlanSaving& plan) {
-      return std::tuple(!any_fits || fits(*plan.overlap),
-                        plan.pays == Pays::yes  ? 2
-                        : plan.pays == Pays::no ? 1
-                                                : 0,
-                        plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
+      return std::pair(plan.pays == Pays::yes  ? 2
+                       : plan.pays == Pays::no ? 1
+                                               : 0,
+                       plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
     };
     if (!decisive_saving || weight(*saving) > weight(*decisive_saving)) {
       decisive_saving = saving;
       savings.decisive = i;
+    }
+    if (!best_saved || saving->saved > *best_saved) {
+      best_saved = saving->saved;
+      savings.best = i;
     }
     if (const std::string& name = saving->baseline->text("strategy");
         std::ranges::find(baselines, name) == baselines.end()) {
@@ -183,14 +187,17 @@ std::string PlanVerdict::sentence() const {
                      100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
 }
 
-/// The correlation between errors of different plans is unknown, so the difference alone decides.
-std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
+namespace {
+
+/// Returns the sentence of best_plan() for rows of one scope; `plans` names them: "plans of decode". The correlation
+/// between errors of different plans is unknown, so the difference alone decides.
+std::string best_of_scope(std::span<const StepRow> rows, const VerdictRule& rule, std::string_view plans) {
   std::vector<const StepRow*> fitting;
   std::vector<Contender> contenders;
   bool has_several_plans = false;
   for (const StepRow& row : rows) {
     has_several_plans = has_several_plans || plan_heading(row) != plan_heading(rows.front());
-    if (row.feasible() && !is_bound(row) && (!row.has("fits") || row.holds("fits"))) {
+    if (row.feasible() && !is_bound(row) && fits(row)) {
       fitting.push_back(&row);
       contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
     }
@@ -211,8 +218,32 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   }
   const std::string tied =
       ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, fmt::join(ties, "; "));
-  return fmt::format("Most tokens per second and GPU among plans that fit: {:.0f}, by {}{}",
+  return fmt::format("Most tokens per second and GPU among {} that fit: {:.0f}, by {}{}", plans,
                      best.number("tokens_per_second_gpu"), names.first_name(best), tied);
+}
+
+}  // namespace
+
+std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
+  std::vector<std::string_view> scopes;
+  for (const StepRow& row : rows) {
+    if (std::ranges::find(scopes, row.text("scope")) == scopes.end()) {
+      scopes.emplace_back(row.text("scope"));
+    }
+  }
+  if (scopes.size() < 2) {
+    return best_of_scope(rows, rule, "plans");
+  }
+  std::vector<std::string> sentences;
+  for (const std::string_view scope : scopes) {
+    std::vector<StepRow> of_scope;
+    std::ranges::copy_if(rows, std::back_inserter(of_scope),
+                         [&](const StepRow& row) { return row.text("scope") == scope; });
+    if (std::string best = best_of_scope(of_scope, rule, fmt::format("{} plans", scope)); !best.empty()) {
+      sentences.push_back(std::move(best));
+    }
+  }
+  return fmt::format("{}", fmt::join(sentences, ". "));
 }
 
 std::vector<PlanRows> plans_of(std::span<const StepRow> rows) {

@@ -20,6 +20,9 @@ using PlanRows = std::vector<const StepRow*>;
 /// Groups rows that differ only in their strategy, in order of appearance.
 std::vector<PlanRows> plans_of(std::span<const StepRow> rows);
 
+/// Returns whether the plan fits in memory; true if the row does not state it.
+bool fits(const StepRow& row);
+
 /// Returns whether the row is the step as the framework itself runs it.
 bool is_framework(const StepRow& row);
 
@@ -55,7 +58,7 @@ class PlanVerdict {
 
 /// The recommended implementation or, without implementations, the fastest schedule with overlap; compared with the
 /// framework's own row or, without one, with the fastest schedule without overlap: serial, or in a decoding step
-/// all_reduce.
+/// all_reduce. A bound is never the schedule with overlap.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
   const StepRow* baseline = nullptr;
@@ -64,16 +67,19 @@ struct PlanSaving {
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
 
-/// Savings of all plans together, and the decisive plan among plans that fit in memory: the plan where overlap surely
-/// saves the most, else where it surely loses the most, else the first plan that has both rows.
+/// Savings of the plans whose two rows fit in memory, and the decisive plan among them: the plan where overlap surely
+/// saves the most, else where it surely loses the most, else the first one.
 struct PlanSavings {
   SavingCount count;
-  std::optional<std::size_t> decisive;  ///< Index in plans_of(rows).
+  std::optional<std::size_t> decisive;  ///< Index in plans_of(rows); nothing if no plan has both rows and fits.
+  std::optional<std::size_t> best;      ///< Index of the plan with the largest saving, sure or not.
   std::string baseline;                 ///< Names of the plans' baselines: "serial", or "serial or all_reduce".
 };
 PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Returns the best of several plans and the plans that tie with it; empty if there is only one plan, or none fits.
+/// Returns the best of several plans and the plans that tie with it, without a period at the end; empty if there is
+/// only one plan, or none fits. Plans of several scopes have a sentence for each scope: tokens of a prompt are not
+/// compared with generated tokens.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

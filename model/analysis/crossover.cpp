@@ -17,6 +17,8 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
+bool has_result(const MapEntry& entry) { return entry.time > Duration::zero(); }
+
 /// Fastest schedule of each family at one point.
 using FamilyEntries = std::map<std::string, const MapEntry*>;
 
@@ -37,8 +39,10 @@ class Builder {
   Builder(std::string setting, const VerdictRule& rule) : rule_(rule) { map_.setting = std::move(setting); }
 
   void add(const MapEntry& entry) {
-    check(entry.time > Duration::zero(), "a strategy of a map takes time");
-    entries_.push_back(&entry);
+    check(entry.time >= Duration::zero(), "the time of a strategy is not negative");
+    if (has_result(entry)) {
+      entries_.push_back(&entry);
+    }
     for (const MapAxis axis : all_map_axes) {
       add_value(map_.axes[index_of(axis)], entry.at[index_of(axis)]);
     }
@@ -107,7 +111,47 @@ class Builder {
     if (const auto serial = entries.find("serial"); serial != entries.end()) {
       cell.of_serial = 1.0 - to_seconds(cell.time) / to_seconds(serial->second->time);
     }
+    if (const MapEntry* const baseline = baseline_of(entries)) {
+      cell.baseline = baseline->strategy;
+      cell.of_baseline = 1.0 - to_seconds(cell.time) / to_seconds(baseline->time);
+      cell.saving = saving_of(cell, entries, *baseline);
+    }
     return cell;
+  }
+
+  /// Returns the framework's own step, or else serial; null without both.
+  static const MapEntry* baseline_of(const FamilyEntries& entries) {
+    for (const auto& [strategy, entry] : entries) {
+      if (entry->is_framework) {
+        return entry;
+      }
+    }
+    const auto serial = entries.find("serial");
+    return serial == entries.end() ? nullptr : serial->second;
+  }
+
+  /// `cell` has the verdict over all families, which decides where one of the two compared families is the fastest.
+  [[nodiscard]] std::optional<MapSaving> saving_of(const MapCell& cell, const FamilyEntries& entries,
+                                                   const MapEntry& baseline) const {
+    const MapEntry* overlap = nullptr;
+    for (const auto& [strategy, entry] : entries) {
+      const bool overlaps = entry != &baseline && strategy != "serial";
+      overlap = overlaps && (overlap == nullptr || entry->time < overlap->time) ? entry : overlap;
+    }
+    if (overlap == nullptr) {
+      return std::nullopt;
+    }
+    const auto ties = [&](const MapEntry& entry) {
+      return std::find(cell.tied.begin(), cell.tied.end(), entry.strategy) != cell.tied.end();
+    };
+    const bool is_close = cell.winner == overlap->strategy   ? ties(baseline)
+                          : cell.winner == baseline.strategy ? ties(*overlap)
+                          : overlap->time < baseline.time    ? !beats(*overlap, baseline)
+                                                             : !beats(baseline, *overlap);
+    return MapSaving{.overlap = overlap->strategy,
+                     .baseline = baseline.strategy,
+                     .saved = 1.0 - to_seconds(overlap->time) / to_seconds(baseline.time),
+                     .is_close = is_close};
   }
 
   void add_crossing(MapAxis axis, const MapCell& cell) {
@@ -187,6 +231,9 @@ const MapCell* CrossoverMap::at(const MapPlace& place) const {
 }
 
 bool MapTest::add(const MapEntry& entry) {
+  if (!has_result(entry)) {
+    return is_map();
+  }
   if (!first_) {
     first_ = entry;
   }

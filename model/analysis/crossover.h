@@ -30,18 +30,27 @@ struct MapValue {
 /// One value per MapAxis.
 using MapPoint = std::array<MapValue, all_map_axes.size()>;
 
-/// Time of a strategy at one point.
+/// Time of a strategy at one point. An entry without a time has no result: it only adds its values to the axes.
 struct MapEntry {
   std::string setting;  ///< All other settings, in words; only entries with equal settings are compared.
   MapPoint at;
   std::string strategy;           ///< The schedules of a strategy count as one family, represented by the fastest.
-  Duration time{};                ///< Above 0.
+  Duration time{};                ///< Above 0; 0 without a result.
   std::optional<double> error{};  ///< Relative standard error, see Contender.
   std::optional<double> win_probability{};
+  bool is_framework = false;  ///< The step as a framework runs it, the baseline of its point.
 };
 
 /// Index of the value on each axis.
 using MapPlace = std::array<std::size_t, all_map_axes.size()>;
+
+/// The fastest family with overlap, compared with the baseline: the framework's own step, or else serial.
+struct MapSaving {
+  std::string overlap;
+  std::string baseline;
+  double saved = 0.0;     ///< Share of the baseline's time; below 0 the overlap takes longer.
+  bool is_close = false;  ///< The two are too close to call.
+};
 
 struct MapCell {
   MapPlace place{};
@@ -51,6 +60,10 @@ struct MapCell {
   std::optional<double> saved{};  ///< Share of the time of `second` that the winner saves.
   /// Share of serial's time that the winner saves, also where serial wins; nullopt when serial was not run.
   std::optional<double> of_serial{};
+  std::string baseline{};  ///< The framework's own step, or else serial; empty when neither was run.
+  /// Share of the baseline's time that the winner saves; nullopt without a baseline.
+  std::optional<double> of_baseline{};
+  std::optional<MapSaving> saving{};  ///< Nullopt without a baseline, and without a family with overlap.
   /// Families that tie with the fastest one, which is `winner`; empty when `winner` wins.
   std::vector<std::string> tied{};
   std::optional<double> probability{};  ///< Probability of the verdict.

@@ -69,6 +69,8 @@ constexpr std::array model_columns{
     flag("dropout", "whether dropout follows attention and MLP", PlanWords::setting),
     setting("gradient_dtype", "element type in which gradients are summed", ColumnType::text),
     flag("overlap_gradients", "whether gradients are reduced during the backward pass", PlanWords::setting),
+    setting("launch"),
+    setting("jitter"),
     setting("framework", "framework whose step is the baseline; absent for none", ColumnType::text),
     setting("price", "price of a GPU-hour; absent if none was given", ColumnType::number),
     ModelColumn{"strategy"},

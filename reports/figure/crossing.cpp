@@ -87,23 +87,8 @@ std::string first_bandwidths(const CrossoverMap& map) {
   return text.empty() ? text : text + ": ";
 }
 
-/// Saving of the fastest other strategy of a cell against serial.
-struct CellSaving {
-  double saved = 0.0;
-  std::string strategy;
-  Pays pays = Pays::close;
-};
-
-std::optional<CellSaving> saving_of(const MapCell& cell) {
-  const auto ties_with = [&](std::string_view name) { return std::ranges::find(cell.tied, name) != cell.tied.end(); };
-  if (cell.winner != "serial") {
-    return cell.of_serial
-               ? std::optional(CellSaving{*cell.of_serial, cell.winner, ties_with("serial") ? Pays::close : Pays::yes})
-               : std::nullopt;
-  }
-  return cell.saved ? std::optional(CellSaving{1.0 - 1.0 / (1.0 - *cell.saved), cell.second,
-                                               ties_with(cell.second) ? Pays::close : Pays::no})
-                    : std::nullopt;
+Pays pays_of(const MapSaving& saving) {
+  return saving.is_close ? Pays::close : saving.saved > 0.0 ? Pays::yes : Pays::no;
 }
 
 /// Returns "commfuse wins 12 of 15 points, serial 1, 2 tie".
@@ -316,13 +301,15 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
   const ShownAxis sequences(map.values(MapAxis::seq));
   const ShownAxis rank_counts(map.values(MapAxis::ranks));
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
-  figure.data.columns = {"ranks", "seq", "strategy", "saved_share_of_serial"};
+  const std::string baseline = baseline_in_words(map);
+  figure.data.columns = {"ranks", "seq", "strategy",
+                         baseline == "serial" ? "saved_share_of_serial" : "saved_share_of_baseline"};
   SavingTally tally;
-  SavingScale scale;
+  SavingScale scale(baseline);
   for (const MapCell& cell : map.cells) {
-    if (const std::optional<CellSaving> saving = saving_of(cell); saving && at_first_bandwidths(cell)) {
-      tally.add(saving->saved, saving->pays);
-      scale.add(saving->saved, saving->pays);
+    if (cell.saving && at_first_bandwidths(cell)) {
+      tally.add(cell.saving->saved, pays_of(*cell.saving));
+      scale.add(cell.saving->saved, pays_of(*cell.saving));
     }
   }
   const SavingCount count = tally.count();
@@ -332,25 +319,24 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
   for (const MapCell& cell : map.cells) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
     const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
-    const std::optional<CellSaving> saving = saving_of(cell);
+    const std::optional<MapSaving>& saving = cell.saving;
     if (!saving || !at_first_bandwidths(cell) || !x || !y) {
       continue;
     }
     const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
     const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
-    CellMark mark{
-        .at = {*x, *y},
-        .level = scale.level(saving->saved),
-        .text = signed_share(saving->saved),
-        .tip = fmt::format("ranks {}, seq {}: {} takes {} {} time than serial{}", ranks, seq, saving->strategy,
-                           percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
-                           saving->pays == Pays::close ? "; too close to call" : "")};
-    mark.role = saving->pays == Pays::close ? std::optional(Role::tie) : std::nullopt;
-    figure.data.rows.push_back({ranks, seq, saving->strategy, fmt::format("{}", saving->saved)});
+    CellMark mark{.at = {*x, *y},
+                  .level = scale.level(saving->saved),
+                  .text = signed_share(saving->saved),
+                  .tip = fmt::format("ranks {}, seq {}: {} takes {} {} time than {}{}", ranks, seq, saving->overlap,
+                                     percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
+                                     saving->baseline, saving->is_close ? "; too close to call" : "")};
+    mark.role = saving->is_close ? std::optional(Role::tie) : std::nullopt;
+    figure.data.rows.push_back({ranks, seq, saving->overlap, fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
-  figure.title = fmt::format("{}Overlap saves a median {} of serial's time over {} points: it {}",
-                             first_bandwidths(map), percent(count.median), count.points, counts_in_words(count));
+  figure.title = fmt::format("{}Overlap saves a median {} of {}'s time over {} points: it {}", first_bandwidths(map),
+                             percent(count.median), baseline, count.points, counts_in_words(count));
   figure.description = figure.title + "; the data list every point.";
   figure.scale = scale.scale();
   if (count.close > 0) {

@@ -17,8 +17,8 @@ namespace commfuse::reports {
 /// are several; ties are grey. Requires a map of several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
-/// Draws the map of the time that the fastest other strategy saves against serial, at the lowest bandwidths; ties are
-/// grey. Returns nothing if no point has serial.
+/// Draws the map of the time that the fastest schedule with overlap saves against the baseline (MapSaving), at the
+/// lowest bandwidths; ties are grey. Returns nothing if no point has both.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
 /// Draws the time of the best other strategy divided by the time of `strategy`, a line for each number of ranks (at

@@ -269,7 +269,7 @@ double SavingScale::level(double saved) const {
 }
 
 LevelScale SavingScale::scale() const {
-  return {.label = "share of serial's time that overlap saves",
+  return {.label = fmt::format("share of {}'s time that overlap saves", baseline_),
           .low = loses_ ? signed_share(-largest_) : "0%",
           .middle = loses_ ? "0%" : "",
           .high = signed_share(largest_),

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "model/analysis/verdict.h"
 #include "model/record/result.h"
@@ -13,16 +14,18 @@
 
 namespace commfuse::reports {
 
-/// Colours for shares of serial's time: from 0 on if overlap loses nowhere, else from the largest loss to an equally
-/// large saving.
+/// Colours for shares of the baseline's time: from 0 on if overlap loses nowhere, else from the largest loss to an
+/// equally large saving.
 class SavingScale {
  public:
+  explicit SavingScale(std::string baseline = "serial") : baseline_(std::move(baseline)) {}
   /// Ignores points that are too close to call, which have no colour of the scale.
   void add(double saved, Pays pays);
   [[nodiscard]] double level(double saved) const;
   [[nodiscard]] LevelScale scale() const;
 
  private:
+  std::string baseline_;
   double largest_ = 0.01;
   bool loses_ = false;
 };

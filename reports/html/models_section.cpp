@@ -67,9 +67,10 @@ std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
   return present_cells;
 }
 
-std::string header(const std::vector<ModelCell>& shown) {
-  std::string html =
-      "<thead><tr><th scope=\"col\">Strategy</th><th scope=\"col\">vs serial<span class=\"unit\">%</span></th>";
+/// `baseline` is "serial", or "baseline" if plans have frameworks.
+std::string header(const std::vector<ModelCell>& shown, std::string_view baseline) {
+  std::string html = fmt::format(
+      "<thead><tr><th scope=\"col\">Strategy</th><th scope=\"col\">vs {}<span class=\"unit\">%</span></th>", baseline);
   for (const ModelCell& cell : shown) {
     html += fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", cell.title, cell.unit);
   }
@@ -132,8 +133,7 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
 
 /// Returns the verdict and the sites of implementations, and states whether rows of the plan do not fit in memory.
 std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
-  const bool is_full =
-      std::ranges::any_of(plan, [](const StepRow* row) { return row->has("fits") && !row->holds("fits"); });
+  const bool is_full = !std::ranges::all_of(plan, [](const StepRow* row) { return fits(*row); });
   std::string text = is_full ? "Out of memory." : "";
   for (const std::string& sentence : {verdict.sentence(), implemented_sites_in_words(plan)}) {
     text += (text.empty() || sentence.empty() ? "" : " ") + sentence;
@@ -146,7 +146,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::string html = terms_html(shown) +
                      "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
                      "<caption>Whole models, plan by plan</caption>\n" +
-                     header(shown);
+                     header(shown, std::ranges::any_of(rows, is_framework) ? "baseline" : "serial");
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
     if (count > 0 && count + plan.size() > max_plan_rows) {
@@ -176,28 +176,44 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
                           count, rows.size());
 }
 
-/// Draws plans with a result as bars; the decisive one comes first.
-std::string times_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
-  std::string html;
-  std::size_t number = 0;
+/// Returns the plans with a result that fit in memory, the decisive one first; all plans with a result if none fits.
+std::vector<Plan> drawn_plans(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::vector<Plan> plans = plans_of(rows);
   if (const std::optional<std::size_t> first = plan_savings(rows, rule).decisive) {
     const auto decisive_plan = plans.begin() + static_cast<std::ptrdiff_t>(*first);
     std::rotate(plans.begin(), decisive_plan, decisive_plan + 1);
   }
-  for (const Plan& plan : plans) {
-    if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > max_figures) {
-      continue;
-    }
+  std::erase_if(plans, [](const Plan& plan) { return std::ranges::none_of(plan, &StepRow::feasible); });
+  const auto can_run = [](const Plan& plan) {
+    return std::ranges::any_of(plan, [](const StepRow* row) { return row->feasible() && fits(*row); });
+  };
+  if (std::ranges::any_of(plans, can_run)) {
+    std::erase_if(plans, [&](const Plan& plan) { return !can_run(plan); });
+  }
+  return plans;
+}
+
+/// Draws plans as bars.
+std::string times_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
+  std::string html;
+  const std::vector<Plan> all_plans = plans_of(rows);
+  const std::vector<Plan> plans = drawn_plans(rows, rule);
+  const auto with_result = static_cast<std::size_t>(
+      std::ranges::count_if(all_plans, [](const Plan& plan) { return std::ranges::any_of(plan, &StepRow::feasible); }));
+  const std::size_t drawn = std::min(plans.size(), max_figures);
+  for (std::size_t number = 1; number <= drawn; ++number) {
+    const Plan& plan = plans[number - 1];
     const std::string heading = plan_heading(*plan.front());
     html += fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", number > 2 ? " class=\"screen\"" : "", escaped(heading),
                         charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading,
-                                   plans.size() > 1 ? heading : std::string{}));
+                                   all_plans.size() > 1 ? heading : std::string{}));
   }
-  return number <= max_figures
+  const std::string_view which = plans.size() < with_result ? ", only those that fit in memory" : "";
+  return drawn == with_result
              ? html
              : html + fmt::format("<p class=\"note\">{}; the table lists all.</p>\n",
-                                  charts.leave_out(fmt::format("{} of {} plans are drawn", max_figures, number)));
+                                  charts.leave_out(fmt::format("{} of {} plans {} drawn{}", drawn, with_result,
+                                                               drawn == 1 ? "is" : "are", which)));
 }
 
 /// Returns the maps of savings against serial. Decoding steps have none, because all_reduce, which may be faster than
@@ -261,6 +277,9 @@ std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& ru
   }
   if (const std::string best = best_plan(rows, rule); !best.empty()) {
     return best + ".";
+  }
+  if (plans.size() > 1 && std::ranges::none_of(rows, [](const StepRow& row) { return row.feasible() && fits(row); })) {
+    return "No plan fits in memory.";
   }
   const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
   return sentence.empty() ? fmt::format("{} takes {}.", feasible->text("strategy"), model_time_text(*feasible))

@@ -132,6 +132,7 @@ class Walk {
     }
     setting_.add(recommended->saved, recommended->pays);
     total_.add(recommended->saved, recommended->pays);
+    keep_larger(recommended->saved, range, best_);
     if (recommended->pays == Pays::yes) {
       keep_larger(recommended->saved, range, pays_);
     } else if (recommended->pays == Pays::no) {
@@ -190,6 +191,7 @@ class Walk {
     std::ranges::stable_sort(overview_.strategies, std::ranges::greater{},
                              [](const StrategySavings& strategy) { return strategy.count.median; });
     overview_.decisive = pays_.point ? pays_.point : loses_.point ? loses_.point : ahead_.point;
+    overview_.best = best_.point;
     overview_.loss = loses_.point;
     overview_.memory = need_.sentence();
     if (points_with_results_ > 1) {
@@ -216,6 +218,7 @@ class Walk {
   std::map<std::string, std::pair<SavingTally, bool>> strategies_;
   Extreme pays_;
   Extreme loses_;
+  Extreme best_;
   Extreme ahead_;
   std::size_t points_with_results_ = 0;
   std::pair<std::int64_t, std::int64_t> smallest_size_;

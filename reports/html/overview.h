@@ -58,6 +58,7 @@ struct Overview {
   /// surely loses the most; without serial, where the fastest schedule has the largest lead. Nothing if no point is
   /// decided.
   std::optional<RowRange> decisive;
+  std::optional<RowRange> best;     ///< Point with the largest saving against serial, sure or not.
   std::optional<RowRange> loss;     ///< Point where overlap surely loses the most.
   std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties for the first place.
   /// Value of each row, encoded as in RowColumns: against_serial() if the row has a result.

@@ -398,7 +398,7 @@ std::string rest_in_words(const SavingCount& count) {
 /// Adds tiles with the main numbers on the saving of overlap.
 void Page::saving_tiles() {
   const SavingCount& count = overview_.savings;
-  const std::vector<ResultRow> rows = results_of(shown_point());
+  const std::vector<ResultRow> rows = results_of(overview_.best ? *overview_.best : shown_point());
   const PointView point = view_of(rows, input_.rule);
   const std::optional<PayVerdict> shown = pay_verdict(point.ranking, input_.rule);
   if (count.points > 1) {
@@ -406,8 +406,11 @@ void Page::saving_tiles() {
          fmt::format("of serial's time; middle 80% of points: {} to {}", percent(count.low), percent(count.high)));
   }
   if (shown) {
-    const char* name = count.points == 1 ? "Saved against serial" : "Saved at best";
-    tile(shown->saved < 0.0 ? "Lost against serial" : name, percent(std::abs(shown->saved)),
+    const bool loses = shown->saved < 0.0;
+    const char* name = count.points == 1 ? loses ? "Lost against serial" : "Saved against serial"
+                       : loses           ? "Lost at least"
+                                         : "Saved at best";
+    tile(name, percent(std::abs(shown->saved)),
          fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), point_of(*shown->overlap)));
   }
   if (count.points > 1) {
@@ -449,7 +452,7 @@ void Page::model_tiles() {
     return;
   }
   const auto plans = plans_of(input_.models);
-  const PlanSaving shown = *plan_saving(plans[*savings.decisive], input_.rule);
+  const PlanSaving shown = *plan_saving(plans[*savings.best], input_.rule);
   const SavingCount& count = savings.count;
   const std::string share_of = fmt::format("of {}'s time", savings.baseline);
   html_ += "<dl class=\"tiles\">\n";
@@ -457,7 +460,7 @@ void Page::model_tiles() {
     tile("Median saving", percent(count.median),
          fmt::format("{}; middle 80% of plans: {} to {}", share_of, percent(count.low), percent(count.high)));
   }
-  tile(shown.saved < 0.0  ? "Lost"
+  tile(shown.saved < 0.0  ? count.points > 1 ? "Lost at least" : "Lost"
        : count.points > 1 ? "Saved at best"
                           : "Saved",
        percent(std::abs(shown.saved)),

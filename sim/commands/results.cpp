@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -39,6 +40,9 @@ using reports::FittedTable;
 using reports::TableNotes;
 
 TableNotes how_to_see_more() { return {.below = "; choose with --columns, or use -o csv"}; }
+
+/// The column of whole models that says whether a plan fits in memory: 0 or 1.
+constexpr std::string_view fits_column = "fits";
 
 constexpr std::int64_t max_limit = 1'000'000'000'000;
 
@@ -86,6 +90,7 @@ class RowWriter {
     for (const FittedColumn& column : columns_) {
       names_.emplace_back(column.name);
     }
+    fits_ = static_cast<std::size_t>(std::ranges::find(names_, fits_column) - names_.begin());
     // A file does not depend on the width of the terminal.
     table_ = FittedTable(columns_, file_ ? page_width : terminal_width());
     if (format_ == "csv") {
@@ -96,6 +101,7 @@ class RowWriter {
 
   void row(std::span<const Value> values) {
     ++count_;
+    does_not_fit_ += fits_ < values.size() && values[fits_] == Value(std::int64_t{0}) ? 1 : 0;
     if (format_ == "csv") {
       write(reports::csv_line(values));
     } else if (format_ == "table") {
@@ -108,6 +114,11 @@ class RowWriter {
 
   void end() {
     if (format_ == "table" && (count_ > 0 || file_)) {  // Without rows, a sentence on stderr replaces the table.
+      if (does_not_fit_ > 0) {
+        notes_.end =
+            fmt::format("{} of {} rows {} not fit in memory; --where fits excludes such rows.{}{}", does_not_fit_,
+                        count_, does_not_fit_ == 1 ? "does" : "do", notes_.end.empty() ? "" : " ", notes_.end);
+      }
       table_.write(notes_, [&](const std::string& lines) { write(lines); });
     }
     write(format_ == "json" ? "\n]\n" : "");
@@ -130,6 +141,8 @@ class RowWriter {
   TableNotes notes_;
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;
+  std::size_t fits_ = 0;          ///< Index of the column `fits`; the number of columns if it is not shown.
+  std::size_t does_not_fit_ = 0;  ///< Rows whose plan does not fit in memory.
 };
 
 /// Returns the usual value of a machine setting, which needs no mention; empty for other columns.
@@ -162,8 +175,9 @@ std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
   columns.push_back({.name = "tokens_per_second", .expendable = 2});
   columns.push_back({.name = "mfu", .expendable = 2});
   columns.push_back({.name = "status", .constant = Constant::stated, .usual = "ok", .expendable = 1});
+  columns.push_back({.name = std::string(fits_column), .constant = Constant::stated, .usual = "1", .expendable = 1});
   std::erase_if(columns, [&](const FittedColumn& column) {
-    return (is_mixed && column.name == "status") ||
+    return (is_mixed && (column.name == "status" || column.name == fits_column)) ||
            std::ranges::find(store.columns(), column.name) == store.columns().end();
   });
   return columns;
@@ -177,11 +191,66 @@ std::vector<FittedColumn> as_columns(const std::vector<std::string>& names) {
   return columns;
 }
 
+/// Shows the column that `--by` or `--sort-by` names (with - in front: the largest value first) among the usual
+/// columns, after the time. An unknown column is left to the query, which refuses it.
+void show_compared_column(const std::string& by, const StoreQuery& store, std::vector<FittedColumn>& columns) {
+  const std::string name = by.substr(by.starts_with('-') ? 1 : 0);
+  if (std::ranges::find(store.columns(), name) == store.columns().end()) {
+    return;
+  }
+  if (const auto shown = std::ranges::find(columns, name, &FittedColumn::name); shown != columns.end()) {
+    shown->expendable = 0;
+    return;
+  }
+  const auto time = std::ranges::find(columns, store.time_column(), &FittedColumn::name);
+  columns.insert(time == columns.end() ? time : time + 1, {.name = name});
+}
+
+/// Returns the columns that an SQL expression names, bare or in double quotes, without those in texts.
+std::vector<std::string> columns_named_in(std::string_view where, const StoreQuery& store) {
+  const auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < where.size();) {
+    if (where[i] == '\'') {
+      const std::size_t end = where.find('\'', i + 1);
+      i = end == std::string_view::npos ? where.size() : end + 1;
+      continue;
+    }
+    const auto end = std::find_if_not(where.begin() + static_cast<std::ptrdiff_t>(i), where.end(), is_of_name);
+    const std::string word(where.begin() + static_cast<std::ptrdiff_t>(i), end);
+    const bool is_column = std::ranges::find(store.columns(), word) != store.columns().end();
+    if (is_column && std::ranges::find(names, word) == names.end()) {
+      names.push_back(word);
+    }
+    i += std::max<std::size_t>(word.size(), 1);
+  }
+  return names;
+}
+
+/// Shows the columns that `--where` names: as columns if their values differ, else above the table.
+void show_selecting_columns(std::string_view where, const StoreQuery& store, std::vector<FittedColumn>& columns) {
+  for (const std::string& name : columns_named_in(where, store)) {
+    const auto shown = std::ranges::find(columns, name, &FittedColumn::name);
+    if (shown == columns.end()) {
+      columns.push_back({.name = name, .constant = Constant::stated});
+      continue;
+    }
+    shown->constant = shown->constant == Constant::hidden ? Constant::stated : shown->constant;
+    shown->usual.clear();
+    shown->expendable = 0;
+  }
+}
+
 /// Returns the columns of the answer, in order.
 std::vector<FittedColumn> columns_of(const ResultsRequest& request, const StoreQuery& store) {
   const std::vector<std::string> words = words_in(request.columns);
   if (words.empty() && request.format == "table") {
-    return usual_columns(store);
+    std::vector<FittedColumn> columns = usual_columns(store);
+    for (const std::string& name : words_in(request.sort_by)) {
+      show_compared_column(name, store, columns);
+    }
+    show_selecting_columns(request.where, store, columns);
+    return columns;
   }
   const bool are_all = words.empty() || words == std::vector<std::string>{"all"};
   return as_columns(are_all ? store.columns() : words);
@@ -237,19 +306,23 @@ std::vector<std::string> bounds() {
   return names;
 }
 
-/// Shows the column that `--by` names (with - in front: the largest value wins) among the usual columns, after the
-/// time. An unknown column is left to the query, which refuses it.
-void show_compared_column(const std::string& by, const StoreQuery& store, std::vector<FittedColumn>& columns) {
-  const std::string name = by.substr(by.starts_with('-') ? 1 : 0);
-  if (std::ranges::find(store.columns(), name) == store.columns().end()) {
-    return;
+/// Returns the reason why `best` has no row.
+std::string why_no_row_wins(const StoreQuery& store, BestQuery best) {
+  const auto has_row = [&](const auto& query) {
+    bool has = false;
+    store.run(query, [&](std::span<const Value>) { has = true; });
+    return has;
+  };
+  best.query.limit = 1;
+  best.query.sort_by.clear();
+  if (!has_row(best.query)) {
+    return best.query.where.empty() ? "no rows" : "no rows; --where matches none";
   }
-  if (const auto shown = std::ranges::find(columns, name, &FittedColumn::name); shown != columns.end()) {
-    shown->expendable = 0;
-    return;
-  }
-  const auto time = std::ranges::find(columns, store.time_column(), &FittedColumn::name);
-  columns.insert(time == columns.end() ? time : time + 1, {.name = name});
+  best.without.clear();
+  best.without_bounds = false;
+  return has_row(best)
+             ? "no row wins; add --bounds to include bounds"
+             : fmt::format("no row wins: none has a value of {}", best.by.substr(best.by.starts_with('-') ? 1 : 0));
 }
 
 int show_best(const ResultsRequest& request) {
@@ -274,8 +347,8 @@ int show_best(const ResultsRequest& request) {
     notes.end = fmt::format("Compared by {} alone; commfuse-sim report says which leads are ties.", best.by);
   }
   const bool has_rows = print(request, columns, std::move(notes), [&](const TakeRow& take) { store.run(best, take); });
-  if (!has_rows && excludes_bounds) {
-    fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
+  if (!has_rows && request.limit != 0) {
+    fmt::print(stderr, "{}\n", why_no_row_wins(store, std::move(best)));
   }
   return exit_code::done;
 }
@@ -339,6 +412,7 @@ void add_results(CLI::App& app, int& status) {
     add_query_flags(command, *request);
     command.footer(
         "Columns are those of docs/metrics.md, plus point, the number of the point.\n"
+        "A table also shows the columns that --where and --sort-by name.\n"
         "\n"
         "Examples:\n"
         "  commfuse-sim results out/mine --where \"ranks = 8 AND mfu > 0.6\" --sort-by -mfu\n"

@@ -200,6 +200,11 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
   row.add("dropout", plan.dropout);
   row.add("gradient_dtype", std::string(name_of(plan.gradient_dtype)));
   row.add("overlap_gradients", plan.overlap_gradients);
+  for (const char* name : {"launch", "jitter"}) {
+    if (const std::string& word = settings.text(name); word != find_field(name)->preset) {
+      row.add(name, word);
+    }
+  }
   if (const std::string& framework = settings.text("framework"); framework != "none") {
     row.add("framework", framework);
   }

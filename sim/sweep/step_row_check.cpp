@@ -113,8 +113,8 @@ void require_fit(const StepRow& row) {
   require_settings(row);
   require_plain_cells(row);
   for (const std::string_view words :
-       {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "context_exchange", "framework", "implements",
-        "implemented_sites", "bound", "schedules", "unmeasured_on", "reason", "warnings"}) {
+       {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "launch", "jitter", "context_exchange", "framework",
+        "implements", "implemented_sites", "bound", "schedules", "unmeasured_on", "reason", "warnings"}) {
     row.has(words) ? void(require_text(row, words)) : void();
   }
   for (const std::string_view flag : {"dropout", "overlap_gradients"}) {

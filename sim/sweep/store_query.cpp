@@ -290,7 +290,7 @@ std::vector<std::string> StoreQuery::asked() const {
 std::vector<std::string> StoreQuery::point_columns() const {
   std::vector<std::string> names;
   for (const Column& column : all_columns()) {
-    if (column.is_asked && has_column(std::string(column.name))) {
+    if (column.is_asked && holds_column(column.name)) {
       names.emplace_back(column.name);
     }
   }
@@ -304,11 +304,27 @@ std::string StoreQuery::time_column(const StoreQuery& other) const {
   const bool models = has_models_ || other.has_models_;
   const std::string of_kind(layers && models ? time_of_both : layers ? time_of_layers : time_of_models);
   // Whole models have no times where none of them can run.
-  return has_column(of_kind) && other.has_column(of_kind) ? of_kind : std::string(time_of_both);
+  return holds_column(of_kind) && other.holds_column(of_kind) ? of_kind : std::string(time_of_both);
 }
 
-bool StoreQuery::has_column(const std::string& name) const {
+bool StoreQuery::holds_column(std::string_view name) const {
   return name == time_of_both || std::find(columns_.begin(), columns_.end(), name) != columns_.end();
+}
+
+std::vector<std::string_view> StoreQuery::empty_columns() const {
+  std::vector<std::string_view> names;
+  for (const Column& column : all_columns()) {
+    const bool applies = (column.of_layers && has_layers_) || (column.of_models && has_models_);
+    if (applies && !holds_column(column.name)) {
+      names.push_back(column.name);
+    }
+  }
+  return names;
+}
+
+bool StoreQuery::has_column(std::string_view name) const {
+  const std::vector<std::string_view> empty = empty_columns();
+  return holds_column(name) || std::ranges::find(empty, name) != empty.end();
 }
 
 std::string StoreQuery::table(const std::string& schema) const {
@@ -328,6 +344,11 @@ std::string StoreQuery::table(const std::string& schema) const {
     } else {
       sql += fmt::format(", \"{}\"", name);
     }
+  }
+  for (const std::string_view name : empty_columns()) {
+    sql += fmt::format(", NULL AS \"{}\"", name);
+    const std::string stored = stored_name(std::string(name));
+    sql += stored == name ? "" : fmt::format(", NULL AS \"{}\"", stored);
   }
   return fmt::format("({}, {} AS {} FROM {}.rows)", sql, time_of_both_in_sql(), time_of_both, schema);
 }
@@ -388,6 +409,10 @@ void StoreQuery::require_expression(const std::string& where) const {
   }
 }
 
+std::string StoreQuery::example_expression() const {
+  return fmt::format("\"{} = 8 AND strategy = 'commfuse'\"", has_layers_ ? "ranks" : "tensor");
+}
+
 template <class Ask>
 void StoreQuery::within_limits(const Ask& ask) const {
   try {
@@ -396,15 +421,15 @@ void StoreQuery::within_limits(const Ask& ask) const {
   } catch (const DatabaseError& error) {
     if (error.kind() == DatabaseError::Kind::endless) {
       throw ConfigError(
-          "--where: it produces a value of more than 64 MiB, or takes too many steps for the rows; write a simpler "
-          "expression, as in \"ranks = 8 AND strategy = 'commfuse'\"");
+          fmt::format("--where: it produces a value of more than 64 MiB, or takes too many steps for the rows; write a "
+                      "simpler expression, as in {}",
+                      example_expression()));
     }
     if (error.kind() != DatabaseError::Kind::statement && error.kind() != DatabaseError::Kind::read_only) {
       throw;
     }
-    throw ConfigError(fmt::format(
-        "--where: {}; write an expression of SQL over columns, as in \"ranks = 8 AND strategy = 'commfuse'\"",
-        error.what()));
+    throw ConfigError(fmt::format("--where: {}; write an expression of SQL over columns, as in {}", error.what(),
+                                  example_expression()));
   }
 }
 
@@ -611,7 +636,7 @@ std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& 
 
 std::vector<std::string> StoreQuery::difference_columns(const StoreQuery& other) const {
   std::vector<std::string> names = asked();  // options of the simulation may differ on purpose
-  std::erase_if(names, [&](const std::string& name) { return !other.has_column(name); });
+  std::erase_if(names, [&](const std::string& name) { return !other.holds_column(name); });
   names.insert(names.end(), {"strategy", "before", "after", "ratio"});
   return names;
 }
@@ -664,7 +689,7 @@ void StoreQuery::differences(const StoreQuery& other, const std::string& by, con
     throw ConfigError(fmt::format("one of {} and {} holds layers, the other whole models; compare stores of one kind",
                                   database_.path().string(), other.database_.path().string()));
   }
-  if (!other.has_column(by)) {
+  if (!other.holds_column(by)) {
     throw ConfigError(
         fmt::format("--by: {} has no column '{}'; choose another column", other.database_.path().string(), by));
   }

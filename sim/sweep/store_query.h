@@ -74,8 +74,14 @@ class StoreQuery {
   explicit StoreQuery(Source source);
   void read_columns_of_cells();
   void read_texts();
-  /// Returns whether the column exists; also true for `time_us`, which every query accepts.
-  [[nodiscard]] bool has_column(const std::string& name) const;
+  /// Returns whether some row may have the column; also true for `time_us`, which every query accepts.
+  [[nodiscard]] bool holds_column(std::string_view name) const;
+  /// Returns the known columns for rows of such kinds that no row has.
+  [[nodiscard]] std::vector<std::string_view> empty_columns() const;
+  /// Returns whether a query may name the column: no row needs to have it.
+  [[nodiscard]] bool has_column(std::string_view name) const;
+  /// Returns an expression for --where over columns of these rows, in double quotes.
+  [[nodiscard]] std::string example_expression() const;
   /// Attaches the rows of `other`, and returns the name of their schema here.
   std::string attach(const StoreQuery& other);
   void copy_rows(const StoreQuery& other);

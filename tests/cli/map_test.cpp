@@ -76,6 +76,23 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndReportsWeakScaling) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(CommfuseSimMap, APlanThatDoesNotFitKeepsItsRow) {
+  const Outcome outcome =
+      run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 4K --axis ranks=2,4,8 -o map");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nranks 2                 -\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("Of 2 points, "), std::string::npos) << outcome.out;
+}
+
+TEST(CommfuseSimMap, AFrameworkIsTheBaselineOfItsSteps) {
+  const Outcome outcome = run_program(
+      "commfuse-sim run --scope step --model llama-3.1-8b --framework megatron-lm --batch 8 --seq 4K "
+      "--axis ranks=4,8 -o map");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("framework megatron-lm"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("/ against serial"), std::string::npos) << outcome.out;
+}
+
 TEST(CommfuseSimMap, WithoutASecondPointOrStrategyReportsItsNeeds) {
   const Outcome outcome = run_program("commfuse-sim run --seq 8K -o map");
   EXPECT_EQ(outcome.code, 0);

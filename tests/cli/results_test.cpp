@@ -226,6 +226,61 @@ TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
   EXPECT_EQ(rows_of("best out").size(), 2U);
 }
 
+TEST_F(ResultsTest, ATableShowsTheColumnsOfItsConditions) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const std::string table =
+      run_program("commfuse-sim results out --where \"interference = 'static' AND head_us >= 0\" --sort-by -exposed_us")
+          .out;
+  EXPECT_NE(table.find("interference static"), std::string::npos) << table;
+  EXPECT_NE(table.find(" exposed_us "), std::string::npos) << table;
+  EXPECT_NE(table.find(" head_us"), std::string::npos) << table;
+  const std::string text = run_program("commfuse-sim results out --where \"strategy <> 'exposed_us'\"").out;
+  EXPECT_EQ(text.find("exposed_us"), std::string::npos) << "a text names no column";
+}
+
+TEST_F(ResultsTest, AKnownColumnThatNoRowHasIsEmpty) {
+  const std::string run = "run --scope step --model llama-3.1-8b --ranks 4 --batch 8 --seq 1K --strategy serial";
+  ASSERT_EQ(run_program("commfuse-sim " + run + " -o jsonl > a.jsonl").code, 0);
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 4, strategy: "
+                             "{name: [serial]}}\naxes:\n  - batch: [8]\n";
+  ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out out").code, 0);
+  for (const std::string file : {"a.jsonl", "out"}) {
+    EXPECT_EQ(rows_of("results " + file + " --columns strategy,unmeasured_on --where 'launch IS NULL'"),
+              json::parse(R"([{"strategy": "serial", "unmeasured_on": null}])"));
+    const Outcome unknown = run_program("commfuse-sim results " + file + " --columns makespan_us");
+    EXPECT_EQ(unknown.code, 2) << "a column of layers only";
+  }
+}
+
+TEST_F(ResultsTest, HintsAndMessagesFitTheQueriedRows) {
+  ASSERT_EQ(sweep("out").code, 3);
+  EXPECT_EQ(run_program("commfuse-sim best out --where \"ranks = 3\"").err, "no rows; --where matches none\n");
+  EXPECT_EQ(run_program("commfuse-sim best out --where \"ranks = 16\"").err,
+            "no row wins: none has a value of makespan_us\n");
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 4, strategy: "
+                             "{name: [serial]}}\naxes:\n  - batch: [8]\n";
+  ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out models").code, 0);
+  EXPECT_EQ(
+      run_program("commfuse-sim results models --where \"ranks = 4\"").err,
+      "--where: no such column: ranks; write an expression of SQL over columns, as in \"tensor = 8 AND strategy = "
+      "'commfuse'\"\n");
+}
+
+TEST_F(ResultsTest, BestSaysWhichPlansDoNotFitInMemory) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
+                             "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
+  ASSERT_NE(run_program("commfuse-sim sweep b.yaml --out out").code, 2);
+  ASSERT_EQ(rows_of("results out --where 'NOT fits'").size(), 4U) << "the state of the optimizer exceeds two GPUs";
+  const std::string full = run_program("commfuse-sim best out").out;
+  EXPECT_NE(full.find(", fits 0\n"), std::string::npos) << full;
+  EXPECT_NE(full.find("\n2 of 2 rows do not fit in memory; --where fits excludes such rows."), std::string::npos)
+      << full;
+  const std::string roomy = "run --scope step --model llama-3.1-8b --ranks 8 --batch 8 --seq 1K -o jsonl";
+  ASSERT_EQ(run_program("commfuse-sim " + roomy + " > roomy.jsonl").code, 0);
+  const std::string fitting = run_program("commfuse-sim best roomy.jsonl").out;
+  EXPECT_EQ(fitting.find("fit"), std::string::npos) << fitting;
+}
+
 /// Returns the command that runs the statements in $SQL with DuckDB's program, its Python module or its Node package,
 /// and prints the single value of the last statement. Returns an empty string if none of them is installed.
 std::string duckdb() {

@@ -477,6 +477,40 @@ TEST(Html, WholeModelsAppearWithAndWithoutLayers) {
   }
 }
 
+TEST(Html, TilesAndFiguresShowPlansThatFitInMemory) {
+  std::vector<StepRow> models{prefill(1024, "serial", 10.0), prefill(1024, "commfuse", 5.0),
+                              prefill(2048, "serial", 20.0), prefill(2048, "commfuse", 18.0),
+                              prefill(4096, "serial", 40.0), prefill(4096, "commfuse", 38.0)};
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    models[i].add("fits", i >= 2);
+    models[i].add("weights_gb", 70.0);
+    models[i].add("cache_gb", i >= 2 ? 5.0 : 20.0);
+    models[i].add("capacity_gb", 80.0);
+  }
+  const std::string html = html_report({.title = "t", .models = models});
+  EXPECT_NE(html.find("<dt>Saved at best</dt><dd><div class=\"value\">10.0%</div>"), std::string::npos);
+  EXPECT_NE(html.find("<dt>Overlap pays at</dt><dd><div class=\"value\">2 of 2</div>"), std::string::npos);
+  EXPECT_EQ(occurrences(html, "<figure data-figure=\"model-time-"), 2U);
+  EXPECT_NE(html.find("2 of 3 plans are drawn, only those that fit in memory"), std::string::npos);
+}
+
+// The framework's own row is the baseline of figures and maps, and neither it nor serial is overlap.
+TEST(Html, MapsMeasureAgainstTheFramework) {
+  std::vector<StepRow> models;
+  for (const std::int64_t seq : {1024, 2048}) {
+    for (const auto& [name, time_ms] : {std::pair{"fsdp", 10.0}, std::pair{"serial", 9.0}, std::pair{"sliced", 12.0}}) {
+      models.push_back(prefill(seq, name, time_ms));
+      auto& cells = models.back().cells;
+      cells.insert(std::ranges::find(cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
+                   {"framework", std::string("fsdp")});
+    }
+  }
+  const std::string html = html_report({.title = "t", .models = models});
+  EXPECT_NE(html.find("fsdp&#39;s time over 2 points: it loses at all of them"), std::string::npos);
+  EXPECT_EQ(html.find("serial&#39;s time"), std::string::npos);
+  EXPECT_NE(html.find("vs baseline<"), std::string::npos);
+}
+
 // A decoding step has two schedules without overlap; its map shows winners, and no savings against serial.
 TEST(Html, AFastAllReduceOfADecodingStepIsNotCalledOverlap) {
   std::vector<StepRow> models{prefill(1024, "all_reduce", 8.0), prefill(1024, "serial", 10.0),
@@ -697,6 +731,19 @@ TEST(Overview, UsesTheLargestLossIfOverlapNeverPays) {
   ASSERT_TRUE(overview.decisive && overview.loss);
   EXPECT_EQ(overview.decisive->first, 2U);
   EXPECT_EQ(overview.loss->first, 2U);
+  ASSERT_TRUE(overview.best);
+  EXPECT_EQ(overview.best->first, 0U) << "the least loss";
+}
+
+TEST(Overview, TheBestPointSavesTheMostEvenIfUnsure) {
+  std::vector<ResultRow> rows{page_row("serial", 2, 1024, 1000us), page_row("commfuse", 2, 1024, 900us),
+                              page_row("serial", 2, 2048, 1000us), page_row("commfuse", 2, 2048, 850us)};
+  rows[2].makespan_error = rows[3].makespan_error = 0.5;
+  rows[3].win_probability = 0.6;
+  const Overview overview = overview_of(RowTable(rows));
+  ASSERT_TRUE(overview.decisive && overview.best);
+  EXPECT_EQ(overview.decisive->first, 0U);
+  EXPECT_EQ(overview.best->first, 2U);
 }
 
 TEST(Overview, UsesTheLargestLeadWithoutSerial) {

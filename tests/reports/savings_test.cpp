@@ -130,13 +130,48 @@ TEST(PlanSavings, TheMostDecisivePlanFitsTheMemory) {
   ASSERT_TRUE(savings.decisive);
   EXPECT_EQ(*savings.decisive, 2U);
   EXPECT_EQ(savings.baseline, "serial");
-  EXPECT_EQ(savings.count.points, 3U);
-  EXPECT_EQ(savings.count.pays, 3U);
-  EXPECT_NEAR(savings.count.best, 0.5, 1e-7);
+  EXPECT_EQ(savings.count.points, 2U) << "a plan that does not fit counts nowhere";
+  EXPECT_EQ(savings.count.pays, 2U);
+  EXPECT_NEAR(savings.count.best, 0.2, 1e-7);
   const std::vector<const StepRow*> plan{&rows[4], &rows[5], &rows[6]};
   ASSERT_TRUE(plan_saving(plan));
   EXPECT_EQ(plan_saving(plan)->overlap, &rows[6]);
   EXPECT_NEAR(plan_saving(plan)->saved, 0.2, 1e-15);
+}
+
+TEST(PlanSavings, NothingPaysWhereNoPlanFits) {
+  const std::vector<StepRow> rows{step(2, "serial", 100.0, false), step(2, "commfuse", 50.0, false),
+                                  step(4, "serial", 100.0, false), step(4, "commfuse", 90.0, false)};
+  const PlanSavings savings = plan_savings(rows);
+  EXPECT_FALSE(savings.decisive);
+  EXPECT_FALSE(savings.best);
+  EXPECT_EQ(savings.count.points, 0U);
+}
+
+// A plan that surely saves decides, but an unsure saving may be larger.
+TEST(PlanSavings, TheBestPlanSavesTheMostEvenIfUnsure) {
+  std::vector<StepRow> rows{step(2, "serial", 100.0), step(2, "commfuse", 96.0), step(4, "serial", 100.0),
+                            step(4, "commfuse", 94.0)};
+  rows[2].add("time_error", 0.3);
+  rows[3].add("time_error", 0.3);
+  rows[3].add("win_probability", 0.6);
+  const PlanSavings savings = plan_savings(rows);
+  ASSERT_TRUE(savings.decisive && savings.best);
+  EXPECT_EQ(*savings.decisive, 0U);
+  EXPECT_EQ(*savings.best, 1U);
+  EXPECT_NEAR(savings.count.best, 0.06, 1e-7);
+}
+
+// A bound next to implementations cannot be run, even where no implementation has a result.
+TEST(PlanSavings, ABoundIsNotOverlap) {
+  std::vector<StepRow> rows{step(2, "megatron-lm", 90.0), step(2, "serial", 100.0), step(2, "sliced", 80.0),
+                            step(2, "flux", 70.0)};
+  rows[0].add("framework", std::string("megatron-lm"));
+  rows[2].add("bound", std::string("yes"));
+  rows[3].add("implements", std::string("fused_kernel"));
+  rows[3].add("reason", std::string("flux needs NVLink"));
+  EXPECT_FALSE(plan_saving(std::vector<const StepRow*>{&rows[0], &rows[1], &rows[2], &rows[3]}));
+  EXPECT_EQ(plan_savings(rows).count.points, 0U);
 }
 
 // all_reduce, the schedule of inference engines, hides no communication: it is a baseline as serial is.

@@ -316,6 +316,39 @@ TEST(BestPlan, NamesThePriceOfPlansThatDifferInIt) {
             "seq 1K, GPU-hour at 3.50");
 }
 
+// Only the rows with a chosen launch have the column.
+TEST(BestPlan, NamesTheLaunchOfPlansThatDifferInIt) {
+  const StepRow stream = with_rate(step("", "commfuse", 100.0), 1e5);
+  StepRow graph = with_rate(stream, 2e5);
+  graph.cells.insert(std::ranges::find(graph.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),
+                     {"launch", std::string("graph")});
+  EXPECT_NE(plan_heading(graph).find(", launch graph"), std::string::npos) << plan_heading(graph);
+  EXPECT_EQ(plans_of(std::vector{stream, graph}).size(), 2U);
+  const std::string best =
+      "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, seq 1K, "
+      "launch graph";
+  EXPECT_EQ(best_plan(std::vector{stream, graph}), best);
+  EXPECT_EQ(best_plan(std::vector{graph, stream}), best);
+  EXPECT_EQ(best_plan(std::vector{graph, with_rate(stream, 2e5)}),
+            best + "; within 2%: commfuse on 1 GPU (1 tensor), launch stream");
+}
+
+// Tokens of a prompt and generated tokens are different things.
+TEST(BestPlan, EachScopeHasItsOwn) {
+  std::vector<StepRow> rows;
+  for (const auto& [scope, rate] : {std::pair{"prefill", 9e4}, std::pair{"decode", 1e3}}) {
+    const StepRow plan = with_rate(with(step("", "serial", 100.0), "scope", std::string(scope)), rate);
+    rows.push_back(plan);
+    rows.push_back(with_rate(with(plan, "batch", std::int64_t{2}), 2.0 * rate));
+  }
+  EXPECT_EQ(best_plan(rows),
+            "Most tokens per second and GPU among prefill plans that fit: 180000, by serial on 1 GPU (1 tensor), batch "
+            "2, seq 1K. Most tokens per second and GPU among decode plans that fit: 2000, by serial on 1 GPU (1 "
+            "tensor), batch 2, seq 1K");
+  rows.erase(rows.begin());
+  EXPECT_TRUE(best_plan(rows).starts_with("Most tokens per second and GPU among decode plans ")) << best_plan(rows);
+}
+
 TEST(BestPlan, PlansThatDifferInTheirContextExchangeAreSeveral) {
   StepRow gather = with(with(step("", "serial", 100.0), "context", std::int64_t{2}), "gpus", std::int64_t{2});
   gather.cells.insert(std::ranges::find(gather.cells, "strategy", &std::pair<std::string_view, StepRow::Value>::first),

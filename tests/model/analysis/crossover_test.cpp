@@ -35,6 +35,40 @@ TEST(CrossoverMap, ACellHasTheSavingOverTheNextFamilyAndOverSerial) {
   EXPECT_EQ(map.strategies, (std::vector<std::string>{"serial", "sliced"}));
 }
 
+// Serial is no overlap, even where the framework's own step is the baseline.
+TEST(CrossoverMap, TheFrameworksOwnStepIsTheBaseline) {
+  std::vector<MapEntry> entries{at_seq(1, "serial", 100), at_seq(1, "fsdp", 90),    at_seq(1, "sliced", 81),
+                                at_seq(2, "serial", 200), at_seq(2, "fsdp", 180),   at_seq(2, "sliced", 198),
+                                at_seq(3, "serial", 300), at_seq(3, "sliced", 240), at_seq(4, "fsdp", 400)};
+  for (MapEntry& each : entries) {
+    each.is_framework = each.strategy == "fsdp";
+  }
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
+  ASSERT_EQ(map.cells.size(), 4U);
+  EXPECT_EQ(map.cells[0].baseline, "fsdp");
+  EXPECT_NEAR(*map.cells[0].of_baseline, 0.1, 1e-12);
+  ASSERT_TRUE(map.cells[0].saving && map.cells[1].saving && map.cells[2].saving);
+  EXPECT_EQ(map.cells[0].saving->overlap, "sliced");
+  EXPECT_EQ(map.cells[0].saving->baseline, "fsdp");
+  EXPECT_NEAR(map.cells[0].saving->saved, 0.1, 1e-12);
+  EXPECT_FALSE(map.cells[0].saving->is_close);
+  EXPECT_EQ(map.cells[1].winner, "fsdp");
+  EXPECT_NEAR(map.cells[1].saving->saved, -0.1, 1e-12);
+  EXPECT_EQ(map.cells[2].saving->baseline, "serial");
+  EXPECT_NEAR(map.cells[2].saving->saved, 0.2, 1e-12);
+  EXPECT_FALSE(map.cells[3].saving) << "nothing overlaps there";
+}
+
+TEST(CrossoverMap, AnEntryWithoutATimeKeepsItsPlace) {
+  std::vector<MapEntry> entries{at_seq(1, "serial", 0), at_seq(2, "serial", 100), at_seq(2, "sliced", 80)};
+  EXPECT_TRUE(crossover_maps(entries, rule).empty()) << "one point with a result makes no map";
+  entries.push_back(at_seq(4, "serial", 200));
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
+  EXPECT_EQ(map.values(MapAxis::seq).size(), 3U);
+  EXPECT_EQ(map.cells.size(), 2U);
+  EXPECT_EQ(map.at({}), nullptr);
+}
+
 TEST(CrossoverMap, TheCrossoverIsExactForPowerLaws) {
   // One family takes 1000 x seq, the other 8000 at every length. They are equal at 8, which is halfway between 4 and 16
   // on a logarithmic scale.

@@ -93,6 +93,15 @@ TEST(FrameworkRows, AttentionDropoutAndGradientsAreSettingsWithAColumnEach) {
   EXPECT_GT(late.number("gradients_ms"), usual.number("gradients_ms"));
 }
 
+// Rows of the same plan with other settings would be taken for one plan.
+TEST(FrameworkRows, LaunchAndJitterHaveColumnsWhereTheyAreChosen) {
+  const StepRow usual = rows_with({"strategy.name=serial"}).front();
+  EXPECT_FALSE(usual.has("launch") || usual.has("jitter"));
+  const StepRow chosen = rows_with({"strategy.name=serial", "launch=graph", "jitter=default"}).front();
+  EXPECT_EQ(chosen.text("launch"), "graph");
+  EXPECT_EQ(chosen.text("jitter"), "default");
+}
+
 TEST(FrameworkRows, AFrameworkChoosesAttentionDropoutAndGradients) {
   const std::vector<StepRow> rows = rows_with({"framework=megatron-deepspeed-2023", "strategy.name=serial"});
   ASSERT_EQ(rows.size(), 2U);

@@ -138,8 +138,8 @@ TEST(Columns, HaveDistinctNamesInOneTable) {
 
 // A new setting without a mark would be missing from the names of plans.
 TEST(Columns, EverySettingOfAPlanHasWordsExceptThoseOfTheSchedule) {
-  const Grid grid =
-      grid_of({"model=llama-3.1-405b", "scope=step", "ranks=8", "batch=1", "hardware=dgx-h100-x2", "framework=fsdp"});
+  const Grid grid = grid_of({"model=llama-3.1-405b", "scope=step", "ranks=8", "batch=1", "hardware=dgx-h100-x2",
+                             "framework=fsdp", "launch=graph", "jitter=default"});
   Library library;
   library.load(grid.settings);
   StepPoints steps(library);
@@ -160,10 +160,10 @@ TEST(Columns, EveryCellOfAWholeModelHasAColumnAndReadsBack) {
   std::set<std::string_view> seen;
   for (const char* scope : {"step", "prefill", "decode"}) {
     const bool is_step = scope == std::string("step");
-    const Grid grid =
-        grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1", "hardware=dgx-h100-x2",
-                 "jitter=default", scope == std::string("decode") ? "parallel.context=1" : "parallel.context=2",
-                 is_step ? "framework=fsdp" : "price=2.80", is_step ? "as=te,two_streams" : "seed=1"});
+    const Grid grid = grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1",
+                               "hardware=dgx-h100-x2", "jitter=default", "launch=graph",
+                               scope == std::string("decode") ? "parallel.context=1" : "parallel.context=2",
+                               is_step ? "framework=fsdp" : "price=2.80", is_step ? "as=te,two_streams" : "seed=1"});
     Library library;
     library.load(grid.settings);
     StepPoints steps(library);
