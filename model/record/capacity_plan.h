@@ -201,7 +201,7 @@ struct CapacityPlan {
   std::optional<std::size_t> answer;  ///< Index in `kinds`.
   /// Other runs that meet the limits and tie with the best run in the objective.
   std::vector<RunPlace> ties;
-  /// Rule that chose the answer among runs that tie: "fewer GPUs"; empty without ties.
+  /// Why the answer is preferred to the first of the ties: "fewer days"; empty without ties.
   std::string tie_rule;
   std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
   std::optional<std::size_t> knee;  ///< Index in `pareto`: knee_of() cost over the logarithm of days.

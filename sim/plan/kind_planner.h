@@ -76,13 +76,13 @@ class KindPlanner {
   std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().
 };
 
-/// The best run among those that meet all limits: the cheapest if there is a deadline, otherwise the shortest. Ties go
-/// to fewer GPUs, then less memory, then fewer kinds of parallelism. No run that meets the limits is both shorter and
-/// cheaper than the chosen run.
+/// The best run among those that meet all limits: the cheapest if there is a deadline, otherwise the shortest. Ties in
+/// cost go to fewer days, ties in days to lower cost; then to fewer GPUs, less memory, and fewer kinds of parallelism.
+/// No run that meets the limits is better than the chosen run in days or cost and at least as good in the other.
 struct RunChoice {
   RunPlace chosen;
-  std::vector<RunPlace> ties;  ///< Other runs that tie.
-  std::string rule;            ///< Rule that broke the tie; empty without a tie.
+  std::vector<RunPlace> ties;  ///< Other runs that tie, best objective first.
+  std::string rule;            ///< Why `chosen` is preferred to the first of them; empty without a tie.
 };
 /// Returns nothing if no run meets the limits. Runs on the same hardware share the errors of its steps and failures, so
 /// their values are compared without these errors; the prices of two kinds have independent errors.
