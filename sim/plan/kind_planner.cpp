@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "model/check.h"
 #include "model/config/bandwidth_choice.h"
@@ -147,24 +150,41 @@ std::vector<std::int64_t> KindPlanner::planned_counts() const {
     return search_.counts(max_gpus_);
   }
   const std::int64_t wanted = *offer_.count;
-  const std::vector<std::int64_t> counts = search_.counts(2 * wanted);
-  const auto next = std::lower_bound(counts.begin(), counts.end(), wanted);
-  if (next != counts.end() && *next == wanted) {
+  if (const std::vector<std::int64_t> counts = search_.counts(wanted); !counts.empty() && counts.back() == wanted) {
     return max_gpus_ < wanted ? std::vector<std::int64_t>{} : std::vector{wanted};
-  }
-  std::vector<std::string> neighbors;
-  if (next != counts.begin()) {
-    neighbors.push_back(fmt::format("{}", *std::prev(next)));
-  }
-  if (next != counts.end()) {
-    neighbors.push_back(fmt::format("{}", *next));
   }
   const LayoutTerms& terms = search_.terms();
   throw ConfigError(
-      fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; choose "
-                  "{}a batch that more degrees divide",
+      fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; {}",
                   offer_.count_place, offer_.name, wanted, search_.model().name, terms.base.global_batch, wanted,
-                  machine_.name, neighbors.empty() ? "" : fmt::format("{}, or ", fmt::join(neighbors, " or "))));
+                  machine_.name, advice_for(wanted)));
+}
+
+/// Returns "choose 64 or 128, or a batch that more degrees divide" with the nearest counts for which some layout has
+/// the fixed degrees and fits in memory.
+std::string KindPlanner::advice_for(std::int64_t count) const {
+  constexpr std::int64_t farthest = 8;
+  constexpr std::int64_t enough = 8192;
+  const Machine node = machine_of(offer_.machine);
+  const std::int64_t limit = node.network ? std::max(enough, farthest * count) : node.gpus_per_node;
+  const Machine machine = machine_for(offer_, limit);
+  LayoutSearch search(search_.model(), machine, structures_, search_.terms());
+  const std::vector<std::int64_t> counts = search.counts(limit);
+  const auto next = std::lower_bound(counts.begin(), counts.end(), count);
+  const auto fits = [&](std::int64_t gpus) { return search.has_fitting(gpus); };
+  std::vector<std::string> nearest;
+  if (const auto below = std::find_if(std::make_reverse_iterator(next), counts.rend(), fits); below != counts.rend()) {
+    nearest.push_back(fmt::format("{}", *below));
+  }
+  if (const auto above = std::find_if(next, counts.end(), fits); above != counts.end()) {
+    nearest.push_back(fmt::format("{}", *above));
+  }
+  return nearest.empty()
+             ? fmt::format(
+                   "no layout on up to {} GPUs has the fixed degrees and fits in memory, so free degrees, or "
+                   "choose a batch that more degrees divide",
+                   limit)
+             : fmt::format("choose {}, or a batch that more degrees divide", fmt::join(nearest, " or "));
 }
 
 void KindPlanner::find_layouts() {

@@ -56,6 +56,7 @@ class KindPlanner {
  private:
   [[nodiscard]] CapacityKind offered() const;
   [[nodiscard]] std::vector<std::int64_t> planned_counts() const;
+  [[nodiscard]] std::string advice_for(std::int64_t count) const;
   void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);

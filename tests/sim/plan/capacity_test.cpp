@@ -8,6 +8,7 @@
 
 #include "model/config_error.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
@@ -254,6 +255,29 @@ TEST_F(CapacityTest, AnExactCountHasOneRunWithItsBestLayout) {
   EXPECT_TRUE(full.starts_with("memory binds: the smallest layout on the 8 GPUs of gpus.h100.count needs ")) << full;
   EXPECT_TRUE(full.ends_with("; choose a larger count, or free degrees that are fixed")) << full;
   EXPECT_THROW(plan("", exactly("100")), ConfigError);
+}
+
+TEST_F(CapacityTest, AnImpossibleCountNamesTheNearestThatFit) {
+  const auto message = [](const std::string& count, const std::string& set) {
+    return test::message_of([&] {
+      (void)plan("", "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: " + count + "}\n", set);
+    });
+  };
+  // 32 layers split over 1, 2, 4, 8, 16, 32, 17 and 34 stages, so the counts are 2^n and 17 x 2^n.
+  const std::string small = message("100", "model: llama-3.1-8b, seq: 4K, batch: 128");
+  EXPECT_TRUE(
+      small.ends_with(": 'gpus.h100.count' is 100, but no layout of llama-3.1-8b with batch 128 divides 100 GPUs "
+                      "of dgx-h100-x2 evenly; choose 64 or 128, or a batch that more degrees divide"))
+      << small;
+  // Weights, gradients and moments of 70B take 18 bytes x 70.6B = 1.27 TB, more than 16 times 72 GB.
+  const std::string few = message("7", "model: llama-3.1-70b, seq: 4K, batch: 128");
+  EXPECT_TRUE(few.ends_with("; choose 32, or a batch that more degrees divide")) << few;
+  // Three tensor ranks divide none of the numbers of heads.
+  const std::string fixed = message("1024", "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 3");
+  EXPECT_TRUE(
+      fixed.ends_with("; no layout on up to 8192 GPUs has the fixed degrees and fits in memory, so free degrees, "
+                      "or choose a batch that more degrees divide"))
+      << fixed;
 }
 
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
