@@ -84,6 +84,13 @@ struct CapacityInput {
   std::string source;
 };
 
+/// A smaller number of GPUs that trains at least as fast as the user's exact number.
+struct SmallerCount {
+  std::int64_t gpus = 0;
+  double days = 0.0;
+  double cost = 0.0;
+};
+
 struct CapacityKind {
   std::string name;  ///< Name that the user chose.
   std::string hardware;
@@ -106,6 +113,8 @@ struct CapacityKind {
   /// Smallest number of GPUs beyond `runs` that meets the deadline. Nothing if a run meets it, and if eight times as
   /// many as are available do not.
   std::optional<std::int64_t> gpus_for_deadline;
+  /// The fastest of half, a quarter and so on of `count`, if it is at least as fast as `count`.
+  std::optional<SmallerCount> smaller;
   std::vector<CapacitySite> sites;  ///< Sites of the answer.
   std::string single;               ///< Best strategy if all sites use the same one.
   /// Relative standard error of the step's time, from the parameters and the model's residual together.

@@ -346,6 +346,30 @@ std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& k
   return std::nullopt;
 }
 
+/// Halves the exact count as long as that hardly lengthens the run. A measured step corrects the times of smaller
+/// counts as it corrects that of the exact count.
+std::optional<SmallerCount> KindPlanner::smaller_count(const CapacityRun& exact) {
+  constexpr double hardly = 1.5;  // on few GPUs, halving their number almost doubles the time
+  std::optional<SmallerCount> best;
+  for (std::int64_t gpus = exact.gpus / 2; gpus > 0; gpus /= 2) {
+    const std::vector<std::int64_t> counts = search_.counts(gpus);
+    const bool is_possible = !counts.empty() && counts.back() == gpus;
+    const std::optional<FoundLayout> layout = is_possible ? search_.preferred(gpus) : std::nullopt;
+    if (!layout) {
+      break;
+    }
+    const double tokens_per_second = layout->step.tokens_per_second / correction_at(exact.gpus);
+    const RunTotals totals = totals_of(terms_of(file_, offer_, gpus, tokens_per_second));
+    if (totals.days > hardly * exact.days.value) {
+      break;
+    }
+    if (totals.days <= (best ? best->days : exact.days.value)) {
+      best = SmallerCount{.gpus = gpus, .days = totals.days, .cost = totals.cost};
+    }
+  }
+  return best;
+}
+
 CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   CapacityKind kind = offered();
   try {
@@ -367,6 +391,9 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   kind.layouts = tally.layouts;
   kind.fitting = tally.fitting;
   kind.priced = tally.priced;
+  if (kind.count && !kind.runs.empty()) {
+    kind.smaller = smaller_count(kind.runs.front());
+  }
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();

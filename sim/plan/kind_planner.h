@@ -61,6 +61,7 @@ class KindPlanner {
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
   [[nodiscard]] std::optional<std::int64_t> gpus_for_deadline(const CapacityKind& kind) const;
+  [[nodiscard]] std::optional<SmallerCount> smaller_count(const CapacityRun& exact);
   void correct(CapacityKind& kind, const StepEvidence& evidence);
   void add_sites(CapacityKind& kind, const FoundLayout& layout);
 

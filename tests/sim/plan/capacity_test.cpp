@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string>
 
 #include "model/config_error.h"
 #include "tests/own_folder.h"
@@ -255,6 +256,23 @@ TEST_F(CapacityTest, AnExactCountHasOneRunWithItsBestLayout) {
   EXPECT_TRUE(full.starts_with("memory binds: the smallest layout on the 8 GPUs of gpus.h100.count needs ")) << full;
   EXPECT_TRUE(full.ends_with("; choose a larger count, or free degrees that are fixed")) << full;
   EXPECT_THROW(plan("", exactly("100")), ConfigError);
+}
+
+TEST_F(CapacityTest, ACountBeyondTheUsefulSizeNamesASmallerOne) {
+  const auto exactly = [](const std::string& count) {
+    return plan("", "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: " + count + "}\n",
+                "model: llama-3.1-8b, seq: 8K, batch: 32")
+        .kinds.at(0);
+  };
+  EXPECT_FALSE(exactly("16").smaller);
+  const CapacityKind large = exactly("32768");  // 1024 GPUs for each sequence
+  ASSERT_TRUE(large.smaller);
+  EXPECT_LT(large.smaller->gpus, 32768);
+  EXPECT_LE(large.smaller->days, large.best()->days.value);
+  EXPECT_LT(large.smaller->cost, large.best()->cost.value);
+  const CapacityKind smaller = exactly(std::to_string(large.smaller->gpus));
+  EXPECT_NEAR(smaller.best()->days.value, large.smaller->days, 1e-9 * large.smaller->days);
+  EXPECT_FALSE(smaller.smaller);
 }
 
 TEST_F(CapacityTest, AnImpossibleCountNamesTheNearestThatFit) {
