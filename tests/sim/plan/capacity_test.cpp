@@ -255,6 +255,8 @@ TEST_F(CapacityTest, AnExactCountHasOneRunWithItsBestLayout) {
   const std::string full = reason("", exactly("8"), "model: llama-3.1-405b, seq: 4K, batch: 8");
   EXPECT_TRUE(full.starts_with("memory binds: the smallest layout on the 8 GPUs of gpus.h100.count needs ")) << full;
   EXPECT_TRUE(full.ends_with("; choose a larger count, or free degrees that are fixed")) << full;
+  const std::string one = reason("", exactly("1"), "model: llama-3.1-405b, seq: 4K, batch: 8");
+  EXPECT_TRUE(one.starts_with("memory binds: the smallest layout on the 1 GPU of gpus.h100.count needs ")) << one;
   EXPECT_THROW(plan("", exactly("100")), ConfigError);
 }
 
