@@ -26,7 +26,8 @@ double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 double p99_of(const CapacityRun& run) { return run.step_p99_s; }
 
-std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit) {
+std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit,
+                      const std::string& count_advice) {
   const SearchTally& tally = search.tally();
   if (kind.count && limit < *kind.count) {
     const double needed = static_cast<double>(*kind.count) * kind.power_w * file.pue;
@@ -45,16 +46,16 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
   const std::string gpus = kind.count ? fmt::format("the {} of gpus.{}.count", gpus_in_words(limit), kind.name)
                                       : "up to " + gpus_in_words(limit);
   if (tally.layouts == 0) {
-    return fmt::format(
-        "no layout of {} with batch {} exists on {}; choose {}a batch that more degrees divide, or free more degrees",
-        search.model().name, search.terms().base.global_batch, gpus, kind.count ? "another count, " : "");
+    return fmt::format("no layout of {} with batch {} exists on {}; {}", search.model().name,
+                       search.terms().base.global_batch, gpus,
+                       kind.count ? count_advice : "choose a batch that more degrees divide, or free more degrees");
   }
   const double least_memory = static_cast<double>(tally.least_memory->count) / 1e9;
   return fmt::format(
       "memory binds: the smallest layout on {} needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
       "limits.memory_share allows{}",
       gpus, least_memory, least_memory / kind.memory_limit_gb, kind.memory_limit_gb,
-      kind.count ? "; choose a larger count, or free degrees that are fixed" : "");
+      kind.count ? "; " + count_advice : "");
 }
 
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
@@ -115,9 +116,9 @@ std::vector<CapacityRun> runs_meeting(const std::vector<CapacityRun>& runs, cons
 }  // namespace
 
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t max_gpus) {
+                          std::int64_t max_gpus, const std::string& count_advice) {
   if (kind.runs.empty()) {
-    return no_layout(file, kind, search, max_gpus);
+    return no_layout(file, kind, search, max_gpus, count_advice);
   }
   if (const CapacityRun& shortest = min_by(kind.runs, days_of); shortest.goodput.value < min_goodput) {
     return failures_bind(file, shortest);

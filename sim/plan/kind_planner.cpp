@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/check.h"
@@ -22,6 +23,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t max_doubts = 6;
+constexpr std::string_view batch_remedy = "a batch that more degrees divide";
 
 std::int64_t max_gpus(const PlanFile& file, const GpuOffer& offer) {
   const std::int64_t wanted = offer.count.value_or(offer.available);
@@ -157,12 +159,12 @@ std::vector<std::int64_t> KindPlanner::planned_counts() const {
   throw ConfigError(
       fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; {}",
                   offer_.count_place, offer_.name, wanted, search_.model().name, terms.base.global_batch, wanted,
-                  machine_.name, advice_for(wanted)));
+                  machine_.name, advice_for(wanted, batch_remedy)));
 }
 
 /// Returns "choose 64 or 128, or a batch that more degrees divide" with the nearest counts for which some layout has
-/// the fixed degrees and fits in memory.
-std::string KindPlanner::advice_for(std::int64_t count) const {
+/// the fixed degrees and fits in memory, and the remedy.
+std::string KindPlanner::advice_for(std::int64_t count, std::string_view remedy) const {
   constexpr std::int64_t farthest = 8;
   constexpr std::int64_t enough = 8192;
   const Machine node = machine_of(offer_.machine);
@@ -184,7 +186,15 @@ std::string KindPlanner::advice_for(std::int64_t count) const {
                    "no layout on up to {} GPUs has the fixed degrees and fits in memory, so free degrees, or "
                    "choose a batch that more degrees divide",
                    limit)
-             : fmt::format("choose {}, or a batch that more degrees divide", fmt::join(nearest, " or "));
+             : fmt::format("choose {}, or {}", fmt::join(nearest, " or "), remedy);
+}
+
+/// Returns what to do about an exact count within the power limit that has no layout that fits.
+std::string KindPlanner::count_advice(const CapacityKind& kind) const {
+  if (!kind.count || !kind.runs.empty() || max_gpus_ < *kind.count || search_.tally().too_slow) {
+    return {};
+  }
+  return advice_for(*kind.count, search_.tally().layouts == 0 ? batch_remedy : "free degrees that are fixed");
 }
 
 void KindPlanner::find_layouts() {
@@ -397,7 +407,7 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();
-    kind.reason = binding_limit(file_, kind, search_, max_gpus_);
+    kind.reason = binding_limit(file_, kind, search_, max_gpus_, count_advice(kind));
     kind.gpus_for_deadline = gpus_for_deadline(kind);
   }
   return kind;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/analysis/run_totals.h"
@@ -56,7 +57,8 @@ class KindPlanner {
  private:
   [[nodiscard]] CapacityKind offered() const;
   [[nodiscard]] std::vector<std::int64_t> planned_counts() const;
-  [[nodiscard]] std::string advice_for(std::int64_t count) const;
+  [[nodiscard]] std::string advice_for(std::int64_t count, std::string_view remedy) const;
+  [[nodiscard]] std::string count_advice(const CapacityKind& kind) const;
   void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
@@ -91,7 +93,8 @@ struct RunChoice {
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
 /// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits.
+/// `count_advice` says what to do if the exact count has no layout that fits; empty without a count.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t limit);
+                          std::int64_t limit, const std::string& count_advice);
 
 }  // namespace commfuse
