@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -66,17 +67,12 @@ TieBreak break_tie(std::span<const TiedPlan> plans) {
                                        [&](const TiedPlan& a, const TiedPlan& b) { return key(a) < key(b); });
   constexpr std::array<std::string_view, 4> rules{"fewer GPUs", "less memory", "fewer kinds of parallelism",
                                                   "a better prediction"};
-  std::size_t last = 0;
-  for (auto other = plans.begin(); other != plans.end(); ++other) {
-    if (other != chosen) {
-      const std::size_t needed = other->gpus != chosen->gpus       ? 0
-                                 : other->memory != chosen->memory ? 1
-                                 : other->kinds != chosen->kinds   ? 2
-                                                                   : 3;
-      last = std::max(last, needed);
-    }
-  }
-  return {static_cast<std::size_t>(chosen - plans.begin()), std::string{rules.at(last)}};
+  const auto other = chosen == plans.begin() && plans.size() > 1 ? std::next(plans.begin()) : plans.begin();
+  const std::size_t needed = other->gpus != chosen->gpus       ? 0
+                             : other->memory != chosen->memory ? 1
+                             : other->kinds != chosen->kinds   ? 2
+                                                               : 3;
+  return {static_cast<std::size_t>(chosen - plans.begin()), std::string{rules.at(needed)}};
 }
 
 PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule) {
@@ -86,13 +82,11 @@ PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& 
   }
   PlanChoice choice{.verdict = verdict_of(contenders, rule)};
   const double limit = contenders[choice.verdict.order.front()].time * (1.0 + rule.difference);
-  std::size_t eligible = 0;
   std::vector<std::size_t> close;
   std::vector<TiedPlan> tied;
   for (const std::size_t index : choice.verdict.front) {
     const PlanContender& plan = plans[index];
-    eligible += plan.is_eligible ? 1 : 0;
-    if (plan.is_eligible && plan.objective.time <= limit) {
+    if (plan.objective.time <= limit) {
       close.push_back(index);
       tied.push_back(plan.plan);
     }
@@ -103,7 +97,7 @@ PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& 
     return choice;
   }
   choice.rule = close.size() == 1 ? "the better prediction" : broken.rule;
-  if (close.size() > 1 && close.size() != eligible) {
+  if (close.size() > 1 && close.size() != choice.verdict.front.size()) {
     choice.rule += fmt::format(" among the {} within {:g}%", close.size(), 100.0 * rule.difference);
   }
   return choice;

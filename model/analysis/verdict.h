@@ -85,7 +85,8 @@ struct TiedPlan {
 };
 struct TieBreak {
   std::size_t chosen = 0;
-  /// Last rule that was needed, such as "less memory"; "a better prediction" when all else is equal.
+  /// Rule that separates it from the best prediction among the others, such as "less memory"; "a better prediction"
+  /// when all else is equal.
   std::string rule;
 };
 
@@ -96,7 +97,6 @@ TieBreak break_tie(std::span<const TiedPlan> plans);
 struct PlanContender {
   Contender objective;
   TiedPlan plan;
-  bool is_eligible = true;  ///< False if it must not be chosen even if it ties.
 };
 
 struct PlanChoice {
@@ -108,7 +108,7 @@ struct PlanChoice {
 
 /// Chooses the plan that wins or, among plans that tie, the plan that the tie rule prefers. A plan that ties only
 /// because the difference is unsure is not chosen: the chosen objective exceeds the best by at most the difference of
-/// the rule. Requires at least one plan and that the best one is eligible.
+/// the rule. Requires at least one plan.
 PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule);
 
 /// Returns "a", "a and b", or "a, b and c".

@@ -141,7 +141,9 @@ constexpr std::array plan_field_table{
               .example = "0.1",
               .range = {0.0, 2.0}},
     PlanField{.key = "gpus.NAME.available",
-              .doc = "Available GPUs of this kind, among which the plan chooses; required without `count`",
+              .doc =
+                  "Available GPUs of this kind, among which the plan chooses; required without `count`, beside which "
+                  "it only bounds that number",
               .type = PlanType::count,
               .example = "4096",
               .range = {1.0, max_available_gpus}},

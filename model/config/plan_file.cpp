@@ -37,9 +37,6 @@ class FieldReader {
     return false;
   }
 
-  /// Notes a mistake, as for a required field, if there is no value.
-  void require(std::string_view key) { static_cast<void>(map_->text(key, at(key).example)); }
-
   /// Returns "path:line:col" of a value that is given.
   std::string place(std::string_view key) { return map_->optional_value(key)->where(); }
 
@@ -283,7 +280,10 @@ class PlanReader {
       offer.count = fields.count("count");
       offer.count_place = fields.place("count");
     } else if (!has_available) {
-      fields.require("available");
+      fields.mistake("",
+                     fmt::format("'available' or 'count' is missing in 'gpus.{}'; add the GPUs among which the plan "
+                                 "chooses, as in \"available: 4096\", or their exact number, as in \"count: 1024\"",
+                                 offer.name));
     }
     offer.available = has_available ? fields.count("available") : offer.count.value_or(1);
     if (offer.count.value_or(0) > offer.available) {
@@ -301,6 +301,11 @@ class PlanReader {
       top_.mistake("tokens",
                    "'deadline' or 'budget' is required; add one, as in \"deadline: 60 days\", or the exact 'count' of "
                    "every kind of GPUs");
+    }
+    if (!is_chosen && !plan_.gpus.empty() && top_.has("confidence") && !plan_.deadline && !plan_.budget) {
+      top_.mistake("confidence",
+                   "'confidence' is the probability of meeting 'deadline' and 'budget', and neither is given; add one, "
+                   "or remove 'confidence'");
     }
     for (const GpuOffer& offer : plan_.gpus) {
       if (offer.power) {

@@ -84,6 +84,13 @@ struct CapacityInput {
   std::string source;
 };
 
+/// A smaller number of GPUs that trains at least as fast as the user's exact number.
+struct SmallerCount {
+  std::int64_t gpus = 0;
+  double days = 0.0;
+  double cost = 0.0;
+};
+
 struct CapacityKind {
   std::string name;  ///< Name that the user chose.
   std::string hardware;
@@ -106,6 +113,8 @@ struct CapacityKind {
   /// Smallest number of GPUs beyond `runs` that meets the deadline. Nothing if a run meets it, and if eight times as
   /// many as are available do not.
   std::optional<std::int64_t> gpus_for_deadline;
+  /// The fastest of half, a quarter and so on of `count`, if it is at least as fast as `count`.
+  std::optional<SmallerCount> smaller;
   std::vector<CapacitySite> sites;  ///< Sites of the answer.
   std::string single;               ///< Best strategy if all sites use the same one.
   /// Relative standard error of the step's time, from the parameters and the model's residual together.
@@ -201,7 +210,7 @@ struct CapacityPlan {
   std::optional<std::size_t> answer;  ///< Index in `kinds`.
   /// Other runs that meet the limits and tie with the best run in the objective.
   std::vector<RunPlace> ties;
-  /// Rule that chose the answer among runs that tie: "fewer GPUs"; empty without ties.
+  /// Why the answer is preferred to the first of the ties: "fewer days"; empty without ties.
   std::string tie_rule;
   std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
   std::optional<std::size_t> knee;  ///< Index in `pareto`: knee_of() cost over the logarithm of days.

@@ -26,17 +26,13 @@ void require_multiple(const Named& whole, const Named& part, std::string_view re
   }
 }
 
-bool splits_into(std::int64_t layers, std::int64_t pieces) {
-  return layers % pieces == 0 || (pieces > 1 && (layers + 2) % pieces == 0);
-}
-
 void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
   if (plan.interleave > 1 && plan.pipeline == 1) {
     throw ConfigError(
         fmt::format("interleave {} needs several stages, but pipeline is 1; set interleave to 1", plan.interleave));
   }
   const std::int64_t pieces = plan.pipeline * plan.interleave;
-  if (!splits_into(model.layers, pieces)) {
+  if (!splits_over(model, pieces)) {
     throw ConfigError(
         fmt::format("{} layers of {} do not split over pipeline {} x interleave {} pieces; choose pieces "
                     "that divide {} or {}",
@@ -238,9 +234,13 @@ void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHea
   require_experts(model, plan);
 }
 
+bool splits_over(const Transformer& model, std::int64_t pieces) {
+  return model.layers % pieces == 0 || (pieces > 1 && (model.layers + 2) % pieces == 0);
+}
+
 std::vector<std::int64_t> layers_by_piece(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t pieces = plan.pipeline * plan.interleave;
-  check(splits_into(model.layers, pieces), "the layers split over the pieces");
+  check(splits_over(model, pieces), "the layers split over the pieces");
   const bool is_even = model.layers % pieces == 0;
   std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), (model.layers + (is_even ? 0 : 2)) / pieces);
   if (!is_even) {

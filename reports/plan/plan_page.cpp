@@ -203,7 +203,8 @@ class Page {
       return;
     }
     const CapacityRun& run = *kind->best();
-    tile("GPUs", with_commas(run.gpus), fmt::format("{} on {} nodes", kind->name, with_commas(run.nodes)));
+    tile("GPUs", with_commas(run.gpus),
+         fmt::format("{} on {} node{}", kind->name, with_commas(run.nodes), run.nodes == 1 ? "" : "s"));
     tile("Days", days(run.days.value),
          fmt::format("{} to {} in 90% of draws", days(run.days.low), days(run.days.high)));
     tile("Cost", money(plan_, run.cost.value),

@@ -90,6 +90,10 @@ Json kind_json(const CapacityKind& kind) {
             {"answer", or_null(kind.answer)},
             {"reason", kind.reason},
             {"best_single_strategy", kind.single}};
+  json["smaller_count"] = Json();
+  if (const std::optional<SmallerCount>& smaller = kind.smaller) {
+    json["smaller_count"] = {{"gpus", smaller->gpus}, {"days", smaller->days}, {"cost", smaller->cost}};
+  }
   json["inputs"] = Json::array();
   for (const CapacityInput& input : kind.inputs) {
     json["inputs"].push_back({{"what", input.what},

@@ -125,7 +125,8 @@ void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const Cap
 
 PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
   PlanTable table{.id = "answer",
-                  .title = fmt::format("The answer: {} {} on {} nodes", with_commas(run.gpus), kind.name, run.nodes),
+                  .title = fmt::format("The answer: {} {} on {} node{}", with_commas(run.gpus), kind.name, run.nodes,
+                                       run.nodes == 1 ? "" : "s"),
                   .columns = {{"", true}, {"value"}, {"5%"}, {"95%"}}};
   add_run_rows(plan, run, table.rows);
   add_step_rows(plan, kind, run, table.rows);

@@ -108,6 +108,15 @@ std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
                           : capitalized(comparisons) + ".";
 }
 
+/// Returns " Fewer GPUs are no slower: 16,384 h100 would take 1.8 days and $1.80M."; empty unless the user's exact
+/// number of GPUs exceeds the number that is useful.
+std::string smaller_sentence(const CapacityPlan& plan, const CapacityKind& kind) {
+  return kind.smaller ? fmt::format(" Fewer GPUs are no slower: {} {} would take {} days and {}.",
+                                    with_commas(kind.smaller->gpus), kind.name, days(kind.smaller->days),
+                                    money(plan, kind.smaller->cost))
+                      : "";
+}
+
 /// Returns " This plan ties in cost with 128 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs."; empty
 /// without ties. Runs without a cost have no relative difference.
 std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
@@ -295,14 +304,15 @@ std::string plan_reasons(const CapacityPlan& plan) {
   if (kind == nullptr) {
     std::string text;
     for (const CapacityKind& missed : plan.kinds) {
-      text += fmt::format("{}For {}, {}.", text.empty() ? "" : " ", missed.name, missed.reason);
+      text += fmt::format("{}For {}, {}.{}", text.empty() ? "" : " ", missed.name, missed.reason,
+                          smaller_sentence(plan, missed));
     }
     return text;
   }
   const std::string comparisons = capitalized(against_schedules(plan) + against_kinds(plan, *kind->best()));
   const std::string schedules = schedules_in_words(plan, *kind);
-  return fmt::format("Layout: {}{}{}. {}.{}", layout_in_words(kind->best()->layout), schedules.empty() ? "" : ",",
-                     schedules, comparisons, ties_sentence(plan, *kind->best()));
+  return fmt::format("Layout: {}{}{}. {}.{}{}", layout_in_words(kind->best()->layout), schedules.empty() ? "" : ",",
+                     schedules, comparisons, ties_sentence(plan, *kind->best()), smaller_sentence(plan, *kind));
 }
 
 std::string plan_verdict(const CapacityPlan& plan) {
@@ -311,7 +321,7 @@ std::string plan_verdict(const CapacityPlan& plan) {
     return plan_headline(plan) + " " + plan_reasons(plan);
   }
   return first_sentence(plan, *kind, *kind->best()) + " " + second_sentence(plan, *kind->best()) +
-         ties_sentence(plan, *kind->best());
+         ties_sentence(plan, *kind->best()) + smaller_sentence(plan, *kind);
 }
 
 }  // namespace commfuse::reports

@@ -106,10 +106,12 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   flags.settings = request.settings.flags;
   require_word("--output", request.format, format_names(), "format");
   if (request.file.empty() != flags.any()) {
-    throw ConfigError(request.file.empty()
-                          ? "no plan; give a file, a name in configs/plans, or --model, --tokens, --gpus, --price and "
-                            "--deadline"
-                          : "a plan file cannot be combined with plan flags; remove the flags, or the file");
+    throw ConfigError(
+        request.file.empty()
+            ? "no plan; give a file, a name in configs/plans, or --model, --tokens, --gpus, --price and "
+              "--deadline"
+            : "a plan file cannot be combined with plan flags; remove the flags and write their values into "
+              "the file, or remove the file");
   }
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
   const PlanFile file =

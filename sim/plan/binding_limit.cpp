@@ -19,16 +19,21 @@ const CapacityRun& min_by(const std::vector<CapacityRun>& runs, double (*value_o
                            [&](const CapacityRun& a, const CapacityRun& b) { return value_of(a) < value_of(b); });
 }
 
+/// Returns "1 GPU" or "64 GPUs".
+std::string gpus_in_words(std::int64_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
+
 double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 double p99_of(const CapacityRun& run) { return run.step_p99_s; }
 
-std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit) {
+std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit,
+                      const std::string& count_advice) {
   const SearchTally& tally = search.tally();
   if (kind.count && limit < *kind.count) {
     const double needed = static_cast<double>(*kind.count) * kind.power_w * file.pue;
-    return fmt::format("limits.power binds: the {} GPUs of gpus.{}.count need {:.4g} MW, and the limit is {:.4g} MW",
-                       *kind.count, kind.name, needed / 1e6, file.power->value / 1e6);
+    return fmt::format("limits.power binds: the {} of gpus.{}.count need{} {:.4g} MW, and the limit is {:.4g} MW",
+                       gpus_in_words(*kind.count), kind.name, *kind.count == 1 ? "s" : "", needed / 1e6,
+                       file.power->value / 1e6);
   }
   if (limit < 1) {
     return fmt::format("limits.power binds: one GPU needs {:.4g} kW, and the limit is {:.4g} kW",
@@ -38,19 +43,19 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
     return fmt::format("{} is too slow: a step of {} sequences takes more than a million seconds at its dense peak",
                        kind.machine, search.terms().base.global_batch);
   }
-  const std::string gpus =
-      kind.count ? fmt::format("the {} GPUs of gpus.{}.count", limit, kind.name) : fmt::format("up to {} GPUs", limit);
+  const std::string gpus = kind.count ? fmt::format("the {} of gpus.{}.count", gpus_in_words(limit), kind.name)
+                                      : "up to " + gpus_in_words(limit);
   if (tally.layouts == 0) {
-    return fmt::format(
-        "no layout of {} with batch {} exists on {}; choose {}a batch that more degrees divide, or free more degrees",
-        search.model().name, search.terms().base.global_batch, gpus, kind.count ? "another count, " : "");
+    return fmt::format("no layout of {} with batch {} exists on {}; {}", search.model().name,
+                       search.terms().base.global_batch, gpus,
+                       kind.count ? count_advice : "choose a batch that more degrees divide, or free more degrees");
   }
   const double least_memory = static_cast<double>(tally.least_memory->count) / 1e9;
   return fmt::format(
       "memory binds: the smallest layout on {} needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
       "limits.memory_share allows{}",
       gpus, least_memory, least_memory / kind.memory_limit_gb, kind.memory_limit_gb,
-      kind.count ? "; choose a larger count, or free degrees that are fixed" : "");
+      kind.count ? "; " + count_advice : "");
 }
 
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
@@ -69,16 +74,17 @@ constexpr double min_goodput = 0.01;  // below this goodput, a run makes hardly 
 std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
   const double seconds_between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
   return fmt::format(
-      "failures bind: {} GPUs fail every {:.3g} s on average, a checkpoint takes {:.3g} s and a restart {:.3g} s, so "
+      "failures bind: {} fail{} every {:.3g} s on average, a checkpoint takes {:.3g} s and a restart {:.3g} s, so "
       "training makes almost no progress; correct failures.per_gpu_hour, or shorten failures.restart",
-      run.gpus, seconds_between, file.failures.checkpoint.count(), file.failures.restart.count());
+      gpus_in_words(run.gpus), run.gpus == 1 ? "s" : "", seconds_between, file.failures.checkpoint.count(),
+      file.failures.restart.count());
 }
 
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const double allowed = file.deadline->count() / day;
   return fmt::format(
-      "the deadline binds: the shortest run takes {:.1f} days on {} GPUs{}, {:.2f} times the allowed {:.4g} days",
-      days_of(run), run.gpus, why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
+      "the deadline binds: the shortest run takes {:.1f} days on {}{}, {:.2f} times the allowed {:.4g} days",
+      days_of(run), gpus_in_words(run.gpus), why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
 }
 
 /// `remaining` has the runs that meet the other limits, at least one.
@@ -87,14 +93,14 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
   const CapacityRun& cheapest = min_by(kind.runs, cost_of);
   const bool is_cheapest = cost_of(run) <= cost_of(cheapest);
   std::string text =
-      fmt::format("the budget binds: the cheapest run{} costs {} on {} GPUs, {:.2f} times the allowed {}",
+      fmt::format("the budget binds: the cheapest run{} costs {} on {}, {:.2f} times the allowed {}",
                   is_cheapest ? "" : " that meets the other limits", amount_of_money(file.currency, cost_of(run)),
-                  run.gpus, cost_of(run) / *file.budget, amount_of_money(file.currency, *file.budget));
+                  gpus_in_words(run.gpus), cost_of(run) / *file.budget, amount_of_money(file.currency, *file.budget));
   const double allowed = file.deadline ? file.deadline->count() / day : 0.0;
   if (!is_cheapest && file.deadline && days_of(cheapest) > allowed) {
     text += fmt::format(
-        "; the cheapest of all, {} on {} GPUs, misses the deadline: it takes {:.1f} days, and the limit is {:.4g}",
-        amount_of_money(file.currency, cost_of(cheapest)), cheapest.gpus, days_of(cheapest), allowed);
+        "; the cheapest of all, {} on {}, misses the deadline: it takes {:.1f} days, and the limit is {:.4g}",
+        amount_of_money(file.currency, cost_of(cheapest)), gpus_in_words(cheapest.gpus), days_of(cheapest), allowed);
   }
   return text;
 }
@@ -110,9 +116,9 @@ std::vector<CapacityRun> runs_meeting(const std::vector<CapacityRun>& runs, cons
 }  // namespace
 
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t max_gpus) {
+                          std::int64_t max_gpus, const std::string& count_advice) {
   if (kind.runs.empty()) {
-    return no_layout(file, kind, search, max_gpus);
+    return no_layout(file, kind, search, max_gpus, count_advice);
   }
   if (const CapacityRun& shortest = min_by(kind.runs, days_of); shortest.goodput.value < min_goodput) {
     return failures_bind(file, shortest);
@@ -124,9 +130,9 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
     if (remaining.empty()) {
       const CapacityRun& run = min_by(kind.runs, p99_of);
       return fmt::format(
-          "limits.p99_step binds: the shortest p99 of a step, on {} GPUs, is {:.2f} s, {:.2f} times the allowed {:.2f} "
+          "limits.p99_step binds: the shortest p99 of a step, on {}, is {:.2f} s, {:.2f} times the allowed {:.2f} "
           "s",
-          run.gpus, p99_of(run), p99_of(run) / limit, limit);
+          gpus_in_words(run.gpus), p99_of(run), p99_of(run) / limit, limit);
     }
   }
   if (file.deadline) {
@@ -144,9 +150,9 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
   }
   const CapacityRun likeliest = min_by(remaining, [](const CapacityRun& run) { return -run.confidence; });
   return fmt::format(
-      "confidence binds: the likeliest run, on {} GPUs, has a {:.0f}% chance of meeting the limits, and {:.0f}% is "
+      "confidence binds: the likeliest run, on {}, has a {:.0f}% chance of meeting the limits, and {:.0f}% is "
       "required",
-      likeliest.gpus, 100.0 * likeliest.confidence, 100.0 * file.confidence);
+      gpus_in_words(likeliest.gpus), 100.0 * likeliest.confidence, 100.0 * file.confidence);
 }
 
 }  // namespace commfuse

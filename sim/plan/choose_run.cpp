@@ -2,6 +2,10 @@
 // Chooses the run of a plan, and finds the runs that tie with it.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "model/analysis/error_tail.h"
 #include "model/math/functions.h"
@@ -28,18 +32,18 @@ class RunChooser {
     if (feasible_.empty()) {
       return std::nullopt;
     }
-    const std::vector<PlanContender> plans = contenders();
-    const PlanChoice plan = choose_plan(plans, verdict_rule_of(file_.settings));
-    RunChoice choice{.chosen = feasible_[plan.chosen], .ties = {}, .rule = plan.rule};
-    std::size_t eligible = 0;
-    for (const std::size_t tied : plan.verdict.front) {
-      eligible += plans[tied].is_eligible ? 1 : 0;
-      if (tied != plan.chosen) {
-        choice.ties.push_back(feasible_[tied]);
-      }
+    const VerdictRule rule = verdict_rule_of(file_.settings);
+    const Verdict verdict = verdict_of(contenders(), rule);
+    std::vector<RunPlace> tied;
+    for (const std::size_t index : verdict.front) {
+      tied.push_back(feasible_[index]);
     }
-    if (!choice.ties.empty() && eligible == 1) {
-      choice.rule = "fewer days at lower cost";
+    RunChoice choice{.chosen = preferred(tied, rule.difference), .ties = {}, .rule = {}};
+    std::ranges::copy_if(tied, std::back_inserter(choice.ties), [&](const RunPlace& place) {
+      return place.kind != choice.chosen.kind || place.run != choice.chosen.run;
+    });
+    if (!choice.ties.empty()) {
+      choice.rule = rule_between(choice.chosen, choice.ties.front(), rule.difference);
     }
     return choice;
   }
@@ -49,22 +53,71 @@ class RunChooser {
   [[nodiscard]] const Interval& objective(const RunPlace& place) const {
     return file_.deadline ? run_at(place).cost : run_at(place).days;
   }
+  /// Returns what decides among runs that tie in the objective: days with a deadline, cost without.
+  [[nodiscard]] double second(const RunPlace& place) const {
+    return file_.deadline ? run_at(place).days.value : run_at(place).cost.value;
+  }
+  [[nodiscard]] TiedPlan needs(const RunPlace& place) const {
+    const CapacityRun& run = run_at(place);
+    return {run.gpus, run.memory_gb, run.layout.kinds_of_parallelism()};
+  }
 
-  /// Returns the runs with the objective that decides: cost with a deadline, days without. A run that another run beats
-  /// in both days and cost cannot be chosen; the best run never is.
-  [[nodiscard]] std::vector<PlanContender> contenders() const {
+  /// Keeps the runs whose value is within `difference` of the least.
+  template <typename Value>
+  static void keep_least(std::vector<RunPlace>& places, double difference, const Value& value) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const RunPlace& place : places) {
+      least = std::min(least, value(place));
+    }
+    std::erase_if(places, [&](const RunPlace& place) { return value(place) > least * (1.0 + difference); });
+  }
+
+  /// Returns the run to choose among runs that tie in the objective, given in its order. A run that ties only because
+  /// the difference is unsure must save a larger share of the second quantity than it adds to the objective.
+  [[nodiscard]] RunPlace preferred(std::vector<RunPlace> places, double difference) const {
+    std::erase_if(places, [&](const RunPlace& place) { return is_beaten(place); });
+    const RunPlace best = places.front();
+    const double close = objective(best).value * (1.0 + difference);
+    const double product = objective(best).value * second(best);
+    std::erase_if(places, [&](const RunPlace& place) {
+      return objective(place).value > close && objective(place).value * second(place) > product;
+    });
+    keep_least(places, difference, [&](const RunPlace& place) { return second(place); });
+    keep_least(places, difference, [&](const RunPlace& place) { return objective(place).value; });
+    std::vector<TiedPlan> plans;
+    for (const RunPlace& place : places) {
+      plans.push_back(needs(place));
+    }
+    return places[break_tie(plans).chosen];
+  }
+
+  /// Returns why `chosen` is preferred to a run that ties with it.
+  [[nodiscard]] std::string rule_between(const RunPlace& chosen, const RunPlace& other, double difference) const {
+    const bool is_longer = run_at(other).days.value > run_at(chosen).days.value;
+    if (is_longer && run_at(other).cost.value > run_at(chosen).cost.value) {
+      return "fewer days at lower cost";
+    }
+    if (second(other) > second(chosen) * (1.0 + difference)) {
+      return file_.deadline ? "fewer days" : "lower cost";
+    }
+    const TieBreak broken = break_tie(std::vector{needs(other), needs(chosen)});
+    const bool is_needed = broken.chosen == 1 && objective(other).value <= objective(chosen).value * (1.0 + difference);
+    if (is_needed) {
+      return broken.rule;
+    }
+    return second(other) > second(chosen) ? (file_.deadline ? "fewer days" : "lower cost") : "a better prediction";
+  }
+
+  /// Returns the objective of every run that meets the limits.
+  [[nodiscard]] std::vector<Contender> contenders() const {
     const RunPlace best = *std::ranges::min_element(
         feasible_, [&](const RunPlace& a, const RunPlace& b) { return objective(a).value < objective(b).value; });
-    std::vector<PlanContender> contenders;
+    std::vector<Contender> contenders;
     for (const RunPlace& place : feasible_) {
-      const CapacityRun& run = run_at(place);
       const bool is_best = place.kind == best.kind && place.run == best.run;
-      contenders.push_back(
-          {.objective = is_best || kinds_[place.kind].hardware != kinds_[best.kind].hardware
-                            ? Contender{.time = objective(place).value, .error = error_of(objective(place))}
-                            : on_the_same_hardware(place, best),
-           .plan = {run.gpus, run.memory_gb, run.layout.kinds_of_parallelism()},
-           .is_eligible = !is_beaten(place)});
+      contenders.push_back(is_best || kinds_[place.kind].hardware != kinds_[best.kind].hardware
+                               ? Contender{.time = objective(place).value, .error = error_of(objective(place))}
+                               : on_the_same_hardware(place, best));
     }
     return contenders;
   }
@@ -95,10 +148,13 @@ class RunChooser {
                               : std::nullopt;
   }
 
+  /// Returns whether another run takes fewer days or costs less, and is no worse in the other of the two.
   [[nodiscard]] bool is_beaten(const RunPlace& place) const {
     const CapacityRun& run = run_at(place);
     return std::ranges::any_of(feasible_, [&](const RunPlace& other) {
-      return run_at(other).days.value < run.days.value && run_at(other).cost.value < run.cost.value;
+      const double days = run_at(other).days.value;
+      const double cost = run_at(other).cost.value;
+      return days <= run.days.value && cost <= run.cost.value && (days < run.days.value || cost < run.cost.value);
     });
   }
 

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/check.h"
 #include "model/config/bandwidth_choice.h"
@@ -19,6 +23,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t max_doubts = 6;
+constexpr std::string_view batch_remedy = "a batch that more degrees divide";
 
 std::int64_t max_gpus(const PlanFile& file, const GpuOffer& offer) {
   const std::int64_t wanted = offer.count.value_or(offer.available);
@@ -147,24 +152,49 @@ std::vector<std::int64_t> KindPlanner::planned_counts() const {
     return search_.counts(max_gpus_);
   }
   const std::int64_t wanted = *offer_.count;
-  const std::vector<std::int64_t> counts = search_.counts(2 * wanted);
-  const auto next = std::lower_bound(counts.begin(), counts.end(), wanted);
-  if (next != counts.end() && *next == wanted) {
+  if (const std::vector<std::int64_t> counts = search_.counts(wanted); !counts.empty() && counts.back() == wanted) {
     return max_gpus_ < wanted ? std::vector<std::int64_t>{} : std::vector{wanted};
-  }
-  std::vector<std::string> neighbors;
-  if (next != counts.begin()) {
-    neighbors.push_back(fmt::format("{}", *std::prev(next)));
-  }
-  if (next != counts.end()) {
-    neighbors.push_back(fmt::format("{}", *next));
   }
   const LayoutTerms& terms = search_.terms();
   throw ConfigError(
-      fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; choose "
-                  "{}a batch that more degrees divide",
+      fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; {}",
                   offer_.count_place, offer_.name, wanted, search_.model().name, terms.base.global_batch, wanted,
-                  machine_.name, neighbors.empty() ? "" : fmt::format("{}, or ", fmt::join(neighbors, " or "))));
+                  machine_.name, advice_for(wanted, batch_remedy)));
+}
+
+/// Returns "choose 64 or 128, or a batch that more degrees divide" with the nearest counts for which some layout has
+/// the fixed degrees and fits in memory, and the remedy.
+std::string KindPlanner::advice_for(std::int64_t count, std::string_view remedy) const {
+  constexpr std::int64_t farthest = 8;
+  constexpr std::int64_t enough = 8192;
+  const Machine node = machine_of(offer_.machine);
+  const std::int64_t limit = node.network ? std::max(enough, farthest * count) : node.gpus_per_node;
+  const Machine machine = machine_for(offer_, limit);
+  LayoutSearch search(search_.model(), machine, structures_, search_.terms());
+  const std::vector<std::int64_t> counts = search.counts(limit);
+  const auto next = std::lower_bound(counts.begin(), counts.end(), count);
+  const auto fits = [&](std::int64_t gpus) { return search.has_fitting(gpus); };
+  std::vector<std::string> nearest;
+  if (const auto below = std::find_if(std::make_reverse_iterator(next), counts.rend(), fits); below != counts.rend()) {
+    nearest.push_back(fmt::format("{}", *below));
+  }
+  if (const auto above = std::find_if(next, counts.end(), fits); above != counts.end()) {
+    nearest.push_back(fmt::format("{}", *above));
+  }
+  return nearest.empty()
+             ? fmt::format(
+                   "no layout on up to {} GPUs has the fixed degrees and fits in memory, so free degrees, or "
+                   "choose a batch that more degrees divide",
+                   limit)
+             : fmt::format("choose {}, or {}", fmt::join(nearest, " or "), remedy);
+}
+
+/// Returns what to do about an exact count within the power limit that has no layout that fits.
+std::string KindPlanner::count_advice(const CapacityKind& kind) const {
+  if (!kind.count || !kind.runs.empty() || max_gpus_ < *kind.count || search_.tally().too_slow) {
+    return {};
+  }
+  return advice_for(*kind.count, search_.tally().layouts == 0 ? batch_remedy : "free degrees that are fixed");
 }
 
 void KindPlanner::find_layouts() {
@@ -326,6 +356,30 @@ std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& k
   return std::nullopt;
 }
 
+/// Halves the exact count as long as that hardly lengthens the run. A measured step corrects the times of smaller
+/// counts as it corrects that of the exact count.
+std::optional<SmallerCount> KindPlanner::smaller_count(const CapacityRun& exact) {
+  constexpr double hardly = 1.5;  // on few GPUs, halving their number almost doubles the time
+  std::optional<SmallerCount> best;
+  for (std::int64_t gpus = exact.gpus / 2; gpus > 0; gpus /= 2) {
+    const std::vector<std::int64_t> counts = search_.counts(gpus);
+    const bool is_possible = !counts.empty() && counts.back() == gpus;
+    const std::optional<FoundLayout> layout = is_possible ? search_.preferred(gpus) : std::nullopt;
+    if (!layout) {
+      break;
+    }
+    const double tokens_per_second = layout->step.tokens_per_second / correction_at(exact.gpus);
+    const RunTotals totals = totals_of(terms_of(file_, offer_, gpus, tokens_per_second));
+    if (totals.days > hardly * exact.days.value) {
+      break;
+    }
+    if (totals.days <= (best ? best->days : exact.days.value)) {
+      best = SmallerCount{.gpus = gpus, .days = totals.days, .cost = totals.cost};
+    }
+  }
+  return best;
+}
+
 CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   CapacityKind kind = offered();
   try {
@@ -347,10 +401,13 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   kind.layouts = tally.layouts;
   kind.fitting = tally.fitting;
   kind.priced = tally.priced;
+  if (kind.count && !kind.runs.empty()) {
+    kind.smaller = smaller_count(kind.runs.front());
+  }
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();
-    kind.reason = binding_limit(file_, kind, search_, max_gpus_);
+    kind.reason = binding_limit(file_, kind, search_, max_gpus_, count_advice(kind));
     kind.gpus_for_deadline = gpus_for_deadline(kind);
   }
   return kind;

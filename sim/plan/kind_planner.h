@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/analysis/run_totals.h"
@@ -56,10 +57,13 @@ class KindPlanner {
  private:
   [[nodiscard]] CapacityKind offered() const;
   [[nodiscard]] std::vector<std::int64_t> planned_counts() const;
+  [[nodiscard]] std::string advice_for(std::int64_t count, std::string_view remedy) const;
+  [[nodiscard]] std::string count_advice(const CapacityKind& kind) const;
   void find_layouts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_errors(CapacityKind& kind);
   [[nodiscard]] std::optional<std::int64_t> gpus_for_deadline(const CapacityKind& kind) const;
+  [[nodiscard]] std::optional<SmallerCount> smaller_count(const CapacityRun& exact);
   void correct(CapacityKind& kind, const StepEvidence& evidence);
   void add_sites(CapacityKind& kind, const FoundLayout& layout);
 
@@ -76,20 +80,21 @@ class KindPlanner {
   std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().
 };
 
-/// The best run among those that meet all limits: the cheapest if there is a deadline, otherwise the shortest. Ties go
-/// to fewer GPUs, then less memory, then fewer kinds of parallelism. No run that meets the limits is both shorter and
-/// cheaper than the chosen run.
+/// The best run among those that meet all limits: the cheapest if there is a deadline, otherwise the shortest. Ties in
+/// cost go to fewer days, ties in days to lower cost; then to fewer GPUs, less memory, and fewer kinds of parallelism.
+/// No run that meets the limits is better than the chosen run in days or cost and at least as good in the other.
 struct RunChoice {
   RunPlace chosen;
-  std::vector<RunPlace> ties;  ///< Other runs that tie.
-  std::string rule;            ///< Rule that broke the tie; empty without a tie.
+  std::vector<RunPlace> ties;  ///< Other runs that tie, best objective first.
+  std::string rule;            ///< Why `chosen` is preferred to the first of them; empty without a tie.
 };
 /// Returns nothing if no run meets the limits. Runs on the same hardware share the errors of its steps and failures, so
 /// their values are compared without these errors; the prices of two kinds have independent errors.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
 /// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits.
+/// `count_advice` says what to do if the exact count has no layout that fits; empty without a count.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t limit);
+                          std::int64_t limit, const std::string& count_advice);
 
 }  // namespace commfuse

@@ -13,10 +13,6 @@ namespace {
 
 constexpr double longest_step = 1e6;  // seconds at the dense peak; longer steps are not planned
 
-bool splits_over(const Transformer& model, std::int64_t stages) {
-  return model.layers % stages == 0 || (model.layers + 2) % stages == 0;
-}
-
 std::vector<std::int64_t> divisors(std::int64_t whole) {
   std::vector<std::int64_t> divisors;
   for (std::int64_t divisor = 1; divisor <= whole; ++divisor) {

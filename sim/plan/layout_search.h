@@ -68,6 +68,9 @@ class LayoutSearch {
   /// the one that the tie rule prefers (choose_plan). Returns nothing and throws as fastest() does.
   std::optional<FoundLayout> preferred(std::int64_t gpus);
 
+  /// Returns whether some layout on this number of GPUs fits in memory. Throws ConfigError as fastest() does.
+  bool has_fitting(std::int64_t gpus) { return !fitting(gpus).empty(); }
+
   /// Predicts the step of one layout on this machine. Requires a possible layout.
   FoundLayout at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies);
 

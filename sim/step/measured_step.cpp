@@ -29,6 +29,17 @@ StepEvidence step_evidence(std::string hardware, Duration measured, Duration pre
           .error = error};
 }
 
+void require_within_peak(Duration measured, const StepPrediction& predicted) {
+  const double least = to_seconds(predicted.time) * predicted.mfu;
+  if (to_seconds(measured) < least) {
+    throw ConfigError(fmt::format(
+        "--measured-step: {:.4g} s is impossible for this configuration, whose model FLOPs take {:.4g} s at "
+        "the dense peak of its GPUs; correct the time and its unit (s or ms), or give the configuration "
+        "that ran",
+        to_seconds(measured), least));
+  }
+}
+
 void require_matching_evidence(const std::string& hardware, const StepEvidence& evidence) {
   if (hardware != evidence.hardware) {
     throw ConfigError(

@@ -35,6 +35,10 @@ struct StepEvidence {
 /// Returns the evidence. `doubts` are the uncertainties of the prediction.
 StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts);
 
+/// Throws ConfigError if the measured time is shorter than the model FLOPs of the step take at the dense peak of all
+/// GPUs: then its unit or its configuration is wrong. `predicted` is the prediction for the measured configuration.
+void require_within_peak(Duration measured, const StepPrediction& predicted);
+
 /// Throws ConfigError unless the evidence is from this machine.
 void require_matching_evidence(const std::string& hardware, const StepEvidence& evidence);
 

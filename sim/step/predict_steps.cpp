@@ -734,7 +734,9 @@ StepEvidence StepPoints::evidence_of(const MeasuredStep& measured) {
         "--strategy, such as serial");
   }
   SiteTimes& times = prepared.site.times;
-  return step_evidence(prepared.settings.text("hardware"), measured.time, predict_step(point, times).time,
+  const StepPrediction predicted = predict_step(point, times);
+  require_within_peak(measured.time, predicted);
+  return step_evidence(prepared.settings.text("hardware"), measured.time, predicted.time,
                        step_uncertainty(point, times, training, prepared.raised));
 }
 

@@ -63,7 +63,7 @@ class Walk {
   void pipelines(TrainingPlan plan) {
     const std::int64_t rest = space_.gpus / plan.tensor;
     for (const std::int64_t pipeline : wished(wish_.pipeline, divisors(rest, model_.layers + 2))) {
-      for (const std::int64_t interleave : wished(wish_.interleave, pipeline > 1 ? doublings(4) : Counts{1})) {
+      for (const std::int64_t interleave : wished(wish_.interleave, pieces_per_stage(pipeline))) {
         if (rest % pipeline == 0) {
           plan.pipeline = pipeline;
           plan.interleave = interleave;
@@ -71,6 +71,17 @@ class Walk {
         }
       }
     }
+  }
+
+  /// Returns every number of pieces per stage over which the layers split.
+  [[nodiscard]] Counts pieces_per_stage(std::int64_t pipeline) const {
+    Counts pieces;
+    for (std::int64_t count = 1; count * pipeline <= model_.layers + 2 && (count == 1 || pipeline > 1); ++count) {
+      if (splits_over(model_, count * pipeline)) {
+        pieces.push_back(count);
+      }
+    }
+    return pieces;
   }
 
   void contexts(TrainingPlan plan) {

@@ -150,19 +150,19 @@ TEST(CommfuseSimPlan, ReportsThatNothingMeetsTheLimits) {
   fs::remove(file);
 }
 
-/// Returns "Measured 1000.0 ms, predicted 912.3 ms".
+/// Returns "Measured 3000.0 ms, predicted 2912.3 ms".
 std::string comparison_in(const std::string& text) { return text.substr(0, text.find(':')); }
 
 TEST(CommfuseSimPlan, AMeasuredStepIsComparedUnderTheJitterOfThePlan) {
   const OwnFolder folder;
   std::ofstream("ran.yaml") << "model: llama-3.1-8b\nhardware: dgx-h100-x2\nscope: step\nranks: 2\nseq: 4K\n"
                                "batch: 128\nparallel: {data: 8}\nstrategy: {name: commfuse}\njitter: none\n";
-  const std::string without = comparison_in(run_program("commfuse-sim run ran.yaml --measured-step 1s").out);
+  const std::string without = comparison_in(run_program("commfuse-sim run ran.yaml --measured-step 3s").out);
   const std::string with =
-      comparison_in(run_program("commfuse-sim run ran.yaml --jitter default --measured-step 1s").out);
-  EXPECT_TRUE(with.starts_with("Measured 1000.0 ms, predicted ")) << with;
+      comparison_in(run_program("commfuse-sim run ran.yaml --jitter default --measured-step 3s").out);
+  EXPECT_TRUE(with.starts_with("Measured 3000.0 ms, predicted ")) << with;
   EXPECT_NE(with, without);
-  const std::string measured = " --measured-step 1s --measured-config ran.yaml";
+  const std::string measured = " --measured-step 3s --measured-config ran.yaml";
   const std::string plan =
       "commfuse-sim plan --model llama-3.1-8b --tokens 1T --gpus h100 --price 2 --available 16 --deadline 500d --seq "
       "4K "
@@ -172,6 +172,14 @@ TEST(CommfuseSimPlan, AMeasuredStepIsComparedUnderTheJitterOfThePlan) {
   const std::string tune = "commfuse-sim tune --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --seq 4K --batch 128";
   EXPECT_NE(run_program(tune + " --jitter default" + measured).out.find(with), std::string::npos);
   EXPECT_NE(run_program(tune + measured).out.find(without), std::string::npos);
+  // 48 GFLOPs for each of 524,288 tokens take 1.6 s on 16 GPUs at 989 TFLOP/s.
+  for (const std::string& command : {std::string("commfuse-sim run ran.yaml --measured-step 1s"),
+                                     tune + " --measured-step 1s --measured-config ran.yaml",
+                                     plan + " --measured-step 1s --measured-config ran.yaml"}) {
+    const Outcome impossible = run_program(command);
+    EXPECT_EQ(impossible.code, 2) << command;
+    EXPECT_TRUE(impossible.err.starts_with("--measured-step: 1 s is impossible for this configuration")) << command;
+  }
 }
 
 TEST(CommfuseSimPlan, AMistakeIsOneSentence) {

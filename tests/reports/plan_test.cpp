@@ -97,6 +97,21 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
             "No option meets the limits. For a100, the deadline binds: the shortest run takes 99.0 days.");
 }
 
+TEST(CapacityReport, ACountBeyondTheUsefulOneIsSaidInOneSentence) {
+  CapacityPlan plan = example_plan();
+  const std::string sentence = " Fewer GPUs are no slower: 1,024 h100 would take 70.1 days and $4.30M.";
+  EXPECT_EQ(plan_verdict(plan).find(sentence), std::string::npos);
+  CapacityKind& kind = plan.kinds[*plan.answer];
+  kind.smaller = SmallerCount{.gpus = 1024, .days = 70.1, .cost = 4.3e6};
+  EXPECT_TRUE(plan_verdict(plan).ends_with(sentence)) << plan_verdict(plan);
+  EXPECT_TRUE(plan_reasons(plan).ends_with(sentence));
+  const auto json = nlohmann::json::parse(plan_json(plan));
+  EXPECT_EQ(json.at("kinds").at(*plan.answer).at("smaller_count").at("gpus"), 1024);
+  kind.reason = "the budget binds";
+  plan.answer.reset();
+  EXPECT_NE(plan_verdict(plan).find("For h100, the budget binds." + sentence), std::string::npos) << plan_verdict(plan);
+}
+
 TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
   CapacityPlan plan = example_plan();
   EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");

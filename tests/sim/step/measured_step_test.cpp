@@ -128,6 +128,21 @@ TEST(MeasuredStep, RefusesRunsThatItCannotCorrectCompletely) {
   EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);
 }
 
+TEST(MeasuredStep, RefusesATimeThatTheDensePeakRulesOut) {
+  // At 100% of the peak, a step of 8 s with an MFU of 40% would take 3.2 s.
+  StepPrediction predicted;
+  predicted.time = 8s;
+  predicted.mfu = 0.4;
+  EXPECT_EQ(test::message_of([&] { require_within_peak(3s, predicted); }),
+            "--measured-step: 3 s is impossible for this configuration, whose model FLOPs take 3.2 s at the dense peak "
+            "of its GPUs; correct the time and its unit (s or ms), or give the configuration that ran");
+  EXPECT_EQ(test::message_of([&] { require_within_peak(4s, predicted); }), "");
+  // The check applies to the evidence itself, so to `run`, `tune` and `plan`.
+  const double mfu = first_row(two_by_four).number("mfu");
+  EXPECT_THROW((void)measured_at(0.99 * mfu), ConfigError);
+  EXPECT_NO_THROW((void)measured_at(1.01 * mfu));
+}
+
 TEST(MeasuredStep, DoesNotApplyToAnotherMachine) {
   const StepEvidence evidence = measured_at(1.1);
   try {
