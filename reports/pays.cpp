@@ -140,11 +140,11 @@ std::string pays_section(std::span<const TableScore> scores) {
     return tables;
   };
   const std::string external = paragraph(tables_with(false));
-  const std::string own = paragraph(tables_with(true));
-  if (external.empty() && own.empty()) {
+  const std::string published = paragraph(tables_with(true));
+  if (external.empty() && published.empty()) {
     return {};
   }
-  const bool has_both = !external.empty() && !own.empty();
+  const bool has_both = !external.empty() && !published.empty();
   return std::string{
              "## Does overlap pay\n\nEvery thread (issue, pull request, repository) is predicted with costs of "
              "implementations that were fitted without\nits rows.\n\n"} +
@@ -153,7 +153,7 @@ std::string pays_section(std::span<const TableScore> scores) {
                      "added. They have\nmachines that the other tables lack; [the record of each machine]"
                      "(implementations.md#how-far-to-trust-this) differs.\n\n"
                    : "") +
-         own;
+         published;
 }
 
 }  // namespace commfuse::reports

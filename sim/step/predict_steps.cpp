@@ -681,7 +681,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   } else {
     require_possible(point);
     const auto implementations = implementations_at(run, library_, point);
-    const Implementation* framework_kernels = nullptr;  // those whose errors a comparison counts
+    const Implementation* framework_kernels = nullptr;  // Comparisons count their errors.
     if (!point.framework.name.empty()) {
       point.strategies = strategies_by_default(point.framework);
       rows.push_back(row_of(settings, run, point, {.name = point.framework.name}, site.times));

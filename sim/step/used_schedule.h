@@ -17,7 +17,7 @@ namespace commfuse {
 struct Implementation;
 
 struct UsedSchedule {
-  std::string site;  ///< As in LayerSite: "qkv", "down_backward". The attention block of Ulysses is "ulysses".
+  std::string site;  ///< Name in LayerSite: "qkv", "down_backward". The attention block of Ulysses is "ulysses".
   Scope scope = Scope::qkv;
   std::int32_t ranks = 1;
   const Strategy* strategy = nullptr;

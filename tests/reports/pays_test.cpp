@@ -57,12 +57,12 @@ TEST(PaysReport, StatesNoBalancedAccuracyWithoutLosses) {
 }
 
 TEST(PaysReport, CountsTheProjectsTablesApartFromOthers) {
-  const TableScore own = table_with({.wins = 9, .wins_predicted = 2, .losses = 1, .losses_predicted = 1}, true);
-  const std::string text = in_one_line(pays_section(std::vector{table_with(both), own}));
+  const TableScore published = table_with({.wins = 9, .wins_predicted = 2, .losses = 1, .losses_predicted = 1}, true);
+  const std::string text = in_one_line(pays_section(std::vector{table_with(both), published}));
   EXPECT_NE(text.find("Tables that are not part of this project: Pairs"), std::string::npos) << text;
   EXPECT_NE(text.find("agrees for 3 of 4 wins"), std::string::npos) << text;
   EXPECT_NE(text.find("agrees for 2 of 9 wins"), std::string::npos) << text;
-  const std::string alone = pays_section(std::vector{own});
+  const std::string alone = pays_section(std::vector{published});
   EXPECT_EQ(alone.find("configs/published"), std::string::npos) << alone;
   EXPECT_NE(alone.find("2 of 9 wins"), std::string::npos) << alone;
 }

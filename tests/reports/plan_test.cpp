@@ -99,7 +99,7 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
 
 TEST(CapacityReport, ACountBeyondTheUsefulOneIsSaidInOneSentence) {
   CapacityPlan plan = example_plan();
-  const std::string sentence = " Fewer GPUs are no slower: 1,024 h100 would take 70.1 days and $4.30M.";
+  const std::string sentence = " Fewer GPUs are no slower: 1024 h100 would take 70.1 days and $4.30M.";
   EXPECT_EQ(plan_verdict(plan).find(sentence), std::string::npos);
   CapacityKind& kind = plan.kinds[*plan.answer];
   kind.smaller = SmallerCount{.gpus = 1024, .days = 70.1, .cost = 4.3e6};

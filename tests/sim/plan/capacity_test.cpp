@@ -162,7 +162,7 @@ TEST_F(CapacityTest, AnUnsureTieGoesToTheKindThatCostsMuchLess) {
   // The errors of two machines are independent, so the days tie although they differ by more than 2%.
   const CapacityPlan result = plan("",
                                    "  a100: {hardware: dgx-a100-x2, price: 1.3, price_date: 2026-05-04, count: 2048}\n"
-                                   "  b200: {hardware: gke-a4-x2, price: 4.5, price_date: 2026-05-04, count: 256}\n",
+                                   "  b200: {hardware: gke-a4-x2, price: 4.5, price_date: 2026-05-04, count: 320}\n",
                                    "model: llama-3.1-70b, seq: 8K, batch: 1K");
   EXPECT_EQ(result.best_kind()->name, "b200");
   ASSERT_EQ(result.ties.size(), 1U);
@@ -256,8 +256,8 @@ TEST_F(CapacityTest, AnExactCountHasOneRunWithItsBestLayout) {
   EXPECT_TRUE(full.starts_with("memory binds: the smallest layout on the 8 GPUs of gpus.h100.count needs ")) << full;
   EXPECT_NE(full.find("; choose "), std::string::npos) << full;
   EXPECT_TRUE(full.ends_with(", or free degrees that are fixed")) << full;
-  const std::string one = reason("", exactly("1"), "model: llama-3.1-405b, seq: 4K, batch: 8");
-  EXPECT_TRUE(one.starts_with("memory binds: the smallest layout on the 1 GPU of gpus.h100.count needs ")) << one;
+  const std::string lone = reason("", exactly("1"), "model: llama-3.1-405b, seq: 4K, batch: 8");
+  EXPECT_TRUE(lone.starts_with("memory binds: the smallest layout on the 1 GPU of gpus.h100.count needs ")) << lone;
   EXPECT_THROW(plan("", exactly("100")), ConfigError);
 }
 

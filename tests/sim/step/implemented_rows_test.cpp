@@ -151,9 +151,9 @@ TEST(ImplementedRows, KernelsThatTheFrameworkRunsHaveNoRow) {
   EXPECT_EQ(row_named(rows, "te").text("reason"),
             "megatron-core-2024 runs te itself, so its row has this step; choose another implementation or framework");
   EXPECT_TRUE(row_named(rows, "flux").feasible());
-  const std::vector<StepRow> all =
+  const std::vector<StepRow> chosen =
       implemented_rows({"as=all", "framework=megatron-core-2024", "strategy.name=serial", "uncertainty=off"});
-  EXPECT_EQ(std::ranges::count(names_of(all), "te"), 0);
+  EXPECT_EQ(std::ranges::count(names_of(chosen), "te"), 0);
 }
 
 /// Everything that the row's kernels do not run is as in the framework's row, backward passes too.
