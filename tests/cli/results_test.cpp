@@ -240,7 +240,7 @@ TEST_F(ResultsTest, ATableShowsTheColumnsOfItsConditions) {
 
 TEST_F(ResultsTest, AKnownColumnThatNoRowHasIsEmpty) {
   const std::string run = "run --scope step --model llama-3.1-8b --ranks 4 --batch 8 --seq 1K --strategy serial";
-  ASSERT_EQ(run_program("commfuse-sim " + run + " -o jsonl > a.jsonl").code, 0);
+  std::ofstream("a.jsonl") << run_program("commfuse-sim " + run + " -o jsonl").out;
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 4, strategy: "
                              "{name: [serial]}}\naxes:\n  - batch: [8]\n";
   ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out out").code, 0);
