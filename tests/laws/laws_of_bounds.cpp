@@ -41,6 +41,7 @@ std::optional<Setting> infinite_links(const Setting& setting, Draws&) {
   return other.with({"link.*latency", 0.0})
       .with({"network.*latency", 0.0})
       .with({"*own_copy_rate", 1000.0})
+      .with({"*own_sum_rate", 1000.0})
       .with({"accelerator.graph_node_gap", 0.0})
       .with({"accelerator.stream_gap", 0.0});
 }

@@ -38,7 +38,8 @@ std::optional<Setting> faster_single_sm(const Setting& setting, Draws& draws) {
 }
 
 std::optional<Setting> faster_own_copies(const Setting& setting, Draws& draws) {
-  return setting.with({"*own_copy_rate", draws.pick(speedups)});
+  const double speedup = draws.pick(speedups);
+  return setting.with({"*own_copy_rate", speedup}).with({"*own_sum_rate", speedup});
 }
 
 std::optional<Setting> better_gemm_loops(const Setting& setting, Draws& draws) {
