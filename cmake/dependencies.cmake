@@ -10,8 +10,13 @@ function(commfuse_require package)
 endfunction()
 
 # A short run spends a fifth to a third of its time on resolving symbols of shared libraries (docs/speed.md). Where
-# Debian also has a library as an archive, a release build links the archive.
-option(COMMFUSE_ARCHIVES "Link archives instead of shared libraries where both exist" OFF)
+# Debian also has a library as an archive, a release build links the archive. The Python module is a shared library,
+# into which Debian's archives cannot be linked, because they are not position-independent.
+option(COMMFUSE_ARCHIVES "Link archives instead of shared libraries where both exist; not with COMMFUSE_PYTHON" OFF)
+set(commfuse_links_archives OFF)
+if(COMMFUSE_ARCHIVES AND NOT COMMFUSE_PYTHON)
+  set(commfuse_links_archives ON)
+endif()
 
 commfuse_require(fmt)
 commfuse_require(CLI11)
@@ -40,7 +45,7 @@ target_include_directories(commfuse_md SYSTEM INTERFACE "${COMMFUSE_MD_INCLUDE_D
 # The archive has a cached variable of its own, so a build folder follows a changed COMMFUSE_ARCHIVES.
 find_library(COMMFUSE_ARCHIVE_md NAMES libmd.a)
 mark_as_advanced(COMMFUSE_ARCHIVE_md)
-if(COMMFUSE_ARCHIVES AND COMMFUSE_ARCHIVE_md)
+if(commfuse_links_archives AND COMMFUSE_ARCHIVE_md)
   target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_ARCHIVE_md}")
 else()
   target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_MD_LIBRARY}")
@@ -72,7 +77,7 @@ function(commfuse_link_archive target name)
     set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${COMMFUSE_ARCHIVE_${name}}")
   endif()
 endfunction()
-if(COMMFUSE_ARCHIVES)
+if(commfuse_links_archives)
   commfuse_link_archive(SQLite::SQLite3 sqlite3)
   commfuse_link_archive(protobuf::libprotobuf-lite protobuf-lite)
   commfuse_link_archive(pugixml::shared pugixml)
