@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts with a part replaced, and counts of parts.
+// Texts with a part replaced or in one line, and counts of parts.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,16 @@ inline std::size_t occurrences(const std::string& text, std::string_view part) {
     ++count;
   }
   return count;
+}
+
+/// Returns the words of a text, separated by single spaces.
+inline std::string in_one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) {
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line;
 }
 
 }  // namespace commfuse::test

@@ -544,6 +544,49 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   return text + (mindspeed.empty() ? "" : fmt::format("Additional arguments of MindSpeed\n  {}\n", mindspeed));
 }
 
+namespace {
+
+/// Adds what the fastest plan is compared with, the schedules of its sites and its arguments. Requires a plan.
+void add_fastest_plan(Json& json, const TuneHeading& heading, const Tuning& tuning) {
+  json["ties"] = tuning.ties;
+  json["tie_rule"] = tuning.tie_rule.empty() ? Json() : Json(tuning.tie_rule);
+  if (tuning.baseline) {
+    json["baseline"] = step_json(*tuning.baseline);
+  }
+  json["serial"] = step_json(tuning.serial);
+  if (tuning.fastest_baseline) {
+    json["fastest_baseline"] = plan_json(tuning.fastest_baseline->plan);
+    json["fastest_baseline"].update(step_json(tuning.fastest_baseline->step));
+  }
+  json["single"] = step_json(tuning.with_single);
+  json["single"]["strategy"] = tuning.single->name;
+  for (const StrategyWithoutSchedule& omitted : tuning.without_schedule) {
+    json["left_out"].push_back({{"strategy", omitted.strategy->name}, {"reason", omitted.reason}});
+  }
+  json["bound"] = step_json(tuning.bound);
+  if (tuning.other_exchange) {
+    const TrainingPlan& plan = tuning.best.front().plan;
+    json["other_exchange"] = {{"context_exchange", word_of(context_exchange_choices, other_exchange_of(plan))}};
+    json["other_exchange"].update(step_json(*tuning.other_exchange));
+  }
+  if (tuning.tails) {
+    json["tail"] = tail_json(tuning.tails->first);
+    json["tail_of_other_choice"] = tail_json(tuning.tails->second);
+  }
+  json["sites"] = Json::array();
+  for (const TunedSite& site : tuning.sites) {
+    json["sites"].push_back(site_json(site));
+  }
+  json["tp_comm_overlap"] = overlap_json(tuning.overlap);
+  json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan, tuning.overlap,
+                                        overlap_config_of(heading, tuning));
+  if (const std::string mindspeed = mindspeed_arguments(heading.space, tuning); !mindspeed.empty()) {
+    json["mindspeed"] = mindspeed;
+  }
+}
+
+}  // namespace
+
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
   const TrainingPlan& base = heading.space.base;
   Json json{{"schema", "commfuse.tune/1"},
@@ -580,41 +623,7 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     json["best"].push_back(std::move(row));
   }
   if (!tuning.best.empty()) {
-    json["ties"] = tuning.ties;
-    json["tie_rule"] = tuning.tie_rule.empty() ? Json() : Json(tuning.tie_rule);
-    if (tuning.baseline) {
-      json["baseline"] = step_json(*tuning.baseline);
-    }
-    json["serial"] = step_json(tuning.serial);
-    if (tuning.fastest_baseline) {
-      json["fastest_baseline"] = plan_json(tuning.fastest_baseline->plan);
-      json["fastest_baseline"].update(step_json(tuning.fastest_baseline->step));
-    }
-    json["single"] = step_json(tuning.with_single);
-    json["single"]["strategy"] = tuning.single->name;
-    for (const StrategyWithoutSchedule& omitted : tuning.without_schedule) {
-      json["left_out"].push_back({{"strategy", omitted.strategy->name}, {"reason", omitted.reason}});
-    }
-    json["bound"] = step_json(tuning.bound);
-    if (tuning.other_exchange) {
-      const TrainingPlan& plan = tuning.best.front().plan;
-      json["other_exchange"] = {{"context_exchange", word_of(context_exchange_choices, other_exchange_of(plan))}};
-      json["other_exchange"].update(step_json(*tuning.other_exchange));
-    }
-    if (tuning.tails) {
-      json["tail"] = tail_json(tuning.tails->first);
-      json["tail_of_other_choice"] = tail_json(tuning.tails->second);
-    }
-    json["sites"] = Json::array();
-    for (const TunedSite& site : tuning.sites) {
-      json["sites"].push_back(site_json(site));
-    }
-    json["tp_comm_overlap"] = overlap_json(tuning.overlap);
-    json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan, tuning.overlap,
-                                          overlap_config_of(heading, tuning));
-    if (const std::string mindspeed = mindspeed_arguments(heading.space, tuning); !mindspeed.empty()) {
-      json["mindspeed"] = mindspeed;
-    }
+    add_fastest_plan(json, heading, tuning);
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -40,27 +40,6 @@ bool has_schedule(const StepPoint& point, SitePoint site, SiteTimes& sites) {
   });
 }
 
-/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads in some layer.
-/// The conditions are those of LayerCost::simulates_ulysses().
-bool simulates_ulysses_block(const StepPoint& point) {
-  const TrainingPlan& plan = point.plan;
-  const Transformer& model = *point.model;
-  return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1 && plan.fused_attention && !model.latent &&
-         !model.gated_attention && model.value_dim() == model.head_dim && layer_counts(model).attention > 0 &&
-         std::ranges::any_of(point.strategies, [kinds = kinds_of(Scope::ulysses)](const Strategy* strategy) {
-           return applies(*strategy, kinds);
-         });
-}
-
-SitePoint ulysses_point(const StepPoint& point) {
-  const TrainingPlan& plan = point.plan;
-  SitePoint block = site_point(plan, *point.model, Scope::ulysses);
-  block.ranks = static_cast<std::int32_t>(plan.ulysses);
-  block.tokens = plan.micro_batch * plan.seq;
-  block.batch = plan.micro_batch;
-  return block;
-}
-
 /// Returns the sites of the layers. Without strategies, also a plan that separates the gradients of weights has whole
 /// backward sites here, because they name the GEMM by which a framework lists it.
 std::vector<LayerSite> asked_sites(const StepPoint& point) {
@@ -75,7 +54,8 @@ std::vector<LayerSite> asked_sites(const StepPoint& point) {
 
 bool has_schedules(const StepPoint& point, SiteTimes& sites) {
   if (!shares_tokens_of(point.plan)) {
-    return !simulates_ulysses_block(point) || has_schedule(point, ulysses_point(point), sites);
+    const bool has_block = simulates_ulysses(point) && layer_counts(*point.model).attention > 0;
+    return !has_block || has_schedule(point, ulysses_point(point.plan, *point.model), sites);
   }
   return std::ranges::all_of(asked_sites(point), [&](const LayerSite& layer_site) {
     SitePoint site = site_point(point.plan, layer_site.shape, layer_site.scope);

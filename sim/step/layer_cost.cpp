@@ -307,20 +307,19 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
   }
 }
 
-bool LayerCost::simulates_ulysses() const {
-  const std::vector<SiteKind> kinds = kinds_of(Scope::ulysses);
-  return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
-         !model_.gated_attention && model_.value_dim() == model_.head_dim &&
-         std::any_of(point_.strategies.begin(), point_.strategies.end(),
-                     [&](const Strategy* strategy) { return applies(*strategy, kinds); });
+bool simulates_ulysses(const StepPoint& point) {
+  const TrainingPlan& plan = point.plan;
+  const Transformer& model = *point.model;
+  return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1 && plan.fused_attention && !model.latent &&
+         !model.gated_attention && model.value_dim() == model.head_dim &&
+         std::ranges::any_of(point.strategies, [kinds = kinds_of(Scope::ulysses)](const Strategy* strategy) {
+           return applies(*strategy, kinds);
+         });
 }
 
-/// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is simulated as one schedule.
 void LayerCost::ulysses_block(Stream& stream) {
-  SitePoint block = point_of(*shape_, Scope::ulysses);
-  block.ranks = static_cast<std::int32_t>(plan_.ulysses);
-  block.tokens = plan_.micro_batch * plan_.seq;
-  block.batch = plan_.micro_batch;
+  SitePoint block = ulysses_point(plan_, *shape_);
+  block.weight_bits = weight_bits_;
   block.window = window_of(kind_);
   add_fastest(stream, block, {.ending = "ulysses"});
 }
@@ -328,7 +327,7 @@ void LayerCost::ulysses_block(Stream& stream) {
 void LayerCost::attention_forward(Stream& stream) {
   const std::int64_t columns = qkv_columns();
   moved(stream, 2 * norm_elements());
-  const bool block = simulates_ulysses();
+  const bool block = simulates_ulysses(point_);
   if (block) {
     ulysses_block(stream);
   } else if (model_.latent) {

@@ -67,6 +67,11 @@ AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kin
 /// reads.
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
+/// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads, where the
+/// model has attention. Without tensor ranks every rank has all weights, and the block from QKV to out-proj is
+/// simulated as one schedule.
+bool simulates_ulysses(const StepPoint& point);
+
 /// A fused backward pass has five GEMMs where the forward pass has two, at about four fifths of their speed: Dao,
 /// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
 inline constexpr double fused_backward = 2.5 / 0.8;
@@ -235,7 +240,6 @@ class LayerCost {
   /// Redistributes columns among Ulysses and context ranks together: a state space does not distinguish them.
   void sequence_exchange(Stream& stream, std::int64_t columns) const;
   void exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const;
-  [[nodiscard]] bool simulates_ulysses() const;
   void ulysses_block(Stream& stream);
   [[nodiscard]] std::int64_t norm_elements() const;
   [[nodiscard]] std::int64_t residual_elements() const;

@@ -154,8 +154,8 @@ std::optional<LayerCost::Implemented> LayerCost::as_implemented(const Transforme
   implemented.site.strategy = implementation->strategy;
   implemented.time = sites_.of(implemented.site);
   const Implementation* const kernels = point_.implemented.kernels;
-  const bool is_raised = kernels != nullptr && kernels->name == implementation->name;
-  add_site(implemented.stream, implemented.site, implemented.time, is_raised ? point_.implemented.slowdown : 1.0);
+  const bool is_other = kernels != nullptr && kernels->name != implementation->name;
+  add_site(implemented.stream, implemented.site, implemented.time, is_other ? 1.0 : point_.implemented.slowdown);
   return implemented;
 }
 

@@ -50,6 +50,14 @@ SitePoint site_point(const TrainingPlan& plan, const Transformer& shape, Scope s
           .strategy = nullptr};
 }
 
+SitePoint ulysses_point(const TrainingPlan& plan, const Transformer& shape) {
+  SitePoint block = site_point(plan, shape, Scope::ulysses);
+  block.ranks = static_cast<std::int32_t>(plan.ulysses);
+  block.tokens = plan.micro_batch * plan.seq;
+  block.batch = plan.micro_batch;
+  return block;
+}
+
 SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts counts)
     : predictor_(structures), machine_(machine), counts_(counts) {
   machine_.accelerator.launch_cost.value = Duration::zero();

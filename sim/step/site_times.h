@@ -39,6 +39,10 @@ struct SitePoint {
 /// Returns the site of a plan's tensor ranks, for one micro-batch. The shape must outlive it.
 SitePoint site_point(const TrainingPlan& plan, const Transformer& shape, Scope scope);
 
+/// Returns the attention block of ranks that share the heads of a sequence, for one micro-batch of whole sequences. The
+/// shape must outlive it.
+SitePoint ulysses_point(const TrainingPlan& plan, const Transformer& shape);
+
 struct SiteTime {
   Duration time{};
   std::int64_t kernels = 0;  ///< Kernels that a rank's host issues.

@@ -10,6 +10,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/own_folder.h"
+#include "tests/texts.h"
 
 namespace commfuse::test {
 namespace {
@@ -20,16 +21,6 @@ using nlohmann::json;
 /// Returns the number of UTF-8 characters.
 std::ptrdiff_t characters_in(const std::string& line) {
   return std::ranges::count_if(line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; });
-}
-
-/// Returns the words of a text, separated by single spaces.
-std::string in_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) {
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return line;
 }
 
 TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {

@@ -12,11 +12,12 @@
 #include <optional>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tests/texts.h"
 
 namespace fs = std::filesystem;
 
@@ -366,16 +367,6 @@ std::string without_css_comments(std::string text) {
   return text;
 }
 
-/// Returns the text without spaces at its ends and with single spaces between words.
-std::string in_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) {
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return line;
-}
-
 /// Adds the selectors of a style sheet that occur twice in the same place.
 void read_style(const fs::path& root, const fs::path& file, std::vector<std::string>& breaches) {
   std::ifstream in(file);
@@ -385,7 +376,7 @@ void read_style(const fs::path& root, const fs::path& file, std::vector<std::str
   std::string head;
   for (const char letter : text) {
     if (letter == '{') {
-      const std::string selector = in_one_line(head);
+      const std::string selector = test::in_one_line(head);
       std::string place;
       for (const std::string& outer : places) {
         place += outer + " { ";

@@ -4,22 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/texts.h"
+
 namespace commfuse::reports {
 namespace {
-
-/// Returns the words of wrapped text with single spaces between them.
-std::string in_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) {
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return line;
-}
 
 /// Returns a table with one error of serial and two of an overlapped kernel.
 TableScore table_with(const PayScore& pays, bool brought_along = false) {
@@ -34,7 +25,7 @@ constexpr PayScore both{
     .wins = 4, .wins_predicted = 3, .losses = 4, .losses_predicted = 1, .sure = 2, .sure_predicted = 1};
 
 TEST(PaysReport, StatesBothKindsOfPairs) {
-  const std::string text = in_one_line(pays_table(std::vector{table_with(both)}));
+  const std::string text = test::in_one_line(pays_table(std::vector{table_with(both)}));
   EXPECT_NE(text.find("The prediction agrees for 3 of 4 wins and 1 of 4 losses: balanced accuracy 50%. Of predictions "
                       "that were at least 90% sure, 1 of 2 came true. Errors of overlapped kernels: median 10.0%, p90 "
                       "10.0% (2 measurements); of serial pairs: median 4.0%, p90 4.0% (1 measurement)."),
@@ -45,7 +36,7 @@ TEST(PaysReport, StatesBothKindsOfPairs) {
 // A prediction that always says "wins" agrees with all of them, so its accuracy is not balanced.
 TEST(PaysReport, StatesNoBalancedAccuracyWithoutLosses) {
   const std::vector scores{table_with({.wins = 4, .wins_predicted = 4})};
-  const std::string text = in_one_line(pays_table(scores));
+  const std::string text = test::in_one_line(pays_table(scores));
   EXPECT_NE(text.find("The prediction agrees for 4 of 4 wins; there is no loss to balance it. No prediction was at "
                       "least 90% sure. Errors"),
             std::string::npos)
@@ -58,7 +49,7 @@ TEST(PaysReport, StatesNoBalancedAccuracyWithoutLosses) {
 
 TEST(PaysReport, CountsTheProjectsTablesApartFromOthers) {
   const TableScore published = table_with({.wins = 9, .wins_predicted = 2, .losses = 1, .losses_predicted = 1}, true);
-  const std::string text = in_one_line(pays_section(std::vector{table_with(both), published}));
+  const std::string text = test::in_one_line(pays_section(std::vector{table_with(both), published}));
   EXPECT_NE(text.find("Tables that are not part of this project: Pairs"), std::string::npos) << text;
   EXPECT_NE(text.find("agrees for 3 of 4 wins"), std::string::npos) << text;
   EXPECT_NE(text.find("agrees for 2 of 9 wins"), std::string::npos) << text;

@@ -12,18 +12,17 @@
 #include "sim/step/exchange.h"
 #include "sim/step/group_link.h"
 #include "sim/step/layer_cost.h"
+#include "tests/sim/small_transformer.h"
 
 namespace commfuse {
 namespace {
 
-const Transformer one_layer{.name = "small",
-                            .layers = 1,
-                            .hidden = 2048,
-                            .ffn = 8192,
-                            .heads = 16,
-                            .kv_heads = 4,
-                            .head_dim = 128,
-                            .vocab = 32000};
+const Transformer one_layer = [] {
+  Transformer model = test::small_transformer;
+  model.layers = 1;
+  model.kv_heads = 4;
+  return model;
+}();
 
 class ContextTest : public ::testing::Test {
  protected:

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "model/config/catalogue.h"
+#include "model/config/framework.h"
 #include "model/math/functions.h"
 #include "sim/step/step.h"
 
@@ -67,6 +68,23 @@ TEST(StepUncertainty, CountsTheErrorOfMisalignedGemms) {
   ASSERT_EQ(uncertainty.doubts.size(), 1U);
   EXPECT_EQ(std::get<FrameworkDoubt>(uncertainty.doubts.front().of), (FrameworkDoubt{"", "kernels.misaligned_power"}));
   EXPECT_GT(uncertainty.doubts.front().effect, 0.0);
+}
+
+// The framework's own kernels need no comparison with others to be in doubt.
+TEST(StepUncertainty, CountsTheResidualOfTheKernelsOfTheFramework) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine machine = load_machine("h100-sxm");
+  StructureCache structures;
+  SiteTimes times(structures, machine);
+  StepPoint point{.model = &model, .machine = &machine, .framework = load_framework("megatron-core-2024")};
+  point.plan.tensor = 8;
+  point.plan.sequence_parallel = true;
+  point.plan.global_batch = 1;
+  point.plan.seq = 8192;
+  point.framework.issue.value = Duration::zero();  // no step waits for its host
+  const Duration nominal = predict_step(point, times).time;
+  point.implemented.slowdown = 2.0;
+  EXPECT_GT(predict_step(point, times).time, nominal);
 }
 
 }  // namespace
