@@ -21,8 +21,8 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
   return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
 }
 
-/// Attention of all queries is one kernel over whole sequences; a slice of queries must consist of whole positions of
-/// each sequence. Returns the reason why a slice does not; empty if all do.
+/// Attention of all queries is one kernel over whole sequences; a slice of queries must contain the same positions of
+/// every sequence. Returns the reason if a slice does not; empty if all do.
 std::string refusal_of_slices(const Program& program, const Sizes& sizes) {
   for (const Shape& shape : program.shapes) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -30,11 +30,12 @@ std::string refusal_of_slices(const Program& program, const Sizes& sizes) {
       continue;
     }
     const std::int64_t batch = sizes.elements({attention->batch, 1});
-    const std::int64_t tokens = sizes.elements({attention->queries.dimension, 1});
-    if (tokens % batch != 0) {
+    const std::int64_t slice_tokens = sizes.elements({attention->queries.dimension, 1});
+    if (slice_tokens % batch != 0) {
       const std::int32_t blocks = program.dimensions[position(attention->queries.dimension)].blocks;
       return fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} requires; {}",
-                         tokens * blocks / batch, blocks, program.name, remedy(tokens * blocks / batch, blocks));
+                         slice_tokens * blocks / batch, blocks, program.name,
+                         remedy(slice_tokens * blocks / batch, blocks));
     }
   }
   return {};

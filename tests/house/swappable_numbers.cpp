@@ -45,7 +45,7 @@ constexpr std::array expected_orders = {
     Names{"least", "greatest"},
     Names{"least", "limit"},
     Names{"low", "high"},
-    Names{"done", "visits"},
+    Names{"done", "measurements"},
     Names{"done", "rounds"},
     Names{"index", "parts"},
     Names{"part", "whole"},

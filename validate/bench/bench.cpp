@@ -209,13 +209,13 @@ std::string name_of(const MicroBenchmark& benchmark) {
 }  // namespace
 
 BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions& options, const MakeExecutor& make,
-                  const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
+                  const std::function<void(std::size_t done, std::size_t measurements)>& after_each) {
   BenchResult result;
   for (const MicroProgram& micro : programs) {
     result.measured.push_back(micro.what);
   }
   std::vector<bool> failed(programs.size(), false);
-  const auto visit = [&](std::size_t index) {
+  const auto measure = [&](std::size_t index) {
     MicroBenchmark& benchmark = result.measured[index];
     try {
       std::ranges::copy(samples_of(programs[index], options, make), std::back_inserter(benchmark.samples));
@@ -231,22 +231,22 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
           fmt::format("{} {}: not measured: {}", name_of(benchmark), size_of(benchmark), error.what()));
     }
   };
-  const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
+  const std::size_t measurements = programs.size() * static_cast<std::size_t>(options.passes);
   std::size_t done = 0;
   try {
     for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
       for (const std::size_t index : order) {
         if (!failed[index]) {
-          visit(index);
+          measure(index);
         }
         ++done;
         if (after_each) {
-          after_each(done, visits);
+          after_each(done, measurements);
         }
       }
     }
   } catch (const Stuck& stuck) {
-    result.failures.push_back(fmt::format("stopped after {} of {} measurements: {}", done, visits, stuck.what()));
+    result.failures.push_back(fmt::format("stopped after {} of {} measurements: {}", done, measurements, stuck.what()));
   }
   std::erase_if(result.measured, [](const MicroBenchmark& benchmark) { return benchmark.samples.empty(); });
   return result;

@@ -54,9 +54,9 @@ struct BenchResult {
 
 /// Measures all programs. If `options.alone`, skips a program that fails and continues with the others. Stuck means
 /// that the executor can no longer be used: it ends the bench with the results so far. `after_each`, if set, is called
-/// with the number of completed visits.
+/// with the number of completed measurements.
 BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions& options, const MakeExecutor& make,
-                  const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
+                  const std::function<void(std::size_t done, std::size_t measurements)>& after_each = {});
 
 /// Returns the measurements with median, p10 and p90, in at most 80 columns.
 std::string to_table(const std::vector<MicroBenchmark>& measured);

@@ -117,7 +117,7 @@ std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copie
 }
 
 BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOptions& options, Copier& copier,
-                        const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
+                        const std::function<void(std::size_t done, std::size_t measurements)>& after_each) {
   Bytes largest{};
   std::vector<std::vector<MicroBenchmark>> measured;
   for (const CopyProgram& program : programs) {
@@ -129,7 +129,7 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
   copier.make_room(largest);
   BenchResult result;
   std::vector<bool> failed(programs.size(), false);
-  const auto visit = [&](std::size_t index) {
+  const auto measure = [&](std::size_t index) {
     const std::vector<TimedCopy>& copies = programs[index].copies;
     copier.check(copies);
     static_cast<void>(copier.time(copies));  // this first run is not counted
@@ -141,7 +141,7 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
     }
   };
   std::size_t done = 0;
-  const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
+  const std::size_t measurements = programs.size() * static_cast<std::size_t>(options.passes);
   bool is_stuck = false;
   for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
     for (const std::size_t index : order) {
@@ -150,11 +150,11 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
       }
       try {
         if (!failed[index]) {
-          visit(index);
+          measure(index);
         }
       } catch (const Stuck& stuck) {  // no later copy would complete
         is_stuck = true;
-        result.failures.push_back(fmt::format("stopped after {} of {} measurements, at {}: {}", done, visits,
+        result.failures.push_back(fmt::format("stopped after {} of {} measurements, at {}: {}", done, measurements,
                                               in_words(programs[index]), stuck.what()));
       } catch (const std::runtime_error& error) {
         failed[index] = true;
@@ -162,7 +162,7 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
       }
       ++done;
       if (after_each) {
-        after_each(done, visits);
+        after_each(done, measurements);
       }
     }
   }

@@ -35,7 +35,7 @@ std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copie
 /// Checks that the bytes of every program arrive, and times every program as often as the options require, in random
 /// order. Skips a program that fails, with a sentence in the result. Allocates the copier's memory.
 BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOptions& options, Copier& copier,
-                        const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
+                        const std::function<void(std::size_t done, std::size_t measurements)>& after_each = {});
 
 /// The kind of a copy that nvbandwidth measures. copy_test_named() returns nothing for other ops.
 struct CopyTest {

@@ -73,7 +73,7 @@ void compare(PartGroup& group, double tolerance) {
   for (ComparedPart& part : group.parts) {
     part.ratio = ratio_of(part.median.value, group.usual);
     const Duration shortest = part.median.range ? part.median.range->low : Duration{};
-    part.off = ratio_of(shortest, group.usual) > 1.0 + tolerance;
+    part.slow = ratio_of(shortest, group.usual) > 1.0 + tolerance;
   }
 }
 
@@ -95,10 +95,10 @@ struct Suspect {
 /// A rank's share of a group's slow links.
 struct Blame {
   Suspect suspect;
-  std::vector<std::size_t> off;  // indices of links that no other rank is blamed for
+  std::vector<std::size_t> slow;  // indices of links that no other rank is blamed for
   std::size_t links = 0;
 
-  [[nodiscard]] bool guilty() const { return off.size() >= 2 && 4 * off.size() >= 3 * links; }
+  [[nodiscard]] bool guilty() const { return slow.size() >= 2 && 4 * slow.size() >= 3 * links; }
 };
 
 Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector<bool>& explained) {
@@ -106,8 +106,8 @@ Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector
   for (std::size_t i = 0; i < group.parts.size(); ++i) {
     if (suspect.has(group.parts[i])) {
       ++blame.links;
-      if (group.parts[i].off && !explained[i]) {
-        blame.off.push_back(i);
+      if (group.parts[i].slow && !explained[i]) {
+        blame.slow.push_back(i);
       }
     }
   }
@@ -124,7 +124,7 @@ std::optional<Blame> worst_of(const PartGroup& group, const std::vector<bool>& e
   for (Rank rank = 0; rank <= last; ++rank) {
     for (const Suspect& suspect : {Suspect{rank, true, true}, Suspect{rank, true, false}, Suspect{rank, false, true}}) {
       Blame blame = blame_of(suspect, group, explained);
-      if (blame.guilty() && (!worst || blame.off.size() > worst->off.size())) {
+      if (blame.guilty() && (!worst || blame.slow.size() > worst->slow.size())) {
         worst = std::move(blame);
       }
     }
@@ -141,13 +141,13 @@ std::string range_in_words(const ComparedPart& part, Duration usual) {
 void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vector<std::string>& sentences) {
   while (const std::optional<Blame> blame = worst_of(group, explained)) {
     std::vector<double> ratios;
-    for (const std::size_t index : blame->off) {
+    for (const std::size_t index : blame->slow) {
       explained[index] = true;
       ratios.push_back(group.parts[index].ratio);
     }
     std::sort(ratios.begin(), ratios.end());
     sentences.push_back(fmt::format("{} {}: {} of {} {} take {:.2f} times as long as usual ({})", rank_noun(group),
-                                    blame->suspect.rank, blame->off.size(), blame->links,
+                                    blame->suspect.rank, blame->slow.size(), blame->links,
                                     blame->suspect.in_words(reads(group)), ratios[ratios.size() / 2], group.name));
   }
 }
@@ -159,7 +159,7 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
   }
   for (std::size_t i = 0; i < group.parts.size(); ++i) {
     const ComparedPart& part = group.parts[i];
-    if (part.off && !explained[i]) {
+    if (part.slow && !explained[i]) {
       const std::string_view noun = rank_noun(group);
       const std::string_view preposition = reads(group) ? "from" : "to";
       const std::string subject = part.peer >= 0
@@ -192,7 +192,7 @@ std::string value_of(const PartGroup& group, Duration time) {
 
 /// Returns the value, followed by "!" if the part is slow, otherwise by a blank.
 std::string marked(const PartGroup& group, const ComparedPart& part) {
-  return value_of(group, part.median.value) + (part.off ? "!" : " ");
+  return value_of(group, part.median.value) + (part.slow ? "!" : " ");
 }
 
 std::string without_trailing_blanks(std::string line) {
@@ -315,7 +315,7 @@ LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::ve
   }
   for (PartGroup& group : findings.groups) {
     compare(group, tolerance);
-    name_culprits(group, findings.off);
+    name_culprits(group, findings.culprits);
   }
   return findings;
 }
@@ -362,11 +362,11 @@ std::string to_table(const LinkFindings& findings, std::int32_t ranks, double to
             : ranks > max_columns ? lines_by_rank(group, ranks)
                                   : matrix(group, ranks);
   }
-  if (findings.off.empty()) {
+  if (findings.culprits.empty()) {
     return text + fmt::format("Nothing takes more than {:g}% longer than usual.\n", 100.0 * tolerance);
   }
   text += fmt::format("More than {:g}% longer than usual (!):\n", 100.0 * tolerance);
-  for (const std::string& sentence : findings.off) {
+  for (const std::string& sentence : findings.culprits) {
     text += wrapped(sentence, "  ", "    ");
   }
   return text;

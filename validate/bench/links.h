@@ -29,7 +29,7 @@ struct ComparedPart {
   Rank peer = -1;
   Estimate median;
   double ratio = 1.0;  ///< median over the usual time of the group
-  bool off = false;    ///< true if the whole 95% interval is above the usual time by more than the tolerance
+  bool slow = false;   ///< true if the whole 95% interval is above the usual time by more than the tolerance
 };
 
 /// Parts that should take the same time: GEMMs; transfers of one size inside hosts; transfers of one size between
@@ -45,7 +45,7 @@ struct PartGroup {
 
 struct LinkFindings {
   std::vector<PartGroup> groups;
-  std::vector<std::string> off;  ///< a sentence for every culprit; empty if there is none
+  std::vector<std::string> culprits;  ///< a sentence for every culprit; empty if there is none
 };
 
 /// Evaluates the measurements of link_programs(), and those of copy_programs(), whose ranks are GPUs. Ignores other

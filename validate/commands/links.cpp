@@ -176,7 +176,7 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
     }
   }
   const bool is_below = !request.expect.empty() && print_slower_than_expected(request, record, ranks, findings);
-  return findings.off.empty() && !is_below ? exit_code::done : exit_code::gate_missed;
+  return findings.culprits.empty() && !is_below ? exit_code::done : exit_code::gate_missed;
 }
 
 int report_record(const LinksRequest& request, double tolerance) {

@@ -64,9 +64,9 @@ std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t 
 
 }  // namespace
 
-void show_progress(std::size_t done, std::size_t visits) {
-  if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == visits)) {
-    fmt::print(stderr, "\r{} of {} measurements{}", done, visits, done == visits ? "\n" : "");
+void show_progress(std::size_t done, std::size_t measurements) {
+  if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == measurements)) {
+    fmt::print(stderr, "\r{} of {} measurements{}", done, measurements, done == measurements ? "\n" : "");
   }
 }
 

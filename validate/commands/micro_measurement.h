@@ -70,7 +70,7 @@ struct MicroRecord {
 };
 
 /// Overwrites one line with the progress, on a terminal only.
-void show_progress(std::size_t done, std::size_t visits);
+void show_progress(std::size_t done, std::size_t measurements);
 
 /// Returns the dtypes that --dtype lists. Throws ConfigError for an unknown one.
 std::vector<DType> dtypes_of(const std::string& list);

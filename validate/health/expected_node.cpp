@@ -77,7 +77,7 @@ void look_at_nics(const ExpectedNode& expected, const NodeFacts& node, CheckList
   if (expected.nics == 0) {
     return;
   }
-  constexpr double rounding = 0.98;  // a file may write 50 GB/s where the port has 400 Gb/s
+  constexpr double rounding = 0.98;  // a machine's file may round its rate up
   const auto fast = std::count_if(node.ports.begin(), node.ports.end(), [&](const RdmaPort& port) {
     const bool is_active = port.state.find("ACTIVE") != std::string::npos;
     return is_active && port.gigabits.value_or(0.0) >= rounding * expected.nic_gigabits;

@@ -35,11 +35,11 @@ TEST(Sizes, ABlockIsAnEqualPartOfTheDimension) {
   EXPECT_EQ(sizes.block, (std::vector<std::int64_t>{3, 8}));  // 12/4 tokens, 8/1 hidden
   EXPECT_EQ(refusal_of(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", 12}}), "");
   EXPECT_EQ(sizes.elements({DimensionId{0}, 3}), 9);
-  EXPECT_EQ(sizes.elements({DimensionId{1}, 2}),
-            16);  // An extent may have more blocks than its dimension, as gate and up do.
+  // An extent may have more blocks than its dimension: gate and up together have twice as many.
+  EXPECT_EQ(sizes.elements({DimensionId{1}, 2}), 16);
 }
 
-TEST(Sizes, BuffersOccupyTheirElementsTimesTheirWidth) {
+TEST(Sizes, BuffersOccupyElementsTimesBytesPerElement) {
   const Program program = program_of_two_buffers();
   const Sizes sizes = bind_sizes(program, std::array{Quantity{"tokens", 12}, Quantity{"hidden", 8}});
   // x 3*8 of 2 bytes, sum 12*8 of 4 bytes: 48 + 384

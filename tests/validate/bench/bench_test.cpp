@@ -76,8 +76,8 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
       [](Lowered lowered, Sizes sizes) {
         return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
       },
-      [&](std::size_t done, std::size_t visits) {
-        EXPECT_EQ(visits, 2 * programs.size());
+      [&](std::size_t done, std::size_t measurements) {
+        EXPECT_EQ(measurements, 2 * programs.size());
         reported = done;
       });
   EXPECT_EQ(reported, 2 * programs.size());

@@ -32,7 +32,7 @@ class PairsCopier final : public Copier {
     if (checks == stuck_at) {
       throw Stuck("copies have not come to their end within 60 s");
     }
-    if (copies.front().from == refused) {
+    if (copies.front().from == corrupt_source) {
       throw std::runtime_error("a byte did not arrive");
     }
   }
@@ -46,7 +46,7 @@ class PairsCopier final : public Copier {
   }
 
   Bytes reserved{};
-  int refused = -2;
+  int corrupt_source = -2;  // GPU from which no byte arrives
   int checks = 0;
   int stuck_at = 0;
   int timed = 0;
@@ -83,7 +83,7 @@ TEST(Copies, HaveTheNamesOfNvbandwidth) {
   EXPECT_TRUE(copy_test_named("device_to_device_bidirectional_memcpy_read_sm")->reads);
 }
 
-TEST(Copies, TheIssuerIsTheRowAndReadsOrWrites) {
+TEST(Copies, TheGpuOfTheRowIssuesTheCopyAndReadsOrWrites) {
   const PairsCopier copier(2);
   for (const CopyProgram& program : copy_programs({.gpus = 2, .sizes = {{512}}, .both_ways = true}, copier)) {
     ASSERT_EQ(program.copies.size(), program.what.size());
@@ -120,19 +120,20 @@ TEST(Copies, OmitPairsThatCannotReachEachOther) {
 
 TEST(Copies, AreCheckedAndTimedAsOftenAsRequested) {
   PairsCopier copier(2);
-  copier.refused = 1;
+  copier.corrupt_source = 1;
   const auto programs = copy_programs({.gpus = 2, .sizes = {{512}, {2048}}, .by_kernels = false}, copier);
   ASSERT_EQ(programs.size(), 2U * 8U);
   const BenchResult result = time_copies(programs, {.passes = 2, .repetitions = 3}, copier);
   EXPECT_EQ(copier.reserved.count, 2048);
-  const auto refused = static_cast<std::size_t>(
+  const auto corrupt = static_cast<std::size_t>(
       std::ranges::count_if(programs, [](const CopyProgram& program) { return program.copies.front().from == 1; }));
-  EXPECT_EQ(result.failures.size(), refused);
+  EXPECT_EQ(result.failures.size(), corrupt);
   EXPECT_NE(std::ranges::find(result.failures,
                               "device_to_host_memcpy_ce of 512 bytes, GPU 1: not measured: a byte did not arrive"),
             result.failures.end());
-  ASSERT_EQ(result.measured.size(), programs.size() - refused);
-  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one copy of each visit is not counted
+  ASSERT_EQ(result.measured.size(), programs.size() - corrupt);
+  // In each pass, a program first runs once without being counted.
+  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));
   for (const MicroBenchmark& benchmark : result.measured) {
     EXPECT_EQ(benchmark.samples.size(), 6U);
   }

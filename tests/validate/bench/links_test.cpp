@@ -62,20 +62,20 @@ MicroBenchmark gemm_of(std::int64_t rank, std::vector<Duration> samples) {
 TEST(Links, OneSlowLinkIsNamed) {
   const auto slow = transfers(4, [](auto from, auto to) { return from == 2 && to == 0 ? 150us : 100us; });
   const LinkFindings findings = findings_in(slow, {}, 0.2);
-  EXPECT_EQ(findings.off,
+  EXPECT_EQ(findings.culprits,
             Sentences{"rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to 1.52)"});
-  EXPECT_EQ(findings_in(slow, {}, 0.5).off, Sentences{});
+  EXPECT_EQ(findings_in(slow, {}, 0.5).culprits, Sentences{});
 }
 
 TEST(Links, NamesARankInsteadOfItsLinksIfMostAreSlow) {
   const auto both_ways = transfers(4, [](auto from, auto to) { return from == 2 || to == 2 ? 200us : 100us; });
-  EXPECT_EQ(findings_in(both_ways, {}, 0.2).off,
+  EXPECT_EQ(findings_in(both_ways, {}, 0.2).culprits,
             Sentences{"rank 2: 6 of 6 links take 2.00 times as long as usual (transfers of 1 MiB)"});
   const auto one_sender = transfers(4, [](auto from, auto) { return from == 2 ? 200us : 100us; });
-  EXPECT_EQ(findings_in(one_sender, {}, 0.2).off,
+  EXPECT_EQ(findings_in(one_sender, {}, 0.2).culprits,
             Sentences{"rank 2: 3 of 3 outgoing links take 2.00 times as long as usual (transfers of 1 MiB)"});
   const auto one_receiver = transfers(4, [](auto, auto to) { return to == 1 ? 130us : 100us; });
-  EXPECT_EQ(findings_in(one_receiver, {}, 0.2).off,
+  EXPECT_EQ(findings_in(one_receiver, {}, 0.2).culprits,
             Sentences{"rank 1: 3 of 3 incoming links take 1.30 times as long as usual (transfers of 1 MiB)"});
 }
 
@@ -84,15 +84,15 @@ TEST(Links, ASlowRankDoesNotHideASlowLinkOfOtherRanks) {
     return from == 4 || to == 4 ? 200us : from == 0 && to == 3 ? 300us : 100us;
   });
   const LinkFindings findings = findings_in(slow_rank_and_link, {}, 0.2);
-  ASSERT_EQ(findings.off.size(), 2U);
-  EXPECT_TRUE(findings.off[0].starts_with("rank 4: 8 of 8 links ")) << findings.off[0];
-  EXPECT_TRUE(findings.off[1].starts_with("rank 0 to rank 3: ")) << findings.off[1];
+  ASSERT_EQ(findings.culprits.size(), 2U);
+  EXPECT_TRUE(findings.culprits[0].starts_with("rank 4: 8 of 8 links ")) << findings.culprits[0];
+  EXPECT_TRUE(findings.culprits[1].starts_with("rank 0 to rank 3: ")) << findings.culprits[1];
 }
 
 TEST(Links, LinksBetweenHostsAreComparedWithEachOther) {
   const auto two_hosts = transfers(4, [](auto from, auto to) { return from / 2 == to / 2 ? 100us : 900us; });
   const LinkFindings findings = findings_in(two_hosts, {"a", "a", "b", "b"}, 0.2);
-  EXPECT_EQ(findings.off, Sentences{});
+  EXPECT_EQ(findings.culprits, Sentences{});
   ASSERT_EQ(findings.groups.size(), 2U);
   EXPECT_EQ(findings.groups[0].usual, 100us);
   EXPECT_EQ(findings.groups[1].name, "transfers of 1 MiB between hosts");
@@ -105,7 +105,7 @@ TEST(Links, ASlowRankIsNamedByItsGemms) {
   for (const std::int64_t rank : {0, 1, 2, 3}) {
     gemms.push_back(gemm_of(rank, around(rank == 3 ? 13ms : 10ms)));
   }
-  EXPECT_EQ(findings_in(gemms, {}, 0.2).off,
+  EXPECT_EQ(findings_in(gemms, {}, 0.2).culprits,
             Sentences{"rank 3: GEMMs of 8 x 4 x 2 take 1.30 times as long as usual (1.30 to 1.30)"});
 }
 
@@ -116,10 +116,10 @@ TEST(Links, NoiseIsNotAnOutlier) {
   const LinkFindings findings = findings_in(gemms, {}, 0.2);
   EXPECT_EQ(findings.groups.at(0).parts.at(2).ratio, 2.0);
   EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples do not give an interval
-  EXPECT_EQ(findings.off, Sentences{});
+  EXPECT_EQ(findings.culprits, Sentences{});
 }
 
-TEST(Links, IgnoresOtherMicroBenchmarks) {
+TEST(Links, IgnoresGemmsOfAllRanksAndOtherOps) {
   EXPECT_TRUE(findings_in(std::vector<MicroBenchmark>{{.op = "product", .samples = {1ms}}, {.op = "wake"}}, {}, 0.2)
                   .groups.empty());
 }
@@ -213,7 +213,7 @@ LinkTime times_on(const Machine& machine, double factor) {
 TEST(Links, EquallySlowLinksAreDetectedAgainstTheMachine) {
   const Machine machine = load_machine("h100-sxm");
   const LinkFindings slow = findings_in(large_transfers(4, times_on(machine, 2.0)), {}, 0.2);
-  EXPECT_TRUE(slow.off.empty());
+  EXPECT_TRUE(slow.culprits.empty());
   const LinksBelow below = below_expectation(slow, machine, 0.01);
   EXPECT_EQ(below.compared, 12U);
   ASSERT_EQ(below.sentences.size(), 12U);
@@ -224,7 +224,7 @@ TEST(Links, EquallySlowLinksAreDetectedAgainstTheMachine) {
                   .sentences.empty());
 }
 
-TEST(Links, OnlyOneSlowLinkIsBelowTheMachine) {
+TEST(Links, OnlyTheSlowLinkIsSlowerThanTheMachine) {
   const Machine machine = load_machine("h100-sxm");
   const LinkTime usual = times_on(machine, 1.0);
   const LinkTime half = times_on(machine, 2.0);
@@ -235,7 +235,7 @@ TEST(Links, OnlyOneSlowLinkIsBelowTheMachine) {
   EXPECT_TRUE(below.sentences[0].starts_with("rank 3 to rank 1: ")) << below.sentences[0];
 }
 
-TEST(Links, ComparesOnlyBandwidthBoundTransfersOverTheNetwork) {
+TEST(Links, LeavesOutSmallTransfersAndThoseBetweenHostsWithoutANetwork) {
   const Machine machine = load_machine("h100-sxm");
   const auto measured = transfers(2, [](auto, auto) { return 1h; });
   const LinksBelow between = below_expectation(findings_in(measured, {"a", "b"}, 0.2), machine, 0.01);
@@ -254,7 +254,7 @@ TEST(MicroProgram, TransfersBothWaysLastUntilBothHaveArrived) {
   const auto span = [](Rank rank, int op, Duration start, Duration end) {
     return OpSpan{rank, OpId{op}, Instant(start), Instant(end)};
   };
-  // Both ends are ready after 3 ms from rank 2 to rank 0, and after 2 ms in the other direction.
+  // Both ranks are ready for the transfer from 2 to 0 at 3 ms, and for the opposite one at 2 ms.
   const Timeline spans{span(2, 0, 1ms, 6ms), span(0, 1, 3ms, 6ms), span(0, 2, 2ms, 9ms), span(2, 3, 1ms, 9ms)};
   EXPECT_EQ(samples_in(micro, spans), std::vector<Duration>{7ms});
 }
