@@ -445,10 +445,11 @@ class ObservationReader {
     if (too_fast_++ == 0) {
       first_too_fast_ = seen_.faults.size();
     }
-    seen_.faults.push_back(fmt::format(
-        "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_share_of_link_rate,
-        limit_name, base_->name, parameter_text(bandwidth_limit)));
+    seen_.faults.push_back(
+        fmt::format("{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times the {} of {} {}; check its time, or "
+                    "name another --base",
+                    message.place, message.op, message.bytes, message.ranks, parameter_text(rate),
+                    max_share_of_link_rate, parameter_text(bandwidth_limit), limit_name, base_->name));
     return true;
   }
 
