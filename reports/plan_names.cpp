@@ -24,9 +24,9 @@ std::string unusual_kernels(const StepRow& row) {
     return {};
   }
   std::string text = row.text("attention_kernel") == "fused" ? "" : ", unfused attention";
-  text += row.holds("dropout") ? ", dropout" : "";
+  text += row.flag("dropout") ? ", dropout" : "";
   text += row.text("gradient_dtype") == "fp32" ? "" : fmt::format(", {} gradients", row.text("gradient_dtype"));
-  return text + (row.holds("overlap_gradients") ? "" : ", gradients after the backward pass");
+  return text + (row.flag("overlap_gradients") ? "" : ", gradients after the backward pass");
 }
 
 std::string unusual_all_reduce(const StepRow& row) {

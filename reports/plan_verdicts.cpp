@@ -64,7 +64,7 @@ const StepRow* baseline_of(std::span<const StepRow* const> plan) {
 
 }  // namespace
 
-bool fits(const StepRow& row) { return !row.has("fits") || row.holds("fits"); }
+bool fits(const StepRow& row) { return !row.has("fits") || row.flag("fits"); }
 
 bool is_framework(const StepRow& row) { return row.has("framework") && row.text("framework") == row.text("strategy"); }
 

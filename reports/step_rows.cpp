@@ -63,7 +63,7 @@ std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
     return {};
   }
-  const char* overflow_note = row.holds("fits") ? "" : ", out of memory";
+  const char* overflow_note = row.flag("fits") ? "" : ", out of memory";
   const auto gb = [&](const char* name) { return row.number(name); };
   if (row.has("cache_gb")) {
     return "\n" + wrapped(fmt::format("memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}",
@@ -113,7 +113,7 @@ LargestNeed largest_need(std::span<const StepRow> rows) {
                           .capacity_gb = row.number("capacity_gb"),
                           .hardware = row.text("hardware"),
                           .remedy = memory_remedy(row)};
-    largest.add(needed, row.holds("fits") ? std::nullopt : std::optional(memory_warning(need)));
+    largest.add(needed, row.flag("fits") ? std::nullopt : std::optional(memory_warning(need)));
   }
   return largest;
 }

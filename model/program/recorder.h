@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result of an evaluator or an executor: per-rank summaries always, the whole timeline on request.
+// Result of an evaluator or an executor: the makespan, per-rank summaries and the whole timeline, as far as the caller
+// asks for them.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace commfuse {
 
-/// One op on one rank. An exchange starts with its first half.
+/// One op on one rank. An exchange starts when its send or its receive starts, whichever is first.
 struct OpSpan {
   Rank rank = 0;
   OpId op{};

@@ -31,15 +31,15 @@ struct CapacityRun {
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
   TrainingPlan layout;
-  double over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
-  std::string layout_rule;    ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
+  double excess_over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
+  std::string layout_rule;  ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
 
   // One step:
   Interval step_s;
   double step_p50_s = 0.0, step_p95_s = 0.0, step_p99_s = 0.0,
          step_p99_9_s = 0.0;  ///< percentiles with newly drawn GPUs
-  double step_alike_s =
-      0.0;  ///< Step time if all GPUs were equally fast; the rest of the step is the wait for the slowest GPU.
+  /// Step time if all GPUs were equally fast; the rest of the step is the wait for the slowest GPU.
+  double step_equal_gpus_s = 0.0;
   double compute_s = 0.0, waiting_s = 0.0, gradients_s = 0.0, optimizer_s = 0.0;  ///< Parts that add up to the step.
   Interval tokens_per_second;
   Interval mfu;
@@ -142,7 +142,7 @@ struct WhatIf {
 /// Tokens per second as a function of the rate of one kind of link.
 struct RateCurve {
   struct Point {
-    double times = 1.0;
+    double factor = 1.0;  ///< Factor on the rate of the links.
     double tokens_per_second = 0.0;
   };
   std::string links;  ///< "links" or "network".

@@ -27,6 +27,6 @@ const StepRow::Value* StepRow::find(std::string_view name) const {
 const std::string& StepRow::text(std::string_view name) const { return cell<std::string>(*this, name); }
 std::int64_t StepRow::count(std::string_view name) const { return cell<std::int64_t>(*this, name); }
 double StepRow::number(std::string_view name) const { return cell<double>(*this, name); }
-bool StepRow::holds(std::string_view name) const { return cell<bool>(*this, name); }
+bool StepRow::flag(std::string_view name) const { return cell<bool>(*this, name); }
 
 }  // namespace commfuse

@@ -89,7 +89,7 @@ std::string read_small_file(const std::string& path) {
   return text;
 }
 
-void refuse_twice(std::span<const std::filesystem::path> files) {
+void refuse_repeated_files(std::span<const std::filesystem::path> files) {
   std::map<std::filesystem::path, std::filesystem::path> paths;  // path as written, by the file to which it leads
   for (const std::filesystem::path& file : files) {
     std::error_code error;

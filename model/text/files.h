@@ -28,7 +28,7 @@ std::string read_file(const std::string& path, std::size_t limit);
 std::string read_small_file(const std::string& path);
 
 /// Throws ConfigError if two of the paths lead to the same file, even through links or another spelling.
-void refuse_twice(std::span<const std::filesystem::path> files);
+void refuse_repeated_files(std::span<const std::filesystem::path> files);
 
 /// Returns true if a path leads out of a folder. Links are followed as far as they exist.
 bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path);

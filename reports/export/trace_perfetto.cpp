@@ -24,6 +24,7 @@ using perfetto::TracePacket;
 using perfetto::TrackEvent;
 
 constexpr std::uint32_t sequence = 1;
+// Perfetto's sequence flags: a packet forgets the names of earlier packets, or needs them.
 constexpr std::uint32_t names_start_over = 1;
 constexpr std::uint32_t needs_names = 2;
 
@@ -65,7 +66,7 @@ class Packets {
 struct Event {
   Instant at;
   enum class Kind : std::uint8_t { end, counter, begin } kind = Kind::begin;
-  std::size_t span = 0;    // index in the timeline, of a slice
+  std::size_t span = 0;    // index in the timeline; only for begin and end
   std::int64_t value = 0;  // only for counters
   Rank rank = 0;
 };
@@ -93,10 +94,11 @@ class RunWriter {
 
  private:
   [[nodiscard]] const Program& program() const { return *run_.program; }
-  /// Returns the id of a track of a process: lane 0 is the process, then come its lanes, and last its counter.
-  [[nodiscard]] std::uint64_t track(Rank rank, std::size_t lane) const {
-    constexpr std::uint64_t max_lanes = 4096;
-    return static_cast<std::uint64_t>(first_pid_ + rank) * max_lanes + lane;
+  /// Returns the id of a track of a rank's process. Index 0 is the process itself, then come the lanes of the program,
+  /// and last the counter.
+  [[nodiscard]] std::uint64_t track(Rank rank, std::size_t index) const {
+    constexpr std::uint64_t max_tracks = 4096;
+    return static_cast<std::uint64_t>(first_pid_ + rank) * max_tracks + index;
   }
   [[nodiscard]] std::uint64_t counter_track(Rank rank) const { return track(rank, program().lanes.size() + 1); }
 

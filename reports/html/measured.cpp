@@ -166,10 +166,9 @@ void MeasuredPage::time_section() {
     figure.title = fmt::format("{}, predicted and in one traced iteration", schedule->name);
     html_ += wide_figure(figure, escaped("Timelines of " + schedule->name));
   }
-  html_ +=
-      number == 0
-          ? "<p class=\"quiet\">No iteration was traced; measure with --spans.</p>\n</section>\n"
-          : "<p class=\"quiet\">Timelines of rank 0. An exchange starts when its first half starts.</p>\n</section>\n";
+  html_ += number == 0 ? "<p class=\"quiet\">No iteration was traced; measure with --spans.</p>\n</section>\n"
+                       : "<p class=\"quiet\">Timelines of rank 0. An exchange starts when its send or its receive "
+                         "starts, whichever is first.</p>\n</section>\n";
 }
 
 void MeasuredPage::input_section() {

@@ -289,7 +289,7 @@ std::string rates_title(const CapacityPlan& plan) {
     const double gain = curve.points.back().tokens_per_second / plan.best_kind()->best()->tokens_per_second.value - 1.0;
     text += fmt::format("{}{} x{:g}: {}{}", text.empty() ? "" : "; ",
                         curve.links == "network" ? (text.empty() ? "Network" : "network") : "Links in a node",
-                        curve.points.back().times, signed_percent(gain), text.empty() ? " tokens per second" : "");
+                        curve.points.back().factor, signed_percent(gain), text.empty() ? " tokens per second" : "");
   }
   return text;
 }
@@ -316,12 +316,12 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
     const Role role = roles[i % roles.size()];
     LineMark line{.role = role};
     for (const RateCurve::Point& point : curve.points) {
-      line.points.push_back({point.times, point.tokens_per_second});
-      figure.marks.emplace_back(
-          dot(figure, line.points.back(), role, fmt::format("x{:g}: {}", point.times, large(point.tokens_per_second))));
-      if (curve.knee == point.times) {
+      line.points.push_back({point.factor, point.tokens_per_second});
+      figure.marks.emplace_back(dot(figure, line.points.back(), role,
+                                    fmt::format("x{:g}: {}", point.factor, large(point.tokens_per_second))));
+      if (curve.knee == point.factor) {
         knees.points.push_back(line.points.back());
-        knees.tips.push_back(fmt::format("knee, x{:g}", point.times));
+        knees.tips.push_back(fmt::format("knee, x{:g}", point.factor));
       }
     }
     figure.marks.insert(figure.marks.begin(), Mark(std::move(line)));

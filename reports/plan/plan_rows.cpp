@@ -39,10 +39,10 @@ Json layout_json(const TrainingPlan& layout) {
 
 Json run_json(const CapacityRun& run) {
   Json json{{"gpus", run.gpus}, {"nodes", run.nodes}, {"layout", layout_json(run.layout)}};
-  json["over_fastest"] = run.over_fastest;
+  json["over_fastest"] = run.excess_over_fastest;
   json["layout_rule"] = run.layout_rule.empty() ? Json() : Json(run.layout_rule);
   json["step_s"] = interval_json(run.step_s);
-  json["step_alike_s"] = run.step_alike_s;
+  json["step_alike_s"] = run.step_equal_gpus_s;
   json["step_p50_s"] = run.step_p50_s;
   json["step_p95_s"] = run.step_p95_s;
   json["step_p99_s"] = run.step_p99_s;
@@ -178,7 +178,7 @@ Json curves_json(const CapacityPlan& plan) {
   for (const RateCurve& curve : plan.curves) {
     Json points = Json::array();
     for (const RateCurve::Point& point : curve.points) {
-      points.push_back({{"times", point.times}, {"tokens_per_second", point.tokens_per_second}});
+      points.push_back({{"times", point.factor}, {"tokens_per_second", point.tokens_per_second}});
     }
     curves.push_back({{"links", curve.links},
                       {"points", std::move(points)},
@@ -208,12 +208,12 @@ using Cells = std::vector<std::pair<std::string_view, std::string>>;
 
 void add_interval(Cells& cells, std::string_view name, std::string_view low, std::string_view high,
                   const std::optional<Interval>& interval) {
-  const auto digits = [&](double Interval::*end) {
-    return interval ? fmt::format("{}", (*interval).*end) : std::string{};
+  const auto text = [&](double Interval::*member) {
+    return interval ? fmt::format("{}", (*interval).*member) : std::string{};
   };
-  cells.emplace_back(name, digits(&Interval::value));
-  cells.emplace_back(low, digits(&Interval::low));
-  cells.emplace_back(high, digits(&Interval::high));
+  cells.emplace_back(name, text(&Interval::value));
+  cells.emplace_back(low, text(&Interval::low));
+  cells.emplace_back(high, text(&Interval::high));
 }
 
 Cells cells_of(const CapacityKind& kind, const CapacityRun& run, bool is_answer) {
@@ -236,7 +236,7 @@ Cells cells_of(const CapacityKind& kind, const CapacityRun& run, bool is_answer)
               {"micro_batch", number(layout.micro_batch)},
               {"recompute", std::string(name_of(layout.recompute))}};
   add_interval(cells, "step_s", "step_low_s", "step_high_s", run.step_s);
-  cells.emplace_back("step_alike_s", number(run.step_alike_s));
+  cells.emplace_back("step_alike_s", number(run.step_equal_gpus_s));
   cells.emplace_back("step_p50_s", number(run.step_p50_s));
   cells.emplace_back("step_p95_s", number(run.step_p95_s));
   cells.emplace_back("step_p99_s", number(run.step_p99_s));

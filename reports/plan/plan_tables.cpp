@@ -107,7 +107,7 @@ void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const Cap
   seconds("  gradients, s", run.gradients_s);
   seconds("  optimizer, s", run.optimizer_s);
   rows.push_back(without_interval("  share lost to the slowest GPU",
-                                  share_percent(1.0 - run.step_alike_s / std::max(run.step_s.value, 1e-12))));
+                                  share_percent(1.0 - run.step_equal_gpus_s / std::max(run.step_s.value, 1e-12))));
   seconds("  p50 over machines, s", run.step_p50_s);
   seconds("  p95 over machines, s", run.step_p95_s);
   seconds("  p99 over machines, s", run.step_p99_s);
@@ -143,9 +143,9 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
   return {
       .id = "layout",
-      .title = run.over_fastest > 0.0
+      .title = run.excess_over_fastest > 0.0
                    ? fmt::format("Layout: within {} of the fastest on {} GPUs, chosen for {}",
-                                 share_percent(run.over_fastest), with_commas(run.gpus), run.layout_rule)
+                                 share_percent(run.excess_over_fastest), with_commas(run.gpus), run.layout_rule)
                    : fmt::format("Layout: the fastest on {} GPUs", with_commas(run.gpus)),
       .note = fmt::format("{} layouts considered over all numbers of GPUs; {} fit in memory.",
                           with_commas(static_cast<std::int64_t>(kind.layouts)),

@@ -166,7 +166,7 @@ class Calibrator {
   void gemms(DType dtype) {
     const auto& [rows, source] = observations_.gemm[index_of(dtype)];
     const std::string name = fmt::format("GEMMs in {}", name_of(dtype));
-    if (rows.empty() || (observations_.is_executor && !is_enough(name, source, rows.size(), min_executor_gemms))) {
+    if (rows.empty() || (observations_.measured_on_cpus && !is_enough(name, source, rows.size(), min_executor_gemms))) {
       return;
     }
     std::optional<MatrixUnit>& unit = accelerator_.matrix_units[index_of(dtype)];
@@ -174,7 +174,7 @@ class Calibrator {
       result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for this dtype", name, source));
       return;
     }
-    const std::string peak = observations_.is_executor ? measured_peak(*unit, rows, source) : "";
+    const std::string peak = observations_.measured_on_cpus ? measured_peak(*unit, rows, source) : "";
     const GemmFit fit = fit_gemm(accelerator_, dtype, rows,
                                  {.machine = machine_,
                                   .source = source,

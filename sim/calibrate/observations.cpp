@@ -93,7 +93,7 @@ class ObservationReader {
     }
     const Table table = score::read_table(path);
     const score::Kind* kind = score::kind_of(table);
-    if (const std::string mistake = score::double_column(table); kind != nullptr && !mistake.empty()) {
+    if (const std::string mistake = score::repeated_column(table); kind != nullptr && !mistake.empty()) {
       throw ConfigError(fmt::format("{}:{}: {}", path.string(), table.header_line(), mistake));
     }
     if (kind == nullptr) {
@@ -128,7 +128,8 @@ class ObservationReader {
   }
 
  private:
-  /// The beginning of a file shows its kind, but bytes read from a pipe cannot be read again.
+  /// The beginning of a file shows its kind, but bytes read from a pipe cannot be read again. Pipes without a name,
+  /// such as /dev/stdin, get a message of their own.
   static void refuse_pipe(const fs::path& path) {
     refuse_named_pipe(path.string());
     std::error_code error;
@@ -197,7 +198,7 @@ class ObservationReader {
     append(record.peers, seen_.peers);
     seen_.next_op = record.next_op ? record.next_op : seen_.next_op;
     seen_.wake_up = record.wake_up ? record.wake_up : seen_.wake_up;
-    seen_.is_executor = record.is_executor;
+    seen_.measured_on_cpus = record.measured_on_cpus;
     seen_.machine = seen_.machine.empty() ? record.machine : seen_.machine;
     seen_.skipped.insert(seen_.skipped.end(), record.skipped.begin(), record.skipped.end());
   }
@@ -267,7 +268,7 @@ class ObservationReader {
     }
   }
 
-  /// Skips GEMMs of a layer, which may be from an older library than the GEMMs in tables.
+  /// Reads one kernel of a layer. Skips its GEMMs, which may be from an older library than those in tables of GEMMs.
   void read_kernel(Row& row, const Table& table, const std::map<std::int64_t, score::LayerWidths>& widths) {
     const score::LayerColumns columns(table);
     const std::string op(row.text(columns.op));
@@ -390,7 +391,7 @@ class ObservationReader {
                 .place = path_.string()});
   }
 
-  /// One message of a table or of nccl-tests; `op` is the word used there.
+  /// One message of a table, of nccl-tests or of a profile; `op` is the word used there.
   struct Message {
     std::string op;
     std::int64_t ranks = 1;
@@ -412,8 +413,8 @@ class ObservationReader {
     const auto nodes = static_cast<double>(message.nodes);
     const double moved = static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (ranks - 1.0) / ranks);
     const bool is_too_fast_inside = is_too_fast(message, moved, base_->link.nominal_rate.value, 1, "the links of");
-    // All data that a node's GPUs lack arrives through all of its NICs; a ring of exchanges enters a node once, through
-    // a single NIC.
+    // In a collective, the data that a node's GPUs lack arrive through all of its NICs. A ring of exchanges enters each
+    // node at one GPU, through a single NIC.
     const bool has_network = message.nodes > 1 && base_->network.has_value();
     return is_too_fast_inside ||
            (has_network &&
@@ -445,10 +446,11 @@ class ObservationReader {
     if (too_fast_++ == 0) {
       first_too_fast_ = seen_.faults.size();
     }
-    seen_.faults.push_back(fmt::format(
-        "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_share_of_link_rate,
-        limit_name, base_->name, parameter_text(bandwidth_limit)));
+    seen_.faults.push_back(
+        fmt::format("{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times the {} of {} {}; check its time, or "
+                    "name another --base",
+                    message.place, message.op, message.bytes, message.ranks, parameter_text(rate),
+                    max_share_of_link_rate, parameter_text(bandwidth_limit), limit_name, base_->name));
     return true;
   }
 
@@ -573,7 +575,8 @@ class ObservationReader {
   Observations seen_;
   fs::path path_;
   std::string name_;
-  std::map<std::string*, std::string> last_source_;  // last file with rows of a kind, by that kind's `source`
+  /// The file that added the last rows, by the address of the `source` that lists it.
+  std::map<std::string*, std::string> last_source_;
   std::map<std::string, std::size_t> skipped_;
 };
 
@@ -591,7 +594,7 @@ Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework) {
 
 Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine,
                                const Machine* base) {
-  refuse_twice(files);
+  refuse_repeated_files(files);
   ObservationReader reader(machine, base);
   for (const fs::path& file : files) {
     reader.read(file);

@@ -60,7 +60,7 @@ struct Observations {
   std::optional<Duration> next_op;                       ///< Delay between an op's end and the next op of its lane.
   /// Delay between an op's end and the start of an op that waits for it on another lane.
   std::optional<Duration> wake_up;
-  bool is_executor = false;          ///< Measured on an executor, so peaks are measured rates.
+  bool measured_on_cpus = false;     ///< Measured on CPUs, so peaks are measured rates.
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong and omitted.
   std::vector<std::string> skipped;  ///< Sentences about valid rows that no fit can use.
 };

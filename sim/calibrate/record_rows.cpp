@@ -32,7 +32,7 @@ class RecordRows {
     const bool has_gpu = !record.environment.gpu.empty();
     seen_.machine =
         has_gpu ? record.environment.gpu : fmt::format("{}, links {}", record.environment.cpu, record.links);
-    seen_.is_executor = !has_gpu;  // peaks of GPUs are known
+    seen_.measured_on_cpus = !has_gpu;  // peaks of GPUs are known
     for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
       const Duration time = median_of(benchmark.samples);
       if (benchmark.rank >= 0) {

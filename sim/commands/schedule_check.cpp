@@ -54,7 +54,7 @@ void check_file(const std::string& path, Tally& tally) {
 }
 
 int run_checks(const CheckRequest& request) {
-  refuse_twice(std::vector<std::filesystem::path>(request.files.begin(), request.files.end()));
+  refuse_repeated_files(std::vector<std::filesystem::path>(request.files.begin(), request.files.end()));
   Tally tally;
   if (request.files.empty()) {
     check_generated(request.choice, tally);

@@ -97,9 +97,9 @@ std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
   }
   constexpr double shown = 0.0005;  // rounds to 0.1%
   const std::string slower =
-      tuning.over_fastest < shown
+      tuning.excess_over_fastest < shown
           ? std::string{}
-          : fmt::format(" The first plan takes {:.1f}% longer than the fastest{}.", 100.0 * tuning.over_fastest,
+          : fmt::format(" The first plan takes {:.1f}% longer than the fastest{}.", 100.0 * tuning.excess_over_fastest,
                         heading.minimize == Minimize::p99 ? " at p99" : "");
   return wrapped(fmt::format("Tie: {} plans (> and ~) are within {:.1f}% of the fastest{}; a win needs {}. The tie is "
                              "broken by {}.{}",

@@ -58,7 +58,7 @@ Interval scaled(double value, double low, double high) { return {value, value * 
 void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
   const StepPrediction& step = layout.step;
   run.step_s = scaled(seconds(step.time), spread.step_low, spread.step_high);
-  run.step_alike_s = seconds(layout.tail.equal_gpus);
+  run.step_equal_gpus_s = seconds(layout.tail.equal_gpus);
   run.step_p50_s = seconds(layout.tail.p50);
   run.step_p95_s = seconds(layout.tail.p95);
   run.step_p99_s = seconds(layout.tail.p99);
@@ -216,7 +216,7 @@ void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
   kind.runs.clear();
   for (const FoundLayout& layout : layouts_) {
     CapacityRun run{.kind = offer_.name, .gpus = layout.plan.gpus(), .layout = layout.plan};
-    run.over_fastest = layout.over_fastest;
+    run.excess_over_fastest = layout.excess_over_fastest;
     run.layout_rule = layout.rule;
     run.nodes = (run.gpus + machine_.gpus_per_node - 1) / machine_.gpus_per_node;
     const RunTerms terms = terms_of(file_, offer_, run.gpus, layout.step.tokens_per_second);

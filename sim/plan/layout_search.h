@@ -35,8 +35,8 @@ struct FoundLayout {
   TrainingPlan plan;
   StepPrediction step;
   StepPercentiles tail;
-  double over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
-  std::string rule{};         ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
+  double excess_over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
+  std::string rule{};  ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
 };
 
 /// Statistics of a search so far.

@@ -33,7 +33,7 @@ WhatIfs::WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_er
       draws_(planner.draws(step_error)),
       change_(planner.file().change),
       correction_(planner.correction_at(answer.gpus)),
-      over_the_fastest_(correction_ * (1.0 + answer.over_fastest)) {}
+      over_the_fastest_(correction_ * (1.0 + answer.excess_over_fastest)) {}
 
 RunTerms WhatIfs::terms(double tokens_per_second) const {
   return terms_of(planner_.file(), planner_.offer(), answer_.gpus, tokens_per_second);
@@ -86,12 +86,12 @@ void WhatIfs::add_prices(std::vector<WhatIf>& changes) const {
 
 void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
   RateCurve curve{.links = network ? "network" : "links"};
-  for (const double times : rate_steps) {
-    if (times == 1.0) {
-      curve.points.push_back({times, answer_.tokens_per_second.value});
+  for (const double factor : rate_steps) {
+    if (factor == 1.0) {
+      curve.points.push_back({factor, answer_.tokens_per_second.value});
       continue;
     }
-    const Machine machine = with_link_rates(planner_.search().machine(), rates_of(network, times));
+    const Machine machine = with_link_rates(planner_.search().machine(), rates_of(network, factor));
     LayoutSearch search(planner_.search().model(), machine, planner_.structures(), planner_.search().terms());
     const auto layout = search.fastest(answer_.gpus, search.terms().strategies());
     if (!layout) {
@@ -99,9 +99,9 @@ void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
     }
     const StepPrediction step = longer(layout->step, over_the_fastest_);
     const double rate = step.tokens_per_second;
-    curve.points.push_back({times, rate});
+    curve.points.push_back({factor, rate});
     WhatIf change =
-        changed(fmt::format("{} x{:g}", curve.links, times), layout->plan, to_seconds(step.time), terms(rate));
+        changed(fmt::format("{} x{:g}", curve.links, factor), layout->plan, to_seconds(step.time), terms(rate));
     const double saved = answer_.cost.value - change.cost.value;
     change.break_even_gpu_hour = saved / totals_of(terms(rate)).gpu_hours;
     change.break_even_gpu = saved / static_cast<double>(answer_.gpus);
@@ -109,7 +109,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
   }
   std::vector<CurvePoint> points;
   for (const RateCurve::Point& point : curve.points) {
-    points.push_back({point.times, point.tokens_per_second});
+    points.push_back({point.factor, point.tokens_per_second});
   }
   if (const auto knee = knee_of(points)) {
     curve.knee = points[*knee].x;

@@ -412,8 +412,8 @@ class Replay::Pass {
     }
   }
 
-  /// Returns the starts of an exchange: the start of its first half, or for a one-sided exchange the time when it is
-  /// posted.
+  /// Returns the starts of an exchange: the start of its send or its receive, whichever is first, or for a one-sided
+  /// exchange the time when it is posted.
   const double* starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[instruction.op].shape]);

@@ -142,7 +142,7 @@ const Kind* kind_of(const Table& table) {
   return match == kinds().end() ? nullptr : &*match;
 }
 
-std::string double_column(const Table& table) {
+std::string repeated_column(const Table& table) {
   const auto& header = table.header();
   for (auto at = header.begin(); at != header.end(); ++at) {
     if (!at->empty() && std::find(header.begin(), at, *at) != at) {

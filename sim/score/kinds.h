@@ -40,7 +40,7 @@ std::span<const Kind> kinds();
 const Kind* kind_of(const Table& table);
 
 /// Returns a message if two columns have the same name, since one of them would be ignored; otherwise an empty text.
-std::string double_column(const Table& table);
+std::string repeated_column(const Table& table);
 
 /// Returns a message if the header is missing, or matches a kind except for one column; otherwise an empty text.
 /// Requires a table of no known kind.

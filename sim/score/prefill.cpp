@@ -31,7 +31,7 @@ namespace {
 /// priors. The time between kernels is fitted to a single time: 1024 tokens of a dense model on 8 ranks without
 /// communication.
 struct Engine {
-  double clock_share = 0.8;
+  double clock_share = 0.8;  ///< Clock while GEMMs run, as a share of the clock in short bursts.
   double boost = 1.98 / 1.59;
   Duration between_kernels{};  ///< Sum of the gaps between the kernels of a pass.
   std::string_view fitted_model = "llama-3.3-70b";
@@ -188,10 +188,10 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   const Machine machine = known.machine == nullptr ? Machine{} : at_clock(*known.machine, vllm.clock_share);
   ModelColumn models;
   tally.result().remarks.push_back(fmt::format(
-      "Power limits matrix units to {} of their clock in short bursts. Sums that run alone reach {:.3f} times the rate "
-      "of NCCL's sums, because the chip then boosts (both priors). The gaps between the kernels of a pass add {:.2f} "
-      "ms, or twice that where two halves launch the kernels. This time is fitted to one row, which is not scored: {} "
-      "tokens of {} on {} ranks without communication.",
+      "Power limits the clock of matrix units to {} of the clock in short bursts. Sums that run alone reach {:.3f} "
+      "times the rate of NCCL's sums, because the chip then boosts (both priors). The gaps between the kernels of a "
+      "pass add {:.2f} ms, or twice that where two halves launch the kernels. This time is fitted to one row, which is "
+      "not scored: {} tokens of {} on {} ranks without communication.",
       vllm.clock_share, vllm.boost, to_seconds(vllm.between_kernels) * 1e3, vllm.fitted_tokens, vllm.fitted_model,
       vllm.fitted_ranks));
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};

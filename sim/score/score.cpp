@@ -56,7 +56,7 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
   score.degraded = table.comments_say("degraded");
   score.source = source_of(table);
   const Kind* kind = kind_of(table);
-  if (std::string mistake = kind == nullptr ? mistake_in_header(table) : double_column(table); !mistake.empty()) {
+  if (std::string mistake = kind == nullptr ? mistake_in_header(table) : repeated_column(table); !mistake.empty()) {
     score.faults.push_back({table.header_line(), std::move(mistake)});
     score.fault_count = 1;
     score.rows = static_cast<std::int64_t>(table.rows());
@@ -99,7 +99,7 @@ std::vector<fs::path> tables_in(const std::vector<std::string>& paths) {
     throw ConfigError(
         fmt::format("{} contains no table; name CSV files, or a folder that contains some", in_quotes(paths.front())));
   }
-  refuse_twice(tables);
+  refuse_repeated_files(tables);
   return tables;
 }
 

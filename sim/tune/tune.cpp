@@ -178,7 +178,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   std::rotate(first, first + chosen, first + chosen + 1);
   tuning.ties = choice.verdict.front.size();
   tuning.ties_within = to_seconds(slowest) / fastest - 1.0;
-  tuning.over_fastest = to_seconds(ranked[choice.chosen].time) / fastest - 1.0;
+  tuning.excess_over_fastest = to_seconds(ranked[choice.chosen].time) / fastest - 1.0;
   tuning.tie_rule = std::move(choice.rule);
 }
 

@@ -87,8 +87,9 @@ struct Tuning {
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.
   double ties_within = 0.0;  ///< Relative difference between the slowest of these plans and the fastest.
   std::string tie_rule;  ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
-  double over_fastest = 0.0;  ///< By how much the objective of the first plan exceeds the fastest plan's, relative.
-  StepPrediction serial;      ///< The first plan with serial at every site.
+  /// By how much the objective of the first plan exceeds the fastest plan's, relative.
+  double excess_over_fastest = 0.0;
+  StepPrediction serial;  ///< The first plan with serial at every site.
   /// The first plan as the framework of the space runs it; nothing if no framework was named.
   std::optional<StepPrediction> baseline;
   /// The fastest plan as the framework runs it, or without a framework the fastest plan with serial at every site;

@@ -75,7 +75,7 @@ std::optional<double> fits_by_its_memory(const Outcome& outcome, const Outcome&)
   if (!outcome.whole_model || !outcome.step.has("fits")) {
     return std::nullopt;
   }
-  return holds_or_breaks(outcome.step.holds("fits") ==
+  return holds_or_breaks(outcome.step.flag("fits") ==
                          (outcome.memory <= outcome.cell("capacity_gb") * 1e9 * (1.0 + 1e-12)));
 }
 

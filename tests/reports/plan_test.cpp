@@ -156,7 +156,7 @@ TEST(CapacityReport, TheLayoutSaysHowFarItIsFromTheFastest) {
     return std::ranges::find(tables, "layout", &PlanTable::id)->title;
   };
   EXPECT_EQ(title(), "Layout: the fastest on 2048 GPUs");
-  plan.kinds[0].runs[1].over_fastest = 0.009;
+  plan.kinds[0].runs[1].excess_over_fastest = 0.009;
   plan.kinds[0].runs[1].layout_rule = "less memory";
   EXPECT_EQ(title(), "Layout: within 0.9% of the fastest on 2048 GPUs, chosen for less memory");
 }
@@ -299,7 +299,7 @@ TEST(CapacityReport, TheAnswerHasItsPercentilesRatesAndInputs) {
   plan.flops_per_token = 4.5e11;
   plan.energy_price = 0.1;
   CapacityRun& run = plan.kinds[0].runs[1];
-  run.step_alike_s = 0.98 * 7.25;
+  run.step_equal_gpus_s = 0.98 * 7.25;
   run.step_p99_s = 7.4;
   run.step_p99_9_s = 7.5;
   run.energy_mwh = Interval{6000.0, 5000.0, 7000.0};

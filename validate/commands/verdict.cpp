@@ -70,7 +70,7 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
     files.insert(files.end(), folder_files.begin(), folder_files.end());
   }
   const std::vector<std::filesystem::path> given(files.begin(), files.end());
-  refuse_twice(given);
+  refuse_repeated_files(given);
   return files;
 }
 

@@ -11,8 +11,8 @@
 
 namespace commfuse::validate {
 
-/// Times from start to end, summed over ranks. An exchange begins with its first half and a collective with its first
-/// member, so their times include waiting for the other side.
+/// Times from start to end, summed over ranks. An exchange begins with its send or its receive, whichever is first, and
+/// a collective with its first member, so their times include waiting for the other side.
 struct OpTimes {
   std::string what;     ///< "gemm", "exchange", or the name of one op.
   std::size_t ops = 0;  ///< On all ranks together.

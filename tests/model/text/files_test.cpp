@@ -31,7 +31,7 @@ TEST(RefuseTwice, RecognisesAFileByAnyPath) {
   std::filesystem::create_symlink("a.csv", "link.csv");
   const auto refusal_of = [](const std::vector<std::filesystem::path>& files) -> std::string {
     try {
-      refuse_twice(files);
+      refuse_repeated_files(files);
     } catch (const ConfigError& error) {
       return error.what();
     }

@@ -445,8 +445,8 @@ TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
   EXPECT_EQ(
       observations.faults,
       (std::vector<std::string>{
-          table.string() + ":2: all_gather of 67108864 bytes on 8 GPUs ran at 563 GB/s, above 1.25 times the links of "
-                           "h100-sxm, 450 GB/s; check its time, or name another --base"}));
+          table.string() + ":2: all_gather of 67108864 bytes on 8 GPUs ran at 563 GB/s, above 1.25 times the 450 GB/s "
+                           "of the links of h100-sxm; check its time, or name another --base"}));
   EXPECT_EQ(observations.collectives.rows.size(), 2U);
   EXPECT_EQ(read_observations({table}, std::nullopt).faults.size(), 0U) << "without a base there is no limit";
   const fs::path sendrecv = write("sendrecv.txt",

@@ -338,7 +338,7 @@ TEST_F(CapacityTest, AChangeIsMeasuredFromTheFastestLayout) {
                                    "count: 256}\n",
                                    "model: llama-3.1-8b, seq: 4K, batch: 256");
   const CapacityRun& answer = *result.best_kind()->best();
-  EXPECT_GT(answer.over_fastest, 0.0);
+  EXPECT_GT(answer.excess_over_fastest, 0.0);
   EXPECT_FALSE(answer.layout_rule.empty());
   for (const WhatIf& what_if : result.what_ifs) {
     const bool is_worse = what_if.change == "serial collectives" || what_if.change.ends_with(" x0.5");
@@ -389,7 +389,7 @@ TEST_F(CapacityTest, LatencyAndSpreadOfGpusLengthenTheRun) {
 TEST_F(CapacityTest, AStepIsNoShorterThanWithEqualGpus) {
   const CapacityPlan result = plan("deadline: 3 days");
   const CapacityRun& answer = *result.best_kind()->best();
-  EXPECT_LT(answer.step_alike_s, answer.step_p50_s);
+  EXPECT_LT(answer.step_equal_gpus_s, answer.step_p50_s);
   EXPECT_LT(answer.step_p99_s, answer.step_p99_9_s);
   ASSERT_FALSE(result.best_kind()->inputs.empty());
   EXPECT_EQ(result.best_kind()->inputs.front().what, "dense peak, bf16");

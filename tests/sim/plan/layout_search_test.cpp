@@ -118,9 +118,10 @@ TEST_F(LayoutSearchTest, PrefersTheLayoutThatTunePutsFirst) {
   EXPECT_EQ(preferred->step.time, tuning.best.front().step.time);
   EXPECT_EQ(preferred->step.memory.total(), tuning.best.front().step.memory.total());
   EXPECT_LT(preferred->step.memory.total(), fastest->step.memory.total());  // The fastest needs 69 GB, not 24.
-  EXPECT_NEAR(preferred->over_fastest, to_seconds(preferred->step.time) / to_seconds(fastest->step.time) - 1.0, 1e-12);
-  EXPECT_GT(preferred->over_fastest, 0.0);
-  EXPECT_LE(preferred->over_fastest, 0.02);
+  EXPECT_NEAR(preferred->excess_over_fastest, to_seconds(preferred->step.time) / to_seconds(fastest->step.time) - 1.0,
+              1e-12);
+  EXPECT_GT(preferred->excess_over_fastest, 0.0);
+  EXPECT_LE(preferred->excess_over_fastest, 0.02);
   EXPECT_TRUE(preferred->rule.starts_with("less memory")) << preferred->rule;
 }
 
@@ -132,7 +133,7 @@ TEST_F(LayoutSearchTest, ATieRuleWithoutDifferencePrefersTheFastest) {
   search_terms.rule.difference = 0.0;
   LayoutSearch search(model, cluster, structures, search_terms);
   EXPECT_EQ(search.preferred(32)->step.time, search.fastest(32, search_terms.strategies())->step.time);
-  EXPECT_EQ(search.preferred(32)->over_fastest, 0.0);
+  EXPECT_EQ(search.preferred(32)->excess_over_fastest, 0.0);
 }
 
 TEST_F(LayoutSearchTest, GpuCountsAreThoseThatSomeLayoutUses) {

@@ -38,19 +38,19 @@ MonteCarloOptions options(std::size_t samples, std::uint64_t seed = 1) {
   return {.jitter = std::make_shared<const JitterTables>(load_jitter("default")), .seed = seed, .samples = samples};
 }
 
-TEST(MonteCarlo, ReplayInLanesAndTheEngineAgreeToThePicosecond) {
+TEST(MonteCarlo, ReplayOfManySamplesAndTheEngineAgreeToThePicosecond) {
   std::mt19937_64 random(7);
-  int single_ranks = 0;
+  int tapes_of_single_ranks = 0;
   for (int i = 0; i < 300; ++i) {
     const Ready ready(random_program(random), random);
-    single_ranks += ready.tape.all_ranks ? 0 : 1;
-    MonteCarloOptions by_replay = options(13, random());
-    const std::vector<Duration> replayed = MonteCarlo{}.makespans(ready.schedule(), by_replay);
+    tapes_of_single_ranks += ready.tape.all_ranks ? 0 : 1;
+    MonteCarloOptions sampling = options(13, random());
+    const std::vector<Duration> replayed = MonteCarlo{}.makespans(ready.schedule(), sampling);
     const EngineOptions engine;
-    by_replay.engine = &engine;
-    ASSERT_EQ(MonteCarlo{}.makespans(ready.schedule(), by_replay), replayed) << "program " << i;
+    sampling.engine = &engine;
+    ASSERT_EQ(MonteCarlo{}.makespans(ready.schedule(), sampling), replayed) << "program " << i;
   }
-  EXPECT_GT(single_ranks, 30);
+  EXPECT_GT(tapes_of_single_ranks, 30);
 }
 
 TEST(MonteCarlo, MoreSamplesKeepTheFirstSamples) {
@@ -61,7 +61,8 @@ TEST(MonteCarlo, MoreSamplesKeepTheFirstSamples) {
   EXPECT_EQ(many, few);
 }
 
-/// Runs on three threads, each from its last index to its first.
+/// Calls `body` with each index below `count`. Three threads share the indices, and each takes its own in descending
+/// order.
 void on_three_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < 3; ++thread) {
@@ -128,7 +129,7 @@ TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
   EXPECT_GE(percentiles.p99.range->high, percentiles.p99.value);
 
   const P99Causes& causes = tails.causes;
-  EXPECT_EQ(causes.samples, 41U);  // These are runs 3,940 to 3,980 of 4,000.
+  EXPECT_EQ(causes.samples, 41U);  // In ascending order of makespan, samples 3,940 to 3,980 of 4,000.
   EXPECT_GE(causes.mean.makespan, percentiles.p95.value);
   EXPECT_EQ(causes.mean.makespan,
             causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);

@@ -75,21 +75,21 @@ TEST(FrameworkRows, AttentionDropoutAndGradientsAreSettingsWithAColumnEach) {
   };
   const StepRow usual = row_with({});
   EXPECT_EQ(usual.text("attention_kernel"), "fused");
-  EXPECT_FALSE(usual.holds("dropout"));
+  EXPECT_FALSE(usual.flag("dropout"));
   EXPECT_EQ(usual.text("gradient_dtype"), "fp32");
-  EXPECT_TRUE(usual.holds("overlap_gradients"));
+  EXPECT_TRUE(usual.flag("overlap_gradients"));
   const StepRow unfused = row_with({"attention_kernel=unfused"});
   EXPECT_EQ(unfused.text("attention_kernel"), "unfused");
   EXPECT_GT(unfused.number("time_ms"), usual.number("time_ms"));
   EXPECT_GT(unfused.number("activations_gb"), usual.number("activations_gb"));
   const StepRow drops = row_with({"step.dropout=on"});
-  EXPECT_TRUE(drops.holds("dropout"));
+  EXPECT_TRUE(drops.flag("dropout"));
   EXPECT_GT(drops.number("time_ms"), usual.number("time_ms"));
   const StepRow narrow = row_with({"step.gradient_dtype=bf16"});
   EXPECT_EQ(narrow.text("gradient_dtype"), "bf16");
   EXPECT_EQ(narrow.number("gradients_gb"), usual.number("gradients_gb") / 2.0);
   const StepRow late = row_with({"step.overlap_gradients=off"});
-  EXPECT_FALSE(late.holds("overlap_gradients"));
+  EXPECT_FALSE(late.flag("overlap_gradients"));
   EXPECT_GT(late.number("gradients_ms"), usual.number("gradients_ms"));
 }
 
@@ -107,9 +107,9 @@ TEST(FrameworkRows, AFrameworkChoosesAttentionDropoutAndGradients) {
   ASSERT_EQ(rows.size(), 2U);
   for (const StepRow& row : rows) {
     EXPECT_EQ(row.text("attention_kernel"), "unfused");
-    EXPECT_TRUE(row.holds("dropout"));
+    EXPECT_TRUE(row.flag("dropout"));
     EXPECT_EQ(row.text("gradient_dtype"), "fp16");
-    EXPECT_FALSE(row.holds("overlap_gradients"));
+    EXPECT_FALSE(row.flag("overlap_gradients"));
   }
   const std::vector<StepRow> mine =
       rows_with({"framework=megatron-deepspeed-2023", "strategy.name=serial", "attention_kernel=fused"});

@@ -83,7 +83,7 @@ TEST(RowsOfJson, UnknownColumnsAreIgnoredAndMissingOnesAbsent) {
 
 TEST(RowsOfJson, AFlagMayBeANumberAsInSql) {
   const std::string flag = R"(,"fits":1,"cache_gb":1.0,"weights_gb":1.0,"capacity_gb":80.0)";
-  EXPECT_TRUE(read(model("commfuse.result/2", flag)).models[0].holds("fits"));
+  EXPECT_TRUE(read(model("commfuse.result/2", flag)).models[0].flag("fits"));
 }
 
 TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {

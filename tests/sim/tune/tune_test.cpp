@@ -387,11 +387,11 @@ TEST_F(TuneTest, AModelWithoutAttentionHasNoUlyssesBlock) {
 }
 
 TEST_F(TuneTest, StatesHowMuchLongerThanTheFastestTheFirstPlanTakes) {
-  EXPECT_EQ(tune(space(8, 16), fastest_alone).over_fastest, 0.0);
+  EXPECT_EQ(tune(space(8, 16), fastest_alone).excess_over_fastest, 0.0);
   const Tuning tied = tune(space(8, 16), {.keep = 12, .rule = {.difference = 0.3, .probability = 0.8}});
   const double first = to_seconds(tied.best[0].step.time);
   const double second = to_seconds(tied.best[1].step.time);
-  EXPECT_EQ(tied.over_fastest, first < second ? 0.0 : first / second - 1.0);
+  EXPECT_EQ(tied.excess_over_fastest, first < second ? 0.0 : first / second - 1.0);
 }
 
 TEST_F(TuneTest, UnfusedAttentionAllowsSelectiveRecomputationButNoContext) {
