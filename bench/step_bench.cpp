@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how many configurations of a training step one core predicts per second (`items_per_second`): GPT-3 175B, TP
-// 8 x PP 8; micro-batch and recomputation change from one configuration to the next. The bar is 2,000 (Calculon, a
-// closed form in Python, reaches 134). The first benchmark simulates schedules again for each configuration, the second
-// looks up shapes that it has seen before.
+// 8 x PP 8; micro-batch, interleaving and recomputation change from one configuration to the next. The bar is 2,000
+// (Calculon, a closed form in Python, reaches 134). The first benchmark simulates schedules again for each
+// configuration, the second looks up shapes that it has seen before.
 #include <benchmark/benchmark.h>
 
 #include "model/config/catalogue.h"

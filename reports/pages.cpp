@@ -85,20 +85,20 @@ std::string markdown(const CommandEntry& program) {
 
 }  // namespace
 
-std::string page_of(const CommandEntry& program, std::string_view form) {
-  if (form == "man") {
+std::string render_page(const CommandEntry& program, std::string_view format) {
+  if (format == "man") {
     return man(program);
   }
-  if (form == "bash") {
+  if (format == "bash") {
     return bash_completion(program);
   }
-  if (form == "zsh") {
+  if (format == "zsh") {
     return zsh_completion(program);
   }
-  if (form == "fish") {
+  if (format == "fish") {
     return fish_completion(program);
   }
-  check(form == "markdown", "the form is one of page_forms");
+  check(format == "markdown", "the format is one of page_formats");
   return markdown(program);
 }
 

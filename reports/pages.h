@@ -10,10 +10,10 @@
 
 namespace commfuse {
 
-inline constexpr std::array<std::string_view, 5> page_forms{"man", "bash", "zsh", "fish", "markdown"};
+inline constexpr std::array<std::string_view, 5> page_formats{"man", "bash", "zsh", "fish", "markdown"};
 
-/// Returns a page in one of page_forms, for this program's version: roff(7) of section 1, a completion script, or a
+/// Returns a page in one of page_formats, for this program's version: roff(7) of section 1, a completion script, or a
 /// reference in Markdown.
-std::string page_of(const CommandEntry& program, std::string_view form);
+std::string render_page(const CommandEntry& program, std::string_view format);
 
 }  // namespace commfuse

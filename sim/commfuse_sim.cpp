@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
   commfuse::sim::add_list(app, status);
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
-  commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
+  commfuse::add_pages(app, status, {commfuse::page_formats.begin(), commfuse::page_formats.end()},
+                      commfuse::render_page);
   group(app, "Predictions", {"run", "sweep", "why", "tune", "plan"});
   group(app, "Results", {"merge", "report", "plot", "results", "best", "diff"});
   group(app, "Measurements and inputs",

@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   commfuse::validate::add_doctor(app, launch, status);
   commfuse::validate::add_verdict(app, status);
   commfuse::validate::add_version(app, status);
-  commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
+  commfuse::add_pages(app, status, {commfuse::page_formats.begin(), commfuse::page_formats.end()},
+                      commfuse::render_page);
   const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);
   return launch.leave(launch.speaks() ? commfuse::say(words) : words.code, words.sentence);
 }

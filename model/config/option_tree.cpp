@@ -71,41 +71,41 @@ CommandEntry option_tree(CLI::App& app) { return entry_of(app, app, {app.get_nam
 namespace {
 
 struct PagesRequest {
-  std::string form;
+  std::string format;
   std::string list;
 };
 
-/// Form that completion scripts request: a list whose words may have changed since the script was generated.
-constexpr std::string_view names_form = "names";
+/// Format that completion scripts request: a list whose words may have changed since the script was generated.
+constexpr std::string_view names_format = "names";
 
-using RenderTree = std::function<std::string(const CommandEntry& program, const std::string& form)>;
+using RenderTree = std::function<std::string(const CommandEntry& program, const std::string& format)>;
 
-void print_page(CLI::App& app, const PagesRequest& request, const std::vector<std::string>& forms,
+void print_page(CLI::App& app, const PagesRequest& request, const std::vector<std::string>& formats,
                 const RenderTree& render) {
-  if (request.form == names_form) {
+  if (request.format == names_format) {
     fmt::print("{}", completion_list(request.list));
     return;
   }
-  if (std::find(forms.begin(), forms.end(), request.form) == forms.end()) {
-    const std::vector<std::string_view> known(forms.begin(), forms.end());
+  if (std::find(formats.begin(), formats.end(), request.format) == formats.end()) {
+    const std::vector<std::string_view> known(formats.begin(), formats.end());
     throw ConfigError(
-        fmt::format("unknown format {}; {}", in_quotes(request.form), remedy_for(request.form, known, "formats")));
+        fmt::format("unknown format {}; {}", in_quotes(request.format), remedy_for(request.format, known, "formats")));
   }
   if (!request.list.empty()) {
-    throw ConfigError(fmt::format("LIST: {} takes no list; remove {}", request.form, in_quotes(request.list)));
+    throw ConfigError(fmt::format("LIST: {} takes no list; remove {}", request.format, in_quotes(request.list)));
   }
-  fmt::print("{}", render(option_tree(app), request.form));
+  fmt::print("{}", render(option_tree(app), request.format));
 }
 
 }  // namespace
 
-void add_pages(CLI::App& app, int& status, std::vector<std::string> forms, RenderTree render) {
+void add_pages(CLI::App& app, int& status, std::vector<std::string> formats, RenderTree render) {
   const auto request = std::make_shared<PagesRequest>();
   add_verb(app, "pages", "Print the manual page, shell completions or reference",
-           [&app, &status, request, forms = std::move(forms), render = std::move(render)](CLI::App& verb) {
-             const std::vector<std::string_view> words(forms.begin(), forms.end());
-             offers_words(verb.add_option("FORMAT", request->form, fmt::format("{}; names", fmt::join(forms, ", "))),
-                          words)
+           [&app, &status, request, formats = std::move(formats), render = std::move(render)](CLI::App& verb) {
+             const std::vector<std::string_view> words(formats.begin(), formats.end());
+             offers_words(
+                 verb.add_option("FORMAT", request->format, fmt::format("{}; names", fmt::join(formats, ", "))), words)
                  ->required();
              offers_words(verb.add_option("LIST", request->list, "With names: models, hardware, ...; settings, axes"),
                           completion_lists());
@@ -114,9 +114,9 @@ void add_pages(CLI::App& app, int& status, std::vector<std::string> forms, Rende
                              "Examples:\n  {0} pages man | man -l -\n  source <({0} pages bash)\n"
                              "  {0} pages names models",
                              app.get_name()));
-             verb.callback([&app, &status, request, forms, render] {
+             verb.callback([&app, &status, request, formats, render] {
                const PagesRequest request_copy = *request;  // a copy, because reading the tree parses again
-               print_page(app, request_copy, forms, render);
+               print_page(app, request_copy, formats, render);
                status = exit_code::done;
              });
            });

@@ -35,9 +35,9 @@ struct CommandEntry {
 /// those flags before it reads the tree.
 CommandEntry option_tree(CLI::App& app);
 
-/// Adds the command `pages FORMAT [LIST]`. FORMAT is one of `forms`, in which `render` writes the tree, or "names",
+/// Adds the command `pages FORMAT [LIST]`. FORMAT is one of `formats`, in which `render` writes the tree, or "names",
 /// which prints the words of the completion list LIST.
-void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
-               std::function<std::string(const CommandEntry& program, const std::string& form)> render);
+void add_pages(CLI::App& app, int& status, std::vector<std::string> formats,
+               std::function<std::string(const CommandEntry& program, const std::string& format)> render);
 
 }  // namespace commfuse

@@ -205,7 +205,8 @@ class RocmReader {
     const TextWord& word = cell(kind, a, b);
     const std::optional<std::int64_t> value = parse_integer(word.text);
     if (!value || *value < 0 || *value > 1'000'000) {
-      refuse(word.place, fmt::format("{} is not a whole number; {}", in_quotes(word.text), how_a_rocm_table_is_made));
+      refuse(word.place, fmt::format("{} is not a whole number from 0 to 1000000; {}", in_quotes(word.text),
+                                     how_a_rocm_table_is_made));
     }
     return *value;
   }

@@ -136,7 +136,7 @@ class StepBuilder {
   static std::int64_t whole(std::string_view text, const std::string& place) {
     const std::optional<std::int64_t> number = parse_integer(text);
     if (!number || *number < 0 || *number > max_number) {
-      throw ConfigError(fmt::format("{}: {} is not a whole number of 0 or more", place, in_quotes(text)));
+      throw ConfigError(fmt::format("{}: {} is not a whole number from 0 to {}", place, in_quotes(text), max_number));
     }
     return *number;
   }

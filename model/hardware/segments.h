@@ -13,8 +13,8 @@ namespace commfuse {
 
 struct Machine;
 
-/// Segments of equal nodes on one fabric, and the way (the segments crossed) from each GPU to each other GPU. Segments
-/// describe only the shape; rates belong to the machine.
+/// Segments of equal nodes on one fabric, and the way (the segments crossed) from each GPU to each of the others.
+/// Segments describe only the shape; rates belong to the machine.
 ///
 /// A segment is a link of the topology in one direction, or a port of a GPU. A GPU has four ports: out and in, for
 /// transfers inside its node and across nodes. The fabric's segments have the numbers [0, of_fabric). The segments of

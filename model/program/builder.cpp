@@ -395,7 +395,7 @@ void ProgramBuilder::unfused(const Shape& shape) {
   program_.unfused.push_back(shape);
 }
 
-void ProgramBuilder::expect(std::int64_t ops) {
+void ProgramBuilder::reserve_ops(std::int64_t ops) {
   const auto count = static_cast<std::size_t>(ops);
   const auto grow = [](auto& pool, std::size_t more) { pool.reserve(pool.size() + more); };
   grow(program_.ops, count);

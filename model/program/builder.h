@@ -141,7 +141,7 @@ class ProgramBuilder {
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
 
   /// Reserves memory for about this many ops.
-  void expect(std::int64_t ops);
+  void reserve_ops(std::int64_t ops);
 
   [[nodiscard]] Program build() && { return std::move(program_); }
 

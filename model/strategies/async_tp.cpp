@@ -10,8 +10,9 @@
 //   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
 //             copy               |<- r-1   |<- r-2    |<- r-3   |  p[r+3] follows the first pull: one buffer per stream
 //
-// GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
-// min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
+// With the times c of a GEMM, p of a pull and s of the sum, the makespan of ag_gemm is m + c + (N-1) max(c, p). That of
+// gemm_rs is c + (N-1) max(c, p) + s, and min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on
+// its stream.
 //
 // In the backward pass, the fusing compiler pass (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T
 // after its gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is

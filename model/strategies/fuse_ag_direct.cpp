@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG, direct form: every rank sends its own shard directly to each other rank, the nearest following rank first.
+// FuseAG, direct form: every rank sends its own shard directly to all other ranks, the nearest following rank first.
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
-// A transfer depends on the progress of its sender and its receiver only. GEMM c, transfer p: makespan c + (N-1)
-// max(c, p), as in the ring form.
+// A transfer depends on the progress of its sender and its receiver only. On N ranks, with the times c of a GEMM and p
+// of a transfer, the makespan is c + (N-1) max(c, p), as in the ring form.
 //
 // A mesh has wires for several lanes. On L lanes, L shards start together; with 2 lanes:
 //
 //   comm     r -> r+1   r -> r+3
 //   comm1    r -> r+2
 //
-// N GEMMs, N-1 transfers. If p is the time of a transfer while all lanes are busy, transfer s ends at ceil(s/L) p, and
-// the makespan is the largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
+// There are N GEMMs and N-1 transfers, in B = ceil((N-1)/L) rounds of up to L transfers. If p is the time of a transfer
+// while all lanes are busy, transfer s ends at ceil(s/L) p, and the makespan is the largest of N c, p + (N-1) c and
+// B p + (N-1-(B-1)L) c.
 #include <algorithm>
 
 #include "model/strategies/fuse_ag.h"
@@ -27,7 +28,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
   const BufferId gathered =
       stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
   CommLanes lanes(options.lanes);
-  builder.expect(std::int64_t{2} * stage.ranks * stage.cuts);
+  builder.reserve_ops(std::int64_t{2} * stage.ranks * stage.cuts);
   const auto send = [&](std::int32_t distance) {
     Pieces pieces;
     const std::uint16_t lane = lanes.of(distance - 1);
@@ -39,7 +40,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
                                              .send = {stage.rows_of(stage.input, part)},
                                              .receive = {target},
                                              .wire = options.dtype,
-                                             .waits = lanes.first_waits(lane, stage)});
+                                             .waits = lanes.waits_if_first(lane, stage)});
       pieces.push_back({{target}, {stage.rows_of(stage.output, stage.shard(-distance) + part)}, {{arrived, lane}}});
     }
     return pieces;

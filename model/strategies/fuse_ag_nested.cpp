@@ -8,9 +8,9 @@
 //   comm     ->    ->              ->      ->                 inner ring: shards of this round
 //   comm1    n.t ===========>                                 outer ring, under all GEMMs of the round
 //
-// With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers. GEMM c, inner transfer p, outer transfer
-// P: makespan N c if p <= c and P <= I c. In general outer shard j arrives at j P; inner transfers follow each other,
-// and those of round j start no earlier than j P.
+// With O nodes of I ranks, each rank runs N = O I GEMMs, O (I-1) inner and O-1 outer transfers. With the times c of a
+// GEMM, p of an inner transfer and P of an outer one, the makespan is N c if p <= c and P <= I c. In general outer
+// shard j arrives at j P; inner transfers follow each other, and those of round j start no earlier than j P.
 #include "model/strategies/fuse_ag.h"
 #include "model/strategies/strategies.h"
 

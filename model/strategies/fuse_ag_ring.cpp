@@ -6,10 +6,11 @@
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
-// Per rank N GEMMs and N-1 transfers of one shard. GEMM c, transfer p: makespan c + (N-1) max(c, p).
+// Each rank runs N GEMMs and N-1 transfers of one shard. With the times c of a GEMM and p of a transfer, the makespan
+// is c + (N-1) max(c, p).
 //
-// In m parts per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both directions, each
-// on its own lanes:
+// With m parts per shard there are 1 + (N-1) m GEMMs and (N-1) m transfers, and the makespan is max(N c, (N-1) p +
+// c/m). Shards can also travel in both directions, each on its own lanes:
 //
 //   halves   compute  r | first half of r-1, second half of r+1 | r-2, r+2 | ...   2 (N-1) transfers of half a shard
 //            c + (N-1) max(c, p/2)
@@ -45,7 +46,7 @@ Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& option
                        .send = Operand(stage.rows_of(stage.input, way.block)),
                        .receive = Operand(stage.rows_of(gathered, 0)),
                        .wire = options.dtype,
-                       .waits = lanes.first_waits(lane, stage)},
+                       .waits = lanes.waits_if_first(lane, stage)},
           .own_rows = stage.rows_of(stage.output, stage.shard(0) + way.block)};
 }
 
@@ -59,7 +60,7 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   std::vector<Chain> chains(static_cast<std::size_t>(chains_of(tracks)));
   std::int32_t row = 0;
   CommLanes lanes(options.lanes);
-  builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
+  builder.reserve_ops(std::int64_t{2} * stage.ranks * chains_of(tracks));
   return multiply_arrivals(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
     for (const Track& track : tracks) {
       if (step > track.reach) {

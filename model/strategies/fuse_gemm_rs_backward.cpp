@@ -6,14 +6,15 @@
 //   compute  dx[r]      dx[r-1]    dx[r-2]    dx[r-3]    dw ...........
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
-// GEMMs c and w, transfer p: makespan c + (N-1) max(c, p) + w. Or shard by shard, as each arrives:
+// With the times c of a GEMM of dx, w of dw's GEMM and p of a transfer, the makespan is c + (N-1) max(c, p) + w. Or
+// shard by shard, as each arrives:
 //
 //   compute  dx[r] dw=          dx[r-1] dw+=       dx[r-2] dw+=       dx[r-3] dw+=
 //   comm     r   ->             r-1 ->             r-2 ->             idle
 //
-// Here w is the time of one shard's GEMM: makespan (c + w) + (N-1) max(c + w, p). Two GEMMs hide one transfer, but
-// every dw+= reads and writes the whole gradient in fp32, which its price includes. This pays off when links are slow
-// and shards are long.
+// Here w is the time of one shard's GEMM, and the makespan is (c + w) + (N-1) max(c + w, p). Two GEMMs hide one
+// transfer, but every dw+= reads and writes the whole gradient in fp32, which its price includes. This pays off when
+// links are slow and shards are long.
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 

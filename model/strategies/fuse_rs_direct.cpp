@@ -6,11 +6,11 @@
 //   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum
 //   comm     idle       p[r+1] ->    p[r+2] ->    p[r+3] ->
 //
-// GEMM c, transfer p, sum s: makespan c + (N-1) max(c, p) + s.
+// There are N GEMMs, N-1 transfers and one sum. With their times c, p and s, the makespan is c + (N-1) max(c, p) + s.
 //
-// N GEMMs, N-1 transfers, one add. On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts
-// per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. With groups, each GEMM
-// multiplies g shards, then one GEMM the remaining shards, and one the own shard.
+// On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts per shard there are 1 + (N-1) m
+// GEMMs and (N-1) m transfers, and the makespan is max(N c, (N-1) p + c/m) + s. With groups, each GEMM multiplies g
+// shards, then one GEMM the remaining shards, and one the own shard.
 //
 // With sums on arrival, the data that arrived during a GEMM are added after the GEMM, or immediately on a separate
 // lane. From 3 ranks on there are N-2 adds; the last one includes the own product (aux lane; in[i] arrives during step

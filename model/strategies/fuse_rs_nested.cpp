@@ -9,9 +9,10 @@
 //   comm              ->        ->              ->      ->         inner ring
 //   comm1                                n-1.t ===========>        outer ring, under all GEMMs of the next round
 //
-// With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers, O (I-1) adds, O-1 of them of three terms.
-// GEMM c, inner transfer p, outer transfer P; an add takes a with two terms and b with three, on the compute lane:
-// makespan N c + (O (I-1) - (O-1)) a + (O-1) b if p <= c and P <= I c + (I-2) a.
+// With O nodes of I ranks, each rank runs N = O I GEMMs, O (I-1) inner and O-1 outer transfers, and O (I-1) adds, O-1
+// of which have three terms. Let c be the time of a GEMM, p of an inner and P of an outer transfer, a of an add with
+// two terms and b of one with three, on the compute lane. The makespan is N c + (O (I-1) - (O-1)) a + (O-1) b if p <= c
+// and P <= I c + (I-2) a.
 #include <array>
 #include <optional>
 

@@ -7,14 +7,15 @@
 //   compute  p[r-1]     p[r-2] +     p[r-3] +     p[r] +          + adds what came in during the step
 //   comm     idle       m[r-1] ->    m[r-2] ->    m[r-3] ->
 //
-// GEMM c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on its
-// own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1).
+// There are N GEMMs, N-1 transfers and N-1 adds. With their times c, p and a, the makespan is
+// c + (N-1) (max(c, p) + a) with the adds on the compute lane. With the adds on their own lane it is E(N-1), where
+// E(0) = c and E(i) = max((i+1) c, E(i-1) + p) + a.
 //
-// N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp),
-// run backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM.
-// With halves there are two transfers per step, makespan c + (N-1) (max(c, p/2) + a). With shards there is one add
-// fewer, and the last add has three terms. With groups, each GEMM multiplies g shards, then one GEMM the remaining
-// shards, and one the own shard; sums still travel and are added one by one.
+// Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp), run backwards. With m parts there
+// are m times as many transfers, adds and GEMMs, except for the own shard's GEMM. With halves there are two transfers
+// per step, and the makespan is c + (N-1) (max(c, p/2) + a). With shards there is one add fewer, and the last add has
+// three terms. With groups, each GEMM multiplies g shards, then one GEMM the remaining shards, and one the own shard;
+// sums still travel and are added one by one.
 #include <algorithm>
 #include <functional>
 

@@ -7,8 +7,9 @@
 //   compute  y[:,r]     y[:,r-1]   y[:,r-2]   y[:,r-3]
 //   comm     w[r] ->    w[r-1] ->  w[r-2] ->  idle
 //
-// In the direct form every rank sends its own shard directly to each other rank. No transfer waits for a GEMM, so the
-// next layer's shards arrive under this layer's GEMMs. GEMM c, transfer p: makespan c + (N-1) max(c, p).
+// In the direct form every rank sends its own shard directly to all other ranks. No transfer waits for a GEMM, so the
+// next layer's shards arrive under this layer's GEMMs. With the times c of a GEMM and p of a transfer, the makespan is
+// c + (N-1) max(c, p).
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"

@@ -11,7 +11,8 @@
 //   gemm_rs   compute  |p[r+1]  :p[r+2]  :p[r+3]  :p[r]    |
 //             kernel    |-> r+1  |-> r+2  |-> r+3  |
 //
-// Kernel C, transfers of the N-1 shards together T: makespan max(C, T + C/(N m)), and C for one rank.
+// With the times C of the kernel and T of the transfers of N-1 shards together, the makespan is max(C, T + C/(N m)),
+// and C for one rank.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"

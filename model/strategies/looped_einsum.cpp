@@ -10,8 +10,8 @@
 //             comm     |0 ->     =|m[r-1] ->=|m[r-2] ->=|m[r-3] ->|
 //
 // The accumulator of gemm_rs starts at zero and is sent at the start of every iteration, even the first; the partial
-// product is added at the end of the iteration. GEMM c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p) for
-// ag_gemm, z + N (max(c, p) + a) for gemm_rs.
+// product is added at the end of the iteration. With the times c of a GEMM, p of a transfer, a of an add and z of
+// zeroing, the makespan of ag_gemm is c + (N-1) max(c, p), and that of gemm_rs is z + N (max(c, p) + a).
 //
 // The backward passes are loops of the same two kinds, one after the other. dw sums over tokens, so the loop of the
 // column-parallel pass multiplies each passing shard of x into dw (a window over a contracted dimension). The
@@ -24,8 +24,9 @@
 //   gemm_rs_backward   compute  |dx[r]   =|dx[r-1]    =|dx[r-2]    =|dx[r-3]|dw ...........|
 //                      comm     |dy[r]-> =|dy[r-1] -> =|dy[r-2] -> =|
 //
-// With w one shard's part of dw: z + N (max(c, p) + a) + w + (N-1) max(w, p); if the gathered x was saved, dw is one
-// GEMM w: z + N (max(c, p) + a) + w. Row-parallel: c + (N-1) max(c, p) + w. One rank takes c + w.
+// With w the time of one shard's part of dw, the makespan of ag_gemm_backward is z + N (max(c, p) + a) + w + (N-1)
+// max(w, p). If the gathered x was saved, dw is one GEMM; with w its time, the makespan is z + N (max(c, p) + a) + w.
+// That of gemm_rs_backward is c + (N-1) max(c, p) + w. One rank takes c + w.
 #include <algorithm>
 #include <functional>
 

@@ -45,7 +45,7 @@ Waits landed(std::span<const Flight> flights) {
   return ops;
 }
 
-Waits CommLanes::first_waits(std::uint16_t lane, const Stage& stage) {
+Waits CommLanes::waits_if_first(std::uint16_t lane, const Stage& stage) {
   const bool first = !used_[lane];
   used_[lane] = true;
   return first ? Waits(stage.ready) : Waits{};

@@ -51,9 +51,9 @@ class CommLanes {
   [[nodiscard]] std::uint16_t of(std::int32_t index) const {
     return static_cast<std::uint16_t>(static_cast<std::size_t>(index) % used_.size());
   }
-  /// Returns the waits of a lane's first op, which waits for the site's input; later ops of the lane follow it in order
-  /// and need no waits.
-  Waits first_waits(std::uint16_t lane, const Stage& stage);
+  /// Returns the waits of the lane's next op. The lane's first op waits for the site's input; later ops follow it in
+  /// order and need no waits.
+  Waits waits_if_first(std::uint16_t lane, const Stage& stage);
 
  private:
   std::vector<bool> used_;  // by lane

@@ -18,9 +18,9 @@ std::int32_t number(std::string_view text, const WholeNumbers& allowed) {
   const std::optional<std::int64_t> value = parse_integer(text);
   if (!value) {
     throw ConfigError(
-        fmt::format("{}: {} is not a whole number; write a number, a list or a range, such as 4, 1..8 or "
+        fmt::format("{}: {} is not a whole number from {} to {}; write a number, a list or a range, such as 4, 1..8 or "
                     "2,4,8",
-                    allowed.flag, in_quotes(text)));
+                    allowed.flag, in_quotes(text), allowed.lowest, allowed.highest));
   }
   if (*value < allowed.lowest || *value > allowed.highest) {
     throw ConfigError(fmt::format("{}: {} is out of range; write whole numbers from {} to {}", allowed.flag, *value,

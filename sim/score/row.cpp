@@ -52,7 +52,8 @@ std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t l
   } else if (cell.empty()) {
     fault(fmt::format("{} is missing", column.name));
   } else {
-    fault(fmt::format("{} is {}, which is not a whole number", column.name, in_quotes(cell)));
+    fault(
+        fmt::format("{} is {}, which is not a whole number from {} to {}", column.name, in_quotes(cell), least, limit));
   }
   return 1;
 }

@@ -143,7 +143,8 @@ TEST(ValidateCheck, HelpNamesTheScopesAndAScopeOfRunIsAnsweredWithThem) {
 }
 
 TEST(ValidateCheck, NumbersOutOfRangeAreRefused) {
-  const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 1..8 or 2,4,8\n";
+  const std::string write =
+      " is not a whole number from 1 to 64; write a number, a list or a range, such as 4, 1..8 or 2,4,8\n";
   EXPECT_EQ(refusal("check --ranks 0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64\n");
   EXPECT_EQ(refusal("check --ranks 65"), "--ranks: 65 is out of range; write whole numbers from 1 to 64\n");
   EXPECT_EQ(refusal("check --ranks 8..2"), "--ranks: '8..2' is descending; write 2..8\n");

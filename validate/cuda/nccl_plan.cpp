@@ -156,7 +156,7 @@ class Queues {
   std::vector<Halves> halves_;
 };
 
-/// Counts the signals that each rank raises for each other rank, lane by lane.
+/// Counts the signals that each rank raises for each of the others, lane by lane.
 class SignalCounter {
  public:
   SignalCounter(const Lowered& lowered, const HasRoom& has_room) : program_(*lowered.program), has_room_(has_room) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that communicate over TCP because no MPI started them. All are connected to the first process, which
-// forwards messages between the others: they exchange keys, verdicts and records, not data.
+// forwards messages between the others: they exchange NCCL ids, memory handles, verdicts and records, not data.
 #pragma once
 
 #include <chrono>

@@ -241,7 +241,8 @@ TEST(RocmTable, MistakesNameTheirPlace) {
   EXPECT_EQ(refusal_with("15  ", "20  "),
             fmt::format("topo.txt:6:21: a weight of 20 is not a multiple of 15, the weight of one xGMI hop; {}",
                         rocm_remedy));
-  EXPECT_EQ(refusal_with("15  ", "N/A "), fmt::format("topo.txt:6:21: 'N/A' is not a whole number; {}", rocm_remedy));
+  EXPECT_EQ(refusal_with("15  ", "N/A "),
+            fmt::format("topo.txt:6:21: 'N/A' is not a whole number from 0 to 1000000; {}", rocm_remedy));
   EXPECT_EQ(refusal_with("XGMI", "CXL "), "topo.txt:16:21: unknown type of link 'CXL'; known types: XGMI, PCIE");
   EXPECT_EQ(refusal_with("XGMI", "PCIE"),
             "topo.txt:11:21: a PCIe path cannot have 1 hops; it has 2 below one CPU and 3 across two CPUs");

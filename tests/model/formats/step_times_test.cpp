@@ -57,7 +57,7 @@ TEST(StepTimesFile, MistakesAreNamedWithTheirPlace) {
   const std::string header = "rank,step,time_us,compute_us\n";
   EXPECT_EQ(steps_refusal(header), "s.csv: has a header but no steps; give the whole file");
   EXPECT_EQ(steps_refusal(header + "0,0,5\n"), "s.csv:2: has 3 cells, but the header has 4; give the whole file");
-  EXPECT_EQ(steps_refusal(header + "-1,0,5,1\n"), "s.csv:2: rank: '-1' is not a whole number of 0 or more");
+  EXPECT_EQ(steps_refusal(header + "-1,0,5,1\n"), "s.csv:2: rank: '-1' is not a whole number from 0 to 1099511627776");
   EXPECT_EQ(steps_refusal(header + "0,0,0,1\n"), "s.csv:2: time_us: '0' is not a time; write a number of more than 0");
   EXPECT_EQ(steps_refusal(header + "0,0,5,\n"), "s.csv:2: compute_us: '' is not a time; write a number of 0 or more");
   EXPECT_EQ(steps_refusal(header + "0,0,5,nan\n"),

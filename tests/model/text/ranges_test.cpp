@@ -31,7 +31,8 @@ TEST(WholeNumbers, KeepTheirOrderWithoutDuplicates) {
 }
 
 TEST(WholeNumbers, EveryMistakeIsReportedWithItsRemedy) {
-  const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 1..8 or 2,4,8";
+  const std::string write =
+      " is not a whole number from 1 to 64; write a number, a list or a range, such as 4, 1..8 or 2,4,8";
   EXPECT_EQ(numbers_refusal(""), "--ranks: ''" + write);
   EXPECT_EQ(numbers_refusal("many"), "--ranks: 'many'" + write);
   EXPECT_EQ(numbers_refusal("-2"), "--ranks: '-2'" + write);

@@ -49,8 +49,9 @@ TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("8"), "the row has 1 of 2 columns; it is truncated");
   EXPECT_EQ(fault_of_time("8,1,2"), "the row has 3 of 2 columns");
   EXPECT_EQ(fault_of_time("0,1"), "m is 0; it must be between 1 and 16777216");
-  EXPECT_EQ(fault_of_time("8.5,1"), "m is '8.5', which is not a whole number");
-  EXPECT_EQ(fault_of_time("99999999999999999999,1"), "m is '99999999999999999999', which is not a whole number");
+  EXPECT_EQ(fault_of_time("8.5,1"), "m is '8.5', which is not a whole number from 1 to 16777216");
+  EXPECT_EQ(fault_of_time("99999999999999999999,1"),
+            "m is '99999999999999999999', which is not a whole number from 1 to 16777216");
 }
 
 }  // namespace

@@ -26,14 +26,14 @@ Bounce::Bounce() : down_(new_stream(0)), up_(new_stream(0)) {}
 void Bounce::run(cudaStream_t stream, const MoveCall& call, int ctas, const std::function<void*(std::size_t)>& room) {
   std::int64_t needed = 0;
   for (const MoveCall::Part& part : call.parts) {
-    needed += moves_bytes(part, call.wire) ? 0 : 2 * padded_bytes(part, call.wire);
+    needed += keeps_bytes(part, call.wire) ? 0 : 2 * padded_bytes(part, call.wire);
   }
   auto next = needed == 0 ? Address{0} : reinterpret_cast<Address>(room(static_cast<std::size_t>(needed)));
   MoveCall pack{.wire = call.wire};
   MoveCall unpack = pack;
   std::vector<MoveCall::Part> parts = call.parts;
   for (MoveCall::Part& part : parts) {
-    if (moves_bytes(part, call.wire)) {
+    if (keeps_bytes(part, call.wire)) {
       continue;
     }
     const auto bytes = static_cast<Address>(padded_bytes(part, call.wire));
@@ -70,7 +70,8 @@ void Bounce::bounce(const std::vector<MoveCall::Part>& parts, cudaStream_t strea
     }
     bounce({rows.from, rows.to, 1, rows.rows * rows.bytes, 0, 0});
   }
-  // A capture must rejoin both streams, even unused ones.
+  // A capture must rejoin both streams, even unused ones. up_ waits for down_, and the caller's stream waits for up_.
+  // begin_ can be recorded again, because the waits for it were issued.
   require(cudaEventRecord(begin_.get(), down_.get()), "cudaEventRecord");
   require(cudaStreamWaitEvent(up_.get(), begin_.get(), 0), "cudaStreamWaitEvent");
   require(cudaEventRecord(end_.get(), up_.get()), "cudaEventRecord");

@@ -233,7 +233,7 @@ namespace {
 
 void copy_plainly(cudaStream_t stream, const MoveCall& call) {
   for (const MoveCall::Part& part : call.parts) {
-    require(moves_bytes(part, call.wire), "a plain copy does not convert bytes");
+    require(keeps_bytes(part, call.wire), "a plain copy does not convert bytes");
     const auto pitch = [](const Panel& panel) {
       return static_cast<std::size_t>((panel.rows == 1 ? panel.columns : panel.stride) * bytes_of(panel.dtype));
     };

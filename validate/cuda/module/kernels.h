@@ -45,8 +45,8 @@ void launch_softmax(cudaStream_t stream, const SoftmaxCall& call);
 /// Moves all parts with kernels of `ctas` CTAs; a paced move ends no earlier than the pace allows. `clock` is eight
 /// bytes of device memory of this stream, for the start of a move that takes several launches.
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock);
-/// Returns true if bytes are copied unchanged.
-bool moves_bytes(const MoveCall::Part& part, DType wire);
+/// Returns true if the bytes are copied unchanged, because neither end has to be converted to the wire's dtype.
+bool keeps_bytes(const MoveCall::Part& part, DType wire);
 
 void launch_tags(cudaStream_t stream, const TagCall& call);
 /// Adds the number of wrong elements to `count`, which is device memory.

@@ -196,7 +196,7 @@ std::vector<Piece> pieces_of(const MoveCall& call) {
       continue;
     }
     const std::int64_t size = bytes_of(from.dtype);
-    if (!moves_bytes(part, call.wire)) {
+    if (!keeps_bytes(part, call.wire)) {
       add_changed(pieces, from, to);
     } else if (from.contiguous() && to.contiguous()) {
       add_flat(pieces, from.at, to.at, from.bytes().count);
@@ -246,7 +246,7 @@ Kernel kernel_of(std::span<const Piece> pieces) {
 
 }  // namespace
 
-bool moves_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtype == wire && part.to.dtype == wire; }
+bool keeps_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtype == wire && part.to.dtype == wire; }
 
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock) {
   require(ctas > 0 && ctas <= max_blocks_along_y,
