@@ -128,10 +128,8 @@ class ObservationReader {
   }
 
  private:
-  /// The beginning of a file shows its kind, but bytes read from a pipe cannot be read again. Pipes without a name,
-  /// such as /dev/stdin, get a message of their own.
+  /// The beginning of a file shows its kind, but bytes read from a pipe cannot be read again.
   static void refuse_pipe(const fs::path& path) {
-    refuse_named_pipe(path.string());
     std::error_code error;
     if (fs::is_fifo(path, error)) {
       throw ConfigError(fmt::format(

@@ -17,12 +17,15 @@ namespace {
 TEST(NamedPipes, AreRefusedWhereAFileIsRead) {
   const OwnFolder folder;
   ASSERT_EQ(mkfifo("pipe.yaml", 0600), 0);
-  constexpr std::array commands{
-      "commfuse-sim run --schedule pipe.yaml",  "commfuse-sim schedule check pipe.yaml",
-      "commfuse-sim schedule mutate pipe.yaml", "commfuse-validate check pipe.yaml",
-      "commfuse-sim score --data pipe.yaml",    "commfuse-sim calibrate pipe.yaml --base h100-sxm --name mine",
-      "commfuse-sim report pipe.yaml",          "commfuse-sim plot pipe.yaml",
-      "commfuse-validate compare pipe.yaml",    "commfuse-sim run pipe.yaml"};
+  constexpr std::array commands{"commfuse-sim run --schedule pipe.yaml",
+                                "commfuse-sim schedule check pipe.yaml",
+                                "commfuse-sim schedule mutate pipe.yaml",
+                                "commfuse-validate check pipe.yaml",
+                                "commfuse-sim score --data pipe.yaml",
+                                "commfuse-sim report pipe.yaml",
+                                "commfuse-sim plot pipe.yaml",
+                                "commfuse-validate compare pipe.yaml",
+                                "commfuse-sim run pipe.yaml"};
   for (const char* command : commands) {
     const Outcome outcome = run_program(std::string("timeout 20 ") + command);
     EXPECT_EQ(outcome.code, 2) << command;
@@ -63,13 +66,16 @@ TEST(NamedPipes, AreReadAndWrittenWhereAShellOpensThem) {
   }
 }
 
-TEST(NamedPipes, AreRefusedForFilesThatAreReadMoreThanOnce) {
+TEST(NamedPipes, PipesOfAnyKindAreRefusedWhereAFileIsReadTwice) {
   const OwnFolder folder;
-  const Outcome outcome =
-      run_program("sh -c 'cat /dev/null | commfuse-sim calibrate --base h100-sxm --name mine /dev/stdin'");
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err,
-            "/dev/stdin: pipes are not supported, because the input is read more than once; give a file\n");
+  ASSERT_EQ(mkfifo("pipe.csv", 0600), 0);
+  for (const std::string input : {"/dev/stdin", "pipe.csv"}) {
+    const Outcome outcome = run_program(
+        "sh -c 'cat /dev/null | timeout 20 commfuse-sim calibrate --base h100-sxm --name mine " + input + "'");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err,
+              input + ": pipes are not supported, because the input is read more than once; give a file\n");
+  }
 }
 
 TEST(NamedPipes, ProbeRefusesADeviceAsItsOutput) {
