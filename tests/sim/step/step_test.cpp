@@ -176,7 +176,64 @@ TEST_F(StepTest, HidesGradientsDuringTheLastBackwardPass) {
   EXPECT_GT(hidden.parts.gradients, Duration::zero());  // The first layer's reductions come last.
 }
 
+TEST_F(StepTest, NothingHidesTheExchangesOfTheEmbedding) {
+  // Long passes hide the exchanges of all layers except the last reduction and the first gather. The embedding's
+  // gradients are final after the last pass, and its weights are needed before the first.
+  Transformer model = small;
+  model.vocab = 100'000;
+  const TrainingPlan plan{.data = 8, .zero = Zero::optimizer, .global_batch = 32, .micro_batch = 4};
+  const StepPrediction step = predict(model, plan);
+  const Group replicas = group_of(machine_, {1, 8});
+  const auto exchanges = [&](std::int64_t parameters) {
+    return replicas.reduce_scatter(Bytes{4 * parameters}) + replicas.all_gather(Bytes{2 * parameters});
+  };
+  const std::int64_t embedding = parameters_of(model).embedding;
+  EXPECT_EQ(embedding, model.vocab * model.hidden);
+  const std::int64_t layer = (parameters_on_gpu(model, plan, 0) - embedding) / model.layers;
+  EXPECT_EQ(step.parts.gradients, exchanges(layer) + exchanges(embedding));
+}
+
+TEST_F(StepTest, TheFirstStageExchangesTheEmbeddingLast) {
+  Transformer model = small;
+  model.vocab = 200'000;
+  const TrainingPlan plan{.pipeline = 2, .data = 4, .zero = Zero::optimizer, .global_batch = 64};
+  const std::vector<StageParameters> stages = parameters_by_stage(model, plan);
+  EXPECT_EQ(stages[0].embedding, model.vocab * model.hidden);
+  EXPECT_EQ(stages[1].embedding, 0);
+  const StepPrediction step = predict(model, plan);
+  EXPECT_EQ(step.time, step.parts.compute + step.parts.waiting + step.parts.gradients + step.parts.optimizer);
+  const Group replicas = group_of(machine_, {1, 4});
+  model.tied_embeddings = true;  // The last stage holds a copy, so both stages do the same work as before.
+  EXPECT_EQ(predict(model, plan).time, step.time);
+  EXPECT_GT(step.parts.waiting + step.parts.gradients, replicas.reduce_scatter(Bytes{4 * stages[0].embedding}) +
+                                                           replicas.all_gather(Bytes{2 * stages[0].embedding}));
+}
+
+TEST_F(StepTest, SumsOfGradientsAreClearedAndDividedInTheirBuffer) {
+  const auto passes = [&](const StepPrediction& step, const TrainingPlan& plan, std::int64_t updated) {
+    const std::int64_t parameters = parameters_on_gpu(small, plan, 0);
+    const StepPoint point{.model = &small, .machine = &machine_, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, machine_);
+    const Duration rest = step.parts.optimizer - LayerCost(point, sites).optimizer(updated);
+    const Duration once = memory_bound_time(machine_.accelerator, Bytes{4 * parameters}, machine_.accelerator.sms);
+    return to_seconds(rest) / to_seconds(once);
+  };
+  TrainingPlan plan{.global_batch = 32};
+  const std::int64_t parameters = parameters_on_gpu(small, plan, 0);
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters), 1.0, 0.01);  // set to zero
+  plan.data = 8;
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters), 3.0, 0.02);  // also divided by the replicas
+  plan.zero = Zero::optimizer;
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters / 8), 3.0, 0.02);
+  plan.zero = Zero::weights;  // sums are scattered in every pass
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters / 8), 0.0, 1e-9);
+  plan.zero = Zero::optimizer;
+  framework_.fuses_accumulation = false;  // PyTorch frees gradients
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters / 8), 0.0, 1e-9);
+}
+
 TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
+  framework_.fuses_accumulation = false;  // no buffer of gradients, whose kernels are not shared
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction replicated = predict(small, plan);
   plan.zero = Zero::optimizer;
