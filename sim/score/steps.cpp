@@ -494,9 +494,9 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
         fmt::format("{}, {}", recipe.step.model.experts ? "experts" : "dense", recipes.is_bf16(row) ? "bf16" : "fp8"));
   }
   tally.result().remarks.push_back(remark_on(recipes.framework()) +
-                                   "GEMMs are in fp8; activations and the messages of tensor ranks have 16 bits; "
-                                   "conversions are priced where the fit "
-                                   "of the GEMMs includes them. Nothing is recomputed. " +
+                                   "GEMMs of layers are in fp8, and so are the tensors that tensor ranks gather for "
+                                   "them outside of rings; activations, sums and logits have 16 bits; conversions are "
+                                   "priced where the fit of the GEMMs includes them. Nothing is recomputed. " +
                                    remark_on_spread());
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -207,6 +208,52 @@ TEST_F(StepTest, TheFirstStageExchangesTheEmbeddingLast) {
   EXPECT_EQ(predict(model, plan).time, step.time);
   EXPECT_GT(step.parts.waiting + step.parts.gradients, replicas.reduce_scatter(Bytes{4 * stages[0].embedding}) +
                                                            replicas.all_gather(Bytes{2 * stages[0].embedding}));
+}
+
+TEST_F(StepTest, GathersForFp8GemmsHaveEightBits) {
+  // Without waits for the host, slow links lengthen a layer exactly by the time that they add to its collectives.
+  framework_.issue.value = {};
+  framework_.overlaps_backward = false;
+  const auto layer = [&](DType dtype, double slower, bool backward) {
+    const Machine machine = with_link_rates(load_machine("h100-sxm"), {.node = 1.0 / slower});
+    const TrainingPlan plan{.tensor = 2, .sequence_parallel = true, .global_batch = 1, .dtype = dtype};
+    const StepPoint point{.model = &small, .machine = &machine, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, machine);
+    LayerCost cost(point, sites);
+    return (backward ? cost.backward(dense_layer) : cost.forward(dense_layer)).device;
+  };
+  const auto added = [&](int gathers, int scatters, Bytes gathered) {
+    const auto collectives = [&](double slower) {
+      const Machine machine = with_link_rates(load_machine("h100-sxm"), {.node = 1.0 / slower});
+      const Group group = group_of(machine, {1, 2});
+      return gathers * group.all_gather(gathered) + scatters * group.reduce_scatter(Bytes{2LL * 2048 * 2048});
+    };
+    return collectives(9) - collectives(1);
+  };
+  const Bytes narrow{2048LL * 2048};
+  // Forward, column-parallel GEMMs gather their inputs. Backward, they gather them again, and row-parallel GEMMs gather
+  // the gradients of their outputs. Sums have 16 bits.
+  EXPECT_EQ(layer(DType::fp8, 9, false) - layer(DType::fp8, 1, false), added(2, 2, narrow));
+  EXPECT_EQ(layer(DType::fp8, 9, true) - layer(DType::fp8, 1, true), added(4, 2, narrow));
+  EXPECT_EQ(layer(DType::bf16, 9, true) - layer(DType::bf16, 1, true), added(4, 2, 2 * narrow));
+}
+
+TEST_F(StepTest, LogitsStayWideInFp8) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  const auto times = [&](DType dtype) {
+    const TrainingPlan plan{.global_batch = 1, .dtype = dtype};
+    const StepPoint point{.model = &small, .machine = &machine, .plan = plan, .framework = framework_};
+    LayerCost cost(point, sites);
+    EXPECT_EQ(cost.logits_backward_split().weights.device + cost.logits_backward_split().inputs.device,
+              cost.logits_backward().device);
+    return std::array{cost.logits_forward().device, cost.logits_backward().device, cost.forward(dense_layer).device};
+  };
+  const auto narrow = times(DType::fp8);
+  const auto wide = times(DType::bf16);
+  EXPECT_EQ(narrow[0], wide[0]);
+  EXPECT_EQ(narrow[1], wide[1]);
+  EXPECT_LT(narrow[2], wide[2]);
 }
 
 TEST_F(StepTest, SumsOfGradientsAreClearedAndDividedInTheirBuffer) {
