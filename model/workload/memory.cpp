@@ -211,7 +211,8 @@ std::vector<StageParameters> parameters_by_stage(const Transformer& model, const
   const bool is_one_stage = plan.pipeline == 1;
   const std::int64_t logits =
       model.tied_embeddings && !is_one_stage ? model.vocab * model.hidden : model_parameters.logits;
-  stages.front().whole += ceil_div(model_parameters.embedding, plan.tensor);
+  stages.front().embedding = ceil_div(model_parameters.embedding, plan.tensor);
+  stages.front().whole += stages.front().embedding;
   stages.back().whole += ceil_div(logits, plan.tensor) + model_parameters.final_norm;
   return stages;
 }

@@ -61,8 +61,9 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 
 /// Parameters of one GPU of a stage.
 struct StageParameters {
-  std::int64_t whole = 0;    ///< parameters_on_gpu.
-  std::int64_t experts = 0;  ///< Only routed experts: experts_on_gpu.
+  std::int64_t whole = 0;      ///< parameters_on_gpu.
+  std::int64_t experts = 0;    ///< Only routed experts: experts_on_gpu.
+  std::int64_t embedding = 0;  ///< Only the embedding of the first stage.
 };
 /// Returns the parameters of every stage, in order, in about the time that one stage takes.
 std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);

@@ -352,7 +352,8 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
           "MFU is at most {:.1f} points off the published TFLOP/s and {:.1f} points off the published MFU, which is "
           "rounded to whole percents; attention scores are counted causally. Tensor parallelism is `serial`, because "
           "the paper names no overlap. The number of replicas follows from the number of GPUs. Separate kernels add up "
-          "gradients in 32 bits, as in PyTorch's FSDP. ",
+          "gradients in 32 bits, as in PyTorch's FSDP. The authors mask scores between documents (section 3.2); all "
+          "causal scores are predicted, which are more in the row with context ranks. ",
           100.0 * worst_rate, 100.0 * worst_percent) +
       remark_on_spread());
 }
@@ -492,9 +493,9 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
         fmt::format("{}, {}", recipe.step.model.experts ? "experts" : "dense", recipes.is_bf16(row) ? "bf16" : "fp8"));
   }
   tally.result().remarks.push_back(remark_on(recipes.framework()) +
-                                   "GEMMs are in fp8; activations and the messages of tensor ranks have 16 bits; "
-                                   "conversions are priced where the fit "
-                                   "of the GEMMs includes them. Nothing is recomputed. " +
+                                   "GEMMs of layers are in fp8, and so are the tensors that tensor ranks gather for "
+                                   "them outside of rings; activations, sums and logits have 16 bits; conversions are "
+                                   "priced where the fit of the GEMMs includes them. Nothing is recomputed. " +
                                    remark_on_spread());
 }
 

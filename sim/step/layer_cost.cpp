@@ -118,7 +118,14 @@ std::int64_t LayerCost::qkv_columns() const { return shape_->qkv_columns() / pla
 std::int64_t LayerCost::attended_columns() const { return model_.attended_columns() / plan_.tensor; }
 
 Duration LayerCost::gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
-  GemmSize size{.m = m, .n = n, .k = k, .dtype = gemm_dtype_};
+  return gemm_time({.m = m, .n = n, .k = k, .dtype = gemm_dtype_}, into_gradient, ctas);
+}
+
+Duration LayerCost::logits_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient) const {
+  return gemm_time({.m = m, .n = n, .k = k, .dtype = wide()}, into_gradient, 0);
+}
+
+Duration LayerCost::gemm_time(GemmSize size, bool into_gradient, int ctas) const {
   size.run = hot;
   size.weight_bits = weight_bits_;
   if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
@@ -129,10 +136,15 @@ Duration LayerCost::gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bo
   const Duration time = estimate_gemm(machine_.accelerator, size, sms).time;
   // Each row of a tensor belongs to one token or to a weight matrix. The number of tokens (k of a weight gradient) is
   // not the length of a row, so it does not affect alignment.
-  const std::int64_t alignment = std::min(alignment_of(width * n), alignment_of(width * (into_gradient ? m : k)));
+  const std::int64_t alignment =
+      std::min(alignment_of(width * size.n), alignment_of(width * (into_gradient ? size.m : size.k)));
   return alignment == 16
              ? time
              : times(math::pow(16.0 / static_cast<double>(alignment), point_.framework.misaligned_power.value), time);
+}
+
+Bytes LayerCost::gathered_state() const {
+  return Bytes{(gemm_dtype_ == DType::fp8 ? bytes_of(DType::fp8) : width) * tokens_ * model_.hidden};
 }
 
 void LayerCost::gemm(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {
@@ -510,7 +522,7 @@ Stream LayerCost::logits_forward() const {
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
     collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
   }
-  gemm(stream, tokens_, columns, model_.hidden);
+  kernel(stream, logits_time(tokens_, columns, model_.hidden, false));
   moved_bytes(stream, loss_forward * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
   if (plan_.tensor > 1) {  // maximum, logit of the label, sum of exponentials, in fp32
     const Duration sum = tensor_group().all_reduce(Bytes{4 * tokens_});
@@ -525,7 +537,8 @@ Stream LayerCost::logits_backward() const {
   Stream stream;
   const std::int64_t columns = model_.vocab / plan_.tensor;
   moved_bytes(stream, (1.0 - loss_forward) * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
-  gemm_backward(stream, tokens_, columns, model_.hidden);
+  kernel(stream, logits_time(tokens_, model_.hidden, columns, false));
+  weight_kernel(stream, logits_time(model_.hidden, columns, tokens_, true));
   accumulation(stream, columns * model_.hidden);
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
     collective(stream, tensor_group().reduce_scatter(Bytes{width * tokens_ * model_.hidden}));

@@ -13,6 +13,7 @@
 #include "model/config/choices.h"
 #include "model/config/framework.h"
 #include "model/cost/attention.h"
+#include "model/cost/gemm.h"
 #include "model/hardware/machine.h"
 #include "model/units.h"
 #include "model/workload/layers.h"
@@ -35,8 +36,8 @@ struct StepPoint {
   Framework framework;
   /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
   /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
-  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs are
-  /// narrow; data on the wires has 16 bits.
+  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs of
+  /// layers are narrow, and gathers for GEMMs that are not simulated; everything else on the wires has 16 bits.
   std::vector<const Strategy*> strategies;
   /// An implementation that runs some of these GEMMs in forward passes, whatever the strategies and the framework;
   /// LayerCost::saved_by() finds the GEMMs.
@@ -120,7 +121,7 @@ class LayerCost {
   [[nodiscard]] Duration slowed(Duration time) const;
 
  private:
-  /// Bytes of an activation, also on the wires: fp8 GEMMs convert on the fly.
+  /// Bytes of an activation, also on the wires except in gathers of fp8 GEMMs, which convert on the fly.
   static constexpr std::int64_t width = 2;
   enum class Direction : std::uint8_t { forward, backward };
   void attention_forward(Stream& stream);
@@ -180,6 +181,12 @@ class LayerCost {
   /// Returns the time of a GEMM that runs while a collective holds `ctas` SMs.
   [[nodiscard]] Duration gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient,
                                    int ctas = 0) const;
+  /// Returns the time of a GEMM of the logits, which stays wide in fp8 recipes (TransformerEngine, torchao).
+  [[nodiscard]] Duration logits_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient) const;
+  [[nodiscard]] Duration gemm_time(GemmSize size, bool into_gradient, int ctas) const;
+  /// Returns the bytes of the gathered input of a GEMM, or of the gathered gradient of its output. TransformerEngine
+  /// and torchao quantize them before the gather if the GEMM is in fp8.
+  [[nodiscard]] Bytes gathered_state() const;
   /// Adds a GEMM of the layer with its collective.
   void site(Stream& stream, const Projection& projection, Direction direction);
   [[nodiscard]] bool simulates_schedules() const { return shares_tokens() && !point_.strategies.empty(); }

@@ -267,7 +267,7 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
   const Bytes state{width * tokens_ * model_.hidden};
   if (column) {
     if (shares_tokens()) {
-      collective(stream, tensor_group().all_gather(state));
+      collective(stream, tensor_group().all_gather(gathered_state()));
     }
     gemm(stream, tokens_, whole.columns / plan_.tensor, whole.contraction);
     return stream;
@@ -297,12 +297,12 @@ void LayerCost::site_backward(Stream& stream, const GemmExtents& forward, bool c
   }
   const Group group = tensor_group();
   if (!column) {
-    collective(stream, group.all_gather(state));
+    collective(stream, group.all_gather(gathered_state()));
     kernel(stream, input_time);
     weight_kernel(stream, weight_time);
     return;
   }
-  const Duration gathered = shares ? group.all_gather(state) : Duration::zero();
+  const Duration gathered = shares ? group.all_gather(gathered_state()) : Duration::zero();
   const Duration reduced = shares ? group.reduce_scatter(state) : group.all_reduce(state);
   const std::int64_t collectives = shares ? 2 : 1;
   if (point_.framework.overlaps_backward && weights_ == nullptr) {
@@ -328,7 +328,7 @@ void LayerCost::site_backward_split(Stream& stream, const Projection& projection
   const LayerSite gradient = input_gradient(projection);
   add_fastest(stream, point_of(gradient.shape, gradient.scope), {&projection, "_dgrad"});
   if (gathers(projection.name)) {
-    collective(*weights_, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
+    collective(*weights_, tensor_group().all_gather(gathered_state()));
     weight_kernel(stream, gemm_time(whole.contraction, whole.columns / plan_.tensor, tokens_, true));
   } else {
     weight_kernel(stream, gemm_time(whole.contraction / plan_.tensor, whole.columns, tokens_, true));

@@ -14,6 +14,7 @@
 #include "model/config_error.h"
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
 #include "model/workload/layers.h"
 #include "sim/step/exchange.h"
 #include "sim/step/group_link.h"
@@ -181,9 +182,10 @@ class Step {
     }
     std::reverse(gradient.begin(), gradient.end());
     const std::int64_t stage = number % plan_.pipeline;
-    piece.last_longer = longer_by_reductions(gradient, reduction(layer_parameters(stage)));
+    const ParameterCounts bucket = bucket_parameters(stage);
+    piece.last_longer = longer_by_reductions(gradient, reduction(bucket));
     if (shares_state()) {
-      const Duration gather = all_gather(layer_parameters(stage));
+      const Duration gather = all_gather(bucket);
       piece.first_longer = number < plan_.pipeline ? longer_by_gathers(forward, gather) : slowed_by(forward, gather);
     }
   }
@@ -295,13 +297,35 @@ class Step {
     return {parameters.whole - experts, experts};
   }
 
-  /// Returns the parameters of one layer of a stage, with its share of the parts around the layers.
-  [[nodiscard]] ParameterCounts layer_parameters(std::int64_t stage) const {
+  [[nodiscard]] std::int64_t layers_on(std::int64_t stage) const {
     std::int64_t layers = 0;
     for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
       layers += layers_of(piece);
     }
-    return parameters_on(stage).over(std::max<std::int64_t>(1, layers));
+    return std::max<std::int64_t>(1, layers);
+  }
+
+  /// Returns the parameters of one layer of a stage, with its share of the parts around the layers.
+  [[nodiscard]] ParameterCounts layer_parameters(std::int64_t stage) const {
+    return parameters_on(stage).over(layers_on(stage));
+  }
+
+  /// Returns the embedding's parameters on a GPU of the stage. No kernel of a step hides their exchanges: the first
+  /// pass needs them first, and their gradients become final last.
+  [[nodiscard]] ParameterCounts embedding_parameters(std::int64_t stage) const {
+    return {parameters_[static_cast<std::size_t>(stage)].embedding, 0};
+  }
+
+  [[nodiscard]] ParameterCounts without_embedding(std::int64_t stage) const {
+    ParameterCounts parameters = parameters_on(stage);
+    parameters.others -= embedding_parameters(stage).others;
+    return parameters;
+  }
+
+  /// Returns the parameters of one layer of a stage, with its share of the last norm and the logits, where exchanges
+  /// happen once per step.
+  [[nodiscard]] ParameterCounts bucket_parameters(std::int64_t stage) const {
+    return without_embedding(stage).over(layers_on(stage));
   }
 
   /// Returns the time to gather weights in 16 bits.
@@ -317,7 +341,8 @@ class Step {
   }
   [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype,
                               const ParameterCounts& parameters) const {
-    const Duration others = (replicas_.*collective)(in(dtype, parameters.others));
+    const Duration others =
+        parameters.others == 0 ? Duration::zero() : (replicas_.*collective)(in(dtype, parameters.others));
     return parameters.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, parameters.experts));
   }
   static Bytes in(DType dtype, std::int64_t parameters) { return Bytes{parameters * bytes_of(dtype)}; }
@@ -333,15 +358,15 @@ class Step {
 
   /// Returns when the gradients of a stage are reduced: layer by layer as they become final, or all after the last
   /// pass.
-  [[nodiscard]] Duration reduced(const StageTimes& times, const ParameterCounts& parameters) const {
+  [[nodiscard]] Duration reduced(std::int64_t stage, const StageTimes& times) const {
     if (!plan_.overlap_gradients) {
-      return times.end + reduction(parameters);
+      return times.end + reduction(parameters_on(stage));
     }
     std::int64_t layers = 0;
     for (const LastBackward& last : times.last_backward) {
       layers += std::max<std::int64_t>(1, layers_of(last.piece));
     }
-    const Duration bucket = reduction(parameters.over(layers));
+    const Duration bucket = reduction(without_embedding(stage).over(layers));
     Duration done{};
     for (const LastBackward& last : times.last_backward) {
       const std::int64_t layers_of_piece = std::max<std::int64_t>(1, layers_of(last.piece));
@@ -352,7 +377,7 @@ class Step {
         done = counted(std::max(done, final) + bucket);
       }
     }
-    return std::max(done, times.end);
+    return std::max(done, times.end) + reduction(embedding_parameters(stage));
   }
 
   [[nodiscard]] std::int64_t layers_of(std::int64_t piece) const {
@@ -366,23 +391,40 @@ class Step {
   [[nodiscard]] bool shares_state() const { return plan_.zero != Zero::none && replicas_.ranks > 1; }
 
   [[nodiscard]] Duration optimizer_of(std::int64_t stage) const {
-    const auto& [parameters, experts] = parameters_[static_cast<std::size_t>(stage)];
+    const StageParameters& parameters = parameters_[static_cast<std::size_t>(stage)];
+    const Duration buffer = gradient_buffer(parameters.whole);
     if (!shares_state()) {
-      return costs_.optimizer(parameters);
+      return buffer + costs_.optimizer(parameters.whole);
     }
-    return costs_.optimizer((parameters - experts) / replicas_.ranks + experts * plan_.expert / replicas_.ranks);
+    const std::int64_t shared = (parameters.whole - parameters.experts) / replicas_.ranks;
+    return buffer + costs_.optimizer(shared + parameters.experts * plan_.expert / replicas_.ranks);
+  }
+
+  /// Returns the time of the kernels that only prepare the sums of gradients: they are set to zero before a step and,
+  /// where they are reduced, divided by the number of replicas first (Megatron-LM, DistributedDataParallel). Where
+  /// gradients are scattered in each pass or are not summed by GEMMs, there is no such buffer.
+  [[nodiscard]] Duration gradient_buffer(std::int64_t parameters) const {
+    if (!point_.framework.fuses_accumulation || plan_.scatters_each_pass()) {
+      return Duration::zero();
+    }
+    const std::int64_t accesses = replicas_.ranks > 1 ? 3 : 1;  // a write; a read and a write
+    const Accelerator& accelerator = point_.machine->accelerator;
+    const Bytes traffic = accesses * in(plan_.gradient_dtype, parameters);
+    return costs_.slowed(memory_bound_time(accelerator, traffic, accelerator.sms));
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) {
-    const ParameterCounts parameters = parameters_on(stage);
     StepBreakdown parts;
     parts.compute = times.busy;
     parts.waiting = times.end - times.busy;
-    parts.gradients = reduced(times, parameters) - times.end;
+    parts.gradients = reduced(stage, times) - times.end;
     parts.optimizer = optimizer_of(stage);
     if (shares_state() && plan_.zero != Zero::weights) {
-      // New weights are gathered after the step, or during the next forward pass, except for the first layer's weights.
-      parts.gradients += all_gather(plan_.overlap_gradients ? layer_parameters(0) : parameters);
+      // New weights are gathered after the step, or during the next forward pass, except for the weights of the
+      // embedding and the first layer, for which all stages wait.
+      parts.gradients += plan_.overlap_gradients
+                             ? all_gather(embedding_parameters(0)) + all_gather(bucket_parameters(0))
+                             : all_gather(parameters_on(stage));
     }
     if (shares_state() && plan_.zero == Zero::weights) {
       parts.gradients += exposed_at_the_ends();

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -176,7 +177,110 @@ TEST_F(StepTest, HidesGradientsDuringTheLastBackwardPass) {
   EXPECT_GT(hidden.parts.gradients, Duration::zero());  // The first layer's reductions come last.
 }
 
+TEST_F(StepTest, NothingHidesTheExchangesOfTheEmbedding) {
+  // Long passes hide the exchanges of all layers except the last reduction and the first gather. The embedding's
+  // gradients are final after the last pass, and its weights are needed before the first.
+  Transformer model = small;
+  model.vocab = 100'000;
+  const TrainingPlan plan{.data = 8, .zero = Zero::optimizer, .global_batch = 32, .micro_batch = 4};
+  const StepPrediction step = predict(model, plan);
+  const Group replicas = group_of(machine_, {1, 8});
+  const auto exchanges = [&](std::int64_t parameters) {
+    return replicas.reduce_scatter(Bytes{4 * parameters}) + replicas.all_gather(Bytes{2 * parameters});
+  };
+  const std::int64_t embedding = parameters_of(model).embedding;
+  EXPECT_EQ(embedding, model.vocab * model.hidden);
+  const std::int64_t layer = (parameters_on_gpu(model, plan, 0) - embedding) / model.layers;
+  EXPECT_EQ(step.parts.gradients, exchanges(layer) + exchanges(embedding));
+}
+
+TEST_F(StepTest, TheFirstStageExchangesTheEmbeddingLast) {
+  Transformer model = small;
+  model.vocab = 200'000;
+  const TrainingPlan plan{.pipeline = 2, .data = 4, .zero = Zero::optimizer, .global_batch = 64};
+  const std::vector<StageParameters> stages = parameters_by_stage(model, plan);
+  EXPECT_EQ(stages[0].embedding, model.vocab * model.hidden);
+  EXPECT_EQ(stages[1].embedding, 0);
+  const StepPrediction step = predict(model, plan);
+  EXPECT_EQ(step.time, step.parts.compute + step.parts.waiting + step.parts.gradients + step.parts.optimizer);
+  const Group replicas = group_of(machine_, {1, 4});
+  model.tied_embeddings = true;  // The last stage holds a copy, so both stages do the same work as before.
+  EXPECT_EQ(predict(model, plan).time, step.time);
+  EXPECT_GT(step.parts.waiting + step.parts.gradients, replicas.reduce_scatter(Bytes{4 * stages[0].embedding}) +
+                                                           replicas.all_gather(Bytes{2 * stages[0].embedding}));
+}
+
+TEST_F(StepTest, GathersForFp8GemmsHaveEightBits) {
+  // Without waits for the host, slow links lengthen a layer exactly by the time that they add to its collectives.
+  framework_.issue.value = {};
+  framework_.overlaps_backward = false;
+  const auto layer = [&](DType dtype, double slower, bool backward) {
+    const Machine machine = with_link_rates(load_machine("h100-sxm"), {.node = 1.0 / slower});
+    const TrainingPlan plan{.tensor = 2, .sequence_parallel = true, .global_batch = 1, .dtype = dtype};
+    const StepPoint point{.model = &small, .machine = &machine, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, machine);
+    LayerCost cost(point, sites);
+    return (backward ? cost.backward(dense_layer) : cost.forward(dense_layer)).device;
+  };
+  const auto added = [&](int gathers, int scatters, Bytes gathered) {
+    const auto collectives = [&](double slower) {
+      const Machine machine = with_link_rates(load_machine("h100-sxm"), {.node = 1.0 / slower});
+      const Group group = group_of(machine, {1, 2});
+      return gathers * group.all_gather(gathered) + scatters * group.reduce_scatter(Bytes{2LL * 2048 * 2048});
+    };
+    return collectives(9) - collectives(1);
+  };
+  const Bytes narrow{2048LL * 2048};
+  // Forward, column-parallel GEMMs gather their inputs. Backward, they gather them again, and row-parallel GEMMs gather
+  // the gradients of their outputs. Sums have 16 bits.
+  EXPECT_EQ(layer(DType::fp8, 9, false) - layer(DType::fp8, 1, false), added(2, 2, narrow));
+  EXPECT_EQ(layer(DType::fp8, 9, true) - layer(DType::fp8, 1, true), added(4, 2, narrow));
+  EXPECT_EQ(layer(DType::bf16, 9, true) - layer(DType::bf16, 1, true), added(4, 2, 2 * narrow));
+}
+
+TEST_F(StepTest, LogitsStayWideInFp8) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  const auto times = [&](DType dtype) {
+    const TrainingPlan plan{.global_batch = 1, .dtype = dtype};
+    const StepPoint point{.model = &small, .machine = &machine, .plan = plan, .framework = framework_};
+    LayerCost cost(point, sites);
+    EXPECT_EQ(cost.logits_backward_split().weights.device + cost.logits_backward_split().inputs.device,
+              cost.logits_backward().device);
+    return std::array{cost.logits_forward().device, cost.logits_backward().device, cost.forward(dense_layer).device};
+  };
+  const auto narrow = times(DType::fp8);
+  const auto wide = times(DType::bf16);
+  EXPECT_EQ(narrow[0], wide[0]);
+  EXPECT_EQ(narrow[1], wide[1]);
+  EXPECT_LT(narrow[2], wide[2]);
+}
+
+TEST_F(StepTest, SumsOfGradientsAreClearedAndDividedInTheirBuffer) {
+  const auto passes = [&](const StepPrediction& step, const TrainingPlan& plan, std::int64_t updated) {
+    const std::int64_t parameters = parameters_on_gpu(small, plan, 0);
+    const StepPoint point{.model = &small, .machine = &machine_, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, machine_);
+    const Duration rest = step.parts.optimizer - LayerCost(point, sites).optimizer(updated);
+    const Duration once = memory_bound_time(machine_.accelerator, Bytes{4 * parameters}, machine_.accelerator.sms);
+    return to_seconds(rest) / to_seconds(once);
+  };
+  TrainingPlan plan{.global_batch = 32};
+  const std::int64_t parameters = parameters_on_gpu(small, plan, 0);
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters), 1.0, 0.01);  // set to zero
+  plan.data = 8;
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters), 3.0, 0.02);  // also divided by the replicas
+  plan.zero = Zero::optimizer;
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters / 8), 3.0, 0.02);
+  plan.zero = Zero::weights;  // sums are scattered in every pass
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters / 8), 0.0, 1e-9);
+  plan.zero = Zero::optimizer;
+  framework_.fuses_accumulation = false;  // PyTorch frees gradients
+  EXPECT_NEAR(passes(predict(small, plan), plan, parameters / 8), 0.0, 1e-9);
+}
+
 TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
+  framework_.fuses_accumulation = false;  // no buffer of gradients, whose kernels are not shared
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction replicated = predict(small, plan);
   plan.zero = Zero::optimizer;
