@@ -100,7 +100,6 @@ NcclKernels read_nccl(YamlMap map) {
   }
   if (std::optional<YamlMap> ll = map.optional_map("ll")) {
     read_described(*ll, nccl.ll, key_of_ramp);
-    nccl.ll_fill = ll->size_parameter("fill_size");
   } else {
     nccl.ll = estimated(nccl.tuning, NcclKernel::ll);
   }

@@ -75,7 +75,8 @@ std::string_view rows_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMMs";
     case PricedKind::attention: return "attention";
-    case PricedKind::memory_bound: return "memory-bound kernels";
+    case PricedKind::memory_bound:
+    case PricedKind::framework_kernel: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";
     default: return "collectives";
   }
@@ -129,6 +130,7 @@ std::string_view name_of(PricedKind kind) {
     case PricedKind::product: return "GEMM";
     case PricedKind::attention: return "attention";
     case PricedKind::memory_bound: return "memory-bound";
+    case PricedKind::framework_kernel: return "memory-bound kernel of a framework";
     case PricedKind::exchange: return "exchange";
     case PricedKind::all_gather: return "all-gather";
     case PricedKind::reduce_scatter: return "reduce-scatter";
@@ -185,6 +187,7 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::product: return machine.accelerator.matrix_unit(shape.dtype).fit;
     case PricedKind::attention: return machine.accelerator.attention_fit;
     case PricedKind::memory_bound: return {};
+    case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
       return ranks > machine.gpus_per_node && machine.network ? machine.network->peer.fit : machine.link.peer.fit;
     default: return collective_over(machine, 0, ranks).fit;
@@ -195,7 +198,8 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
   switch (shape.kind) {
     case PricedKind::product: return limit_of_product(shape, machine.accelerator);
     case PricedKind::attention: return limit_of_attention(shape, machine.accelerator);
-    case PricedKind::memory_bound: return Limit::bandwidth;
+    case PricedKind::memory_bound:
+    case PricedKind::framework_kernel: return Limit::bandwidth;
     default: return limit_of_message(shape, machine, ranks);
   }
 }

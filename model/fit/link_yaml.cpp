@@ -83,10 +83,7 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
     lines.add("tree_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_step)));
     lines.add("tree_node_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_node_step)));
   }
-  lines.map("ll", [&] {
-    add_described(lines, nccl.ll, key_of_ramp);
-    lines.add("fill_size", nccl.ll_fill);
-  });
+  lines.map("ll", [&] { add_described(lines, nccl.ll, key_of_ramp); });
   if (nccl.ll128) {
     lines.map("ll128", [&] { add_described(lines, *nccl.ll128); });
   }

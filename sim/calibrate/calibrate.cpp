@@ -404,7 +404,12 @@ class Calibrator {
   /// memory_bound_efficiency.
   void add_kernels(const FrameworkKernelFit& fit, FittedPart& part) {
     const bool has_map = fit.accelerator.framework_kernels.has_value();
-    conclude(part, framework_kernels_yaml(fit, has_map ? 4 : 2));
+    const std::string yaml = framework_kernels_yaml(fit, has_map ? 4 : 2);
+    if (has_map && !yaml.empty()) {
+      conclude(part, yaml, 4, base_.accelerator.framework_kernel_fit);
+    } else {
+      conclude(part, yaml);
+    }
     if (part.yaml.empty()) {
       return;
     }

@@ -42,12 +42,14 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   machine.accelerator.attention_fit.residual = 0.02;
   machine.link.peer.fit.residual = 0.03;
   machine.link.collective.fit.residual = 0.04;
+  machine.accelerator.framework_kernel_fit.residual = 0.05;
   const auto residual = [&](PricedKind kind) { return fit_of({.kind = kind}, machine, 8).residual; };
   EXPECT_EQ(residual(PricedKind::product), 0.01);
   EXPECT_EQ(residual(PricedKind::attention), 0.02);
   EXPECT_EQ(residual(PricedKind::exchange), 0.03);
   EXPECT_EQ(residual(PricedKind::all_to_all), 0.04);
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
+  EXPECT_EQ(residual(PricedKind::framework_kernel), 0.05);
 }
 
 PricedShape gemm_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -107,6 +109,7 @@ TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
   EXPECT_EQ(limit_of(message(PricedKind::all_gather, 1024), machine, 8), Limit::latency);
   EXPECT_EQ(limit_of(message(PricedKind::all_gather, 1 << 30), machine, 8), Limit::bandwidth);
   EXPECT_EQ(limit_of({.kind = PricedKind::memory_bound}, machine, 8), Limit::bandwidth);
+  EXPECT_EQ(limit_of({.kind = PricedKind::framework_kernel}, machine, 8), Limit::bandwidth);
 }
 
 TEST(PricedShape, TheNetworkPricesOpsAcrossNodes) {
