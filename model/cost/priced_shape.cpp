@@ -70,6 +70,13 @@ Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ran
   return time({get(shape, FitSize::bytes)}) < 2 * time({1}) ? Limit::latency : Limit::bandwidth;
 }
 
+FitScope fit_of_collective(const PricedShape& shape, const CollectiveParameters& collective) {
+  const bool has_own = shape.kind == PricedKind::all_to_all && collective.all_to_all != nullptr;
+  FitScope fit = has_own ? collective.all_to_all->fit.value_or(collective.fit) : collective.fit;
+  fit.seen = collective.fit.seen;
+  return fit;
+}
+
 /// Returns the plural name of measured ops of this kind.
 std::string_view rows_of(PricedKind kind) {
   switch (kind) {
@@ -190,7 +197,7 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
       return ranks > machine.gpus_per_node && machine.network ? machine.network->peer.fit : machine.link.peer.fit;
-    default: return collective_over(machine, 0, ranks).fit;
+    default: return fit_of_collective(shape, collective_over(machine, 0, ranks));
   }
 }
 

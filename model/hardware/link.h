@@ -100,6 +100,8 @@ struct AllToAllParameters {
   Parameter<Bytes> small_up_to;  ///< Largest small message to one peer.
   ProtocolParameters small;
   ProtocolParameters large;
+  /// Residual of all-to-alls; without it, they have that of the other collectives. Its measured sizes are not used.
+  std::optional<FitScope> fit = std::nullopt;
 };
 
 /// Origin of the kernels that sum over the GPUs of a node: NCCL, or a serving framework.

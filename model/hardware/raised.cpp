@@ -41,7 +41,7 @@ void visit(NcclKernels& nccl, const std::string& at, const Visit& visitor) {
 
 template <class Visit>
 void visit(AllToAllParameters& direct, const std::string& at, const Visit& visitor) {
-  auto& [up_to, small, large] = direct;
+  auto& [up_to, small, large, fit] = direct;
   visitor(at + "small_up_to", up_to);
   each_parameter(small, at + "small.", visitor);
   each_parameter(large, at + "large.", visitor);

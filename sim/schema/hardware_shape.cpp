@@ -101,7 +101,8 @@ Shape nccl() {
 Shape collective() {
   const Shape all_to_all = map({{"small_up_to", sourced(size())},
                                 {"small", map(keys_of<ProtocolParameters>(key_of_ramp))},
-                                {"large", map(keys_of<ProtocolParameters>())}});
+                                {"large", map(keys_of<ProtocolParameters>())},
+                                fit_key()});
   std::vector<ShapeKey> keys;
   for (ShapeKey& key : keys_of<RingParameters>()) {
     keys.push_back(optional(std::move(key)));

@@ -48,6 +48,11 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
     case PricedKind::memory_bound: return "";
     case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
+    case PricedKind::all_to_all: {
+      const CollectiveParameters& collective = collective_over(machine, 0, ranks);
+      const bool has_own = collective.all_to_all != nullptr && collective.all_to_all->fit;
+      return fmt::format("{}.collective.{}fit.residual", wires, has_own ? "all_to_all." : "");
+    }
     default: return fmt::format("{}.collective.fit.residual", wires);
   }
 }

@@ -50,6 +50,13 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   EXPECT_EQ(residual(PricedKind::all_to_all), 0.04);
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
   EXPECT_EQ(residual(PricedKind::framework_kernel), 0.05);
+  AllToAllParameters direct = *machine.link.collective.all_to_all;
+  direct.fit = {.residual = 0.06};
+  machine.link.collective.all_to_all = std::make_shared<const AllToAllParameters>(direct);
+  machine.link.collective.fit.seen[static_cast<std::size_t>(FitSize::bytes)] = SeenRange{1, 2};
+  EXPECT_EQ(residual(PricedKind::all_to_all), 0.06);
+  EXPECT_EQ(residual(PricedKind::all_gather), 0.04);
+  EXPECT_EQ(fit_of({.kind = PricedKind::all_to_all}, machine, 8).range(FitSize::bytes), (SeenRange{1, 2}));
 }
 
 PricedShape gemm_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
