@@ -73,6 +73,9 @@ Accelerator read_accelerator(YamlMap map) {
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
     accelerator.attention_fit = read_fit_scope(*attention);
   }
+  if (std::optional<YamlMap> kernels = map.optional_map("framework_kernels")) {
+    accelerator.framework_kernel_fit = read_fit_scope(*kernels);
+  }
   read_matrix_units(map.map("matrix_units"), accelerator);
   return accelerator;
 }

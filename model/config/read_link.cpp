@@ -100,7 +100,6 @@ NcclKernels read_nccl(YamlMap map) {
   }
   if (std::optional<YamlMap> ll = map.optional_map("ll")) {
     read_described(*ll, nccl.ll, key_of_ramp);
-    nccl.ll_fill = ll->size_parameter("fill_size");
   } else {
     nccl.ll = estimated(nccl.tuning, NcclKernel::ll);
   }
@@ -124,6 +123,9 @@ AllToAllParameters read_all_to_all(YamlMap map) {
   direct.small_up_to = map.size_parameter("small_up_to");
   read_described(map.map("small"), direct.small, key_of_ramp);
   read_described(map.map("large"), direct.large);
+  if (map.has("fit")) {
+    direct.fit = read_fit_scope(map);
+  }
   return direct;
 }
 

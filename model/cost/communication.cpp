@@ -42,12 +42,44 @@ Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_b
   return by_protocol(protocol, steps, own_bytes, protocol.own_copy_rate.value);
 }
 
-/// Prices one of NCCL's rings.
-Duration by_ring(const RingParameters& ring, const NcclTask& task, double own_bytes, double links = 1.0) {
+/// Returns factor x time, rounded down.
+Duration scaled(double factor, Duration time) {
+  return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
+}
+
+/// Transition from shares below the fill size, which take as long as the fill size, to larger shares: sharp for LL,
+/// smooth for the other protocols.
+enum class FillEdge : std::uint8_t { sharp, smooth };
+
+/// Channels that carry a rank's share.
+struct Channels {
+  double own_bytes = 0.0;  ///< Share that takes as long on all channels.
+  double used = 1.0;
+};
+
+/// Returns the channels of `all` that carry a share of `own_bytes` bytes. Below the fill size, each has as much to do
+/// as with the fill size, until only one is left.
+Channels channels_of(const RingParameters& ring, double own_bytes, int all, FillEdge edge) {
+  if (!ring.fill_size || ring.fill_size->value.count == 0 || all < 1) {
+    return {own_bytes, 1.0};
+  }
+  const auto fill = static_cast<double>(ring.fill_size->value.count);
+  const double filled = std::min(fill, own_bytes * all);
+  const double both = own_bytes * own_bytes * own_bytes * own_bytes + filled * filled * filled * filled;
+  return {edge == FillEdge::sharp ? std::max(own_bytes, filled) : std::sqrt(std::sqrt(both)),
+          std::clamp(own_bytes * all / fill, 1.0, static_cast<double>(all))};
+}
+
+/// Prices a ring whose kernel has `channels` channels.
+Duration by_ring(const RingParameters& ring, const NcclTask& task, int channels, FillEdge edge, double links = 1.0) {
   const bool adds = ring.own_sum_rate && (!task.gathers || task.passes == 2);
   const BytesPerSecond own_rate = adds ? ring.own_sum_rate->value : ring.own_copy_rate.value;
-  const Duration time = by_protocol(ring, task.passes * (task.ranks - 1), own_bytes, own_rate, links);
-  return ring.forward_latency && task.gathers ? time + (task.ranks - 2) * ring.forward_latency->value : time;
+  const Channels filled = channels_of(ring, task.total / task.ranks, channels, edge);
+  Duration time = by_protocol(ring, task.passes * (task.ranks - 1), filled.own_bytes, own_rate, links);
+  if (ring.forward_latency && task.gathers) {
+    time += (task.ranks - 2) * ring.forward_latency->value;
+  }
+  return ring.channel_latency ? time + scaled(1.0 - 1.0 / filled.used, ring.channel_latency->value) : time;
 }
 
 Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, double links) {
@@ -99,17 +131,15 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
   const int ranks = task.ranks;
   const int nodes = task.nodes;
   const double bytes = task.total;
-  const double own_bytes = bytes / ranks;
   const NcclKernels* nccl = parameters.nccl.get();
+  const auto ring = [&](const RingParameters& protocol, FillEdge edge = FillEdge::smooth) {
+    return by_ring(protocol, task, parameters.ctas.value, edge, links);
+  };
   switch (kernel) {
-    case NcclKernel::ll: {
-      const double filled = std::min(static_cast<double>(nccl->ll_fill.value.count), own_bytes * parameters.ctas.value);
-      return by_ring(nccl->ll, task, std::max(own_bytes, filled), links);
-    }
-    case NcclKernel::ll128: return by_ring(nccl->ll128 ? *nccl->ll128 : parameters, task, own_bytes, links);
-    case NcclKernel::simple: return by_ring(parameters, task, own_bytes, links);
-    case NcclKernel::nvls:
-      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links) : by_ring(parameters, task, own_bytes, links);
+    case NcclKernel::ll: return ring(nccl->ll, FillEdge::sharp);
+    case NcclKernel::ll128: return ring(nccl->ll128 ? *nccl->ll128 : parameters);
+    case NcclKernel::simple: return ring(parameters);
+    case NcclKernel::nvls: return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links) : ring(parameters);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
@@ -176,11 +206,6 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
   return choices;
 }
 
-/// Returns factor x time, rounded down.
-Duration scaled(double factor, Duration time) {
-  return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
-}
-
 /// Returns the price on the links of the file.
 Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
   const NcclTuning& tuning = parameters.nccl->tuning;
@@ -210,7 +235,7 @@ Duration ring_time(const CollectiveParameters& parameters, NcclTask task, Bytes 
     return Duration{0};
   }
   task.total = static_cast<double>(total.count);
-  return parameters.nccl == nullptr ? by_ring(parameters, task, task.total / task.ranks)
+  return parameters.nccl == nullptr ? by_ring(parameters, task, parameters.ctas.value, FillEdge::smooth)
                                     : by_nccl(parameters, task).time;
 }
 

@@ -22,6 +22,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // A ring by one protocol, in one launch:
 //
 //   time = base + steps x step latency + forwards x forward latency + (wire + ramp) / rate + own / own rate
+//          + channel latency x (1 - 1 / channels)
 //   ramp = wire x ramp size / (wire + ramp size)
 //
 // `steps` is ranks - 1, for an all-reduce twice that. `forwards` counts the steps in which a rank stores a finished
@@ -35,10 +36,13 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // makes groups of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the
 // largest chunk.
 //
+// A ring with a fill size counts a share below it as the fill size, down to a `ctas`-th of it: in that range NCCL uses
+// more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. `channels` grows in
+// that range from 1 to `ctas`; each further channel must be started and waited for. With LL, larger shares count as
+// they are. With other protocols the transition is smooth: the fourth root of share^4 + fill size^4 counts.
+//
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and
-// its parameters price it. LL counts a share below `ll_fill` as `ll_fill`, down to a `ctas`-th of it: in that range
-// NCCL uses more channels for more bytes, and the time stays the same (src/enqueue.cc, thread thresholds). The times in
-// the switch (NVLS), and across nodes by a tree, are
+// its parameters price it. The times in the switch (NVLS), and across nodes by a tree, are
 //
 //   time = base + (total + ramp) / rate
 //   time = base + log2(nodes) x level latency + (total + ramp) / rate

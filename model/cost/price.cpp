@@ -423,9 +423,8 @@ void mark_all(const S& described, const Mark& mark) {
 
 template <class Mark>
 void mark_nccl(const NcclKernels& nccl, bool is_all_reduce, const Mark& mark) {
-  const auto& [tuning, ll, fill, ll128, nvls] = nccl;
+  const auto& [tuning, ll, ll128, nvls] = nccl;
   mark_all(ll, mark);
-  mark(fill);
   mark_all(ll128, mark);
   if (is_all_reduce) {
     mark_all(nvls, mark);

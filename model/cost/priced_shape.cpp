@@ -70,12 +70,20 @@ Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ran
   return time({get(shape, FitSize::bytes)}) < 2 * time({1}) ? Limit::latency : Limit::bandwidth;
 }
 
+FitScope fit_of_collective(const PricedShape& shape, const CollectiveParameters& collective) {
+  const bool has_own = shape.kind == PricedKind::all_to_all && collective.all_to_all != nullptr;
+  FitScope fit = has_own ? collective.all_to_all->fit.value_or(collective.fit) : collective.fit;
+  fit.seen = collective.fit.seen;
+  return fit;
+}
+
 /// Returns the plural name of measured ops of this kind.
 std::string_view rows_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMMs";
     case PricedKind::attention: return "attention";
-    case PricedKind::memory_bound: return "memory-bound kernels";
+    case PricedKind::memory_bound:
+    case PricedKind::framework_kernel: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";
     default: return "collectives";
   }
@@ -129,6 +137,7 @@ std::string_view name_of(PricedKind kind) {
     case PricedKind::product: return "GEMM";
     case PricedKind::attention: return "attention";
     case PricedKind::memory_bound: return "memory-bound";
+    case PricedKind::framework_kernel: return "memory-bound kernel of a framework";
     case PricedKind::exchange: return "exchange";
     case PricedKind::all_gather: return "all-gather";
     case PricedKind::reduce_scatter: return "reduce-scatter";
@@ -185,9 +194,10 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::product: return machine.accelerator.matrix_unit(shape.dtype).fit;
     case PricedKind::attention: return machine.accelerator.attention_fit;
     case PricedKind::memory_bound: return {};
+    case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
       return ranks > machine.gpus_per_node && machine.network ? machine.network->peer.fit : machine.link.peer.fit;
-    default: return collective_over(machine, 0, ranks).fit;
+    default: return fit_of_collective(shape, collective_over(machine, 0, ranks));
   }
 }
 
@@ -195,7 +205,8 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
   switch (shape.kind) {
     case PricedKind::product: return limit_of_product(shape, machine.accelerator);
     case PricedKind::attention: return limit_of_attention(shape, machine.accelerator);
-    case PricedKind::memory_bound: return Limit::bandwidth;
+    case PricedKind::memory_bound:
+    case PricedKind::framework_kernel: return Limit::bandwidth;
     default: return limit_of_message(shape, machine, ranks);
   }
 }

@@ -19,6 +19,7 @@ enum class PricedKind : std::uint8_t {
   product,
   attention,
   memory_bound,
+  framework_kernel,  ///< A memory-bound kernel of a serving framework, between its GEMMs.
   exchange,
   all_gather,
   reduce_scatter,

@@ -86,6 +86,12 @@ class Slots {
     if (ring.own_sum_rate) {
       add(name + "own_sum_rate", *ring.own_sum_rate);
     }
+    if (ring.fill_size) {
+      add(name + "fill_size", *ring.fill_size);
+    }
+    if (ring.channel_latency) {
+      add(name + "channel_latency", *ring.channel_latency);
+    }
   }
 
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
@@ -152,7 +158,6 @@ std::shared_ptr<T> copy_of(std::shared_ptr<const T>& shared) {
 
 void add_nccl(Slots& slots, NcclKernels& nccl) {
   slots.add("nccl.ll.", nccl.ll);
-  slots.add("nccl.ll.fill_size", nccl.ll_fill);
   if (nccl.ll128) {
     slots.add("nccl.ll128.", *nccl.ll128);
   }

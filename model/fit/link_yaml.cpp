@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "model/fit/fit_scope_yaml.h"
 #include "model/fit/parameter_yaml.h"
 #include "model/hardware/described.h"
 #include "model/hardware/nccl_tuning.h"
@@ -28,6 +29,8 @@ class Lines {
   void add(std::string_view key, const std::string& value) {
     text_ += fmt::format("{:{}}{}: {}\n", "", indent_, key, value);
   }
+  /// Adds a map `fit` that replaces every factor of the base.
+  void add(const FitScope& fit) { text_ += fit_scope_yaml(fit, indent_, ByLimit{}); }
   template <class Inside>
   void map(std::string_view key, const Inside& inside) {
     text_ += fmt::format("{:{}}{}:\n", "", indent_, key);
@@ -83,10 +86,7 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
     lines.add("tree_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_step)));
     lines.add("tree_node_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_node_step)));
   }
-  lines.map("ll", [&] {
-    add_described(lines, nccl.ll, key_of_ramp);
-    lines.add("fill_size", nccl.ll_fill);
-  });
+  lines.map("ll", [&] { add_described(lines, nccl.ll, key_of_ramp); });
   if (nccl.ll128) {
     lines.map("ll128", [&] { add_described(lines, *nccl.ll128); });
   }
@@ -122,6 +122,9 @@ std::string collective_yaml(const CollectiveParameters& collective, int indent) 
       lines.add("small_up_to", collective.all_to_all->small_up_to);
       lines.map("small", [&] { add_described(lines, collective.all_to_all->small, key_of_ramp); });
       lines.map("large", [&] { add_described(lines, collective.all_to_all->large); });
+      if (collective.all_to_all->fit) {
+        lines.add(*collective.all_to_all->fit);
+      }
     });
   }
   each_algorithm([&](const auto& entry) {

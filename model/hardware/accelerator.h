@@ -134,6 +134,7 @@ struct Accelerator {
   AttentionParameters attention;
   FitScope attention_fit;
   std::optional<FrameworkKernels> framework_kernels;  ///< Present if they were measured.
+  FitScope framework_kernel_fit;
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

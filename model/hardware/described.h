@@ -199,7 +199,9 @@ struct Described<RingParameters> {
   static constexpr std::tuple entries{
       BaseEntries<ProtocolParameters>{},
       entry("forward_latency", &P::forward_latency, "Time added per step in which a rank passes on a finished block"),
-      entry("own_sum_rate", &P::own_sum_rate, "Rate of adding a rank's own share in a reduce-scatter or all-reduce")};
+      entry("own_sum_rate", &P::own_sum_rate, "Rate of adding a rank's own share in a reduce-scatter or all-reduce"),
+      entry("fill_size", &P::fill_size, "Smallest share of a rank that uses all channels"),
+      entry("channel_latency", &P::channel_latency, "Time added when all channels are used instead of one")};
 };
 /// Key that the maps of LL lack, because LL has no pipeline to fill.
 inline constexpr std::string_view key_of_ramp = "ramp_size";

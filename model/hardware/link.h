@@ -58,6 +58,11 @@ struct RingParameters : ProtocolParameters {
   /// Bytes per second of a rank's own share in a reduce-scatter, whose last step adds it to what arrives and stores the
   /// sum. Without it, this takes as long as the copy of an all-gather.
   std::optional<Parameter<BytesPerSecond>> own_sum_rate = std::nullopt;
+  /// Smallest share of a rank for which the kernel uses all its channels, in bytes. For a smaller share, fewer channels
+  /// have as much to do, so the time is that of this share. Without it, all channels are used for every size.
+  std::optional<Parameter<Bytes>> fill_size = std::nullopt;
+  /// Added when all channels are used, relative to a single one. Has an effect only with `fill_size`.
+  std::optional<Parameter<Duration>> channel_latency = std::nullopt;
 };
 
 /// Parameters of an all-reduce that sums in the switch (NVLS).
@@ -95,6 +100,8 @@ struct AllToAllParameters {
   Parameter<Bytes> small_up_to;  ///< Largest small message to one peer.
   ProtocolParameters small;
   ProtocolParameters large;
+  /// Residual of all-to-alls; without it, they have that of the other collectives. Its measured sizes are not used.
+  std::optional<FitScope> fit = std::nullopt;
 };
 
 /// Origin of the kernels that sum over the GPUs of a node: NCCL, or a serving framework.
@@ -150,7 +157,6 @@ inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllRed
 struct NcclKernels {
   NcclTuning tuning;
   RingParameters ll;
-  Parameter<Bytes> ll_fill;              ///< Bytes of a rank's share from which all channels are used.
   std::optional<RingParameters> ll128;   ///< Over NVLink.
   std::optional<SwitchParameters> nvls;  ///< On a switch that sums.
 };

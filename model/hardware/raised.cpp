@@ -33,16 +33,15 @@ void visit(Accelerator& accelerator, const std::string& at, const Visit& visitor
 
 template <class Visit>
 void visit(NcclKernels& nccl, const std::string& at, const Visit& visitor) {
-  auto& [tuning, ll, fill, ll128, nvls] = nccl;
+  auto& [tuning, ll, ll128, nvls] = nccl;
   each_parameter(ll, at + "ll.", visitor);
-  visitor(at + "ll.fill_size", fill);
   each_parameter(ll128, at + "ll128.", visitor);
   each_parameter(nvls, at + "nvls.", visitor);
 }
 
 template <class Visit>
 void visit(AllToAllParameters& direct, const std::string& at, const Visit& visitor) {
-  auto& [up_to, small, large] = direct;
+  auto& [up_to, small, large, fit] = direct;
   visitor(at + "small_up_to", up_to);
   each_parameter(small, at + "small.", visitor);
   each_parameter(large, at + "large.", visitor);

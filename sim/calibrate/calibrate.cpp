@@ -355,8 +355,32 @@ class Calibrator {
     }
     CollectiveParameters written = fit.parameters;
     written.custom_all_reduce = nullptr;  // fitted to other rows; without them it stays as in the base
+    renew_residual_of_all_to_alls(rows, part, written);
     conclude(part, collective_yaml(written, 4), 4, link.collective.fit);
     lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
+  }
+
+  /// Replaces the residual of all-to-alls, if the base has one, by the residual of the rows that are all-to-alls.
+  static void renew_residual_of_all_to_alls(const std::vector<ObservedCollective>& rows, const FittedPart& part,
+                                            CollectiveParameters& written) {
+    if (written.all_to_all == nullptr || !written.all_to_all->fit) {
+      return;
+    }
+    std::vector<Residual> residuals;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].row.kind == CollectiveKind::all_to_all) {
+        residuals.push_back(part.residuals[i]);
+      }
+    }
+    if (residuals.empty()) {
+      return;
+    }
+    AllToAllParameters direct = *written.all_to_all;
+    const double residual = residual_of(quality_of(residuals, false), quality_of(residuals, true));
+    *direct.fit = part.has_few ? FitScope{.residual = residual_of_few(residual, *direct.fit, part.distance),
+                                          .by_limit = direct.fit->by_limit}
+                               : FitScope{.residual = residual};
+    written.all_to_all = std::make_shared<const AllToAllParameters>(std::move(direct));
   }
 
   void exchanges(const std::string& name, const Measurements<ObservedExchange>& measurements, const Link& link,
@@ -404,7 +428,12 @@ class Calibrator {
   /// memory_bound_efficiency.
   void add_kernels(const FrameworkKernelFit& fit, FittedPart& part) {
     const bool has_map = fit.accelerator.framework_kernels.has_value();
-    conclude(part, framework_kernels_yaml(fit, has_map ? 4 : 2));
+    const std::string yaml = framework_kernels_yaml(fit, has_map ? 4 : 2);
+    if (has_map && !yaml.empty()) {
+      conclude(part, yaml, 4, base_.accelerator.framework_kernel_fit);
+    } else {
+      conclude(part, yaml);
+    }
     if (part.yaml.empty()) {
       return;
     }

@@ -70,7 +70,7 @@ Shape matrix_units() {
 Shape accelerator() {
   std::vector<ShapeKey> keys = keys_of<Accelerator>();
   for (ShapeKey& key : keys) {
-    if (key.name == "attention") {
+    if (key.name == "attention" || key.name == "framework_kernels") {
       key.shape.keys.push_back(fit_key());
     }
   }
@@ -92,8 +92,7 @@ Shape nccl() {
        optional({"amd_hosts", boolean()}),
        optional({"tree_step", duration()}),
        optional({"tree_node_step", duration()}),
-       optional(
-           {"ll", map(keys_of<RingParameters>(key_of_ramp) + std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
+       optional({"ll", map(keys_of<RingParameters>(key_of_ramp))}),
        optional({"ll128", map(keys_of<RingParameters>())}),
        optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce summed in the switch"})});
 }
@@ -102,7 +101,8 @@ Shape nccl() {
 Shape collective() {
   const Shape all_to_all = map({{"small_up_to", sourced(size())},
                                 {"small", map(keys_of<ProtocolParameters>(key_of_ramp))},
-                                {"large", map(keys_of<ProtocolParameters>())}});
+                                {"large", map(keys_of<ProtocolParameters>())},
+                                fit_key()});
   std::vector<ShapeKey> keys;
   for (ShapeKey& key : keys_of<RingParameters>()) {
     keys.push_back(optional(std::move(key)));

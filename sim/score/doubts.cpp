@@ -46,7 +46,13 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
     case PricedKind::product: return fmt::format("accelerator.matrix_units.{}.fit.residual", name_of(shape.dtype));
     case PricedKind::attention: return "accelerator.attention.fit.residual";
     case PricedKind::memory_bound: return "";
+    case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
+    case PricedKind::all_to_all: {
+      const CollectiveParameters& collective = collective_over(machine, 0, ranks);
+      const bool has_own = collective.all_to_all != nullptr && collective.all_to_all->fit;
+      return fmt::format("{}.collective.{}fit.residual", wires, has_own ? "all_to_all." : "");
+    }
     default: return fmt::format("{}.collective.fit.residual", wires);
   }
 }
@@ -85,7 +91,8 @@ Doubts::Side Doubts::side_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return Side::gemms;
     case PricedKind::attention: return Side::attention;
-    case PricedKind::memory_bound: return Side::memory;
+    case PricedKind::memory_bound:
+    case PricedKind::framework_kernel: return Side::memory;
     default: return Side::links;
   }
 }

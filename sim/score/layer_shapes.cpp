@@ -89,7 +89,7 @@ class Layers {
       const Compared time{measured, price(*machine), std::span(&part, 1)};
       if (tally_.score(row, *machine, held_out, {time})) {
         check_interval(*machine,
-                       {.shape = shape_of(PricedKind::memory_bound, size->traffic),
+                       {.shape = shape_of(PricedKind::framework_kernel, size->traffic),
                         .kind = "memory-bound kernels",
                         .key = {static_cast<std::int64_t>(size->kernel), size->width},
                         .held_out = held_out},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -117,7 +118,7 @@ CollectiveParameters nccl_on_h100() {
   kernels.tuning = {
       .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {30e9}};
   kernels.ll = protocol_parameters(1us, 0us, 100.0);
-  kernels.ll_fill.value = Bytes{40'000};
+  kernels.ll.fill_size = {.value = Bytes{40'000}};
   kernels.ll128 = protocol_parameters(2us, 0us, 200.0);
   kernels.nvls = SwitchParameters{{.value = 4us}, {.value = {1e12}}, {.value = Bytes{0}}};
   CollectiveParameters collective{protocol_parameters(3us, 0us, 400.0)};
@@ -171,10 +172,48 @@ TEST(CollectiveTime, TheRampOfTreesGrowsWithTheRanksOfANode) {
 
 TEST(CollectiveTime, StaysConstantWhileMoreChannelsShareMoreBytes) {
   const CollectiveParameters collective = nccl_on_h100();
-  const Duration full = Duration{3'800ns};  // A share counts as ll_fill, 40 kB, so 280 kB at 100 GB/s.
+  const Duration full = Duration{3'800ns};  // A share counts as the fill size, 40 kB, so 280 kB at 100 GB/s.
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), full);
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{16'000}), full);
-  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // 20 channels x 1 kB, half of ll_fill
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}),
+            Duration{2'400ns});  // 20 channels x 1 kB, half of the fill size
+}
+
+TEST(CollectiveTime, EachChannelBeyondTheFirstAddsLatency) {
+  CollectiveParameters collective = nccl_on_h100();
+  NcclKernels kernels = *collective.nccl;
+  kernels.ll.channel_latency = {.value = 1us};
+  collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), Duration{4'750ns});  // 20 channels: 19 twentieths of 1 us
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{32'000}), Duration{4'300ns});   // 2 channels
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{16'000}), Duration{3'800ns});   // 1 channel
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});    // 1 channel, half full
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{640'000}), Duration{7'550ns});  // 560 kB at 100 GB/s, 20 channels
+}
+
+TEST(CollectiveTime, ChannelLatencyNeedsAFillSize) {
+  CollectiveParameters collective = nccl_on_h100();
+  collective.channel_latency = {.value = 1us};
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us});
+}
+
+TEST(CollectiveTime, TheFillSizeOfSimpleHasASmoothEdge) {
+  CollectiveParameters collective = nccl_on_h100();
+  collective.fill_size = {.value = Bytes{8'000'000}};
+  const auto us = [&](std::int64_t bytes) { return to_microseconds(all_gather_time(collective, 8, Bytes{bytes})); };
+  // Shares of 4, 8 and 16 MB count as 8.12, 9.51 and 16.25 MB: seven of them at 400 GB/s, after 3 us.
+  EXPECT_NEAR(us(32'000'000), 3.0 + 8e6 * std::pow(17.0 / 16.0, 0.25) * 7.0 / 400e3, 1e-3);
+  EXPECT_NEAR(us(64'000'000), 3.0 + 8e6 * std::pow(2.0, 0.25) * 7.0 / 400e3, 1e-3);
+  EXPECT_NEAR(us(128'000'000), 3.0 + 16e6 * std::pow(17.0 / 16.0, 0.25) * 7.0 / 400e3, 1e-3);
+}
+
+TEST(CollectiveTime, CopyEnginesHaveNoChannelsToFill) {
+  Link link = plain_link();
+  link.collective.ctas.value = 0;
+  const Duration time = all_gather_time(link, 4, Bytes{4'000'000});
+  link.collective.fill_size = {.value = Bytes{100'000'000}};
+  link.collective.channel_latency = {.value = 1us};
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), time);
 }
 
 TEST(CollectiveTime, AllToAllFollowsTheBytesPerPeer) {

@@ -42,12 +42,21 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   machine.accelerator.attention_fit.residual = 0.02;
   machine.link.peer.fit.residual = 0.03;
   machine.link.collective.fit.residual = 0.04;
+  machine.accelerator.framework_kernel_fit.residual = 0.05;
   const auto residual = [&](PricedKind kind) { return fit_of({.kind = kind}, machine, 8).residual; };
   EXPECT_EQ(residual(PricedKind::product), 0.01);
   EXPECT_EQ(residual(PricedKind::attention), 0.02);
   EXPECT_EQ(residual(PricedKind::exchange), 0.03);
   EXPECT_EQ(residual(PricedKind::all_to_all), 0.04);
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
+  EXPECT_EQ(residual(PricedKind::framework_kernel), 0.05);
+  AllToAllParameters direct = *machine.link.collective.all_to_all;
+  direct.fit = {.residual = 0.06};
+  machine.link.collective.all_to_all = std::make_shared<const AllToAllParameters>(direct);
+  machine.link.collective.fit.seen[static_cast<std::size_t>(FitSize::bytes)] = SeenRange{1, 2};
+  EXPECT_EQ(residual(PricedKind::all_to_all), 0.06);
+  EXPECT_EQ(residual(PricedKind::all_gather), 0.04);
+  EXPECT_EQ(fit_of({.kind = PricedKind::all_to_all}, machine, 8).range(FitSize::bytes), (SeenRange{1, 2}));
 }
 
 PricedShape gemm_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -107,6 +116,7 @@ TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
   EXPECT_EQ(limit_of(message(PricedKind::all_gather, 1024), machine, 8), Limit::latency);
   EXPECT_EQ(limit_of(message(PricedKind::all_gather, 1 << 30), machine, 8), Limit::bandwidth);
   EXPECT_EQ(limit_of({.kind = PricedKind::memory_bound}, machine, 8), Limit::bandwidth);
+  EXPECT_EQ(limit_of({.kind = PricedKind::framework_kernel}, machine, 8), Limit::bandwidth);
 }
 
 TEST(PricedShape, TheNetworkPricesOpsAcrossNodes) {

@@ -36,7 +36,8 @@ CollectiveParameters parameters_at(double share) {
       .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {25e9}};
   kernels.ll = protocol_of(5.0 * share, 0.7 * share, 150.0 / share, 300.0 / share);
   kernels.ll.forward_latency = {.value = from_seconds(0.4e-6 * share)};
-  kernels.ll_fill.value = Bytes{static_cast<std::int64_t>(40'000 * share)};
+  kernels.ll.fill_size = {.value = Bytes{static_cast<std::int64_t>(40'000 * share)}};
+  kernels.ll.channel_latency = {.value = from_seconds(1.5e-6 * share)};
   kernels.ll128 = protocol_of(12.0 * share, 1.2 * share, 250.0 / share, 500.0 / share);
   kernels.nvls =
       SwitchParameters{{.value = from_seconds(22e-6 * share)}, {.value = {200e9 / share}}, {.value = Bytes{0}}};
@@ -91,6 +92,8 @@ TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
   ASSERT_TRUE(fitted.nccl->ll.forward_latency);
   expect_found(*fitted.nccl->ll.forward_latency, to_microseconds(fitted.nccl->ll.forward_latency->value), 0.4);
   EXPECT_FALSE(fitted.forward_latency) << "the start has none";
+  expect_found(*fitted.nccl->ll.channel_latency, to_microseconds(fitted.nccl->ll.channel_latency->value), 1.5);
+  EXPECT_FALSE(fitted.fill_size) << "the start has none";
   expect_found(fitted.nccl->ll128->rate, fitted.nccl->ll128->rate.value.value, 250e9);
   expect_found(fitted.nccl->nvls->rate, fitted.nccl->nvls->rate.value.value, 200e9);
   expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);

@@ -128,16 +128,16 @@ TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
   };
   add(100, 0.02, Limit::latency, false);
   add(200, 0.10, Limit::compute, false);
-  add(99, 0.50, Limit::few_tiles, false);
+  add(59, 0.50, Limit::few_tiles, false);
   add(10, 0.019, Limit::latency, true);
   add(10, 0.021, Limit::latency, true);
   const NewResidual result = new_residual(fit);
-  // ceil(0.68 x 400) = 272, which is among the 200 rows of 0.10.
+  // ceil(0.68 x 360) = 245, which is among the 200 rows of 0.10.
   EXPECT_NEAR(result.residual, std::exp(0.10) - 1.0, 1e-12);
   EXPECT_NEAR(result.by_limit[static_cast<std::size_t>(Limit::latency)] * result.residual, std::exp(0.02) - 1.0, 1e-12);
   EXPECT_DOUBLE_EQ(result.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);
-  EXPECT_EQ(result.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 99 rows are too few
-  EXPECT_EQ(result.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 99, 200}));
+  EXPECT_EQ(result.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 59 rows are too few
+  EXPECT_EQ(result.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 59, 200}));
   EXPECT_DOUBLE_EQ(result.now.at[1].share, 1.0);  // 0.05 contains all rows
   EXPECT_DOUBLE_EQ(result.then.at[1].share, 0.5);
 }
