@@ -12,12 +12,11 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
-#include "model/cost/decode_attention.h"
-#include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/workload/layers.h"
 #include "sim/step/exchange.h"
 #include "sim/step/group_link.h"
+#include "sim/step/passes.h"
 #include "sim/step/pipeline.h"
 
 namespace commfuse {
@@ -33,14 +32,6 @@ std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const
     first += layers;
   }
   return runs;
-}
-
-Stream repeated(const Stream& stream, std::int64_t times) {
-  Stream total;
-  for (std::int64_t i = 0; i < times; ++i) {
-    total = total.then(stream);
-  }
-  return total;
 }
 
 /// Passes of a layer; each kind of layer is priced once.
@@ -444,14 +435,6 @@ class Step {
   Group expert_replicas_;
 };
 
-double peak_of(const StepPoint& point) {
-  return static_cast<double>(point.plan.gpus()) * point.machine->accelerator.dense_peak(point.plan.dtype).value;
-}
-
-}  // namespace
-
-namespace {
-
 /// Returns the names of the degrees whose product is the number of GPUs.
 std::string_view degrees_of(const TrainingPlan& plan) {
   return plan.ulysses > 1 ? "tensor x pipeline x data x context x ulysses" : "tensor x pipeline x data x context";
@@ -506,28 +489,6 @@ void require_possible(const StepPoint& point) {
   }
 }
 
-namespace {
-
-/// Returns the point with every GPU's kernels `slowdown` times as slow, because all GPUs wait for the slowest.
-StepPoint slowed(StepPoint point, double slowdown) {
-  point.slowdown *= slowdown;
-  return point;
-}
-
-/// Returns the point with every GPU's kernels as slow as on the slowest GPU of an average machine.
-StepPoint on_average(const StepPoint& point) { return slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma)); }
-
-/// Returns the percentiles, over machines with newly drawn GPUs, of the time that `time_of` returns for a point.
-template <class TimeOf>
-StepPercentiles over_machines(const StepPoint& point, const TimeOf& time_of) {
-  const auto at = [&](double probability) {
-    return time_of(slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma, Probability{probability})));
-  };
-  return {.equal_gpus = time_of(point), .p50 = at(0.5), .p95 = at(0.95), .p99 = at(0.99), .p99_9 = at(0.999)};
-}
-
-}  // namespace
-
 Duration least_step_time(const StepPoint& point, SiteTimes& sites) { return Step(on_average(point), sites).least(); }
 
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
@@ -550,102 +511,6 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, recomputed).count / peak_flops;
   prediction.memory = largest_step_memory(*point.model, plan);
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
-  return prediction;
-}
-
-namespace {
-
-/// Returns the time of one pass through all layers, and the logits of each sequence's last token.
-Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
-  const TrainingPlan& plan = point.plan;
-  LayerCost costs(point, sites);
-  Stream pass = costs.embedding_forward();
-  std::map<LayerKind, Stream> known;
-  for (const LayerRun& run : layer_runs(*point.model)) {
-    const auto [layer, is_new] = known.try_emplace(run.kind);
-    if (is_new) {
-      layer->second = costs.forward(run.kind);
-    }
-    pass = pass.then(repeated(layer->second, run.count));
-  }
-  const Accelerator& accelerator = point.machine->accelerator;
-  const GemmSize logits{
-      .m = plan.micro_batch,
-      .n = point.model->vocab / plan.tensor,
-      .k = point.model->hidden,
-      // A checkpoint with narrow weights keeps the weights of the logits wide.
-      .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
-  const Duration logits_time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value;
-  pass.add({.issue = point.framework.issue.value, .time = costs.slowed(logits_time)});
-  return pass.after({}, Duration::zero()).device;
-}
-
-}  // namespace
-
-namespace {
-
-/// Throws ConfigError where the bytes exceed 64 bits.
-Bytes cache_of_layers(const StepPoint& point) {
-  constexpr double limit = 4e18;
-  Bytes total;
-  for (const LayerRun& run : layer_runs(*point.model)) {
-    const Bytes layer = decode_cache(point, run.kind);
-    const double more = static_cast<double>(run.count) * static_cast<double>(layer.count);
-    if (static_cast<double>(total.count) + more > limit) {
-      throw ConfigError(
-          fmt::format("{} sequences of {} tokens of {} need a KV cache of more than {:.0e} bytes; choose a smaller "
-                      "batch or sequence",
-                      point.plan.micro_batch, point.cached, point.model->name, limit));
-    }
-    total += run.count * layer;
-  }
-  return total;
-}
-
-}  // namespace
-
-StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites) {
-  return over_machines(point, [&](const StepPoint& of) { return forward_pass(of, sites); });
-}
-
-PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
-  const Tokens tokens{point.plan.micro_batch, point.plan.seq};
-  const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
-  const Flops last_logits = forward_flops(*point.model, {point.plan.micro_batch, 1}, AttentionCount::causal).logits;
-  PrefillPrediction prediction;
-  prediction.time = forward_pass(on_average(point), sites);
-  const double seconds = to_seconds(prediction.time);
-  prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
-  prediction.mfu = (flops.layers + flops.attention + last_logits).count / (seconds * peak_of(point));
-  StepPoint filled = point;
-  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
-  prediction.weights = stored_weights(*point.model, point.plan, 0);
-  prediction.cache = cache_of_layers(filled);
-  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
-  return prediction;
-}
-
-DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
-  check(point.cached > 0 && point.plan.seq == 1, "a decoding step has one token per sequence, and cached keys");
-  const Transformer& model = *point.model;
-  const TrainingPlan& plan = point.plan;
-  const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
-  // Attention has two GEMMs: a query with all keys, and the scores with all values.
-  const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.value_dim()});
-  double seen = 0.0;  // keys over all layers
-  for (const LayerRun& run : layer_runs(model)) {
-    seen += run.kind.attention ? static_cast<double>(run.count * last_keys(model, run.kind, point.cached + 1)) : 0.0;
-  }
-  const double attended = 2.0 * static_cast<double>(plan.micro_batch) * seen *
-                          static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
-  DecodePrediction prediction;
-  prediction.time = forward_pass(on_average(point), sites);
-  const double seconds = to_seconds(prediction.time);
-  prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
-  prediction.mfu = ((flops.layers + flops.logits).count + attended) / (seconds * peak_of(point));
-  prediction.weights = stored_weights(model, plan, 0);
-  prediction.cache = cache_of_layers(point);
-  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }
 

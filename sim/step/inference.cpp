@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts a prefill or a decoding step of a whole model: one pass through all layers on one stage.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "model/check.h"
+#include "model/config_error.h"
+#include "model/cost/decode_attention.h"
+#include "model/cost/gemm.h"
+#include "model/workload/layers.h"
+#include "sim/step/passes.h"
+#include "sim/step/step.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Returns the time of one pass through all layers, and the logits of each sequence's last token.
+Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
+  const TrainingPlan& plan = point.plan;
+  LayerCost costs(point, sites);
+  Stream pass = costs.embedding_forward();
+  std::map<LayerKind, Stream> known;
+  for (const LayerRun& run : layer_runs(*point.model)) {
+    const auto [layer, is_new] = known.try_emplace(run.kind);
+    if (is_new) {
+      layer->second = costs.forward(run.kind);
+    }
+    pass = pass.then(repeated(layer->second, run.count));
+  }
+  const Accelerator& accelerator = point.machine->accelerator;
+  const GemmSize logits{
+      .m = plan.micro_batch,
+      .n = point.model->vocab / plan.tensor,
+      .k = point.model->hidden,
+      // A checkpoint with narrow weights keeps the weights of the logits wide.
+      .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
+  const Duration logits_time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value;
+  pass.add({.issue = point.framework.issue.value, .time = costs.slowed(logits_time)});
+  return pass.after({}, Duration::zero()).device;
+}
+
+/// Throws ConfigError where the bytes exceed 64 bits.
+Bytes cache_of_layers(const StepPoint& point) {
+  constexpr double limit = 4e18;
+  Bytes total;
+  for (const LayerRun& run : layer_runs(*point.model)) {
+    const Bytes layer = decode_cache(point, run.kind);
+    const double more = static_cast<double>(run.count) * static_cast<double>(layer.count);
+    if (static_cast<double>(total.count) + more > limit) {
+      throw ConfigError(
+          fmt::format("{} sequences of {} tokens of {} need a KV cache of more than {:.0e} bytes; choose a smaller "
+                      "batch or sequence",
+                      point.plan.micro_batch, point.cached, point.model->name, limit));
+    }
+    total += run.count * layer;
+  }
+  return total;
+}
+
+}  // namespace
+
+StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites) {
+  return over_machines(point, [&](const StepPoint& of) { return forward_pass(of, sites); });
+}
+
+PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
+  const Tokens tokens{point.plan.micro_batch, point.plan.seq};
+  const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
+  const Flops last_logits = forward_flops(*point.model, {point.plan.micro_batch, 1}, AttentionCount::causal).logits;
+  PrefillPrediction prediction;
+  prediction.time = forward_pass(on_average(point), sites);
+  const double seconds = to_seconds(prediction.time);
+  prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
+  prediction.mfu = (flops.layers + flops.attention + last_logits).count / (seconds * peak_of(point));
+  StepPoint filled = point;
+  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
+  prediction.weights = stored_weights(*point.model, point.plan, 0);
+  prediction.cache = cache_of_layers(filled);
+  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
+  return prediction;
+}
+
+DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
+  check(point.cached > 0 && point.plan.seq == 1, "a decoding step has one token per sequence, and cached keys");
+  const Transformer& model = *point.model;
+  const TrainingPlan& plan = point.plan;
+  const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
+  // Attention has two GEMMs: a query with all keys, and the scores with all values.
+  const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.value_dim()});
+  double seen = 0.0;  // keys over all layers
+  for (const LayerRun& run : layer_runs(model)) {
+    seen += run.kind.attention ? static_cast<double>(run.count * last_keys(model, run.kind, point.cached + 1)) : 0.0;
+  }
+  const double attended = 2.0 * static_cast<double>(plan.micro_batch) * seen *
+                          static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
+  DecodePrediction prediction;
+  prediction.time = forward_pass(on_average(point), sites);
+  const double seconds = to_seconds(prediction.time);
+  prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
+  prediction.mfu = ((flops.layers + flops.logits).count + attended) / (seconds * peak_of(point));
+  prediction.weights = stored_weights(model, plan, 0);
+  prediction.cache = cache_of_layers(point);
+  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
+  return prediction;
+}
+
+}  // namespace commfuse
