@@ -87,7 +87,9 @@ Duration essential_time(const Program& program, const Costs& costs, Rank rank) {
   const Coordinates coordinates = program.mesh.coordinates(rank);
   Duration total{};
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (program.ops[op].purpose == Purpose::essential && program.ops[op].where.holds(coordinates)) {
+    const Op& of_op = program.ops[op];
+    const bool takes_part = of_op.where.relation == Relation::always || of_op.where.holds(coordinates);
+    if (of_op.purpose == Purpose::essential && takes_part) {
       total += costs.undisturbed_of(rank, op);
     }
   }

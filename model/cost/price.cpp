@@ -2,6 +2,7 @@
 #include "model/cost/price.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/check.h"
@@ -235,103 +236,39 @@ class Pricer {
   Flops run_;      // FLOPs of a rank's unfused GEMMs, so that strategies are compared on an equally hot chip
 };
 
-bool in_kernel(const Program& program, std::size_t op) {
-  return program.lanes[program.ops[op].lane].kind == LaneKind::kernel;
-}
-
-/// Divides the time of a kernel among its parts in proportion to their rows, so that the parts add up to exactly that
-/// time.
-class KernelParts {
- public:
-  explicit KernelParts(const Program& program) : program_(program), before_(program.ops.size(), 0) {
-    std::vector<std::int32_t> done(program.shapes.size(), 0);
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      if (const GemmShape* part = part_of_kernel(op)) {
-        std::int32_t& rows = done[program.ops[op].shape];
-        before_[op] = rows;
-        rows = (rows + part->m.blocks) % part->kernel_m.blocks;
-      }
-    }
-  }
-
-  [[nodiscard]] Duration share(std::size_t op, Duration whole) const {
-    const GemmShape* part = part_of_kernel(op);
-    if (part == nullptr) {
-      return whole;
-    }
-    const std::int64_t rows = part->kernel_m.blocks;
-    const auto until = [&](std::int64_t row) {  // whole x row / rows, rounded down, without leaving 64 bits
-      return whole.count() / rows * row + whole.count() % rows * row / rows;
-    };
-    return Duration{until(before_[op] + part->m.blocks) - until(before_[op])};
-  }
-
-  [[nodiscard]] bool is_part(std::size_t op) const { return part_of_kernel(op) != nullptr; }
-
-  /// Returns false for an op that runs inside a kernel launched earlier.
-  [[nodiscard]] bool launched(std::size_t op) const { return before_[op] == 0 && !in_kernel(program_, op); }
-
- private:
-  [[nodiscard]] const GemmShape* part_of_kernel(std::size_t op) const {
-    const auto* gemm = std::get_if<GemmShape>(&program_.shapes[program_.ops[op].shape]);
-    return gemm != nullptr && gemm->kernel_m.blocks > 0 ? gemm : nullptr;
-  }
-
-  const Program& program_;
-  std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
-};
-
 /// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Without this rule, the sum of
 /// its parts could be shorter when they fill waves that the uncut GEMM leaves half empty, but no available table shows
 /// a gain, and the uncut GEMM could be launched in parts as well. All essential GEMMs of the program are compared
 /// together. Parts of one kernel are excluded, because they are a bound.
-void hold_to_whole(const Program& program, const KernelParts& parts, Duration whole, Costs& costs) {
-  const Coordinates first = program.mesh.coordinates(0);
-  const auto is_compared = [&](std::size_t op) {
-    return program.ops[op].kind == OpKind::gemm && program.ops[op].purpose == Purpose::essential && !parts.is_part(op);
-  };
+void hold_to_whole(const PricePlan& plan, Duration whole, Costs& costs) {
   Duration cut{};
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    cut += is_compared(op) && program.ops[op].where.holds(first) ? costs.undisturbed[op] : Duration{};
+  for (const PricePlan::CutGemm& gemm : plan.cut_gemms) {
+    cut += gemm.is_on_first_rank ? costs.undisturbed[gemm.op] : Duration{};
   }
   if (cut >= whole || cut == Duration{}) {
     return;
   }
   const double factor = static_cast<double>(whole.count()) / static_cast<double>(cut.count());
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (is_compared(op)) {
-      for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed}) {
-        (*times)[op] =
-            Duration{static_cast<std::int64_t>(std::ceil(factor * static_cast<double>((*times)[op].count())))};
-      }
+  for (const PricePlan::CutGemm& gemm : plan.cut_gemms) {
+    for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed}) {
+      Duration& time = (*times)[gemm.op];
+      time = Duration{static_cast<std::int64_t>(std::ceil(factor * static_cast<double>(time.count())))};
     }
   }
 }
 
-/// Returns the host time to issue an op from a stream: its call, and an event for every wait on another lane.
-Duration issue_cost(const Program& program, const Op& op, const Machine& machine) {
-  Duration cost = machine.accelerator.launch_cost.value;
-  if (op.kind == OpKind::exchange) {
-    cost = machine.link.peer.issue_cost.value;
-  } else if (op.kind == OpKind::collective) {
-    cost = machine.link.collective.issue_cost.value;
-  }
-  for (const OpId wait : program.waits_of(op)) {
-    if (program.ops[position(wait)].lane != op.lane) {
-      cost += machine.accelerator.event_cost.value;
-    }
-  }
-  return cost;
-}
+constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::collective) + 1;
 
-/// Returns true if the price of this op differs by rank, as for causal attention whose queries have different positions
-/// on every rank.
-bool differs_by_rank(const Program& program, const Op& op) {
-  const auto* attention = std::get_if<AttentionShape>(&program.shapes[op.shape]);
-  const auto positions = program.positions_of(op);
-  return attention != nullptr && attention->causal &&
-         std::any_of(positions.begin(), positions.end(),
-                     [](const Index& position) { return position.terms != Index{}.terms; });
+/// Returns the host time of the call that issues an op from a stream.
+Duration call_cost(OpKind kind, const Machine& machine) {
+  switch (kind) {
+    case OpKind::exchange: return machine.link.peer.issue_cost.value;
+    case OpKind::collective: return machine.link.collective.issue_cost.value;
+    case OpKind::gemm:
+    case OpKind::attention:
+    case OpKind::elementwise: break;
+  }
+  return machine.accelerator.launch_cost.value;
 }
 
 /// Returns the coordinates of the first rank that takes part in an op.
@@ -344,16 +281,11 @@ Coordinates first_taking_part(const Program& program, const Op& op) {
 }
 
 /// Adds prices by rank for attention whose positions of queries differ by rank.
-void add_positions(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
-                   const Machine& machine, Interference interference, KernelTimes& known, Costs& costs) {
+void add_positions(const PricedProgram& priced, const Pricer& pricer, const Machine& machine, Interference interference,
+                   KernelTimes& known, Costs& costs) {
+  const auto& [program, meetings, plan] = priced;
   const std::size_t ops = program.ops.size();
-  std::vector<std::size_t> differing;
-  for (std::size_t op = 0; op < ops; ++op) {
-    if (differs_by_rank(program, program.ops[op])) {
-      differing.push_back(op);
-    }
-  }
-  if (differing.empty()) {
+  if (plan.differ_by_rank.empty()) {
     return;
   }
   spread_rows(costs, static_cast<std::size_t>(program.mesh.ranks()));
@@ -363,7 +295,7 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
     const std::size_t first = static_cast<std::size_t>(rank) * ops;
     costs.undisturbed_by_rank.insert(costs.undisturbed_by_rank.end(), costs.undisturbed.begin(),
                                      costs.undisturbed.end());
-    for (const std::size_t op : differing) {
+    for (const std::size_t op : plan.differ_by_rank) {
       if (!program.ops[op].where.holds(coordinates)) {
         continue;
       }
@@ -389,25 +321,33 @@ Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) 
   return kind == OpKind::gemm || kind == OpKind::elementwise ? accelerator.stream_gap.value : Duration::zero();
 }
 
-void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
-                     Costs& costs) {
-  const std::size_t ops = program.ops.size();
-  costs.issue.assign(ops, Duration::zero());
+/// Adds the host's time to issue an op from a stream (its call, and an event for every wait on another lane), and the
+/// device's wait before it.
+void add_issue_costs(const PricePlan& plan, const Machine& machine, Launch launch, Costs& costs) {
+  const std::size_t ops = plan.ops.size();
+  std::array<Duration, op_kinds> calls{};
+  std::array<Duration, op_kinds> gaps{};
+  for (std::size_t kind = 0; kind < op_kinds; ++kind) {
+    calls[kind] = call_cost(static_cast<OpKind>(kind), machine);
+    gaps[kind] = gap_before(static_cast<OpKind>(kind), machine.accelerator, launch);
+  }
+  const Duration event = machine.accelerator.event_cost.value;
+  const bool is_stream = launch == Launch::stream;
+  costs.issue.resize(ops);
   for (std::size_t op = 0; op < ops; ++op) {
-    if (!parts.launched(op)) {
-      continue;
-    }
-    if (launch == Launch::stream) {
-      costs.issue[op] = issue_cost(program, program.ops[op], machine);
-    }
-    const Duration gap = gap_before(program.ops[op].kind, machine.accelerator, launch);
+    const PricePlan::OfOp& planned = plan.ops[op];
+    const auto kind = static_cast<std::size_t>(planned.kind);
+    const Duration gap = planned.is_launched ? gaps[kind] : Duration::zero();
+    costs.issue[op] = is_stream && planned.is_launched ? calls[kind] + planned.other_waits * event : Duration::zero();
     costs.duration[op] += gap;
     costs.undisturbed[op] += gap;
-    for (std::size_t i = op; i < costs.by_rank.size(); i += ops) {  // one rank after another
-      costs.by_rank[i] += gap;
-    }
-    for (std::size_t i = op; i < costs.undisturbed_by_rank.size(); i += ops) {
-      costs.undisturbed_by_rank[i] += gap;
+  }
+  for (std::vector<Duration>* by_rank : {&costs.by_rank, &costs.undisturbed_by_rank}) {
+    for (std::size_t first = 0; first < by_rank->size(); first += ops) {  // one rank after another
+      for (std::size_t op = 0; op < ops; ++op) {
+        const PricePlan::OfOp& planned = plan.ops[op];
+        (*by_rank)[first + op] += planned.is_launched ? gaps[static_cast<std::size_t>(planned.kind)] : Duration::zero();
+      }
     }
   }
   if (launch == Launch::graph && ops > 0) {
@@ -454,7 +394,7 @@ void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
 
 template <class Mark>
 void mark_all_to_all(const AllToAllParameters& direct, const Mark& mark) {
-  const auto& [up_to, small, large] = direct;
+  const auto& [up_to, small, large, fit] = direct;
   mark(up_to);
   mark_all(small, mark);
   mark_all(large, mark);
@@ -514,7 +454,7 @@ std::int64_t launched_ops(const Program& program) {
   const KernelParts parts(program);
   std::int64_t launched = 0;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    launched += parts.launched(op) ? 1 : 0;
+    launched += parts.launched(program, op) ? 1 : 0;
   }
   return launched;
 }
@@ -549,8 +489,8 @@ bool is_transfer(const Shape& shape) {
 template <class IsForgotten>
 void forget(const Program& program, const IsForgotten& is_forgotten, KernelTimes& known) {
   for (std::size_t i = 0; i < known.shapes.size(); ++i) {
-    if (is_forgotten(program.shapes[i])) {
-      known.shapes[i].fill(KernelTimes::unknown);
+    if (is_forgotten(program.shapes[i / PricePlan::meetings])) {
+      known.shapes[i] = KernelTimes::unknown;
     }
   }
   for (std::size_t i = 0; i < known.unfused.size(); ++i) {
@@ -596,12 +536,18 @@ void KernelTimes::forget_all() {
 
 void KernelTimes::forget_transfers(const Program& program) { forget(program, is_transfer, *this); }
 
+void KernelTimes::fit(const Program& program, const PricePlan& plan) {
+  shapes.resize(PricePlan::meetings * program.shapes.size(), unknown);
+  attention.resize(plan.has_attention ? program.ops.size() : 0);
+  unfused.resize(program.unfused.size(), unknown);
+}
+
 namespace {
 
 /// Lengthens transfers that share wires with a collective, if there are any. Requires the durations of exchanges.
-void add_contention_if_any(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
-                           const Machine& machine, Costs& costs) {
-  if (!contend(meetings)) {
+void add_contention_if_any(const PricedProgram& priced, const Pricer& pricer, const Machine& machine, Costs& costs) {
+  const auto& [program, meetings, plan] = priced;
+  if (!plan.contends) {
     return;
   }
   Latencies latencies;
@@ -612,62 +558,93 @@ void add_contention_if_any(const Program& program, const Pricer& pricer, const s
   add_contention(program, meetings, machine, latencies, costs);
 }
 
-/// Empties the costs but keeps their allocated memory.
-void clear(Costs& costs) {
-  for (std::vector<Duration>* times :
-       {&costs.duration, &costs.by_rank, &costs.undisturbed, &costs.undisturbed_by_rank, &costs.issue}) {
-    times->clear();
+/// Looks up the times of ops, and computes those that are unknown.
+class TimesOfOps {
+ public:
+  TimesOfOps(const PricedProgram& priced, const Pricer& pricer, const Machine& machine, Interference interference,
+             KernelTimes& known)
+      : program_(priced.program),
+        meetings_(priced.meetings),
+        pricer_(pricer),
+        machine_(machine),
+        interference_(interference),
+        known_(known) {}
+
+  /// Returns the time of a shape at a place that PricePlan has numbered.
+  Duration at(std::uint32_t place) {
+    Duration& time = known_.shapes[place];
+    if (time == KernelTimes::unknown) [[unlikely]] {
+      const std::uint32_t met = place % PricePlan::meetings;
+      const Meetings meetings{.exchange = (met & 1U) != 0, .collective = (met & 2U) != 0};
+      time = pricer_.time(program_.shapes[place / PricePlan::meetings],
+                          sms_left(program_, machine_, meetings, interference_));
+    }
+    return time;
   }
-  costs.compute = Duration{};
+
+  /// Returns the time of an op whose time is not that of its shape; for a part of a kernel, the time of the kernel.
+  Duration own(std::size_t index, bool is_alone) {
+    const Op& op = program_.ops[index];
+    const Meetings& met = is_alone ? no_meetings_ : meetings_[index];
+    if (op.kind != OpKind::attention) {
+      return at(PricePlan::meetings * op.shape + (met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U));
+    }
+    Duration& time = is_alone ? known_.attention[index].alone : known_.attention[index].met;
+    if (time == KernelTimes::unknown) {
+      const int sms = sms_left(program_, machine_, met, interference_);
+      time = pricer_.attention(op, first_taking_part(program_, op), sms);
+    }
+    return time;
+  }
+
+ private:
+  const Program& program_;
+  const std::vector<Meetings>& meetings_;
+  const Pricer& pricer_;
+  const Machine& machine_;
+  Interference interference_;
+  KernelTimes& known_;
+  const Meetings no_meetings_{};
+};
+
+/// Puts the times of all ops, without what they do to each other.
+void put_times(const PricedProgram& priced, const Pricer& pricer, const Machine& machine, Interference interference,
+               KernelTimes& known, Costs& costs) {
+  const auto& [program, meetings, plan] = priced;
+  TimesOfOps times(priced, pricer, machine, interference, known);
+  const std::vector<double> in_kernels =
+      plan.moves_in_kernels ? seconds_per_byte_in_kernel(program, machine) : std::vector<double>{};
+  costs.duration.resize(plan.ops.size());
+  costs.undisturbed.resize(plan.ops.size());
+  for (std::size_t op = 0; op < plan.ops.size(); ++op) {
+    const PricePlan::OfOp& planned = plan.ops[op];
+    if (planned.met != PricePlan::own_time) {
+      costs.duration[op] = times.at(planned.met);
+      costs.undisturbed[op] = times.at(planned.alone);
+    } else if (in_kernel(program, op)) {
+      costs.duration[op] = pricer.time_in_kernel(program.shapes[program.ops[op].shape], in_kernels.at(op));
+      costs.undisturbed[op] = costs.duration[op];
+    } else {
+      costs.duration[op] = plan.parts.share(program, op, times.own(op, false));
+      costs.undisturbed[op] = plan.parts.share(program, op, times.own(op, true));
+    }
+  }
 }
 
-void put_prices(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
-                const Machine& machine, const PriceOptions& options, bool alone, KernelTimes& known, Costs& costs) {
-  check(meetings.size() == program.ops.size(), "meetings belong to the program");
+void put_prices(const PricedProgram& priced, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
+                bool alone, KernelTimes& known, Costs& costs) {
+  const auto& [program, meetings, plan] = priced;
   const Pricer pricer(program, sizes, machine, options);
-  const KernelParts parts(program);
-  const std::vector<double> in_kernels =
-      kernels_move(program) ? seconds_per_byte_in_kernel(program, machine) : std::vector<double>{};
-  clear(costs);
-  costs.duration.reserve(program.ops.size());
-  costs.issue.reserve(program.ops.size());
-  costs.undisturbed.reserve(program.ops.size());
-  constexpr Duration unknown = KernelTimes::unknown;
-  known.shapes.resize(program.shapes.size(), {unknown, unknown, unknown, unknown});
-  known.attention.resize(program.ops.size());
-  known.unfused.resize(program.unfused.size(), unknown);
-  const Meetings no_meetings;
-  const auto time = [&](std::size_t index, bool is_alone) {
-    const Op& op = program.ops[index];
-    const Meetings& met = is_alone ? no_meetings : meetings[index];
-    if (op.kind == OpKind::attention) {
-      Duration& cost = is_alone ? known.attention[index].alone : known.attention[index].met;
-      if (cost == unknown) {
-        const int sms = sms_left(program, machine, met, options.interference);
-        cost = pricer.attention(op, first_taking_part(program, op), sms);
-      }
-      return cost;
-    }
-    Duration& cost = known.shapes[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
-    if (cost == unknown) {
-      cost = pricer.time(program.shapes[op.shape], sms_left(program, machine, met, options.interference));
-    }
-    return cost;
-  };
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (in_kernel(program, op)) {
-      costs.duration.push_back(pricer.time_in_kernel(program.shapes[program.ops[op].shape], in_kernels.at(op)));
-      costs.undisturbed.push_back(costs.duration.back());
-      continue;
-    }
-    costs.duration.push_back(parts.share(op, time(op, false)));
-    costs.undisturbed.push_back(parts.share(op, time(op, true)));
-  }
+  costs.by_rank.clear();
+  costs.undisturbed_by_rank.clear();
+  costs.compute = Duration{};
+  known.fit(program, plan);
+  put_times(priced, pricer, machine, options.interference, known, costs);
   Duration gemm_time{};
   for (std::size_t i = 0; i < program.unfused.size(); ++i) {
     const Shape& shape = program.unfused[i];
     Duration& whole = known.unfused[i];
-    if (whole == unknown) {
+    if (whole == KernelTimes::unknown) {
       whole = pricer.time(shape, machine.accelerator.sms);
     }
     const OpKind kind = std::holds_alternative<AttentionShape>(shape)     ? OpKind::attention
@@ -676,54 +653,48 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
     costs.compute += gap_before(kind, machine.accelerator, options.launch) + whole;
     gemm_time += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
   }
-  hold_to_whole(program, parts, gemm_time, costs);
+  hold_to_whole(plan, gemm_time, costs);
   alone ? price_exchanges_alone(program, sizes, machine, costs)
-        : price_exchanges(program, meetings, sizes, machine, costs);
-  add_contention_if_any(program, pricer, meetings, machine, costs);
+        : price_exchanges(program, meetings, plan.shared_ports, sizes, machine, costs);
+  add_contention_if_any(priced, pricer, machine, costs);
   if (options.implementation != nullptr) {
     implement(program, sizes, machine, *options.implementation, costs);
   }
-  add_positions(program, pricer, meetings, machine, options.interference, known, costs);
-  add_issue_costs(program, parts, machine, options.launch, costs);
+  add_positions(priced, pricer, machine, options.interference, known, costs);
+  add_issue_costs(plan, machine, options.launch, costs);
 }
 
 }  // namespace
 
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options) {
+  if (options.interference == Interference::dynamic) {
+    return price_alone(program, contenders_of(meetings), sizes, machine, options);
+  }
   KernelTimes known;
-  return options.interference == Interference::dynamic
-             ? price_alone(program, contenders_of(meetings), sizes, machine, options)
-             : price(program, meetings, sizes, machine, options, known);
-}
-
-Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-            const PriceOptions& options, KernelTimes& known) {
   Costs costs;
-  price(program, meetings, sizes, machine, options, known, costs);
+  price({program, meetings, price_plan(program, meetings)}, sizes, machine, options, known, costs);
   return costs;
 }
 
-void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-           const PriceOptions& options, KernelTimes& known, Costs& costs) {
+void price(const PricedProgram& priced, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
+           KernelTimes& known, Costs& costs) {
   check(options.interference != Interference::dynamic, "kernel times are reused only if interference is not dynamic");
-  put_prices(program, meetings, sizes, machine, options, false, known, costs);
+  check(priced.plan.ops.size() == priced.program.ops.size(), "the plan belongs to the program");
+  put_prices(priced, sizes, machine, options, false, known, costs);
 }
 
-bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Machine& machine,
+bool kernels_are_the_same(const PricedProgram& priced, const Sizes& sizes, const Machine& machine,
                           const PriceOptions& options, const KernelTimes& nominal, KernelTimes& known) {
-  const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
-  if (options.implementation != nullptr || std::ranges::any_of(program.ops, is_attention)) {
+  const Program& program = priced.program;
+  if (options.implementation != nullptr || priced.plan.has_attention) {
     return false;
   }
   const Pricer pricer(program, sizes, machine, options);
-  for (std::size_t shape = 0; shape < nominal.shapes.size(); ++shape) {
-    for (std::size_t met = 0; met < nominal.shapes[shape].size(); ++met) {
-      Duration& time = known.shapes[shape][met];
-      if (nominal.shapes[shape][met] != KernelTimes::unknown && time == KernelTimes::unknown) {
-        const Meetings meetings{.exchange = (met & 1U) != 0, .collective = (met & 2U) != 0};
-        time = pricer.time(program.shapes[shape], sms_left(program, machine, meetings, options.interference));
-      }
+  TimesOfOps times(priced, pricer, machine, options.interference, known);
+  for (std::size_t place = 0; place < nominal.shapes.size(); ++place) {
+    if (nominal.shapes[place] != KernelTimes::unknown) {
+      times.at(static_cast<std::uint32_t>(place));
     }
   }
   for (std::size_t i = 0; i < nominal.unfused.size(); ++i) {
@@ -738,7 +709,7 @@ Costs price_alone(const Program& program, const std::vector<Meetings>& meetings,
                   const Machine& machine, const PriceOptions& options) {
   KernelTimes known;
   Costs costs;
-  put_prices(program, meetings, sizes, machine, options, true, known, costs);
+  put_prices({program, meetings, price_plan(program, meetings)}, sizes, machine, options, true, known, costs);
   return costs;
 }
 

@@ -10,6 +10,7 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/costs.h"
+#include "model/cost/price_plan.h"
 #include "model/cost/price_settings.h"
 #include "model/dtype.h"
 #include "model/hardware/machine.h"
@@ -23,6 +24,13 @@ namespace commfuse {
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
 
+/// A program with everything about its prices that depends on neither sizes nor the machine.
+struct PricedProgram {
+  const Program& program;
+  const std::vector<Meetings>& meetings;  ///< meetings_of(program)
+  const PricePlan& plan;                  ///< price_plan(program, meetings)
+};
+
 /// Times of kernels, computed once and reused for prices on machines that differ only in other parameters. Valid for
 /// one program, sizes and options.
 struct KernelTimes {
@@ -32,10 +40,10 @@ struct KernelTimes {
     Duration met = unknown;    ///< concurrent with the ops that may run then
     Duration alone = unknown;  ///< without a concurrent op
   };
-  std::vector<std::array<Duration, 4>> shapes;  ///< by shape, and whether it meets an exchange, a collective or both
-  std::vector<Attention> attention;             ///< by op, on the first rank that takes part
-  std::vector<Attention> attention_by_rank;     ///< by rank, then op, where queries differ by rank
-  std::vector<Duration> unfused;                ///< by index in Program::unfused, without a concurrent op
+  std::vector<Duration> shapes;              ///< by shape, then what it meets; PricePlan numbers the places
+  std::vector<Attention> attention;          ///< by op, on the first rank that takes part
+  std::vector<Attention> attention_by_rank;  ///< by rank, then op, where queries differ by rank
+  std::vector<Duration> unfused;             ///< by index in Program::unfused, without a concurrent op
 
   /// Forgets the times of GEMMs and attention.
   void forget_gemms(const Program& program);
@@ -47,21 +55,20 @@ struct KernelTimes {
   void forget_all();
   /// Forgets the times of exchanges and collectives.
   void forget_transfers(const Program& program);
+  /// Makes room for the times of a program, which are unknown where they have not been computed.
+  void fit(const Program& program, const PricePlan& plan);
 };
-/// Returns the same costs. Uses the times in `known` and adds the missing ones to it. Requires interference other than
-/// dynamic.
-Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-            const PriceOptions& options, KernelTimes& known);
 
-/// Writes the same costs into `costs` and reuses its memory.
-void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-           const PriceOptions& options, KernelTimes& known, Costs& costs);
+/// Writes the same costs into `costs` and reuses its memory. Uses the times in `known` and adds the missing ones to it.
+/// Requires interference other than dynamic.
+void price(const PricedProgram& priced, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
+           KernelTimes& known, Costs& costs);
 
 /// Adds to `known` the times on this machine of the shapes in `nominal`, and returns true if all of them equal the
 /// times in `nominal`: then a machine that differs only in kernels has the same costs. Returns false without adding
 /// times for programs with attention, whose times are not stored by shape, and for implementations, which have their
 /// own prices of kernels.
-bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Machine& machine,
+bool kernels_are_the_same(const PricedProgram& priced, const Sizes& sizes, const Machine& machine,
                           const PriceOptions& options, const KernelTimes& nominal, KernelTimes& known);
 
 /// Returns the number of SMs left to a kernel by the communication that it may meet.

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "model/cost/communication.h"
@@ -29,18 +31,9 @@ Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
 
 /// Returns the rate if all pairs are equal: exchanges with one peer share its wire, and exchanges with all peers share
 /// the port.
-BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
-                             const std::vector<OpId>& rivals) {
-  const ExchangeShape& exchange = *exchange_of(program, program.ops[op]);
-  int port = 1;
-  int wire = 1;
-  for (const OpId rival : rivals) {
-    const ExchangeShape& other = *exchange_of(program, program.ops[position(rival)]);
-    ++port;
-    wire += other.axis == exchange.axis && other.shift == exchange.shift ? 1 : 0;
-  }
+BytesPerSecond share_of_port(const PeerParameters& peer, const SharedPort& shared) {
   const double rate = peer.rate.value.value;
-  return {std::min(rate / wire, std::max(rate, peer.aggregate_rate.value.value) / port)};
+  return {std::min(rate / shared.wire, std::max(rate, peer.aggregate_rate.value.value) / shared.port)};
 }
 
 /// Returns true if the pairs that exchange repeat on every node: nodes are equal, and a rank represents the ranks at
@@ -236,15 +229,44 @@ bool pairs_differ(const Program& program, const Machine& machine) {
 
 }  // namespace
 
+std::vector<SharedPort> shared_ports(const Program& program, const std::vector<Meetings>& meetings) {
+  std::vector<SharedPort> shared;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (meetings[op].rivals.empty()) {
+      continue;
+    }
+    const ExchangeShape& exchange = *exchange_of(program, program.ops[op]);
+    SharedPort& port = shared.emplace_back(SharedPort{.op = op});
+    for (const OpId rival : meetings[op].rivals) {
+      const ExchangeShape& other = *exchange_of(program, program.ops[position(rival)]);
+      ++port.port;
+      port.wire += other.axis == exchange.axis && other.shift == exchange.shift ? 1 : 0;
+    }
+  }
+  std::ranges::sort(shared, std::less{}, [&](const SharedPort& port) {  // equal prices follow each other
+    return std::tuple(program.ops[port.op].shape, port.port, port.wire, port.op);
+  });
+  return shared;
+}
+
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs) {
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (!meetings[op].rivals.empty()) {
-      const PeerParameters& peer = machine.link.peer;
-      const BytesPerSecond limit = share_of_port(program, peer, op, meetings[op].rivals);
-      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, program.ops[op])), limit);
-      costs.undisturbed[op] = costs.duration[op];
-    }
+  price_exchanges(program, meetings, shared_ports(program, meetings), sizes, machine, costs);
+}
+
+void price_exchanges(const Program& program, const std::vector<Meetings>& meetings,
+                     const std::vector<SharedPort>& shared, const Sizes& sizes, const Machine& machine, Costs& costs) {
+  const PeerParameters& peer = machine.link.peer;
+  std::optional<std::size_t> last;  // index in `shared`
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    const std::size_t op = shared[i].op;
+    const bool is_equal = last && program.ops[shared[*last].op].shape == program.ops[op].shape &&
+                          shared[*last].port == shared[i].port && shared[*last].wire == shared[i].wire;
+    costs.duration[op] = is_equal ? costs.duration[shared[*last].op]
+                                  : p2p_time(peer, bytes_of(sizes, *exchange_of(program, program.ops[op])),
+                                             share_of_port(peer, shared[i]));
+    costs.undisturbed[op] = costs.duration[op];
+    last = i;
   }
   if (pairs_differ(program, machine)) {
     const Shares shares(program, meetings, machine);

@@ -2,6 +2,7 @@
 // Durations of a program's exchanges on a machine, concurrent with the exchanges of other lanes.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "model/cost/costs.h"
@@ -13,6 +14,16 @@ namespace commfuse {
 
 struct PriceOptions;
 
+/// An exchange that may run at the same time as exchanges of other lanes.
+struct SharedPort {
+  std::size_t op = 0;
+  int port = 1;  ///< exchanges of one rank at that time, including this one
+  int wire = 1;  ///< exchanges among them with the same peer
+  friend bool operator==(const SharedPort&, const SharedPort&) = default;
+};
+/// Returns the exchanges with rivals, those of equal price together. Requires meetings_of(program).
+std::vector<SharedPort> shared_ports(const Program& program, const std::vector<Meetings>& meetings);
+
 /// Sets the durations of exchanges, and the durations of all ops by rank if pairs of GPUs differ. Rank r runs on GPU r.
 ///
 /// An exchange shares the wires with those that run at the same position on other lanes (Meetings::rivals), with all
@@ -22,6 +33,9 @@ struct PriceOptions;
 /// reason. Requires durations of all ops, including undisturbed durations.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
+/// Sets the same durations. Requires shared_ports(program, meetings).
+void price_exchanges(const Program& program, const std::vector<Meetings>& meetings,
+                     const std::vector<SharedPort>& shared, const Sizes& sizes, const Machine& machine, Costs& costs);
 /// Sets the same durations as if every exchange had its wires to itself.
 void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
 

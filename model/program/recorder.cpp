@@ -7,6 +7,35 @@
 
 namespace commfuse {
 
+namespace {
+
+template <class Intervals>
+bool is_sorted(const Intervals& intervals) {
+  return std::is_sorted(intervals.begin(), intervals.end(),
+                        [](const auto& a, const auto& b) { return a.start < b.start; });
+}
+
+/// Returns the measure of the union of two sorted lists.
+template <class Intervals>
+Duration measure_of_union(const Intervals& a, const Intervals& b) {
+  Duration total{};
+  Instant covered{};
+  auto next_a = a.begin();
+  auto next_b = b.begin();
+  while (next_a != a.end() || next_b != b.end()) {
+    const bool is_of_a = next_b == b.end() || (next_a != a.end() && next_a->start <= next_b->start);
+    const auto& interval = is_of_a ? *next_a++ : *next_b++;
+    const Instant from = std::max(interval.start, covered);
+    if (interval.end > from) {
+      total += interval.end - from;
+      covered = interval.end;
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
 void Recorder::start(std::int32_t ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   last_end_.assign(count, Instant{});
@@ -51,8 +80,14 @@ RankSummary Recorder::summary(Rank rank) const {
       summary.last_essential = std::max(summary.last_essential, interval.end);
     }
   }
+  const Intervals& local = local_[index];
+  if (is_sorted(essential) && is_sorted(local)) {  // false only if lanes of one kind overlap
+    summary.busy = measure_of_union(essential, Intervals{});
+    summary.covered = measure_of_union(essential, local);
+    return summary;
+  }
   Intervals essential_and_local = essential;
-  essential_and_local.insert(essential_and_local.end(), local_[index].begin(), local_[index].end());
+  essential_and_local.insert(essential_and_local.end(), local.begin(), local.end());
   summary.busy = measure(essential);
   summary.covered = measure(std::move(essential_and_local));
   return summary;

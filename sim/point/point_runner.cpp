@@ -67,15 +67,7 @@ ResultRow row_of(const Point& point) {
   return row;
 }
 
-void put_schedule(ResultRow& row, const std::vector<SiteKind>& kinds, const Strategy& strategy,
-                  const StrategyOptions& options) {
-  row.strategy = strategy.name;
-  row.parameters = parameters_of(strategy, kinds, options);
-  row.bound = strategy.bound;
-  row.options = options;
-  row.relevant = relevant_options(strategy, kinds, options);
-}
-
+/// Returns a row without its provenances.
 ResultRow row_of(const Point& point, const Prediction& prediction) {
   ResultRow row = row_of(point);
   row.schedule_sha256 = prediction.structure->digest;
@@ -84,7 +76,6 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.buffers = prediction.buffers;
   row.tails = prediction.tails;
   row.evaluator = word_of(evaluator_choices, prediction.evaluator);
-  row.provenances = provenance_in_words(prediction.structure->program(), point);
   return row;
 }
 
@@ -93,7 +84,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   ResultRow row = row_of(point);
   row.strategy = candidate.strategy->name;
   if (candidate.options.size() == 1) {
-    put_schedule(row, kinds, *candidate.strategy, candidate.options.front());
+    SharedWords().put_schedule(row, kinds, *candidate.strategy, candidate.options.front());
   }
   row.reason = reason;
   return row;
@@ -110,6 +101,9 @@ struct SimulatedRow {
 std::string warnings_of(const Point& point, const Prediction& prediction) {
   const Bytes capacity = point.machine.accelerator.hbm_capacity;
   std::vector<std::string> warnings = outside_fit(prediction.structure->program(), prediction.sizes, point.machine);
+  if (warnings.empty() && prediction.buffers <= capacity) {
+    return {};
+  }
   if (prediction.buffers > capacity) {
     const auto gigabytes = [](Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; };
     warnings.insert(warnings.begin(), memory_warning({.needed_gb = gigabytes(prediction.buffers),
@@ -121,9 +115,10 @@ std::string warnings_of(const Point& point, const Prediction& prediction) {
 }
 
 /// Returns a row with everything in the prediction.
-SimulatedRow simulated_row(const Point& point, Prediction& prediction, Predictor& predictor) {
+SimulatedRow simulated_row(const Point& point, Prediction& prediction, Predictor& predictor, SharedWords& words) {
   predictor.add_tails(point, prediction);
   SimulatedRow simulated{row_of(point, prediction)};
+  simulated.row.provenances = words.provenances(point, *prediction.structure);
   simulated.row.warnings = warnings_of(point, prediction);
   if (point.raised != nullptr) {
     simulated.uncertainty = predictor.uncertainty(point, prediction);
@@ -132,12 +127,12 @@ SimulatedRow simulated_row(const Point& point, Prediction& prediction, Predictor
   return simulated;
 }
 
-SimulatedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
+SimulatedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor, SharedWords& words) {
   try {
     require_runnable(point);
     Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
-    SimulatedRow simulated = simulated_row(point, best, predictor);
-    put_schedule(simulated.row, predictor.kinds(point.scope), *best.strategy, best.options);
+    SimulatedRow simulated = simulated_row(point, best, predictor, words);
+    words.put_schedule(simulated.row, predictor.kinds(point.scope), *best.strategy, best.options);
     return simulated;
   } catch (const ConfigError& error) {
     return {infeasible_row(point, candidate, predictor.kinds(point.scope), error.what())};
@@ -173,8 +168,9 @@ SimulatedRow run_implementation(const Point& point, const Candidates& candidate,
   const Implementation& implementation = *candidate.implementation;
   const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
   const Point priced = priced_as(point, implementation);
+  SharedWords words;  // the implementation has its own prices
   SimulatedRow simulated = refusal.empty()
-                               ? run_candidate(priced, candidate, predictor)
+                               ? run_candidate(priced, candidate, predictor, words)
                                : SimulatedRow{infeasible_row(point, candidate, predictor.kinds(point.scope), refusal)};
   ResultRow& row = simulated.row;
   if (row.feasible()) {
@@ -201,12 +197,12 @@ void mark_ideals_as_bounds(std::vector<SimulatedRow>& simulated) {
   }
 }
 
-SimulatedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
+SimulatedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor, SharedWords& words) {
   SimulatedRow simulated{row_of(point)};
   try {
     require_simulatable(point);
     Prediction prediction = predictor.predict(point, schedule);
-    simulated = simulated_row(point, prediction, predictor);
+    simulated = simulated_row(point, prediction, predictor, words);
   } catch (const ConfigError& error) {
     simulated.row.reason = error.what();
   }
@@ -256,11 +252,12 @@ void add_beats_serial(std::vector<SimulatedRow>& simulated) {
   }
 }
 
-std::vector<SimulatedRow> run_files(const Point& point, const Library& library, Predictor& predictor) {
+std::vector<SimulatedRow> run_files(const Point& point, const Library& library, Predictor& predictor,
+                                    SharedWords& words) {
   std::vector<SimulatedRow> rows;
   for (const HandWritten& schedule : library.schedules()) {
     if (belongs(schedule, point)) {
-      rows.push_back(run_file(point, schedule, predictor));
+      rows.push_back(run_file(point, schedule, predictor, words));
     }
   }
   return rows;
@@ -276,47 +273,111 @@ bool all_feasible(const std::vector<ResultRow>& rows) {
   return std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); });
 }
 
-const Point& PointRunner::point_at(const Settings& settings) {
-  const std::span<const Field> fields = run_fields();
-  const auto affects_point = [](const Field& field) { return !is_plain(field) && !is_of_strategies(field); };
-  bool is_unchanged = point_.has_value();
-  for (std::size_t i = 0; i < fields.size() && is_unchanged; ++i) {
-    is_unchanged = !affects_point(fields[i]) || settings.at(fields[i]).text == point_texts_[i];
+const std::string& SharedWords::provenances(const Point& point, const Structure& structure) {
+  const auto [entry, is_new] = provenances_.try_emplace(&structure);
+  if (is_new) {
+    entry->second = provenance_in_words(structure.program(), point);
   }
-  if (!is_unchanged) {
-    point_.reset();
-    point_ = point_of(settings, library_);
-    point_texts_.clear();
-    for (const Field& field : fields) {
-      point_texts_.push_back(affects_point(field) ? settings.at(field).text : std::string{});
+  return entry->second;
+}
+
+void SharedWords::put_schedule(ResultRow& row, const std::vector<SiteKind>& kinds, const Strategy& strategy,
+                               const StrategyOptions& options) {
+  if (!schedule_ || schedule_->strategy != &strategy || schedule_->options != options || schedule_->kinds != kinds) {
+    schedule_ = {kinds, &strategy, options, parameters_of(strategy, kinds, options),
+                 relevant_options(strategy, kinds, options)};
+  }
+  row.strategy = strategy.name;
+  row.parameters = schedule_->parameters;
+  row.bound = strategy.bound;
+  row.options = options;
+  row.relevant = schedule_->relevant;
+}
+
+void SharedWords::forget() { provenances_.clear(); }
+
+PointRunner::PointRunner(const Library& library, StructureCache& structures, ForEachIndex for_each)
+    : library_(library), predictor_(structures, for_each), texts_(run_fields().size()) {
+  for (const Field& field : run_fields()) {
+    const bool is_of_schedules = field.key == "ranks" || field.key == "scope" || field.key == "dtype";
+    unsigned parts = is_of_strategies(field) ? of_candidates : is_plain(field) ? of_sizes : of_point;
+    if (is_of_schedules) {
+      parts |= of_candidates | of_implementations;
+    }
+    if (field.key == "as") {
+      parts |= of_implementations;
+    }
+    affected_.push_back(static_cast<std::uint8_t>(parts));
+  }
+}
+
+void PointRunner::note(const Settings& settings) {
+  const std::span<const Field> fields = run_fields();
+  unsigned changed = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (const std::string& text = settings.at(fields[i]).text; text != texts_[i]) {
+      texts_[i] = text;
+      changed |= affected_[i];
     }
   }
-  point_->ranks = static_cast<std::int32_t>(settings.count("ranks"));
-  point_->batch = settings.count("batch");
-  point_->seq = settings.count("seq");
+  if ((changed & of_point) != 0) {
+    point_.reset();
+    words_.forget();
+  }
+  has_sizes_ = has_sizes_ && (changed & of_sizes) == 0;
+  last_candidates_ = (changed & of_candidates) == 0 ? last_candidates_ : nullptr;
+  if ((changed & of_implementations) != 0) {
+    implementations_.reset();
+  }
+}
+
+const Point& PointRunner::point_at(const Settings& settings) {
+  if (!point_) {
+    point_ = point_of(settings, library_);
+    predictor_.recall_kernels(library_.accelerator(choices_of(settings).machine));
+    has_sizes_ = false;
+  }
+  if (!has_sizes_) {
+    point_->ranks = static_cast<std::int32_t>(settings.count("ranks"));
+    point_->batch = settings.count("batch");
+    point_->seq = settings.count("seq");
+    has_sizes_ = true;
+  }
   return *point_;
 }
 
 const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settings) {
   constexpr std::size_t max_kept = 4096;
+  if (last_candidates_ != nullptr) {
+    return *last_candidates_;
+  }
   std::string key;
   for (const Field& field : run_fields()) {
-    if (is_of_strategies(field) || field.key == "ranks" || field.key == "scope" || field.key == "dtype") {
+    if ((affected_[static_cast<std::size_t>(&field - run_fields().data())] & of_candidates) != 0) {
       key += settings.at(field).text;
       key += '\n';
     }
   }
-  const auto known = candidates_.find(key);
-  if (known != candidates_.end()) {
-    return known->second;
+  auto known = candidates_.find(key);
+  if (known == candidates_.end()) {
+    if (candidates_.size() >= max_kept) {
+      candidates_.clear();
+    }
+    known = candidates_.emplace(std::move(key), candidates_of(settings)).first;
   }
-  if (candidates_.size() >= max_kept) {
-    candidates_.clear();
+  last_candidates_ = &known->second;
+  return *last_candidates_;
+}
+
+const std::vector<Candidates>& PointRunner::implementations_at(const Settings& settings) {
+  if (!implementations_) {
+    implementations_ = implementations_of(settings, library_);
   }
-  return candidates_.emplace(std::move(key), candidates_of(settings)).first->second;
+  return *implementations_;
 }
 
 void PointRunner::require_runnable(const Settings& settings) {
+  note(settings);
   if (runs_generated(settings, library_)) {
     candidates_at(settings);
     commfuse::require_runnable(point_at(settings));
@@ -324,13 +385,14 @@ void PointRunner::require_runnable(const Settings& settings) {
 }
 
 std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
+  note(settings);
   const Point& point = point_at(settings);
   std::vector<SimulatedRow> simulated;
-  const std::vector<Candidates> implemented = implementations_of(settings, library_);
+  const std::vector<Candidates>& implemented = implementations_at(settings);
   if (runs_generated(settings, library_)) {
     try {
       for (const Candidates& candidate : candidates_at(settings)) {
-        simulated.push_back(run_candidate(point, candidate, predictor_));
+        simulated.push_back(run_candidate(point, candidate, predictor_, words_));
       }
     } catch (const ConfigError& error) {  // no schedule runs: the settings clash
       simulated.assign(1, {row_of(point)});
@@ -348,7 +410,7 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
     mark_ideals_as_bounds(simulated);
     add_beats_serial(simulated);
   }
-  std::vector<SimulatedRow> file_rows = run_files(point, library_, predictor_);
+  std::vector<SimulatedRow> file_rows = run_files(point, library_, predictor_, words_);
   std::move(file_rows.begin(), file_rows.end(), std::back_inserter(simulated));
   add_win_probabilities(simulated);
   std::vector<ResultRow> rows;

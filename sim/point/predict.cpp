@@ -64,13 +64,24 @@ const std::vector<SiteKind>& Predictor::kinds(Scope scope) {
   return entry;
 }
 
-Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
+const Structure& Predictor::structure_at(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
+  const StructureKey key{point.scope, point.model.gated_mlp, point.ranks, &strategy, options};
+  if (const Structure* const* known = recent_structures_.find(key)) {
+    return **known;
+  }
   if (const std::string refusal = refusal_of(strategy, kinds(point.scope), options, point.ranks); !refusal.empty()) {
     throw ConfigError(refusal);
   }
-  const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
-  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
-  Prediction prediction = simulate(point, structure, sizes, flops_of(point.scope, point.model, point.load()));
+  const Structure& structure = structures_.get(key);
+  recent_structures_.add(key, &structure);
+  return structure;
+}
+
+Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
+  const Structure& structure = structure_at(point, strategy, options);
+  Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
+  Prediction prediction = simulate(point, Schedule::generated, structure, std::move(sizes),
+                                   flops_of(point.scope, point.model, point.load()));
   prediction.strategy = &strategy;
   prediction.options = options;
   return prediction;
@@ -85,15 +96,16 @@ std::string Predictor::refusal(const Point& point, const Strategy& strategy, con
 }
 
 Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
-  const Sizes sizes = sizes_at(schedule, point);
-  return simulate(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
+  Sizes sizes = sizes_at(schedule, point);
+  const Flops flops = flops_of(schedule, point, sizes);
+  return simulate(point, Schedule::from_file, schedule.structure, std::move(sizes), flops);
 }
 
 void Predictor::forget_schedules() {
   wirings_.clear();
   folded_wirings_.clear();
   cut_bounds_.clear();
-  last_cut_bound_ = nullptr;
+  recent_cut_bounds_.forget();
 }
 
 Wiring Predictor::whole_wiring(const Point& point, const Program& program) {
@@ -122,16 +134,16 @@ std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Struct
 }
 
 const CutBound& Predictor::cut_bound(const Point& point, const Structure& structure) {
-  const auto belongs = [&](const auto& kept) {
-    return kept.first.first == &structure && kept.first.second == point.machine.topology &&
-           kept.second.digest == structure.digest;
-  };
-  if (last_cut_bound_ != nullptr && belongs(*last_cut_bound_)) {
-    return last_cut_bound_->second.value;
+  const std::pair place{&structure, static_cast<const Topology*>(point.machine.topology.get())};
+  if (const Kept<CutBound>* const* recent = recent_cut_bounds_.find(place)) {
+    if ((*recent)->digest == structure.digest) {
+      return (*recent)->value;
+    }
+    forget_schedules();
   }
   const OnWires key{&structure, point.machine.topology};
   auto entry = cut_bounds_.find(key);
-  if (entry != cut_bounds_.end() && !belongs(*entry)) {
+  if (entry != cut_bounds_.end() && entry->second.digest != structure.digest) {
     forget_schedules();
     entry = cut_bounds_.end();
   }
@@ -142,7 +154,7 @@ const CutBound& Predictor::cut_bound(const Point& point, const Structure& struct
     Kept<CutBound> kept{structure.digest, CutBound(structure.program(), point.machine)};
     entry = cut_bounds_.emplace(key, std::move(kept)).first;
   }
-  last_cut_bound_ = &*entry;
+  recent_cut_bounds_.add(place, &entry->second);
   return entry->second.value;
 }
 
@@ -167,7 +179,45 @@ void Predictor::price_into(Priced& priced, const Point& point, const Structure& 
     priced.costs = priced.fluid->costs;
     priced.options.fluid = &*priced.fluid;
   } else {
-    priced.costs = price(structure.program(), structure.meetings, sizes, point.machine, point.price);
+    kernels_.forget_all();
+    price(structure.priced(), sizes, point.machine, point.price, kernels_, priced.costs);
+  }
+  priced.options.faults = point.faults.get();
+}
+
+std::size_t Predictor::number_of(std::size_t accelerator, PriceOptions options) {
+  options.implementation = nullptr;  // changes prices of ops, but not the times of kernels from which they follow
+  const std::pair wanted{accelerator, options};
+  if (last_priced_as_ >= priced_as_.size() || priced_as_[last_priced_as_] != wanted) {
+    last_priced_as_ = static_cast<std::size_t>(std::ranges::find(priced_as_, wanted) - priced_as_.begin());
+    if (last_priced_as_ == priced_as_.size()) {
+      priced_as_.push_back(wanted);
+    }
+  }
+  return last_priced_as_;
+}
+
+std::optional<KernelInputs> Predictor::kernel_inputs(const Point& point, const Machine& machine, Schedule schedule,
+                                                     const Structure& structure, const Sizes& sizes) {
+  if (!accelerator_ || schedule != Schedule::generated || structure.prices.has_attention) {
+    return std::nullopt;
+  }
+  const PriceOptions options = with_fixed_prices(point.price);
+  const auto sms_beside = [&](const Meetings& meetings) {
+    return sms_left(structure.program(), machine, meetings, options.interference);
+  };
+  return KernelInputs{.structure = &structure,
+                      .priced_as = number_of(*accelerator_, options),
+                      .sms_beside_exchanges = sms_beside({.exchange = true}),
+                      .sms_beside_collectives = sms_beside({.collective = true}),
+                      .sizes = &sizes};
+}
+
+void Predictor::price_recalled_into(Priced& priced, const Point& point, const KernelInputs& inputs) {
+  const bool is_known = kernel_memory_.recall(inputs, kernels_);
+  price(inputs.structure->priced(), *inputs.sizes, point.machine, point.price, kernels_, priced.costs);
+  if (!is_known) {
+    kernel_memory_.keep(inputs, kernels_);
   }
   priced.options.faults = point.faults.get();
 }
@@ -193,10 +243,18 @@ void Predictor::fold(Priced& priced, const Point& point, const Structure& struct
   priced.options.first_ranks = ranks;
 }
 
-Prediction Predictor::simulate(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
+Prediction Predictor::simulate(const Point& point, Schedule schedule, const Structure& structure, Sizes sizes,
+                               Flops flops) {
   const Program& program = structure.program();
-  Priced priced;
-  price_into(priced, point, structure, sizes);
+  Priced& priced = simulated_;
+  priced.fluid.reset();
+  priced.options = {};
+  const std::optional<KernelInputs> inputs = kernel_inputs(point, point.machine, schedule, structure, sizes);
+  if (inputs && point.price.interference != Interference::dynamic) {
+    price_recalled_into(priced, point, *inputs);
+  } else {
+    price_into(priced, point, structure, sizes);
+  }
   const Costs& costs = priced.costs;
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   Prediction prediction;
@@ -218,7 +276,7 @@ Prediction Predictor::simulate(const Point& point, const Structure& structure, c
   prediction.mfu = possible > 0.0 ? flops.count / possible : 0.0;  // a file may hold no op
   prediction.buffers = bytes_per_rank(program, sizes);
   prediction.structure = &structure;
-  prediction.sizes = sizes;
+  prediction.sizes = std::move(sizes);
   return prediction;
 }
 

@@ -22,6 +22,8 @@
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
 #include "sim/point/hand_written.h"
+#include "sim/point/kernel_memory.h"
+#include "sim/point/recent.h"
 #include "sim/point/structure.h"
 #include "sim/replay/monte_carlo.h"
 #include "sim/replay/replay.h"
@@ -76,6 +78,9 @@ struct Prediction : Outcome {
 /// Returns whether a price of the program may depend on the raised parameter; false means that none does.
 bool may_be_affected(const Program& program, const Point& point, const RaisedMachine& raised);
 
+/// Returns the options with `constant` interference in place of `dynamic`.
+PriceOptions with_fixed_prices(PriceOptions options);
+
 /// Returns the costs of the ops on a machine with fixed rates: with `constant` interference in place of `dynamic`,
 /// without faults. Requires a structure and sizes of the point.
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes);
@@ -93,6 +98,11 @@ class Predictor {
   /// `for_each` runs the samples under jitter; null: one after another.
   explicit Predictor(StructureCache& structures, ForEachIndex for_each = nullptr)
       : structures_(structures), monte_carlo_(for_each) {}
+
+  /// Keeps the times of kernels from point to point (kernel_memory.h) until the next call. Requires that all points
+  /// with one number have equal accelerators, and that each raised parameter changes them equally. Without a number,
+  /// as at first, all kernels are priced.
+  void recall_kernels(std::optional<std::size_t> accelerator) { accelerator_ = accelerator; }
 
   /// Returns kinds_of(scope), computed once.
   const std::vector<SiteKind>& kinds(Scope scope);
@@ -137,6 +147,8 @@ class Predictor {
   Prediction predict_best(const Point& point, const Strategy& strategy, const std::vector<StrategyOptions>& candidates);
 
  private:
+  /// The structures of generated schedules are never dropped, so their addresses identify them.
+  enum class Schedule : std::uint8_t { generated, from_file };
   /// The costs of the ops at a point, with the engine's options.
   struct Priced {
     Costs costs;
@@ -163,6 +175,23 @@ class Predictor {
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
                                          std::span<Costs> varied);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
+  /// Returns the structure of a generated schedule. Throws ConfigError if the strategy refuses the options.
+  const Structure& structure_at(const Point& point, const Strategy& strategy, const StrategyOptions& options);
+  /// Sets the same prices, and recalls and keeps times of kernels.
+  void price_recalled_into(Priced& priced, const Point& point, const KernelInputs& inputs);
+  /// Prices doubted_.costs, and the kernels from which they follow.
+  void price_doubted(const Point& point, const Prediction& prediction);
+  /// Prices doubted_.next() on the raised machine. Returns false if these costs, or the times of all kernels that the
+  /// parameter may affect, equal those in doubted_.
+  bool price_raised(const Point& point, const Prediction& prediction, const RaisedMachine& raised);
+  /// Returns the inputs to the times of kernels on the machine; nothing if times are not kept.
+  std::optional<KernelInputs> kernel_inputs(const Point& point, const Machine& machine, Schedule schedule,
+                                            const Structure& structure, const Sizes& sizes);
+  std::optional<KernelInputs> kernel_inputs(const Point& point, const Machine& machine, const Prediction& prediction) {
+    const Schedule schedule = prediction.strategy != nullptr ? Schedule::generated : Schedule::from_file;
+    return kernel_inputs(point, machine, schedule, *prediction.structure, prediction.sizes);
+  }
+  std::size_t number_of(std::size_t accelerator, PriceOptions options);
   /// Simulates only the first ranks if they represent all ranks.
   void fold(Priced& priced, const Point& point, const Structure& structure);
   /// Drops everything that is stored per schedule: a new schedule may have the address of a deleted one.
@@ -172,13 +201,20 @@ class Predictor {
   const CutBound& cut_bound(const Point& point, const Structure& structure);
   /// Aborts if the run, or the run without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
-  Prediction simulate(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
+  Prediction simulate(const Point& point, Schedule schedule, const Structure& structure, Sizes sizes, Flops flops);
   StructureCache& structures_;
+  Recent<StructureKey, const Structure*> recent_structures_;
   std::map<Scope, std::vector<SiteKind>> kinds_;
   Replay replay_;
   Engine engine_;
   MonteCarlo monte_carlo_;
   Doubted doubted_;
+  Priced simulated_;     // of the last point; its memory is reused
+  KernelTimes kernels_;  // of the last point; its memory is reused
+  KernelMemory kernel_memory_;
+  std::optional<std::size_t> accelerator_;
+  std::vector<std::pair<std::size_t, PriceOptions>> priced_as_;  // accelerator and options, by KernelInputs::priced_as
+  std::size_t last_priced_as_ = 0;
   /// Key of results for a schedule on certain wires. Holds the topology, so that no other topology can get its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>
@@ -189,7 +225,8 @@ class Predictor {
   std::optional<KnownRoutes> routes_;  ///< routes on the wires that were requested last
   std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
-  const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< consecutive points share schedules
+  /// Entries of cut_bounds_, which hold the topologies.
+  Recent<std::pair<const Structure*, const Topology*>, const Kept<CutBound>*> recent_cut_bounds_;
   /// By wiring and number of first ranks; null: these do not represent all ranks.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;

@@ -39,6 +39,15 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
 
 bool is_of_kernels(AffectedOps affects) { return affects == AffectedOps::gemms || affects == AffectedOps::attention; }
 
+/// Adds the times that `times` lacks.
+void add_missing(KernelTimes& times, const KernelTimes& from) {
+  for (std::size_t place = 0; place < times.shapes.size(); ++place) {
+    if (times.shapes[place] == KernelTimes::unknown) {
+      times.shapes[place] = from.shapes[place];
+    }
+  }
+}
+
 /// Keeps only the times that are also valid on the raised machine: those that cannot depend on its parameter.
 void forget_affected(KernelTimes& times, const Program& program, AffectedOps affects) {
   switch (affects) {
@@ -93,6 +102,8 @@ void lengthen_ops(Costs& costs, const std::vector<std::size_t>& ops, double shar
   }
 }
 
+}  // namespace
+
 PriceOptions with_fixed_prices(PriceOptions options) {
   if (options.interference == Interference::dynamic) {
     options.interference = Interference::constant;
@@ -100,10 +111,11 @@ PriceOptions with_fixed_prices(PriceOptions options) {
   return options;
 }
 
-}  // namespace
-
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes) {
-  return price(structure.program(), structure.meetings, sizes, machine, with_fixed_prices(point.price));
+  KernelTimes kernels;
+  Costs costs;
+  price(structure.priced(), sizes, machine, with_fixed_prices(point.price), kernels, costs);
+  return costs;
 }
 
 Duration Predictor::static_makespan(const Point& point, const Structure& structure, const Costs& costs) {
@@ -135,6 +147,47 @@ std::vector<Duration> Predictor::static_makespans(const Point& point, const Stru
   return times;
 }
 
+void Predictor::price_doubted(const Point& point, const Prediction& prediction) {
+  const Structure& structure = *prediction.structure;
+  const PriceOptions options = with_fixed_prices(point.price);
+  const std::optional<KernelInputs> inputs = kernel_inputs(point, point.machine, prediction);
+  if (!inputs || !kernel_memory_.recall(*inputs, doubted_.times)) {
+    doubted_.times.forget_all();
+  }
+  price(structure.priced(), prediction.sizes, point.machine, options, doubted_.times, doubted_.costs);
+}
+
+bool Predictor::price_raised(const Point& point, const Prediction& prediction, const RaisedMachine& raised) {
+  const Structure& structure = *prediction.structure;
+  const Sizes& sizes = prediction.sizes;
+  const PriceOptions options = with_fixed_prices(point.price);
+  KernelTimes& times = doubted_.raised_times;
+  const bool may_change_kernels = is_of_kernels(raised.affects) || raised.affects == AffectedOps::anything;
+  std::optional<KernelInputs> inputs;
+  if (may_change_kernels) {
+    inputs = kernel_inputs(point, raised.machine, prediction);
+  }
+  if (inputs) {
+    inputs->raised = 1 + raised.parameter;
+  }
+  const bool is_known = inputs && kernel_memory_.recall(*inputs, times);
+  if (!is_known) {
+    times = doubted_.times;
+    forget_affected(times, structure.program(), raised.affects);
+  } else if (raised.affects != AffectedOps::anything) {
+    add_missing(times, doubted_.times);  // of transfers, which the parameter does not affect
+  }
+  const bool is_same = is_of_kernels(raised.affects) &&
+                       kernels_are_the_same(structure.priced(), sizes, raised.machine, options, doubted_.times, times);
+  if (!is_same) {
+    price(structure.priced(), sizes, raised.machine, options, times, doubted_.next());
+  }
+  if (inputs && !is_known) {
+    kernel_memory_.keep(*inputs, times);
+  }
+  return !is_same && !are_identical(doubted_.next(), doubted_.costs);
+}
+
 Uncertainty Predictor::uncertainty(const Point& point, const Prediction& prediction) {
   Uncertainty result;
   if (point.raised == nullptr) {
@@ -144,10 +197,9 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const Sizes& sizes = prediction.sizes;
   const Program& program = structure.program();
   PriceOptions options = with_fixed_prices(point.price);
-  auto& [kernel_times, raised_kernel_times, costs, varied, used] = doubted_;
-  kernel_times.forget_all();
+  auto& [kernel_times, raised_times, costs, varied, used] = doubted_;
   used = 0;
-  price(program, structure.meetings, sizes, point.machine, options, kernel_times, costs);
+  price_doubted(point, prediction);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
     return result;  // a file may hold no op
@@ -158,18 +210,7 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     ++doubted_.used;
   };
   for (const RaisedMachine& raised : *point.raised) {
-    if (!may_be_affected(program, point, raised)) {
-      continue;
-    }
-    raised_kernel_times = kernel_times;
-    forget_affected(raised_kernel_times, program, raised.affects);
-    if (is_of_kernels(raised.affects) &&
-        kernels_are_the_same(program, sizes, raised.machine, options, kernel_times, raised_kernel_times)) {
-      continue;
-    }
-    Costs& raised_costs = doubted_.next();
-    price(program, structure.meetings, sizes, raised.machine, options, raised_kernel_times, raised_costs);
-    if (!are_identical(raised_costs, costs)) {
+    if (may_be_affected(program, point, raised) && price_raised(point, prediction, raised)) {
       add_doubt(raised.parameter);
     }
   }
@@ -182,7 +223,7 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   if (const ImplementedSites* sites = point.price.implementation) {
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
-      price(program, structure.meetings, sizes, point.machine, options, kernel_times, doubted_.next());
+      price(structure.priced(), sizes, point.machine, options, kernel_times, doubted_.next());
       add_doubt(ImplementationDoubt{sites->name, raised.name});
     }
   }

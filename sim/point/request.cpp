@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "model/config/bandwidth_choice.h"
@@ -143,13 +144,19 @@ void Library::load_model(const std::string& name) { models_.emplace(name, commfu
 void Library::load_machine(const Settings& settings) {
   const RunChoices run = choices_of(settings);
   if (!machines_.contains(run.machine)) {
-    Machine machine = machine_of(settings);
+    auto file = std::ranges::find(hardware_, run.machine.hardware, &std::pair<std::string, Machine>::first);
+    if (file == hardware_.end()) {
+      hardware_.emplace_back(run.machine.hardware, commfuse::load_machine(run.machine.hardware));
+      file = std::prev(hardware_.end());
+    }
+    Machine machine = with_chosen_links(file->second, settings);
     // There is one raised machine per parameter, so they are created only if uncertainty is requested.
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     if (run.uncertainty) {
       raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
     }
-    machines_.emplace(run.machine, LoadedMachine{std::move(machine), std::move(raised)});
+    const auto accelerator = static_cast<std::size_t>(file - hardware_.begin());
+    machines_.emplace(run.machine, LoadedMachine{std::move(machine), std::move(raised), accelerator});
   }
 }
 

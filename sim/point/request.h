@@ -51,6 +51,9 @@ class Library {
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const MachineChoice& choice) const {
     return machines_.at(choice).raised;
   }
+  /// Returns the number of the machine's accelerator: machines with equal numbers differ only in their links, because
+  /// they come from one hardware file and with_chosen_links() changes only links.
+  [[nodiscard]] std::size_t accelerator(const MachineChoice& choice) const { return machines_.at(choice).accelerator; }
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
   /// Returns null if there are no faults.
   [[nodiscard]] std::shared_ptr<const Faults> faults(const std::string& name) const { return faults_.at(name); }
@@ -64,7 +67,9 @@ class Library {
   struct LoadedMachine {
     Machine machine;
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
+    std::size_t accelerator = 0;
   };
+  std::vector<std::pair<std::string, Machine>> hardware_;  // by number of the accelerator: name, machine of the file
   std::map<MachineChoice, LoadedMachine> machines_;
   std::map<std::string, LoadedJitter> jitters_;
   std::map<std::string, std::shared_ptr<const Faults>> faults_;

@@ -35,6 +35,7 @@ Structure structure_of(Program program) {
   Structure structure;
   structure.digest = digest_of(program);
   structure.meetings = meetings_on_all_ranks(program);
+  structure.prices = price_plan(program, structure.meetings);
   structure.plan = plan_of(lower(std::make_shared<const Program>(std::move(program)), std::move(proof.matching)));
   structure.tape = tape_of(structure.plan.lowered);
   structure.draw_keys = draw_keys(structure.program());

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "model/cost/draw_keys.h"
+#include "model/cost/price.h"
+#include "model/cost/price_plan.h"
 #include "model/program/order.h"
 #include "model/strategies/scope.h"
 #include "sim/engine/plan.h"
@@ -22,9 +24,11 @@ struct Structure {
   Tape tape;
   std::vector<DrawKey> draw_keys;
   std::vector<Meetings> meetings;
+  PricePlan prices;
   std::string digest;
 
   [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
+  [[nodiscard]] PricedProgram priced() const { return {program(), meetings, prices}; }
 };
 
 /// Proves, lowers, orders and digests a program. Aborts when the proof fails: generators make only correct programs.
@@ -38,6 +42,7 @@ struct StructureKey {
   std::int32_t ranks = 1;
   const Strategy* strategy = nullptr;
   StrategyOptions options;
+  friend bool operator==(const StructureKey&, const StructureKey&) = default;
 };
 
 /// Structures by key, created on first use, shared by threads and never dropped.

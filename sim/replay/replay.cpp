@@ -478,6 +478,10 @@ Makespans Replay::run(const Program& program, const Tape& tape, const Costs& cos
   if (recorder != nullptr) {
     recorder->start(rank_count);
   }
+  if (rank_count == 1 && ranks_are_identical(tape, costs) && (recorder == nullptr || !recorder->keeps_timeline())) {
+    const ThreeTimes ends = replay_identical_ranks(program, tape, costs, recorder, identical_ranks_);
+    return {duration(ends.actual), duration(ends.ideal), duration(ends.link)};
+  }
   Pass pass(*this, program, tape, costs, rank_count, Priced(program, tape, costs, rank_count, all_lanes));
   pass.run(recorder);
   return {duration(last_end_[actual]), duration(last_end_[ideal]), duration(last_end_[link])};

@@ -10,6 +10,7 @@
 #include "model/cost/costs.h"
 #include "model/cost/jitter_sampler.h"
 #include "model/program/recorder.h"
+#include "sim/replay/identical_ranks.h"
 #include "sim/replay/tape.h"
 
 namespace commfuse {
@@ -64,6 +65,7 @@ class Replay {
   std::vector<double> others_;     // for the op of a partner: by rank, then lane
   std::vector<double> issued_;     // by op, or by rank and op
   std::vector<double> last_end_;   // by lane
+  IdenticalRanksMemory identical_ranks_;
 };
 
 }  // namespace commfuse

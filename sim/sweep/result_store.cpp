@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <utility>
@@ -297,7 +299,7 @@ struct StoreReader::State {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       read_value(static_cast<int>(i) + 2, columns[i].type, file_row[i], held_words[i]);
     }
-    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), file_row)) != rows->whole(1)) {
+    if (static_cast<std::int64_t>(checksum.of(rows->whole(0), file_row)) != rows->whole(1)) {
       damaged(database.path(),
               fmt::format("the row of point {} has changed since it was written", rows->whole(0) / rows_a_point));
     }
@@ -348,6 +350,7 @@ struct StoreReader::State {
   std::vector<std::optional<std::size_t>> index_in_file;  // by own column
   bool has_own_columns = false;
   StoreRow file_row;  // in the columns of the file
+  RowChecksum checksum;
   std::vector<std::optional<std::int64_t>> held_words;
   StoreRow own_row;
   std::map<std::int64_t, std::string> texts;  // by number
@@ -410,6 +413,18 @@ std::vector<StorePart> StoreReader::parts(std::size_t count) const { return part
 
 void StoreReader::restrict_to(const StorePart& part) { state_->start(part); }
 
+namespace {
+
+/// Returns true if two values have the same bits: 0 and -0 differ.
+bool is_identical(const Value& a, const Value& b) {
+  const auto* number = std::get_if<double>(&a);
+  return number != nullptr && a.index() == b.index()
+             ? std::bit_cast<std::uint64_t>(*number) == std::bit_cast<std::uint64_t>(std::get<double>(b))
+             : a == b;
+}
+
+}  // namespace
+
 struct StoreWriter::State {
   State(const fs::path& path, const StoreIdentity& wanted) : database(path, Database::Access::write), identity(wanted) {
     const int version = version_of(database);
@@ -427,7 +442,7 @@ struct StoreWriter::State {
     for (const auto& [id, text] : texts_in(database)) {
       words.emplace(text, id);
     }
-    last_words.resize(store_columns(identity.kind).size());
+    bound.resize(store_columns(identity.kind).size());
     find_held();
     insert.emplace(database, insertion_of(identity.kind));
     insert_word.emplace(database, "INSERT INTO texts(id, text) VALUES(?, ?)");
@@ -482,20 +497,16 @@ struct StoreWriter::State {
     return number;
   }
 
-  /// Keeps the last text of each column, because most rows repeat it.
-  std::int64_t number_of_word(std::size_t column, const std::string& word) {
-    auto& [text, number] = last_words[column];
-    if (number == 0 || text != word) {
-      number = number_of_word(word);
-      text = word;
-    }
-    return number;
-  }
-
+  /// SQLite keeps a statement's values from row to row, so only those that differ from the last row are bound. Texts
+  /// are bound where `bound` holds them.
   void bind(std::size_t column, StoreType type, const Value& value) {
+    if (is_identical(value, bound[column])) {
+      return;
+    }
+    bound[column] = value;
     const auto parameter = static_cast<int>(column) + 3;
-    if (const auto* text = std::get_if<std::string>(&value)) {
-      type == StoreType::word ? insert->bind(parameter, number_of_word(column, *text))
+    if (const auto* text = std::get_if<std::string>(&bound[column])) {
+      type == StoreType::word ? insert->bind(parameter, number_of_word(*text))
                               : insert->bind(parameter, std::string_view(*text));
     } else if (const auto* count = std::get_if<std::int64_t>(&value)) {
       insert->bind(parameter, *count);
@@ -510,7 +521,7 @@ struct StoreWriter::State {
     const std::span<const StoreColumn> columns = store_columns(identity.kind);
     check(row.size() == columns.size(), "a stored row has a value for every column");
     insert->bind(1, id);
-    insert->bind(2, std::int64_t{checksum_of(id, row)});
+    insert->bind(2, std::int64_t{checksum.of(id, row)});
     for (std::size_t i = 0; i < columns.size(); ++i) {
       bind(i, columns[i].type, row[i]);
     }
@@ -522,7 +533,8 @@ struct StoreWriter::State {
   std::vector<bool> stored;  // by point
   StoreCounts counts;
   std::unordered_map<std::string, std::int64_t> words;
-  std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: no text yet
+  StoreRow bound;  // values of `insert`, of which texts must outlive each step; at first none
+  RowChecksum checksum;
   std::optional<Statement> insert;
   std::optional<Statement> insert_word;
   bool is_open = false;  // a transaction is open

@@ -133,38 +133,60 @@ void require_whole(const P99Causes& causes, std::string_view store) {
 
 enum class Tag : char { nothing, text, count, number };
 
-// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): every call gives the number of bytes as a literal
-void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
-  std::array<char, 8> text{};
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    text[i] = static_cast<char>(bits >> (8 * i) & 0xff);
+/// Returns the largest number of bytes that a row takes.
+std::size_t packed_size(const StoreRow& row) {
+  std::size_t size = 4 + 9 * row.size();
+  for (const Value& value : row) {
+    const auto* text = std::get_if<std::string>(&value);
+    size += text != nullptr ? text->size() : 0;
   }
-  out.append(text.data(), bytes);
+  return size;
 }
 
-/// Appends a tag and a number, as put_number() does.
-// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): as for put_number()
-void put_tagged(Tag tag, std::uint64_t bits, std::size_t bytes, std::string& out) {
-  std::array<char, 9> text{static_cast<char>(tag)};
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    text[i] = static_cast<char>(bits >> (8 * (i - 1)) & 0xff);
-  }
-  out.append(text.data(), 1 + bytes);
-}
+/// Writes bytes to memory that has room for them, because asking for room before each value would take longer than
+/// writing it.
+class Packer {
+ public:
+  explicit Packer(char* to) : to_(to) {}
 
-void put_value(const Value& value, std::string& out) {
-  struct Writer {
-    std::string& out;
-    void operator()(std::monostate) const { put_tagged(Tag::nothing, 0, 0, out); }
-    void operator()(const std::string& text) const {
-      put_tagged(Tag::text, text.size(), 4, out);
-      out += text;
+  [[nodiscard]] char* end() const { return to_; }
+
+  template <std::size_t bytes>
+  void put_number(std::uint64_t bits) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      to_[i] = static_cast<char>(bits >> (8 * i) & 0xff);
     }
-    void operator()(std::int64_t count) const { put_tagged(Tag::count, static_cast<std::uint64_t>(count), 8, out); }
-    void operator()(double number) const { put_tagged(Tag::number, std::bit_cast<std::uint64_t>(number), 8, out); }
-  };
-  std::visit(Writer{out}, value);
-}
+    to_ += bytes;
+  }
+
+  void put(const Value& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      put_tag(Tag::text);
+      put_number<4>(text->size());
+      to_ = std::copy(text->begin(), text->end(), to_);
+    } else if (const auto* count = std::get_if<std::int64_t>(&value)) {
+      put_tag(Tag::count);
+      put_number<8>(static_cast<std::uint64_t>(*count));
+    } else if (const auto* number = std::get_if<double>(&value)) {
+      put_tag(Tag::number);
+      put_number<8>(std::bit_cast<std::uint64_t>(*number));
+    } else {
+      put_tag(Tag::nothing);
+    }
+  }
+
+  void put(const StoreRow& row) {
+    put_number<4>(row.size());
+    for (const Value& value : row) {
+      put(value);
+    }
+  }
+
+ private:
+  void put_tag(Tag tag) { *to_++ = static_cast<char>(tag); }
+
+  char* to_;
+};
 
 class Unpacker {
  public:
@@ -211,13 +233,6 @@ class Unpacker {
   }
   std::string_view bytes_;
 };
-
-void pack_into(const StoreRow& row, std::string& out) {
-  put_number(row.size(), 4, out);
-  for (const Value& value : row) {
-    put_value(value, out);
-  }
-}
 
 std::size_t column_index(StoreKind kind, std::string_view name) {
   const std::span<const StoreColumn> columns = store_columns(kind);
@@ -294,10 +309,16 @@ StepRow model_row(const StoreRow& row, std::string_view store) {
 }
 
 std::string packed(std::span<const StoreRow> rows) {
-  std::string bytes;
+  std::size_t size = 0;
   for (const StoreRow& row : rows) {
-    pack_into(row, bytes);
+    size += packed_size(row);
   }
+  std::string bytes(size, '\0');
+  Packer packer(bytes.data());
+  for (const StoreRow& row : rows) {
+    packer.put(row);
+  }
+  bytes.resize(static_cast<std::size_t>(packer.end() - bytes.data()));
   return bytes;
 }
 
@@ -312,14 +333,16 @@ std::vector<StoreRow> unpacked(std::string_view bytes) {
   return rows;
 }
 
-std::uint32_t checksum_of(std::int64_t id, const StoreRow& row) {
-  std::string bytes;
-  bytes.reserve(1024);
-  put_number(static_cast<std::uint64_t>(id), 8, bytes);
-  pack_into(row, bytes);
+std::uint32_t checksum_of(std::int64_t id, const StoreRow& row) { return RowChecksum().of(id, row); }
+
+std::uint32_t RowChecksum::of(std::int64_t id, const StoreRow& row) {
+  memory_.resize(std::max(memory_.size(), 8 + packed_size(row)));
+  Packer packer(memory_.data());
+  packer.put_number<8>(static_cast<std::uint64_t>(id));
+  packer.put(row);
   // NOLINTNEXTLINE(*-reinterpret-cast): crc32() takes unsigned bytes
   return static_cast<std::uint32_t>(
-      ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+      ::crc32(0, reinterpret_cast<const Bytef*>(memory_.data()), static_cast<uInt>(packer.end() - memory_.data())));
 }
 
 }  // namespace commfuse

@@ -79,4 +79,13 @@ std::vector<StoreRow> unpacked(std::string_view bytes);
 /// Returns the CRC-32 of a row's number and bytes.
 std::uint32_t checksum_of(std::int64_t id, const StoreRow& row);
 
+/// Computes checksum_of() for many rows, and reuses its memory.
+class RowChecksum {
+ public:
+  std::uint32_t of(std::int64_t id, const StoreRow& row);
+
+ private:
+  std::vector<char> memory_;
+};
+
 }  // namespace commfuse

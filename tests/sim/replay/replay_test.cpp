@@ -72,7 +72,10 @@ TEST(Replay, MatchesTheEngineOnTenThousandRandomPrograms) {
 
     if (ranks_are_identical(simulated.tape, costs)) {
       Recorder first;
-      ASSERT_EQ(simulated.run(costs, first, Replay::Ranks::distinct).actual, makespan) << "program " << i;
+      const Makespans folded = simulated.run(costs, first, Replay::Ranks::distinct);
+      ASSERT_EQ(folded.actual, makespan) << "program " << i;
+      ASSERT_EQ(folded.ideal, bounds.ideal) << "program " << i;
+      ASSERT_EQ(folded.link, bounds.link) << "program " << i;
       ASSERT_EQ(first.ranks(), 1);
       ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::distinct), makespan);
       for (Rank rank = 0; rank < summaries.ranks(); ++rank) {

@@ -132,6 +132,36 @@ TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   }
 }
 
+/// Returns rows whose neighbours have equal, different and no values in one column of each type, and 0 after -0.
+std::vector<StoreRow> rows_that_repeat_values() {
+  const std::vector<Value> texts{std::string("a"), std::string("a"), Value{}, std::string("a"), std::string("b"), {}};
+  const std::vector<Value> numbers{0.0, -0.0, -0.0, Value{}, 1.5, 1.5};
+  const std::vector<Value> counts{std::int64_t{1}, Value{}, Value{}, std::int64_t{1}, std::int64_t{1}, std::int64_t{2}};
+  const std::span<const StoreColumn> columns = store_columns(StoreKind::layers);
+  std::vector<StoreRow> rows(texts.size(), StoreRow(columns.size()));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const bool is_text = columns[i].type == StoreType::word || columns[i].type == StoreType::text;
+      rows[row][i] = is_text ? texts[row] : columns[i].type == StoreType::count ? counts[row] : numbers[row];
+    }
+  }
+  return rows;
+}
+
+TEST(StoreWriter, WritesValuesThatRepeatThoseOfTheRowBefore) {
+  const OwnFolder folder;
+  const std::vector<StoreRow> rows = rows_that_repeat_values();
+  {
+    StoreWriter store("store.sqlite", identity());
+    store.add(0, rows);
+    store.add(2, rows);
+    store.commit();
+  }
+  StoreReader reader("store.sqlite");
+  EXPECT_EQ(reader.next()->rows, rows);
+  EXPECT_EQ(reader.next()->rows, rows);
+}
+
 TEST(StoreRow, RefusesInvalidValuesAfterValidOnesToo) {
   LayerRowReader reader;
   reader.read(stored_rows().front(), "results.db");

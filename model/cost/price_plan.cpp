@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/price_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/check.h"
+#include "model/cost/contention.h"
+#include "model/cost/cut_bound.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Returns the shape of an op that is a part of a kernel; null for other ops.
+const GemmShape* part_of_kernel(const Program& program, std::size_t op) {
+  const auto* gemm = std::get_if<GemmShape>(&program.shapes[program.ops[op].shape]);
+  return gemm != nullptr && gemm->kernel_m.blocks > 0 ? gemm : nullptr;
+}
+
+/// Returns true if the price of this op differs by rank, as for causal attention whose queries have different positions
+/// on every rank.
+bool price_differs_by_rank(const Program& program, const Op& op) {
+  const auto* attention = std::get_if<AttentionShape>(&program.shapes[op.shape]);
+  const auto positions = program.positions_of(op);
+  return attention != nullptr && attention->causal &&
+         std::any_of(positions.begin(), positions.end(),
+                     [](const Index& position) { return position.terms != Index{}.terms; });
+}
+
+/// Returns the place of a shape's time among the communication that it meets.
+std::uint32_t place_of(const Op& op, const Meetings& met) {
+  return PricePlan::meetings * op.shape + (met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U);
+}
+
+PricePlan::OfOp plan_of_op(const Program& program, std::size_t index, const Meetings& met, const KernelParts& parts) {
+  const Op& op = program.ops[index];
+  PricePlan::OfOp plan{.kind = op.kind, .is_launched = parts.launched(program, index)};
+  if (op.kind != OpKind::attention && !KernelParts::is_part(program, index) && !in_kernel(program, index)) {
+    plan.alone = place_of(op, {});
+    plan.met = place_of(op, met);
+  }
+  for (const OpId wait : program.waits_of(op)) {
+    plan.other_waits += program.ops[position(wait)].lane != op.lane ? 1 : 0;
+  }
+  return plan;
+}
+
+}  // namespace
+
+KernelParts::KernelParts(const Program& program) : before_(program.ops.size(), 0) {
+  std::vector<std::int32_t> done(program.shapes.size(), 0);
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (const GemmShape* part = part_of_kernel(program, op)) {
+      std::int32_t& rows = done[program.ops[op].shape];
+      before_[op] = rows;
+      rows = (rows + part->m.blocks) % part->kernel_m.blocks;
+    }
+  }
+}
+
+Duration KernelParts::share(const Program& program, std::size_t op, Duration whole) const {
+  const GemmShape* part = part_of_kernel(program, op);
+  if (part == nullptr) {
+    return whole;
+  }
+  const std::int64_t rows = part->kernel_m.blocks;
+  const auto until = [&](std::int64_t row) {  // whole x row / rows, rounded down, without leaving 64 bits
+    return whole.count() / rows * row + whole.count() % rows * row / rows;
+  };
+  return Duration{until(before_[op] + part->m.blocks) - until(before_[op])};
+}
+
+bool KernelParts::launched(const Program& program, std::size_t op) const {
+  return before_[op] == 0 && !in_kernel(program, op);
+}
+
+bool KernelParts::is_part(const Program& program, std::size_t op) { return part_of_kernel(program, op) != nullptr; }
+
+bool in_kernel(const Program& program, std::size_t op) {
+  return program.lanes[program.ops[op].lane].kind == LaneKind::kernel;
+}
+
+PricePlan price_plan(const Program& program, const std::vector<Meetings>& meetings) {
+  check(meetings.size() == program.ops.size(), "meetings belong to the program");
+  PricePlan plan{.parts = KernelParts(program),
+                 .shared_ports = shared_ports(program, meetings),
+                 .contends = contend(meetings),
+                 .moves_in_kernels = kernels_move(program)};
+  const Coordinates first = program.mesh.coordinates(0);
+  plan.ops.reserve(program.ops.size());
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    plan.ops.push_back(plan_of_op(program, i, meetings[i], plan.parts));
+    if (op.kind == OpKind::gemm && op.purpose == Purpose::essential && !KernelParts::is_part(program, i)) {
+      plan.cut_gemms.push_back({i, op.where.holds(first)});
+    }
+    if (price_differs_by_rank(program, op)) {
+      plan.differ_by_rank.push_back(i);
+    }
+    plan.has_attention = plan.has_attention || op.kind == OpKind::attention;
+    if ((op.kind == OpKind::gemm || op.kind == OpKind::elementwise) && !in_kernel(program, i)) {
+      plan.kernels.insert(plan.kernels.end(), {place_of(op, meetings[i]), place_of(op, {})});
+    }
+  }
+  std::ranges::sort(plan.kernels);
+  const auto repeated = std::ranges::unique(plan.kernels);
+  plan.kernels.erase(repeated.begin(), repeated.end());
+  return plan;
+}
+
+}  // namespace commfuse

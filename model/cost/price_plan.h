@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of pricing a program that depends neither on sizes nor on the machine: which time each op takes, which ops
+// are compared with an uncut GEMM, what the host pays for. It is computed once per structure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "model/cost/wires.h"
+#include "model/program/order.h"
+#include "model/program/program.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// Divides the time of a kernel among its parts in proportion to their rows, so that the parts add up to exactly that
+/// time.
+class KernelParts {
+ public:
+  KernelParts() = default;
+  explicit KernelParts(const Program& program);
+
+  /// Returns the op's share of the time of its kernel; the whole time if the op is not a part.
+  [[nodiscard]] Duration share(const Program& program, std::size_t op, Duration whole) const;
+  /// Returns false for an op that runs inside a kernel launched earlier.
+  [[nodiscard]] bool launched(const Program& program, std::size_t op) const;
+
+  static bool is_part(const Program& program, std::size_t op);
+
+ private:
+  std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
+};
+
+/// Returns true if the op is on a lane of kind kernel.
+bool in_kernel(const Program& program, std::size_t op);
+
+struct PricePlan {
+  /// Number of combinations of communication that an op may meet: none, exchanges, collectives, both.
+  static constexpr std::uint32_t meetings = 4;
+  /// The op's time is not the time of its shape: attention, parts of kernels, transfers inside kernels.
+  static constexpr std::uint32_t own_time = std::numeric_limits<std::uint32_t>::max();
+
+  struct OfOp {
+    std::uint32_t met = own_time;    ///< place in KernelTimes::shapes of its time among the ops that it may meet
+    std::uint32_t alone = own_time;  ///< place of its time without a concurrent op
+    OpKind kind = OpKind::gemm;
+    bool is_launched = true;        ///< false inside a kernel that was launched before
+    std::uint32_t other_waits = 0;  ///< waits on other lanes, for which the host records an event each
+  };
+  /// An essential GEMM that is a separate kernel.
+  struct CutGemm {
+    std::size_t op = 0;
+    bool is_on_first_rank = true;
+  };
+
+  KernelParts parts;
+  std::vector<OfOp> ops;
+  std::vector<std::uint32_t> kernels;  ///< places in KernelTimes::shapes of all ops that are not transfers, each once
+  std::vector<CutGemm> cut_gemms;
+  std::vector<std::size_t> differ_by_rank;  ///< attention whose queries have different positions on every rank
+  std::vector<SharedPort> shared_ports;
+  bool contends = false;          ///< some transfer may run concurrently with a collective
+  bool moves_in_kernels = false;  ///< data move inside kernels
+  bool has_attention = false;     ///< some op is attention, whose times are not stored by shape
+};
+
+/// Requires meetings_of(program).
+PricePlan price_plan(const Program& program, const std::vector<Meetings>& meetings);
+
+}  // namespace commfuse
