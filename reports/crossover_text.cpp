@@ -190,6 +190,8 @@ Json map_as_json(const CrossoverMap& map) {
                    {"second", cell.second.empty() ? Json() : Json(cell.second)},
                    {"saved", maybe(cell.saved)},
                    {"saved_of_serial", maybe(cell.of_serial)},
+                   {"baseline", cell.baseline.empty() ? Json() : Json(cell.baseline)},
+                   {"saved_of_baseline", maybe(cell.of_baseline)},
                    {"too_close", !cell.wins()},
                    {"ties", cell.tied},
                    {"probability", maybe(cell.probability)}});
@@ -227,14 +229,15 @@ std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule
 }
 
 std::string map_csv(std::span<const CrossoverMap> maps) {
-  std::string text =
-      fmt::format("{},winner,time_us,second,saved,saved_of_serial,too_close,ties,probability\r\n", place_columns);
+  std::string text = fmt::format(
+      "{},winner,time_us,second,saved,saved_of_serial,too_close,ties,probability,baseline,saved_of_baseline\r\n",
+      place_columns);
   for (const CrossoverMap& map : maps) {
     for (const MapCell& cell : map.cells) {
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), cell.winner,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), cell.winner,
                           to_microseconds(cell.time), cell.second, optional_number(cell.saved),
                           optional_number(cell.of_serial), !cell.wins(), fmt::join(cell.tied, "+"),
-                          optional_number(cell.probability));
+                          optional_number(cell.probability), cell.baseline, optional_number(cell.of_baseline));
     }
   }
   return text;

@@ -32,10 +32,10 @@ std::string cell_html(const MapCell* cell) {
     return "<td>\xe2\x80\x94</td>";
   }
   const std::string share = cell->saved ? percent(*cell->saved) : "";
-  const std::string tip =
-      fmt::format("{} of the time of {}{}{}", share, cell->second,
-                  cell->of_serial ? fmt::format(", {} of serial", percent(*cell->of_serial)) : std::string{},
-                  cell->wins() ? std::string{} : "; ties with " + names_in_words(cell->tied));
+  const std::string tip = fmt::format(
+      "{} of the time of {}{}{}", share, cell->second,
+      cell->of_baseline ? fmt::format(", {} of {}", percent(*cell->of_baseline), cell->baseline) : std::string{},
+      cell->wins() ? std::string{} : "; ties with " + names_in_words(cell->tied));
   return fmt::format("<td title=\"saves {}\">{}{} {}</td>", escaped(tip), cell->wins() ? "" : "\xe2\x89\x88 ",
                      escaped(cell->winner), share);
 }

@@ -18,6 +18,7 @@
 #include "model/config_error.h"
 #include "model/dtype.h"
 #include "model/expect/expectation.h"
+#include "model/stderr_text.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
@@ -30,6 +31,7 @@
 #include "sim/expect/expected_runs.h"
 #include "sim/expect/nccl_version.h"
 #include "sim/expect/thresholds.h"
+#include "sim/point/unused_variables.h"
 
 namespace commfuse::sim {
 
@@ -199,7 +201,7 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
 }
 
 /// Returns the answer for layers and steps instead of collectives. The settings are those of `run`, for a single point.
-Answer runs_answer(const ExpectRequest& request, double false_alarms) {
+Answer runs_answer(const ExpectRequest& request, double false_alarms, Caller& caller) {
   SettingArguments arguments;
   arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
   if (!request.model.empty()) {
@@ -209,7 +211,8 @@ Answer runs_answer(const ExpectRequest& request, double false_alarms) {
     arguments.sets.push_back("ranks=" + request.ranks);
   }
   arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
-  const Settings settings = settings_of(arguments);
+  Settings settings = settings_of(arguments);
+  caller.note(for_stderr(ignore_unused_variables(settings)));
   return {.write = [rows = expect::expected_runs(settings, false_alarms),
                     shared = SharedValues{settings.text("hardware"), false_alarms}](std::string_view format,
                                                                                     const Sink& sink) {
@@ -245,11 +248,11 @@ std::string note_of(const ExpectRequest& request) {
                                                          100.0 * errors.bandwidth, 100.0 * errors.latency));
 }
 
-Answer run_expect(const ExpectRequest& request) {
+Answer run_expect(const ExpectRequest& request, Caller& caller) {
   require_word("--output", request.format, expect_formats, "format");
   const double false_alarms = false_alarms_of(request);
   if (!request.scope.empty()) {
-    return runs_answer(request, false_alarms);
+    return runs_answer(request, false_alarms, caller);
   }
   const Expectation expectation = expectation_of(request);
   const Machine& machine = expectation.machine();
@@ -415,7 +418,7 @@ void add_expect(CLI::App& app, Caller& caller) {
         "  commfuse-sim expect --hardware h100-sxm --thresholds nvsentinel");
     command.callback([request, &command, &caller] {
       refuse_idle_flags(command);
-      Answer answer = run_expect(*request);
+      Answer answer = run_expect(*request, caller);
       answer.format = request->format;
       caller.take(answer);
     });

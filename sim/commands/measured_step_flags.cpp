@@ -13,6 +13,7 @@
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/spread.h"
 #include "sim/point/request.h"
+#include "sim/point/unused_variables.h"
 #include "sim/step/predict_steps.h"
 
 namespace commfuse::sim {
@@ -57,6 +58,7 @@ std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, cons
     throw ConfigError("--measured-step: the measured settings are unknown; name their file with --measured-config");
   }
   Settings settings = arguments.config.empty() ? *run_settings : settings_of({.files = {arguments.config}});
+  ignore_unused_variables(settings);  // The command notes the variables that it ignores itself.
   const Origin origin{Source::flag, "--measured-config"};
   if (settings.text("hardware") != command.hardware &&
       cluster_of_nodes(settings.text("hardware")) == command.hardware) {

@@ -74,7 +74,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   if (!arguments.files.sizes.empty()) {
     throw ConfigError("--size: the model defines all sizes of a generated schedule; remove it, or name a file");
   }
-  const Settings settings = settings_of(arguments.settings);
+  const Settings settings = settings_of_run(arguments.settings);
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);
@@ -116,7 +116,7 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
     return std::nullopt;
   }
   Grid grid;
-  grid.settings = settings_of(arguments.settings);
+  grid.settings = settings_of_run(arguments.settings);
   if (names_strategies(grid.settings)) {
     throw ConfigError("a strategy chooses among generated schedules; remove it, or the file");
   }

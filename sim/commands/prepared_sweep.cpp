@@ -10,6 +10,7 @@
 #include "model/config_error.h"
 #include "model/record/result.h"
 #include "sim/commands/sweep_outputs.h"
+#include "sim/point/unused_variables.h"
 #include "sim/sweep/sweep_digest.h"
 
 namespace commfuse::sim {
@@ -29,7 +30,10 @@ Sweep sweep_of(const SweepRequest& request) {
 }  // namespace
 
 PreparedSweep::PreparedSweep(const SweepRequest& request)
-    : sweep(sweep_of(request)), library(library_of(sweep.grid)), list(sweep.grid, max_sweep_points) {
+    : sweep(sweep_of(request)),
+      notes(ignore_unused_variables(sweep.grid)),
+      library(library_of(sweep.grid)),
+      list(sweep.grid, max_sweep_points) {
   if (list.size() == 0) {
     throw ConfigError(fmt::format("{}: no point meets the constraints; loosen one or widen an axis", request.file));
   }

@@ -33,6 +33,7 @@ struct PreparedSweep {
   ~PreparedSweep() = default;
 
   Sweep sweep;
+  std::string notes;  ///< Environment variables that the sweep ignores, in whole lines.
   Library library;
   PointList list;
   StoreIdentity identity;

@@ -20,6 +20,7 @@
 #include "model/config/command_line.h"
 #include "model/config/field.h"
 #include "model/config/option_marks.h"
+#include "model/stderr_text.h"
 #include "model/strategies/strategies.h"
 #include "model/text/ranges.h"
 #include "model/wrapped.h"
@@ -365,16 +366,32 @@ std::vector<FittedColumn> columns_of_differences(const StoreQuery& store, const 
   return columns;
 }
 
+/// Returns "settings that differ: launch (stream before, graph after)"; empty if none differs.
+std::string changes_in_words(const std::vector<ChangedSetting>& settings) {
+  std::vector<std::string> changes;
+  for (const ChangedSetting& setting : settings) {
+    changes.push_back(fmt::format("{} ({} before, {} after)", setting.name, setting.before, setting.after));
+  }
+  return changes.empty() ? "" : fmt::format("settings that differ: {}", fmt::join(changes, ", "));
+}
+
 int show_differences(const ResultsRequest& request) {
   StoreQuery store(request.file, request.checks());
   const StoreQuery other(request.other, request.checks());
   const std::string by = request.by.empty() ? store.time_column(other) : request.by;
-  const bool has_rows = print(
-      request, columns_of_differences(store, other),
-      {.above = fmt::format("{} before and after; ratio = after / before", by), .below = "; -o csv has every column"},
-      [&](const TakeRow& take) { store.differences(other, by, take); });
+  const std::string settings = changes_in_words(store.changed_settings(other));
+  const bool is_table = request.format == "table";
+  const bool has_rows = print(request, columns_of_differences(store, other),
+                              {.above = fmt::format("{} before and after; ratio = after / before{}{}", by,
+                                                    settings.empty() ? "" : "; ", settings),
+                               .below = "; -o csv has every column"},
+                              [&](const TakeRow& take) { store.differences(other, by, take); });
+  if (has_rows && !is_table && !settings.empty()) {
+    fmt::print(stderr, "{}", for_stderr(settings + "\n"));
+  }
   if (!has_rows) {  // On stderr, so that programs can still parse stdout.
-    fmt::print(stderr, "no differences in {}\n", by);
+    fmt::print(stderr, "{}",
+               for_stderr(fmt::format("no differences in {}{}{}\n", by, settings.empty() ? "" : "; ", settings)));
     return exit_code::done;
   }
   return exit_code::gate_missed;
@@ -450,6 +467,8 @@ void add_diff(CLI::App& app, int& status) {
     add_output_flags(command, *request);
     command.footer(
         "Matches rows by settings and strategy, not by number, so the sweeps may differ.\n"
+        "A setting of the simulation, such as launch or jitter, may have another value\n"
+        "in B than in A; such settings are named.\n"
         "Prints the largest change first; a row that is in only one store has no\n"
         "value for the other. Exits with 4 if anything differs.\n\n"
         "Example:\n"

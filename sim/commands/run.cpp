@@ -34,6 +34,7 @@
 #include "sim/commands/traced.h"
 #include "sim/commands/uncovered.h"
 #include "sim/parallel/run_points.h"
+#include "sim/point/unused_variables.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse::sim {
@@ -244,6 +245,7 @@ Answer run(const RunRequest& request, Caller& caller) {
     return {.code = exit_code::gate_missed};
   }
   Grid grid = grid_of(request.settings);
+  caller.note(for_stderr(ignore_unused_variables(grid)));
   if (!request.gpus.empty()) {
     refuse_layout_axes(grid);
     caller.note(spread_over(request.gpus, grid.settings));
@@ -302,7 +304,7 @@ Answer run_file(RunRequest request, Caller& caller) {
       throw ConfigError(fmt::format("{}: not available for lab workloads; remove it", flag));
     }
   }
-  return run_lab_file(request.file, request.settings, request.format);
+  return run_lab_file(request.file, request.settings, request.format, caller);
 }
 
 }  // namespace

@@ -10,11 +10,13 @@
 
 #include "model/config/choices.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/quantity.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
 #include "sim/parallel/parallel.h"
 #include "sim/point/request.h"
+#include "sim/point/unused_variables.h"
 
 namespace commfuse::sim {
 
@@ -22,8 +24,9 @@ namespace {
 
 constexpr std::array<std::string_view, 2> lab_formats{"table", "json"};
 
-Settings lab_settings_of(const SettingArguments& arguments) {
+Settings lab_settings_of(const SettingArguments& arguments, Caller& caller) {
   Settings settings = settings_of(arguments);
+  caller.note(for_stderr(ignore_unused_variables(settings, Use::lab, "a lab workload")));
   for (const Field& field : run_fields()) {
     const Origin& origin = settings.at(field).origin;
     const bool is_set = origin.source != Source::preset && origin.source != Source::environment;
@@ -96,9 +99,10 @@ bool is_lab(const std::string& path) {
   return file.root().has("schema") && file.root().text("schema") == lab_schema;
 }
 
-Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format) {
+Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format,
+                    Caller& caller) {
   require_word("--output", format, lab_formats, "format");
-  const Settings settings = lab_settings_of(arguments);
+  const Settings settings = lab_settings_of(arguments, caller);
   const RunChoices run = choices_of(settings);
   LabWorkload lab = load_lab(path);
   if (settings.at(*find_field("ranks")).origin.source != Source::preset) {

@@ -80,7 +80,7 @@ Program on_wire(Program program, const std::string& name) {
 }
 
 void show_generated(const ScheduleRequest& request) {
-  const Settings settings = settings_of(request.settings);
+  const Settings settings = settings_of_run(request.settings);
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);

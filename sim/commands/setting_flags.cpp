@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "sim/point/unused_variables.h"
 
 namespace commfuse::sim {
 
@@ -122,6 +125,12 @@ Settings settings_of(const SettingArguments& arguments) {
   read_files(arguments, resolver);
   read_above_files(arguments, resolver);
   return resolver.finish();
+}
+
+Settings settings_of_run(const SettingArguments& arguments) {
+  Settings settings = settings_of(arguments);
+  fmt::print(stderr, "{}", for_stderr(ignore_unused_variables(settings)));
+  return settings;
 }
 
 void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,

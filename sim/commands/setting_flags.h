@@ -39,6 +39,9 @@ std::vector<std::string> files_named(const SettingArguments& arguments);
 
 /// Resolves files, environment, --set and flags. Throws ConfigError with every mistake.
 Settings settings_of(const SettingArguments& arguments);
+/// Returns the settings for a run of their scope, without environment variables that it cannot use; each is noted on
+/// stderr.
+Settings settings_of_run(const SettingArguments& arguments);
 
 /// Throws ConfigError unless `word` is among `known`.
 void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,

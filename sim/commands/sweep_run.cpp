@@ -172,6 +172,7 @@ Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, 
 
 Answer run_here(const SweepRequest& request, const Watched& watched) {
   const PreparedSweep prepared(request);
+  watched.caller.note(for_stderr(prepared.notes));
   if (request.dry_run) {
     return text_answer(dry_run_in_words(prepared));
   }
@@ -183,6 +184,7 @@ Answer run_leader(const SweepRequest& request, World& world, const Watched& watc
   bool has_begun = false;
   try {
     const PreparedSweep prepared(request);
+    watched.caller.note(for_stderr(prepared.notes));
     return run_prepared(prepared, request, &world, watched, [&has_begun] { has_begun = true; });
   } catch (...) {
     if (!has_begun) {

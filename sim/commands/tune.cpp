@@ -18,6 +18,7 @@
 #include "model/config/framework.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/quantity.h"
 #include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
@@ -28,6 +29,7 @@
 #include "sim/commands/tune_text.h"
 #include "sim/commands/write_new.h"
 #include "sim/point/request.h"
+#include "sim/point/unused_variables.h"
 #include "sim/tune/wishes.h"
 
 namespace commfuse::sim {
@@ -147,6 +149,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
   require_word("--minimize", request.minimize, minimized, "choice");
   Settings settings = settings_of(request.settings);
+  caller.note(for_stderr(ignore_unused_variables(settings, Use::tune, "tune")));
   require_used(settings);
   if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
     settings.put(*find_field("jitter"), {"default", {}});

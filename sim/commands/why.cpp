@@ -108,7 +108,7 @@ int why(const WhyRequest& request) {
   if (!schedules) {
     return exit_code::gate_missed;
   }
-  const Settings settings = fitted(settings_of(request.settings), *schedules);
+  const Settings settings = fitted(settings_of_run(request.settings), *schedules);
   Library library;
   library.load(settings);
   library.add(*std::move(schedules));

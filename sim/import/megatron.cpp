@@ -540,8 +540,9 @@ Imported read_megatron(const Source& source) {
   Imported import = read_megatron(text, source.path, source.name);
   Repeats unused;
   const Arguments arguments = arguments_of(text, source.path, unused);
+  const OverlapSwitches switches{.gathers = !arguments.has(no_gathers), .scatters = !arguments.has(no_scatters)};
   if (const std::optional<std::string> overlap = source.options.text("--overlap")) {
-    add_overlap(*overlap, import, {.gathers = !arguments.has(no_gathers), .scatters = !arguments.has(no_scatters)});
+    add_overlap(*overlap, import, switches);
     if (!arguments.has("--tp-comm-overlap") && import.step.implementation_sites) {
       import.notes.push_back(fmt::format(
           "{} lacks --tp-comm-overlap, without which Megatron-LM overlaps none of the GEMMs of {}: add it to "
@@ -553,12 +554,8 @@ Imported read_megatron(const Source& source) {
   if (arguments.has("--tp-comm-overlap-cfg")) {
     import.notes.emplace_back("the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file");
   }
-  for (const std::string_view flag : {no_gathers, no_scatters}) {
-    if (arguments.has(flag) && arguments.has("--tp-comm-overlap")) {
-      import.notes.push_back(fmt::format(
-          "{} is not used without --overlap: {} overlaps every GEMM of a forward pass where that saves time", flag,
-          import.step.framework));
-    }
+  if (arguments.has("--tp-comm-overlap")) {
+    add_default_overlap(import, switches);
   }
   return import;
 }

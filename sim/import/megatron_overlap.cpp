@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,15 +102,15 @@ bool is_switched_off(const OverlapGemm& gemm, OverlapSwitches switches, Overlap&
   return false;
 }
 
-/// Returns the GEMMs of an overlap file with their methods. Omits those that the switches turn off, and gradients of
-/// row-parallel weights with the method external, because only MXFP8 needs its second gather; with other dtypes the
-/// gathered operand is at hand.
-std::vector<OverlapGemm> overlap_gemms(YamlMap root, OverlapSwitches switches, Overlap& overlap) {
+/// Returns the GEMMs of an overlap file, or without a file those of TransformerEngine, with their methods. Omits those
+/// that the switches turn off, and gradients of row-parallel weights with the method external, because only MXFP8 needs
+/// its second gather; with other dtypes the gathered operand is at hand.
+std::vector<OverlapGemm> overlap_gemms(YamlMap* root, OverlapSwitches switches, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;
   std::set<std::string, std::less<>> scattered;  // column-parallel dgrads whose own reduce-scatter replaces bulk
   for (const OverlapKey& key : keys) {
-    std::optional<YamlMap> map = root.optional_map(key.key);
+    std::optional<YamlMap> map = root == nullptr ? std::nullopt : root->optional_map(key.key);
     OverlapGemm gemm{.name = key.key, .method = key.method, .scope = key.scope};
     if (map && map->has("method")) {
       gemm.method = map->text("method");
@@ -126,7 +127,7 @@ std::vector<OverlapGemm> overlap_gemms(YamlMap root, OverlapSwitches switches, O
     if (is_at_hand || (is_wgrad && !map && scattered.contains(layer)) || is_switched_off(gemm, switches, overlap)) {
       continue;
     }
-    if (!map) {
+    if (!map && root != nullptr) {
       overlap.by_default.push_back(key.key);
     }
     gemms.push_back(std::move(gemm));
@@ -152,7 +153,7 @@ std::vector<std::string> unknown_gemms(const YamlValue& value) {
 
 /// Adds sentences about the methods that the step prices, about GEMMs that are switched off, about defaults, and about
 /// methods that the step does not price.
-void note_overlap(const std::string& path, const Overlap& overlap, std::vector<std::string>& notes) {
+void note_overlap(std::string_view path, const Overlap& overlap, std::vector<std::string>& notes) {
   std::vector<std::string> priced;
   for (const auto& [method, gemms] : {std::pair("ring_exchange", &overlap.ring), std::pair("bulk", &overlap.bulk)}) {
     if (!gemms->empty()) {
@@ -190,19 +191,11 @@ void mark_as_read(const YamlValue& value, YamlMap& root) {
   }
 }
 
-}  // namespace
-
-void add_overlap(const std::string& path, Imported& import, OverlapSwitches switches) {
-  YamlFile file(path);
-  YamlMap root = file.root();
-  mark_as_read(file.top(), root);
-  Overlap overlap;
-  const std::vector<OverlapGemm> gemms = overlap_gemms(root, switches, overlap);
-  file.finish();
-  note_unknown(unknown_gemms(file.top()), import.notes);
+/// Makes the step run these GEMMs as `overlap` says, if any overlaps. `origin` is a file or a flag, for notes.
+void price_gemms(std::string_view origin, std::span<const OverlapGemm> gemms, Overlap overlap, Imported& import) {
   if (!import.step.sequence_parallel || import.step.tensor == 1) {
-    import.notes.push_back(
-        fmt::format("{}: without --sequence-parallel and several tensor ranks, no GEMM overlaps its collective", path));
+    import.notes.push_back(fmt::format(
+        "{}: without --sequence-parallel and several tensor ranks, no GEMM overlaps its collective", origin));
     return;
   }
   for (const OverlapGemm& gemm : gemms) {
@@ -210,7 +203,26 @@ void add_overlap(const std::string& path, Imported& import, OverlapSwitches swit
   }
   import.step.framework = "megatron-core-2024";
   import.step.implementation_sites = overlap.sites;
-  note_overlap(path, overlap, import.notes);
+  note_overlap(origin, overlap, import.notes);
+}
+
+}  // namespace
+
+void add_overlap(const std::string& path, Imported& import, OverlapSwitches switches) {
+  YamlFile file(path);
+  YamlMap root = file.root();
+  mark_as_read(file.top(), root);
+  Overlap overlap;
+  const std::vector<OverlapGemm> gemms = overlap_gemms(&root, switches, overlap);
+  file.finish();
+  note_unknown(unknown_gemms(file.top()), import.notes);
+  price_gemms(path, gemms, std::move(overlap), import);
+}
+
+void add_default_overlap(Imported& import, OverlapSwitches switches) {
+  Overlap overlap;
+  const std::vector<OverlapGemm> gemms = overlap_gemms(nullptr, switches, overlap);
+  price_gemms("--tp-comm-overlap with TransformerEngine's default methods", gemms, std::move(overlap), import);
 }
 
 }  // namespace commfuse::import

@@ -186,12 +186,17 @@ VerdictRule verdict_rule_of(const Settings& settings) { return choices_of(settin
 bool is_whole_model(const Settings& settings) { return !scope_named(settings.text("scope")); }
 
 const Field* unused_setting(const Settings& settings, Use work) {
+  const Field* of_framework = nullptr;
   for (const Field& field : run_fields()) {
-    if (!field.uses.has(work) && settings.at(field).text != field.preset) {
+    if (field.uses.has(work) || settings.at(field).text == field.preset) {
+      continue;
+    }
+    if (settings.at(field).origin.source != Source::preset) {
       return &field;
     }
+    of_framework = of_framework == nullptr ? &field : of_framework;
   }
-  return nullptr;
+  return of_framework;
 }
 
 void require_used_by_scope(const Settings& settings) {

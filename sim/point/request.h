@@ -83,8 +83,8 @@ VerdictRule verdict_rule_of(const Settings& settings);
 /// Returns whether the scope is a training step, a prefill or a decoding step. sim/step predicts these; a Point cannot.
 bool is_whole_model(const Settings& settings);
 
-/// Returns the first setting that differs from its default and that this work does not use; null if there is no such
-/// setting.
+/// Returns the first setting that differs from its default and that this work does not use, preferably one that the
+/// user chose rather than a framework; null if there is no such setting.
 const Field* unused_setting(const Settings& settings, Use work);
 
 /// Throws ConfigError for a setting that differs from its default and that the scope does not use. The message names

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "model/config/field.h"
 #include "model/config_error.h"
 #include "model/record/columns.h"
 #include "model/text/plain_text.h"
@@ -199,6 +200,30 @@ void keep_winners(Statement& statement, const fs::path& store, std::size_t keys,
   }
 }
 
+bool is_after_strategy(const std::string& name) { return find_column(name) > find_column("strategy"); }
+
+/// Returns true for settings, also those that do not distinguish points, such as seeds, or that a flag of a row
+/// repeats.
+bool is_setting(const Column& column) {
+  return column.role != ColumnRole::outcome || column.plan_words == PlanWords::setting;
+}
+
+/// Returns the value of a setting as a text. A row without a value has the default, as rows of older versions do.
+std::string text_of_setting(const std::string& name, const Value& value) {
+  const Field* const field = find_field(name);
+  const std::string_view preset = field == nullptr ? std::string_view{} : field->preset;
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return *text;
+  }
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+    return fmt::format("{}", *whole);
+  }
+  if (const auto* number = std::get_if<double>(&value)) {
+    return fmt::format("{}", *number);
+  }
+  return preset.empty() ? "-" : std::string(preset);
+}
+
 /// Splits "-mfu" into "mfu" and true, which means largest first.
 std::pair<std::string, bool> direction_of(const std::string& word) {
   const bool is_descending = word.starts_with('-');
@@ -282,8 +307,7 @@ void StoreQuery::read_texts() {
 
 std::vector<std::string> StoreQuery::asked() const {
   std::vector<std::string> names = point_columns();
-  const auto position = [&](const std::string& name) { return std::find(columns_.begin(), columns_.end(), name); };
-  std::erase_if(names, [&](const std::string& name) { return position(name) > position("strategy"); });
+  std::erase_if(names, is_after_strategy);
   return names;
 }
 
@@ -634,9 +658,67 @@ std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& 
   return columns;
 }
 
+std::vector<StoreQuery::Values> StoreQuery::values_of(const std::vector<std::string>& names) const {
+  std::string sql = "SELECT count(*)";
+  for (const std::string& name : names) {
+    const std::string stored = in_double_quotes(stored_name(name));
+    sql += fmt::format(", min({0}), max({0}), count({0})", stored);
+  }
+  Statement statement(database_, fmt::format("{} FROM {}", sql, table("main")));
+  statement.step();
+  std::vector<Values> values;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const int at = 1 + 3 * static_cast<int>(i);
+    const bool is_word = words_.contains(names[i]);
+    Values entry{.least = value_of(statement.cell(at), is_word), .greatest = value_of(statement.cell(at + 1), is_word)};
+    const std::int64_t rows = statement.whole(0);
+    const std::int64_t present = statement.whole(at + 2);
+    // Rows of the other kind have no value of a setting that does not apply to them.
+    const bool is_absent_in_some = present != 0 && present != rows && !(has_layers_ && has_models_);
+    entry.has_rows = rows > 0;
+    entry.are_equal = entry.least == entry.greatest && !is_absent_in_some;
+    values.push_back(std::move(entry));
+  }
+  return values;
+}
+
+StoreQuery::OtherSettings StoreQuery::other_settings(const StoreQuery& other) const {
+  std::vector<std::string> names;
+  for (const Column& column : all_columns()) {
+    const std::string name(column.name);
+    const bool is_held = holds_column(name) || other.holds_column(name);
+    const bool is_matched =
+        column.is_asked && !is_after_strategy(name) && holds_column(name) && other.holds_column(name);
+    if (is_setting(column) && is_held && !is_matched && has_column(name) && other.has_column(name)) {
+      names.push_back(name);
+    }
+  }
+  const std::vector<Values> before = values_of(names);
+  const std::vector<Values> after = other.values_of(names);
+  OtherSettings settings;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!before[i].are_equal || !after[i].are_equal) {
+      settings.varied.push_back(names[i]);
+      continue;
+    }
+    ChangedSetting change{names[i], text_of_setting(names[i], before[i].least),
+                          text_of_setting(names[i], after[i].least)};
+    if (before[i].has_rows && after[i].has_rows && change.before != change.after) {
+      settings.changed.push_back(std::move(change));
+    }
+  }
+  return settings;
+}
+
+std::vector<ChangedSetting> StoreQuery::changed_settings(const StoreQuery& other) const {
+  return other_settings(other).changed;
+}
+
 std::vector<std::string> StoreQuery::difference_columns(const StoreQuery& other) const {
-  std::vector<std::string> names = asked();  // options of the simulation may differ on purpose
+  std::vector<std::string> names = asked();
   std::erase_if(names, [&](const std::string& name) { return !other.holds_column(name); });
+  const std::vector<std::string> varied = other_settings(other).varied;
+  names.insert(names.end(), varied.begin(), varied.end());
   names.insert(names.end(), {"strategy", "before", "after", "ratio"});
   return names;
 }

@@ -36,6 +36,13 @@ struct BestQuery {
 /// Selects whether rows are compared with their checksums before the query, which takes about 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
+/// A setting that all rows of a store share, and all rows of another store with another value.
+struct ChangedSetting {
+  std::string name;    ///< Name of the column.
+  std::string before;  ///< Value in the first store, as a text; the default if the rows have none.
+  std::string after;
+};
+
 using TakeRow = std::function<void(std::span<const Value>)>;
 
 /// Queries a store, the store in a folder, or rows of JSON (rows_of_json_file). Throws as StoreReader does.
@@ -49,7 +56,7 @@ class StoreQuery {
   /// Returns the names of all columns: first `point` and `place` for a store, or `time_us` for layers and whole models
   /// together; then the columns of results.
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  /// Returns the columns of the usual settings of a point: the columns before `strategy`.
+  /// Returns the columns of the usual settings of a point: those before `strategy` in all_columns().
   [[nodiscard]] std::vector<std::string> asked() const;
   /// Returns all columns that distinguish points.
   [[nodiscard]] std::vector<std::string> point_columns() const;
@@ -62,9 +69,12 @@ class StoreQuery {
   std::vector<std::string> run(const Query& query, const TakeRow& take) const;
   std::vector<std::string> run(const BestQuery& query, const TakeRow& take) const;
 
-  /// Returns the columns of differences(): the columns of asked() that both have, then `strategy`, `before`, `after`,
-  /// `ratio`.
+  /// Returns the columns of differences(): the columns of asked() that both have, other settings that vary within one
+  /// of them, then `strategy`, `before`, `after`, `ratio`.
   [[nodiscard]] std::vector<std::string> difference_columns(const StoreQuery& other) const;
+  /// Returns the settings by which differences() does not match rows, because each store has a single value and the two
+  /// values differ.
+  [[nodiscard]] std::vector<ChangedSetting> changed_settings(const StoreQuery& other) const;
   /// Finds rows here and in `other` for the same schedule of the same point whose `by` differs, and rows in only one of
   /// them; the largest change first. Throws ConfigError where the two have no kind of row in common.
   void differences(const StoreQuery& other, const std::string& by, const TakeRow& take);
@@ -74,6 +84,19 @@ class StoreQuery {
   explicit StoreQuery(Source source);
   void read_columns_of_cells();
   void read_texts();
+  /// The values of a column in all rows.
+  struct Values {
+    Value least, greatest;
+    bool has_rows = false;
+    bool are_equal = false;
+  };
+  [[nodiscard]] std::vector<Values> values_of(const std::vector<std::string>& names) const;
+  /// The settings that differences() matches in addition to asked(), and those that it does not match.
+  struct OtherSettings {
+    std::vector<std::string> varied;
+    std::vector<ChangedSetting> changed;
+  };
+  [[nodiscard]] OtherSettings other_settings(const StoreQuery& other) const;
   /// Returns whether some row may have the column; also true for `time_us`, which every query accepts.
   [[nodiscard]] bool holds_column(std::string_view name) const;
   /// Returns the known columns for rows of such kinds that no row has.

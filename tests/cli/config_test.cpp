@@ -75,6 +75,38 @@ TEST(CommfuseSimConfig, EveryWayToSetAValueGivesTheSameResult) {
       flag.out);
 }
 
+TEST(CommfuseSimConfig, VariablesThatACommandCannotUseAreIgnoredWithANote) {
+  const std::string plain_step = "commfuse-sim run --scope step --model llama-3.1-8b --batch 8 -o csv";
+  struct Run {
+    std::string variables, command, note;
+  };
+  for (const Run& run :
+       {Run{"COMMFUSE_PRICE=3", plain_step, "COMMFUSE_PRICE is ignored; scope step does not support 'price'"},
+        Run{"COMMFUSE_PARALLEL_DATA=4", "commfuse-sim run -o csv",
+            "COMMFUSE_PARALLEL_DATA is ignored; scope mlp does not support 'parallel.data'"},
+        Run{"COMMFUSE_FRAMEWORK=torchtitan", "commfuse-sim run --scope prefill -o csv",
+            "COMMFUSE_FRAMEWORK is ignored; scope prefill does not support 'framework'"},
+        Run{"COMMFUSE_STRATEGY_SLICES=4", "commfuse-sim schedule show --strategy commfuse",
+            "COMMFUSE_STRATEGY_SLICES is ignored; strategy commfuse does not use 'strategy.slices'"},
+        Run{"COMMFUSE_PRICE=3", "commfuse-sim why --strategy commfuse",
+            "COMMFUSE_PRICE is ignored; scope mlp does not support 'price'"},
+        Run{"COMMFUSE_INTERFERENCE=none", "commfuse-sim expect --hardware h100-sxm --scope step -o csv",
+            "COMMFUSE_INTERFERENCE is ignored; scope step does not support 'interference'"},
+        Run{"COMMFUSE_DTYPE=fp16", "commfuse-sim run " + std::string(COMMFUSE_SOURCE_DIR) + "/configs/lab/fa.yaml",
+            "COMMFUSE_DTYPE is ignored; a lab workload does not use 'dtype'"},
+        Run{"COMMFUSE_LAUNCH=graph", "commfuse-sim tune --model llama-3.1-8b --gpus 8 --batch 64 -o json",
+            "COMMFUSE_LAUNCH is ignored; tune does not use 'launch'"}}) {
+    const Outcome plain = run_program(run.command);
+    ASSERT_EQ(plain.code, 0) << run.command << plain.err;
+    const Outcome with_variable = run_program(run.variables + " " + run.command);
+    EXPECT_EQ(with_variable.code, 0) << run.command << with_variable.err;
+    EXPECT_EQ(with_variable.out, plain.out) << run.command;
+    EXPECT_EQ(with_variable.err, "note: " + run.note + "\n" + plain.err) << run.command;
+  }
+  EXPECT_EQ(run_program("commfuse-sim run --scope prefill --framework torchtitan").err,
+            "--framework: scope prefill does not support 'framework'; remove it, or choose scope step\n");
+}
+
 TEST(CommfuseSimConfig, MistakesFromEverySourceAreReportedTogether) {
   const Outcome outcome = run_program("COMMFUSE_SHEQ=1 commfuse-sim run --set sqe=1 --dtype x --axis seq=");
   EXPECT_EQ(outcome.code, 2);

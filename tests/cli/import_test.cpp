@@ -46,6 +46,28 @@ TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   EXPECT_EQ(run_program("commfuse-sim run --model ./mine.model.yaml --scope layer --strategy ring_exchange").code, 0);
 }
 
+TEST(Import, OverlapHasOnePriceWithAndWithoutAFileOfDefaults) {
+  const OwnFolder folder;
+  std::ofstream("train.sh")
+      << "torchrun --nproc-per-node=8 pretrain_gpt.py --num-layers 4 --hidden-size 2048 --num-attention-heads 16 "
+         "--seq-length 2048 --vocab-size 32000 --tensor-model-parallel-size 8 --sequence-parallel --tp-comm-overlap "
+         "--bf16 --global-batch-size 1";
+  std::ofstream("cfg.yaml") << "proj_fprop: {method: pipeline}\nfc1_fprop: {method: ring_exchange}\n";
+  std::filesystem::create_directory("out");
+  std::filesystem::create_directory("plain");
+  const auto row_of = [](const std::string& flags, const std::string& out) {
+    const Outcome written = run_program("commfuse-sim import megatron train.sh --name mine --out " + out + flags);
+    EXPECT_EQ(written.code, 0) << written.err;
+    const Outcome run = run_program("commfuse-sim run --config " + out +
+                                    "/mine.run.yaml --hardware h100-sxm --strategy serial --uncertainty off -o json");
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(run.out).at(0);
+  };
+  const nlohmann::json plain = row_of("", "plain");
+  EXPECT_EQ(plain.at("strategy"), "mine-overlap");
+  EXPECT_EQ(plain.at("time_ms"), row_of(" --overlap cfg.yaml", "out").at("time_ms"));
+}
+
 TEST(Import, TheMethodsOfAnOverlapFileChangeTheStep) {
   const OwnFolder folder;
   std::ofstream("train.sh")

@@ -2,7 +2,10 @@
 // Tests commfuse-sim run -o map and the maps of a sweep, which show the winner at each point.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -41,6 +44,40 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
   EXPECT_NE(contents_of(folder / "crossovers.csv").find(",link_bandwidth,"), std::string::npos);
   EXPECT_NE(contents_of(folder / "report.html").find("<h2 id=\"ahead\">Where overlap pays</h2>"), std::string::npos);
   std::filesystem::remove_all(folder);
+}
+
+TEST(CommfuseSimMap, FilesStateTheSavingOverTheBaselineOfTheMap) {
+  const auto folder = std::filesystem::temp_directory_path() / ("commfuse-baseline-" + std::to_string(getpid()));
+  for (const std::string framework : {"megatron-core-2024", "none"}) {
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "f.yaml") << "schema: commfuse.sweep/1\nset: {scope: step, model: llama-3.1-8b, ranks: 8, "
+                                        "batch: 8, framework: "
+                                     << framework << "}\naxes:\n  - seq: [4K, 8K]\n";
+    const Outcome outcome =
+        run_program("commfuse-sim sweep " + (folder / "f.yaml").string() + " --out " + (folder / "out").string());
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string baseline = framework == "none" ? "serial" : framework;
+    const json rows = json::parse(contents_of(folder / "out" / "results.json"));
+    const auto time_of = [&](const std::string& strategy, std::int64_t seq) {
+      const auto row = std::ranges::find_if(
+          rows, [&](const json& known) { return known.at("strategy") == strategy && known.at("seq") == seq; });
+      return row->at("time_ms").get<double>();
+    };
+    const std::string csv = contents_of(folder / "out" / "map.csv");
+    EXPECT_NE(csv.find(",probability,baseline,saved_of_baseline\r\n"), std::string::npos);
+    for (const json& cell : json::parse(contents_of(folder / "out" / "map.json")).at("maps")[0].at("cells")) {
+      EXPECT_EQ(cell.at("baseline"), baseline);
+      const std::int64_t seq = cell.at("seq").get<std::int64_t>();
+      const auto saved_of = [&](const std::string& strategy) {
+        return 1.0 - time_of(cell.at("winner").get<std::string>(), seq) / time_of(strategy, seq);
+      };
+      EXPECT_NEAR(cell.at("saved_of_baseline").get<double>(), saved_of(baseline), 1e-9);
+      EXPECT_NEAR(cell.at("saved_of_serial").get<double>(), saved_of("serial"), 1e-9);
+      EXPECT_NEAR(cell.at("saved").get<double>(), saved_of(cell.at("second").get<std::string>()), 1e-9);
+      EXPECT_NE(csv.find("," + baseline + "," + cell.at("saved_of_baseline").dump()), std::string::npos) << csv;
+    }
+    std::filesystem::remove_all(folder);
+  }
 }
 
 TEST(CommfuseSimMap, AReportedCrossoverIsReal) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "tests/cli/program.h"
 #include "tests/own_folder.h"
@@ -126,6 +127,69 @@ TEST_F(OneRow, ModelsThatCannotBeRunHaveNoTimesToCompare) {
   EXPECT_EQ(rows[0].at("strategy"), "serial");
   EXPECT_EQ(rows[0].at("after"), 200000.0);
   EXPECT_TRUE(has(page_of("none.jsonl"), "no result: too few GPUs"));
+}
+
+/// Returns a row with one more setting, whose value is in JSON.
+std::string with(std::string row, std::string_view name, std::string_view value) {
+  return row.insert(row.find("\"strategy\""), fmt::format("\"{}\":{},", name, value));
+}
+
+TEST_F(OneRow, DiffNamesSettingsOfTheSimulationThatDiffer) {
+  const std::string stream = with(layer("serial", 100.0), "launch", "\"stream\"");
+  const std::string graph = with(layer("serial", 90.0), "launch", "\"graph\"");
+  write("stream.jsonl", stream);
+  write("graph.jsonl", graph);
+  const std::string settings = "settings that differ: launch (stream before, graph after)";
+  EXPECT_TRUE(output_of("diff stream.jsonl graph.jsonl", 4)
+                  .starts_with("makespan_us before and after; ratio = after / before; settings that differ:\n"
+                               "launch (stream before, graph after)\n"));
+  const Outcome csv = run_program("commfuse-sim diff stream.jsonl graph.jsonl -o csv");
+  EXPECT_EQ(csv.out.substr(csv.out.find("\r\n")), "\r\nm,h100-sxm,x1,x1,,mlp,4,1,4096,bf16,serial,100,90,0.9\r\n");
+  EXPECT_EQ(csv.err, settings + "\n");
+  // Times without jitter are equal, so only the settings differ.
+  write("jitter.jsonl", with(with(layer("serial", 100.0), "jitter", "\"default\""), "seed", "7"));
+  write("still.jsonl", with(layer("serial", 100.0), "jitter", "\"none\""));
+  const Outcome jitter = run_program("commfuse-sim diff still.jsonl jitter.jsonl");
+  EXPECT_EQ(jitter.code, 0);
+  EXPECT_EQ(jitter.err,
+            "no differences in makespan_us; settings that differ: jitter (none before, default after), "
+            "seed (1 before, 7 after)\n");
+  // A row without the setting has its default.
+  write("plain.jsonl", layer("serial", 100.0));
+  EXPECT_EQ(run_program("commfuse-sim diff plain.jsonl stream.jsonl").err, "no differences in makespan_us\n");
+  EXPECT_EQ(run_program("commfuse-sim diff graph.jsonl plain.jsonl -o csv").err,
+            "settings that differ: launch (graph before, stream after)\n");
+}
+
+TEST_F(OneRow, DiffNamesSettingsOfWholeModelsThatDiffer) {
+  for (const auto& [name, value, words] :
+       {std::tuple("launch", "\"graph\"", "launch (stream before, graph after)"),
+        std::tuple("jitter", "\"default\"", "jitter (none before, default after)"),
+        std::tuple("framework", "\"torchtitan\"", "framework (none before, torchtitan after)")}) {
+    write("other.jsonl", with(step("serial", 180.0), name, value));
+    write("plain.jsonl", step("serial", 200.0));
+    const Outcome outcome = run_program("commfuse-sim diff plain.jsonl other.jsonl -o json");
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_EQ(outcome.err, fmt::format("settings that differ: {}\n", words));
+    EXPECT_EQ(json::parse(outcome.out).at(0).at("ratio"), 0.9);
+  }
+}
+
+TEST_F(OneRow, DiffMatchesSettingsThatVaryWithinAStore) {
+  const auto launched = [](std::string_view launch, double time) {
+    return with(layer("serial", time), "launch", fmt::format("\"{}\"", launch));
+  };
+  write("both_launches.jsonl", launched("stream", 100.0) + launched("graph", 90.0));
+  write("other_order.jsonl", launched("graph", 90.0) + launched("stream", 100.0));
+  EXPECT_EQ(output_of("diff both_launches.jsonl other_order.jsonl -o jsonl"), "");
+  write("graph.jsonl", launched("graph", 80.0));
+  const json rows = json::parse(output_of("diff both_launches.jsonl graph.jsonl -o json", 4));
+  ASSERT_EQ(rows.size(), 2U);
+  for (const json& row : rows) {
+    const bool is_graph = row.at("launch") == "graph";
+    EXPECT_EQ(row.at("before"), is_graph ? 90.0 : 100.0);
+    EXPECT_EQ(row.at("after"), is_graph ? json(80.0) : json());
+  }
 }
 
 TEST_F(OneRow, DiffMatchesRowsOfBothKinds) {

@@ -14,9 +14,11 @@
 #include "model/config/choices.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
+#include "sim/point/unused_variables.h"
 #include "validate/commands/executor_names.h"
 #include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"
@@ -177,6 +179,12 @@ Settings resolved(const MeasureArguments& arguments, Resolver& resolver) {
   sim::read_files(arguments.settings, resolver);
   sim::read_above_files(arguments.settings, resolver);
   return resolver.finish();
+}
+
+/// Notes on stderr each environment variable that the run cannot use.
+Settings without_unused_variables(Settings settings) {
+  fmt::print(stderr, "{}", for_stderr(ignore_unused_variables(settings)));
+  return settings;
 }
 
 /// True for settings that change prices, and thus the prediction of a real run, but not the run itself.
@@ -353,7 +361,7 @@ Settings settings_of(const MeasureArguments& arguments) {
   Resolver given;
   Settings settings = resolved(arguments, given);
   if (load_machine(settings.text("hardware")).executor.empty()) {
-    return settings;
+    return without_unused_variables(std::move(settings));
   }
   Words chosen;
   std::string text;
@@ -372,7 +380,7 @@ Settings settings_of(const MeasureArguments& arguments) {
   }
   Resolver completed;
   read_defaults(chosen, completed);
-  return resolved(arguments, completed);
+  return without_unused_variables(resolved(arguments, completed));
 }
 
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments, const std::string& path) {
@@ -381,7 +389,7 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments,
   const Settings recorded = resolver.settings();
   Settings settings = resolved(arguments, resolver);
   require_same_run(recorded, settings, path);
-  return settings;
+  return without_unused_variables(std::move(settings));
 }
 
 namespace {

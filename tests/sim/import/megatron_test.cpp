@@ -14,6 +14,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/framework.h"
 #include "model/config/implementation.h"
+#include "model/config/overlap_keys.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "sim/import/key_lists.h"
@@ -184,8 +185,8 @@ TEST(Megatron, AScriptThatNamesAnOverlapFileAsksForIt) {
   const OwnFolder folder;
   std::ofstream("llama.sh") << llama;
   Source source{"llama.sh", "mine"};
-  EXPECT_EQ(read_megatron(source).notes,
-            Notes{"the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file"});
+  EXPECT_EQ(read_megatron(source).notes.front(),
+            "the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file");
   std::ofstream("cfg.yaml") << "qkv_fprop: {method: ring_exchange}\n";
   source.options.set("--overlap", {"cfg.yaml"});
   const Notes notes = read_megatron(source).notes;
@@ -220,12 +221,44 @@ TEST(Megatron, AnOverlapFileCountsOnlyForWhatTheScriptSwitchesOn) {
             no_gathers.notes.end());
 }
 
-TEST(Megatron, SwitchesOfOverlapAreReportedWithoutItsFile) {
+/// Megatron-LM passes TransformerEngine no methods then, so initialize_ub uses its defaults.
+TEST(Megatron, OverlapWithoutAFileIsThatOfAFileWithTheDefaults) {
   const OwnFolder folder;
-  std::ofstream("a.sh") << small("--nproc-per-node 1 --tp-comm-overlap --disable-tp-comm-overlap-rs");
-  EXPECT_EQ(read_megatron(Source{"a.sh", "mine"}).notes,
-            Notes{"--disable-tp-comm-overlap-rs is not used without --overlap: megatron-core-2024 overlaps every GEMM "
-                  "of a forward pass where that saves time"});
+  std::string defaults;
+  for (const OverlapKey& key : load_overlap_keys("te")) {
+    defaults += fmt::format("{}: {{method: {}}}\n", key.key, key.method);
+  }
+  for (const std::string flags : {"", "--disable-tp-comm-overlap-rs", "--disable-tp-comm-overlap-ag"}) {
+    std::ofstream("a.sh") << llama << " " << flags;
+    Source source{"a.sh", "mine"};
+    const Imported without_file = read_megatron(source);
+    for (const std::string& yaml : {std::string("{}\n"), defaults}) {
+      std::ofstream("cfg.yaml") << yaml;
+      source.options.set("--overlap", {"cfg.yaml"});
+      const Imported with_file = read_megatron(source);
+      ASSERT_TRUE(with_file.step.implementation_sites.has_value());
+      EXPECT_EQ(without_file.step.implementation_sites, with_file.step.implementation_sites) << flags;
+      EXPECT_EQ(framework_text(without_file.step, without_file.origin, "mine"),
+                framework_text(with_file.step, with_file.origin, "mine"));
+      EXPECT_EQ(run_text(without_file), run_text(with_file));
+    }
+  }
+}
+
+TEST(Megatron, OverlapWithoutAFileNotesItsMethodsAndSwitches) {
+  const OwnFolder folder;
+  std::ofstream("a.sh") << llama << " --disable-tp-comm-overlap-rs";
+  EXPECT_EQ(
+      read_megatron(Source{"a.sh", "mine"}).notes,
+      (Notes{"the methods of --tp-comm-overlap-cfg are not used; add --overlap with that file",
+             "--tp-comm-overlap with TransformerEngine's default methods: the step prices ring_exchange at qkv_fprop, "
+             "proj_dgrad, fc1_fprop, fc2_dgrad; bulk at qkv_dgrad, qkv_wgrad, fc1_dgrad, fc1_wgrad",
+             "--disable-tp-comm-overlap-rs: the collectives of proj_fprop, fc2_fprop are exposed"}));
+  std::ofstream("b.sh") << small("--nproc-per-node 1 --tp-comm-overlap --disable-tp-comm-overlap-rs");
+  const Imported alone = read_megatron(Source{"b.sh", "mine"});
+  EXPECT_EQ(alone.step.implementation_sites, std::nullopt);
+  EXPECT_EQ(alone.notes, Notes{"--tp-comm-overlap with TransformerEngine's default methods: without "
+                               "--sequence-parallel and several tensor ranks, no GEMM overlaps its collective"});
 }
 
 TEST(Megatron, AnOverlapFileNeedsTheSwitchInTheScript) {

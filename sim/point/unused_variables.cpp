@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/point/unused_variables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/config/choices.h"
+#include "model/strategies/strategies.h"
+#include "sim/point/grid.h"
+
+namespace commfuse {
+
+namespace {
+
+bool is_of_variable(const Settings& settings, const Field& field) {
+  return settings.at(field).origin.source == Source::environment && settings.at(field).text != field.preset;
+}
+
+std::string ignore(Settings& settings, const Field& field, std::string_view reason) {
+  std::string note = fmt::format("note: {} is ignored; {}\n", settings.at(field).origin.where, reason);
+  settings.put(field, {std::string(field.preset), {}});
+  return note;
+}
+
+/// Returns whether the setting is an option of strategies that none of the named strategies has.
+bool is_option_of_others(const Field& field, const ScheduleChoice& schedules) {
+  const std::span<const Option> options = all_options();
+  const auto option = std::ranges::find(options, field.key, [](Option known) { return entry_of(known).key; });
+  return option != options.end() && !schedules.named.empty() &&
+         std::ranges::none_of(schedules.named, [&](const Strategy* named) { return named->takes(*option); });
+}
+
+/// Returns why no run of these settings can use the field; empty if one can.
+std::string why_unused(const Settings& settings, const Field& field) {
+  const RunChoices run = choices_of(settings);
+  if (!field.uses.has(run.scope.work)) {
+    return fmt::format("scope {} does not support '{}'", name_of(run.scope), field.key);
+  }
+  if (is_option_of_others(field, run.schedules)) {
+    return fmt::format("strategy {} does not use '{}'", settings.text("strategy.name"), field.key);
+  }
+  return "";
+}
+
+bool chooses_work(const Field* field) { return field->key == "scope" || field->key == "strategy.name"; }
+
+bool varies_field(const GridAxis& axis, const Field& field) {
+  return std::ranges::find(axis.fields, &field) != axis.fields.end();
+}
+
+/// Returns the settings with every scope and every list of strategies that the axes hold.
+std::vector<Settings> works_of(const Grid& grid) {
+  std::vector<Settings> works{grid.settings};
+  for (const GridAxis& axis : grid.axes) {
+    if (std::ranges::none_of(axis.fields, chooses_work)) {
+      continue;
+    }
+    std::vector<Settings> varied;
+    for (const Settings& work : works) {
+      for (const std::vector<Setting>& step : axis.steps) {
+        varied.push_back(work);
+        for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+          varied.back().put(*axis.fields[f], step[f]);
+        }
+      }
+    }
+    works = std::move(varied);
+  }
+  return works;
+}
+
+}  // namespace
+
+std::string ignore_unused_variables(Grid& grid) {
+  std::string notes;
+  const std::vector<Settings> works = works_of(grid);
+  for (const Field& field : run_fields()) {
+    const bool is_varied =
+        std::ranges::any_of(grid.axes, [&](const GridAxis& axis) { return varies_field(axis, field); });
+    if (is_varied || !is_of_variable(grid.settings, field)) {
+      continue;
+    }
+    for (const Settings& work : works) {
+      if (const std::string reason = why_unused(work, field); !reason.empty()) {
+        notes += ignore(grid.settings, field, reason);
+        break;
+      }
+    }
+  }
+  return notes;
+}
+
+std::string ignore_unused_variables(Settings& settings) {
+  Grid grid{.settings = std::move(settings)};
+  std::string notes = ignore_unused_variables(grid);
+  settings = std::move(grid.settings);
+  return notes;
+}
+
+std::string ignore_unused_variables(Settings& settings, Use work, std::string_view work_in_words) {
+  std::string notes;
+  for (const Field& field : run_fields()) {
+    if (is_of_variable(settings, field) && !field.uses.has(work)) {
+      notes += ignore(settings, field, fmt::format("{} does not use '{}'", work_in_words, field.key));
+    }
+  }
+  return notes;
+}
+
+}  // namespace commfuse
