@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint32_t empty = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t fewest_slots = 256;
-/// 16 MiB, enough for the points of a large grid at one rate of links. When they are full, everything is forgotten,
-/// because grids rarely return to points that long ago.
-constexpr std::size_t most_words = std::size_t{1} << 21;
+/// 8 MiB: the million points of configs/sweeps/million.yaml need 1 MiB at each rate of links, and 6 MiB with
+/// uncertainty. When they are full, everything is forgotten, because grids rarely return to points that long ago.
+constexpr std::size_t most_words = std::size_t{1} << 20;
 
 std::uint64_t with_word(std::uint64_t hash, std::int64_t word) {
   constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
@@ -66,8 +66,10 @@ void KernelMemory::add_slots() {
   }
 }
 
-bool KernelMemory::recall(const KernelInputs& inputs, KernelTimes& times) {
-  times.forget_all();
+bool KernelMemory::recall(const KernelInputs& inputs, std::span<KernelTimes> machines) {
+  for (KernelTimes& times : machines) {
+    times.forget_all();
+  }
   if (slots_.empty()) {
     return false;
   }
@@ -76,23 +78,25 @@ bool KernelMemory::recall(const KernelInputs& inputs, KernelTimes& times) {
   if (entry == empty) {
     return false;
   }
-  times.fit(inputs.structure->program(), inputs.structure->prices);
   const std::int64_t* word = words_.data() + entry + key_.size();
-  for (const std::uint32_t place : inputs.structure->prices.kernels) {
-    times.shapes[place] = Duration{*word++};
-  }
-  for (Duration& time : times.unfused) {
-    time = Duration{*word++};
+  for (KernelTimes& times : machines) {
+    times.fit(inputs.structure->program(), inputs.structure->prices);
+    for (const std::uint32_t place : inputs.structure->prices.kernels) {
+      times.shapes[place] = Duration{*word++};
+    }
+    for (Duration& time : times.unfused) {
+      time = Duration{*word++};
+    }
   }
   next_ = static_cast<std::size_t>(word - words_.data());
   return true;
 }
 
-void KernelMemory::keep(const KernelInputs& inputs, const KernelTimes& times) {
-  const std::vector<std::uint32_t>& kernels = inputs.structure->prices.kernels;
+void KernelMemory::keep(const KernelInputs& inputs, std::span<const KernelTimes> machines) {
+  const Structure& structure = *inputs.structure;
   write_key(inputs);
-  const std::size_t entry_words = key_.size() + kernels.size() + times.unfused.size();
-  if (words_.size() + entry_words > most_words) {
+  const std::size_t times_of_machine = structure.prices.kernels.size() + structure.program().unfused.size();
+  if (words_.size() + key_.size() + machines.size() * times_of_machine > most_words) {
     words_.clear();
     slots_.assign(slots_.size(), empty);
     entries_ = 0;
@@ -103,11 +107,13 @@ void KernelMemory::keep(const KernelInputs& inputs, const KernelTimes& times) {
   slots_[find_slot()] = static_cast<std::uint32_t>(words_.size());
   ++entries_;
   words_.insert(words_.end(), key_.begin(), key_.end());
-  for (const std::uint32_t place : kernels) {
-    words_.push_back(times.shapes[place].count());
-  }
-  for (const Duration time : times.unfused) {
-    words_.push_back(time.count());
+  for (const KernelTimes& times : machines) {
+    for (const std::uint32_t place : structure.prices.kernels) {
+      words_.push_back(times.shapes[place].count());
+    }
+    for (const Duration time : times.unfused) {
+      words_.push_back(time.count());
+    }
   }
   next_ = words_.size();
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/cost/price.h"
@@ -19,7 +20,8 @@ struct KernelInputs {
   const Structure* structure = nullptr;  ///< must outlive the memory
   /// Number of the accelerator and of the settings that affect prices; equal numbers mean equal values.
   std::size_t priced_as = 0;
-  std::size_t raised = 0;  ///< 1 + the raised parameter of the accelerator; 0: none
+  /// Number of a list of raised parameters, for the times on one machine per parameter; 0: times on the machine itself.
+  std::size_t raised = 0;
   int sms_beside_exchanges = 0;
   int sms_beside_collectives = 0;
   const Sizes* sizes = nullptr;
@@ -30,10 +32,11 @@ struct KernelInputs {
 /// neither the times of attention nor those of transfers.
 class KernelMemory {
  public:
-  /// Fills `times` with what is known: the times of all kernels if it returns true, else nothing.
-  bool recall(const KernelInputs& inputs, KernelTimes& times);
+  /// Fills the times of each machine with what is known: the times of all kernels if it returns true, else nothing.
+  /// Equal inputs require equal numbers of machines.
+  bool recall(const KernelInputs& inputs, std::span<KernelTimes> machines);
   /// Keeps the times of all kernels of the program. Requires inputs for which recall() has returned false.
-  void keep(const KernelInputs& inputs, const KernelTimes& times);
+  void keep(const KernelInputs& inputs, std::span<const KernelTimes> machines);
 
  private:
   /// Writes the inputs to key_, after their hash.
@@ -46,7 +49,7 @@ class KernelMemory {
 
   std::vector<std::int64_t> key_;
   std::vector<std::int64_t>
-      words_;  // by entry: its key, then the times. Keys with equal structures have equal lengths.
+      words_;  // by entry: its key, then the times by machine. Keys with equal structures have equal lengths.
   std::vector<std::uint32_t> slots_;  // hash table: the index in words_ of an entry
   std::size_t entries_ = 0;
   std::size_t next_ = 0;  // index in words_ after the entry that was recalled or kept last

@@ -197,14 +197,14 @@ std::size_t Predictor::number_of(std::size_t accelerator, PriceOptions options) 
   return last_priced_as_;
 }
 
-std::optional<KernelInputs> Predictor::kernel_inputs(const Point& point, const Machine& machine, Schedule schedule,
-                                                     const Structure& structure, const Sizes& sizes) {
+std::optional<KernelInputs> Predictor::kernel_inputs(const Point& point, Schedule schedule, const Structure& structure,
+                                                     const Sizes& sizes) {
   if (!accelerator_ || schedule != Schedule::generated || structure.prices.has_attention) {
     return std::nullopt;
   }
   const PriceOptions options = with_fixed_prices(point.price);
   const auto sms_beside = [&](const Meetings& meetings) {
-    return sms_left(structure.program(), machine, meetings, options.interference);
+    return sms_left(structure.program(), point.machine, meetings, options.interference);
   };
   return KernelInputs{.structure = &structure,
                       .priced_as = number_of(*accelerator_, options),
@@ -214,10 +214,10 @@ std::optional<KernelInputs> Predictor::kernel_inputs(const Point& point, const M
 }
 
 void Predictor::price_recalled_into(Priced& priced, const Point& point, const KernelInputs& inputs) {
-  const bool is_known = kernel_memory_.recall(inputs, kernels_);
+  const bool is_known = kernel_memory_.recall(inputs, std::span(&kernels_, 1));
   price(inputs.structure->priced(), *inputs.sizes, point.machine, point.price, kernels_, priced.costs);
   if (!is_known) {
-    kernel_memory_.keep(inputs, kernels_);
+    kernel_memory_.keep(inputs, std::span(&kernels_, 1));
   }
   priced.options.faults = point.faults.get();
 }
@@ -249,7 +249,7 @@ Prediction Predictor::simulate(const Point& point, Schedule schedule, const Stru
   Priced& priced = simulated_;
   priced.fluid.reset();
   priced.options = {};
-  const std::optional<KernelInputs> inputs = kernel_inputs(point, point.machine, schedule, structure, sizes);
+  const std::optional<KernelInputs> inputs = kernel_inputs(point, schedule, structure, sizes);
   if (inputs && point.price.interference != Interference::dynamic) {
     price_recalled_into(priced, point, *inputs);
   } else {

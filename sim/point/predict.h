@@ -157,11 +157,13 @@ class Predictor {
   };
   /// The costs from which a point's uncertainty follows; their memory is reused.
   struct Doubted {
-    KernelTimes times;          ///< at the point
-    KernelTimes raised_times;   ///< on one raised machine
-    Costs costs;                ///< at the point
-    std::vector<Costs> varied;  ///< one per doubt
-    std::size_t used = 0;       ///< number of `varied` that this point uses, from the beginning
+    KernelTimes times;                      ///< at the point
+    Costs costs;                            ///< at the point
+    std::vector<std::size_t> raised;        ///< raised parameters that may affect kernels of the program
+    std::vector<KernelTimes> raised_times;  ///< by index in `raised`
+    KernelTimes transfers;                  ///< on a raised machine with the same kernels
+    std::vector<Costs> varied;              ///< one per doubt
+    std::size_t used = 0;                   ///< number of `varied` that this point uses, from the beginning
 
     Costs& next() {
       if (used == varied.size()) {
@@ -181,15 +183,17 @@ class Predictor {
   void price_recalled_into(Priced& priced, const Point& point, const KernelInputs& inputs);
   /// Prices doubted_.costs, and the kernels from which they follow.
   void price_doubted(const Point& point, const Prediction& prediction);
-  /// Prices doubted_.next() on the raised machine. Returns false if these costs, or the times of all kernels that the
+  /// Prices on machines with raised parameters, and adds those that change the costs to `doubts`.
+  void price_raised(const Point& point, const Prediction& prediction, std::vector<DoubtOf>& doubts);
+  /// Prices doubted_.next() on a raised machine. Returns false if these costs, or the times of all kernels that the
   /// parameter may affect, equal those in doubted_.
-  bool price_raised(const Point& point, const Prediction& prediction, const RaisedMachine& raised);
-  /// Returns the inputs to the times of kernels on the machine; nothing if times are not kept.
-  std::optional<KernelInputs> kernel_inputs(const Point& point, const Machine& machine, Schedule schedule,
-                                            const Structure& structure, const Sizes& sizes);
-  std::optional<KernelInputs> kernel_inputs(const Point& point, const Machine& machine, const Prediction& prediction) {
+  bool raises_costs(const Point& point, const Prediction& prediction, const RaisedMachine& raised, KernelTimes& times);
+  /// Returns the inputs to the times of kernels on the point's machine; nothing if times are not kept.
+  std::optional<KernelInputs> kernel_inputs(const Point& point, Schedule schedule, const Structure& structure,
+                                            const Sizes& sizes);
+  std::optional<KernelInputs> kernel_inputs(const Point& point, const Prediction& prediction) {
     const Schedule schedule = prediction.strategy != nullptr ? Schedule::generated : Schedule::from_file;
-    return kernel_inputs(point, machine, schedule, *prediction.structure, prediction.sizes);
+    return kernel_inputs(point, schedule, *prediction.structure, prediction.sizes);
   }
   std::size_t number_of(std::size_t accelerator, PriceOptions options);
   /// Simulates only the first ranks if they represent all ranks.
@@ -215,6 +219,7 @@ class Predictor {
   std::optional<std::size_t> accelerator_;
   std::vector<std::pair<std::size_t, PriceOptions>> priced_as_;  // accelerator and options, by KernelInputs::priced_as
   std::size_t last_priced_as_ = 0;
+  std::vector<std::vector<std::size_t>> raised_lists_;  // lists of raised parameters, by KernelInputs::raised - 1
   /// Key of results for a schedule on certain wires. Holds the topology, so that no other topology can get its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>

@@ -39,6 +39,8 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
 
 bool is_of_kernels(AffectedOps affects) { return affects == AffectedOps::gemms || affects == AffectedOps::attention; }
 
+bool may_change_kernels(AffectedOps affects) { return is_of_kernels(affects) || affects == AffectedOps::anything; }
+
 /// Adds the times that `times` lacks.
 void add_missing(KernelTimes& times, const KernelTimes& from) {
   for (std::size_t place = 0; place < times.shapes.size(); ++place) {
@@ -150,42 +152,65 @@ std::vector<Duration> Predictor::static_makespans(const Point& point, const Stru
 void Predictor::price_doubted(const Point& point, const Prediction& prediction) {
   const Structure& structure = *prediction.structure;
   const PriceOptions options = with_fixed_prices(point.price);
-  const std::optional<KernelInputs> inputs = kernel_inputs(point, point.machine, prediction);
-  if (!inputs || !kernel_memory_.recall(*inputs, doubted_.times)) {
+  const std::optional<KernelInputs> inputs = kernel_inputs(point, prediction);
+  if (!inputs || !kernel_memory_.recall(*inputs, std::span(&doubted_.times, 1))) {
     doubted_.times.forget_all();
   }
   price(structure.priced(), prediction.sizes, point.machine, options, doubted_.times, doubted_.costs);
 }
 
-bool Predictor::price_raised(const Point& point, const Prediction& prediction, const RaisedMachine& raised) {
-  const Structure& structure = *prediction.structure;
-  const Sizes& sizes = prediction.sizes;
+bool Predictor::raises_costs(const Point& point, const Prediction& prediction, const RaisedMachine& raised,
+                             KernelTimes& times) {
+  const PricedProgram priced = prediction.structure->priced();
   const PriceOptions options = with_fixed_prices(point.price);
-  KernelTimes& times = doubted_.raised_times;
-  const bool may_change_kernels = is_of_kernels(raised.affects) || raised.affects == AffectedOps::anything;
-  std::optional<KernelInputs> inputs;
-  if (may_change_kernels) {
-    inputs = kernel_inputs(point, raised.machine, prediction);
+  if (is_of_kernels(raised.affects) &&
+      kernels_are_the_same(priced, prediction.sizes, raised.machine, options, doubted_.times, times)) {
+    return false;
   }
+  price(priced, prediction.sizes, raised.machine, options, times, doubted_.next());
+  return !are_identical(doubted_.next(), doubted_.costs);
+}
+
+void Predictor::price_raised(const Point& point, const Prediction& prediction, std::vector<DoubtOf>& doubts) {
+  const Program& program = prediction.structure->program();
+  auto& [nominal, costs, parameters, raised_times, transfers, varied, used] = doubted_;
+  parameters.clear();
+  for (const RaisedMachine& raised : *point.raised) {
+    if (may_change_kernels(raised.affects) && may_be_affected(program, point, raised)) {
+      parameters.push_back(raised.parameter);
+    }
+  }
+  raised_times.resize(std::max(raised_times.size(), parameters.size()));
+  const std::span<KernelTimes> machines = std::span(raised_times).first(parameters.size());
+  std::optional<KernelInputs> inputs = kernel_inputs(point, prediction);
   if (inputs) {
-    inputs->raised = 1 + raised.parameter;
+    const auto known = std::ranges::find(raised_lists_, parameters);
+    inputs->raised = 1 + static_cast<std::size_t>(known - raised_lists_.begin());
+    if (known == raised_lists_.end()) {
+      raised_lists_.push_back(parameters);
+    }
   }
-  const bool is_known = inputs && kernel_memory_.recall(*inputs, times);
-  if (!is_known) {
-    times = doubted_.times;
-    forget_affected(times, structure.program(), raised.affects);
-  } else if (raised.affects != AffectedOps::anything) {
-    add_missing(times, doubted_.times);  // of transfers, which the parameter does not affect
-  }
-  const bool is_same = is_of_kernels(raised.affects) &&
-                       kernels_are_the_same(structure.priced(), sizes, raised.machine, options, doubted_.times, times);
-  if (!is_same) {
-    price(structure.priced(), sizes, raised.machine, options, times, doubted_.next());
+  const bool is_known = inputs && kernel_memory_.recall(*inputs, machines);
+  auto machine = machines.begin();
+  for (const RaisedMachine& raised : *point.raised) {
+    if (!may_be_affected(program, point, raised)) {
+      continue;
+    }
+    KernelTimes& times = may_change_kernels(raised.affects) ? *machine++ : transfers;
+    if (!is_known || &times == &transfers) {
+      times = nominal;
+      forget_affected(times, program, raised.affects);
+    } else if (is_of_kernels(raised.affects)) {
+      add_missing(times, nominal);  // of transfers, which the parameter does not affect
+    }
+    if (raises_costs(point, prediction, raised, times)) {
+      doubts.emplace_back(raised.parameter);
+      ++used;
+    }
   }
   if (inputs && !is_known) {
-    kernel_memory_.keep(*inputs, times);
+    kernel_memory_.keep(*inputs, machines);
   }
-  return !is_same && !are_identical(doubted_.next(), doubted_.costs);
 }
 
 Uncertainty Predictor::uncertainty(const Point& point, const Prediction& prediction) {
@@ -197,8 +222,8 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const Sizes& sizes = prediction.sizes;
   const Program& program = structure.program();
   PriceOptions options = with_fixed_prices(point.price);
-  auto& [kernel_times, raised_times, costs, varied, used] = doubted_;
-  used = 0;
+  const Costs& costs = doubted_.costs;
+  doubted_.used = 0;
   price_doubted(point, prediction);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
@@ -209,11 +234,7 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     doubts.emplace_back(std::move(source));
     ++doubted_.used;
   };
-  for (const RaisedMachine& raised : *point.raised) {
-    if (may_be_affected(program, point, raised) && price_raised(point, prediction, raised)) {
-      add_doubt(raised.parameter);
-    }
-  }
+  price_raised(point, prediction, doubts);
   const int ranks = program.mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(program, sizes)) {
     doubted_.next() = costs;
@@ -223,11 +244,12 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   if (const ImplementedSites* sites = point.price.implementation) {
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
-      price(structure.priced(), sizes, point.machine, options, kernel_times, doubted_.next());
+      price(structure.priced(), sizes, point.machine, options, doubted_.times, doubted_.next());
       add_doubt(ImplementationDoubt{sites->name, raised.name});
     }
   }
-  const std::vector<Duration> times = static_makespans(point, structure, costs, std::span(varied).first(doubted_.used));
+  const std::vector<Duration> times =
+      static_makespans(point, structure, costs, std::span(doubted_.varied).first(doubted_.used));
   for (std::size_t i = 0; i < doubts.size(); ++i) {
     if (times[i] != nominal && times[i] > Duration{}) {
       result.doubts.push_back({doubts[i], math::log(to_seconds(times[i]) / to_seconds(nominal))});

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,17 +47,34 @@ TEST(KernelMemory, RecallsTheTimesOfKernelsAndNotOfTransfers) {
   const PricedKernels priced;
   KernelMemory memory;
   KernelTimes recalled;
-  EXPECT_FALSE(memory.recall(priced.inputs(), recalled));
-  memory.keep(priced.inputs(), priced.times);
-  ASSERT_TRUE(memory.recall(priced.inputs(), recalled));
+  EXPECT_FALSE(memory.recall(priced.inputs(), std::span(&recalled, 1)));
+  memory.keep(priced.inputs(), std::span(&priced.times, 1));
+  ASSERT_TRUE(memory.recall(priced.inputs(), std::span(&recalled, 1)));
   EXPECT_TRUE(priced.are_kernels(recalled));
+}
+
+TEST(KernelMemory, RecallsTheTimesOfSeveralMachines) {
+  const PricedKernels priced;
+  std::vector<KernelTimes> kept(3, priced.times);
+  for (std::size_t machine = 0; machine < kept.size(); ++machine) {
+    kept[machine].unfused.front() = Duration{static_cast<std::int64_t>(machine)};
+  }
+  KernelInputs inputs = priced.inputs();
+  inputs.raised = 1;
+  KernelMemory memory;
+  memory.keep(inputs, kept);
+  std::vector<KernelTimes> recalled(3);
+  ASSERT_TRUE(memory.recall(inputs, recalled));
+  for (std::size_t machine = 0; machine < kept.size(); ++machine) {
+    EXPECT_EQ(recalled[machine].unfused, kept[machine].unfused);
+  }
 }
 
 TEST(KernelMemory, RecallsNothingIfAnyInputDiffers) {
   const PricedKernels priced;
   const PricedKernels other;
   KernelMemory memory;
-  memory.keep(priced.inputs(), priced.times);
+  memory.keep(priced.inputs(), std::span(&priced.times, 1));
   std::vector<KernelInputs> inputs(6, priced.inputs());
   inputs[0].structure = &other.structure;
   inputs[1].priced_as = 1;
@@ -67,9 +86,9 @@ TEST(KernelMemory, RecallsNothingIfAnyInputDiffers) {
   inputs[5].sizes = &longer;
   KernelTimes recalled;
   for (const KernelInputs& different : inputs) {
-    EXPECT_FALSE(memory.recall(different, recalled)) << &different - inputs.data();
+    EXPECT_FALSE(memory.recall(different, std::span(&recalled, 1))) << &different - inputs.data();
   }
-  EXPECT_TRUE(memory.recall(priced.inputs(), recalled));
+  EXPECT_TRUE(memory.recall(priced.inputs(), std::span(&recalled, 1)));
 }
 
 TEST(KernelMemory, ForgetsEverythingWhenItIsFull) {
@@ -84,12 +103,12 @@ TEST(KernelMemory, ForgetsEverythingWhenItIsFull) {
   std::size_t kept = 0;
   do {
     ASSERT_LT(kept, 1'000'000U);
-    memory.keep(number(kept), priced.times);
+    memory.keep(number(kept), std::span(&priced.times, 1));
     ++kept;
-  } while (memory.recall(number(0), recalled));
+  } while (memory.recall(number(0), std::span(&recalled, 1)));
   EXPECT_GT(kept, 10'000U);
-  EXPECT_FALSE(memory.recall(number(kept - 2), recalled));
-  ASSERT_TRUE(memory.recall(number(kept - 1), recalled));
+  EXPECT_FALSE(memory.recall(number(kept - 2), std::span(&recalled, 1)));
+  ASSERT_TRUE(memory.recall(number(kept - 1), std::span(&recalled, 1)));
   EXPECT_TRUE(priced.are_kernels(recalled));
 }
 
