@@ -308,13 +308,17 @@ void hold_to_whole(const Program& program, const KernelParts& parts, Duration wh
   }
 }
 
-/// Returns the host time to issue an op from a stream: its call, and an event for every wait on another lane.
-Duration issue_cost(const Program& program, const Op& op, const Machine& machine) {
-  Duration cost = machine.accelerator.launch_cost.value;
-  if (op.kind == OpKind::exchange) {
-    cost = machine.link.peer.issue_cost.value;
-  } else if (op.kind == OpKind::collective) {
-    cost = machine.link.collective.issue_cost.value;
+/// Host calls of a collective, or of a group of sends and receives, in PyTorch (ProcessGroupNCCL): its stream waits for
+/// the caller's, the kernel, the event at its end, and the caller's stream waits for it.
+constexpr int eager_calls_of_nccl = 4;
+
+/// Returns the host time to issue an op: its call, and an event for every wait on another lane.
+Duration issue_cost(const Program& program, const Op& op, const Machine& machine, bool is_eager) {
+  Duration cost = is_eager ? machine.accelerator.eager_cost.value : machine.accelerator.launch_cost.value;
+  if (op.kind == OpKind::exchange || op.kind == OpKind::collective) {
+    const bool is_peer = op.kind == OpKind::exchange;
+    cost = (is_eager ? eager_calls_of_nccl * cost : Duration::zero()) +
+           (is_peer ? machine.link.peer.issue_cost.value : machine.link.collective.issue_cost.value);
   }
   for (const OpId wait : program.waits_of(op)) {
     if (program.ops[position(wait)].lane != op.lane) {
@@ -389,16 +393,21 @@ Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) 
   return kind == OpKind::gemm || kind == OpKind::elementwise ? accelerator.stream_gap.value : Duration::zero();
 }
 
-void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
-                     Costs& costs) {
+void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine,
+                     const PriceOptions& options, Costs& costs) {
+  const Launch launch = options.launch;
+  const bool counts_calls =
+      launch == Launch::eager && options.implementation != nullptr && is_issued_from_python(*options.implementation);
   const std::size_t ops = program.ops.size();
   costs.issue.assign(ops, Duration::zero());
   for (std::size_t op = 0; op < ops; ++op) {
     if (!parts.launched(op)) {
       continue;
     }
-    if (launch == Launch::stream) {
-      costs.issue[op] = issue_cost(program, program.ops[op], machine);
+    if (launch != Launch::graph) {
+      // The counts of an implementation include its waits, and its transfers are one call each.
+      costs.issue[op] = counts_calls ? machine.accelerator.eager_cost.value
+                                     : issue_cost(program, program.ops[op], machine, launch == Launch::eager);
     }
     const Duration gap = gap_before(program.ops[op].kind, machine.accelerator, launch);
     costs.duration[op] += gap;
@@ -412,6 +421,8 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
   }
   if (launch == Launch::graph && ops > 0) {
     costs.issue.front() = machine.accelerator.graph_launch_cost.value;
+  } else if (counts_calls) {
+    add_host_calls(program, machine, *options.implementation, costs);
   }
 }
 
@@ -685,7 +696,7 @@ void put_prices(const Program& program, const std::vector<Meetings>& meetings, c
     implement(program, sizes, machine, *options.implementation, costs);
   }
   add_positions(program, pricer, meetings, machine, options.interference, known, costs);
-  add_issue_costs(program, parts, machine, options.launch, costs);
+  add_issue_costs(program, parts, machine, options, costs);
 }
 
 }  // namespace
@@ -805,10 +816,11 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
   if (options.implementation != nullptr) {
     mark_all(*options.implementation, mark);
   }
-  if (options.launch == Launch::stream) {
-    mark(accelerator.launch_cost, accelerator.event_cost, accelerator.stream_gap);
-  } else {
+  if (options.launch == Launch::graph) {
     mark(accelerator.graph_launch_cost, accelerator.graph_node_gap);
+  } else {
+    mark(options.launch == Launch::eager ? accelerator.eager_cost : accelerator.launch_cost, accelerator.event_cost,
+         accelerator.stream_gap);
   }
   return kinds;
 }
