@@ -298,7 +298,7 @@ TEST_F(LoadImplementationTest, MissingKeysAreNamed) {
       refusal("provenance: \"published: a\"", "error: 0.1"),
       "./loom.yaml:24:10: missing key 'provenance' in 'costs.ag_gemm.sms'; add it, as in \"provenance: 'prior: why'\"");
   EXPECT_EQ(refusal("costs:\n", "cost:\n"), "./loom.yaml:20:1: unknown key 'cost'; did you mean 'costs'?");
-  EXPECT_EQ(refusal("    costs:\n", "    cost:\n"), "./loom.yaml:32:5: unknown key 'cost'; did you mean 'costs'?");
+  EXPECT_EQ(refusal("    costs:\n", "    cost:\n"), "./loom.yaml:35:5: unknown key 'cost'; did you mean 'costs'?");
 }
 
 TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
@@ -309,7 +309,7 @@ TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
   EXPECT_EQ(refusal("cut_cost: {value: 0.5", "cut_cost: {value: 2.5"),
             "./loom.yaml:27:23: 'value' is 2.5; choose 0 to 2");
   EXPECT_EQ(refusal("rate_share: {value: 0.5", "rate_share: {value: 1.5"),
-            "./loom.yaml:34:29: 'value' is 1.5; choose 0.001 to 1");
+            "./loom.yaml:37:29: 'value' is 1.5; choose 0.001 to 1");
   EXPECT_EQ(refusal("separate_sum: {value: 1", "separate_sum: {value: 2"),
             "./loom.yaml:29:27: 'value' is 2; choose 0 to 1");
 }
