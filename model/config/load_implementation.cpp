@@ -110,11 +110,14 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
     ImplementedSites& sites = costs.generations[index];
     sites.name = name;
     sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
+    sites.gemm_rs.sums_in_switch = transport == Transport::multimem;
     read_described(all_generations, sites);
     if (std::optional<YamlMap> one_generation =
             measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
       read_described(*one_generation, sites);
       costs.measured[index] = true;
+    } else if (sites.elsewhere.value > sites.residual.value) {
+      sites.residual = sites.elsewhere;
     }
   }
   return costs;

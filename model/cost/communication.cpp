@@ -57,17 +57,17 @@ struct Channels {
   double used = 1.0;
 };
 
-/// Returns the channels of `all` that carry a share of `own_bytes` bytes. Below the fill size, each has as much to do
-/// as with the fill size, until only one is left.
-Channels channels_of(const RingParameters& ring, double own_bytes, int all, FillEdge edge) {
-  if (!ring.fill_size || ring.fill_size->value.count == 0 || all < 1) {
+/// Returns the channels out of `available` that carry a share of `own_bytes` bytes. Below the fill size, each has as
+/// much to do as with the fill size, until only one is left.
+Channels channels_of(const RingParameters& ring, double own_bytes, int available, FillEdge edge) {
+  if (!ring.fill_size || ring.fill_size->value.count == 0 || available < 1) {
     return {own_bytes, 1.0};
   }
   const auto fill = static_cast<double>(ring.fill_size->value.count);
-  const double filled = std::min(fill, own_bytes * all);
+  const double filled = std::min(fill, own_bytes * available);
   const double both = own_bytes * own_bytes * own_bytes * own_bytes + filled * filled * filled * filled;
   return {edge == FillEdge::sharp ? std::max(own_bytes, filled) : std::sqrt(std::sqrt(both)),
-          std::clamp(own_bytes * all / fill, 1.0, static_cast<double>(all))};
+          std::clamp(own_bytes * available / fill, 1.0, static_cast<double>(available))};
 }
 
 /// Prices a ring whose kernel has `channels` channels.

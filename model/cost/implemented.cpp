@@ -11,6 +11,7 @@
 #include "model/cost/op_time.h"
 #include "model/cost/price.h"
 #include "model/cost/shape_sizes.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -101,12 +102,27 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
   return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
 }
 
-/// Returns the shortest time that the transport allows for a transfer.
-Duration transfer_time(Bytes bytes, const ImplementedSite& site, const Link& link) {
+/// Returns the shortest time that the transport allows for a transfer to one of the other ranks.
+Duration transfer_time(Bytes bytes, int ranks, const ImplementedSite& site, const Link& link) {
   const double share = site.rate_share.value * link.nominal_rate.value.value;
   const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
-  return op_time(static_cast<double>(bytes.count) / rate, "a transfer of an implementation");
+  const double crossing = site.sums_in_switch ? static_cast<double>(ranks) / (ranks - 1) : 1.0;
+  return op_time(crossing * static_cast<double>(bytes.count) / rate, "a transfer of an implementation");
 }
+
+/// The GEMMs with which a call of an operator begins: the first op of each weight.
+class Calls {
+ public:
+  explicit Calls(const Program& program) : program_(program) {}
+  /// Returns whether a GEMM begins a call. Requires the GEMMs in the order of the program.
+  bool begin_with(const Op& gemm) {
+    return called_weights_.insert(buffer_of(program_, program_.inputs_of(gemm).back())).second;
+  }
+
+ private:
+  const Program& program_;
+  std::set<BufferId> called_weights_;
+};
 
 }  // namespace
 
@@ -157,7 +173,7 @@ std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites)
       return;
     }
     const auto original = parameter;
-    parameter.value = raised(parameter.value, 1.0 + parameter.standard_error);
+    parameter.value = raised(parameter.value, math::exp(parameter.standard_error));
     raised_sites.push_back({name, original.standard_error, original.provenance, original.source, changed});
     parameter = original;
   });
@@ -187,12 +203,43 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
         site->rate_share = ideal.rate_share;
         site->rate = ideal.rate;
         site->per_step = ideal.per_step;
+        site->sums_in_switch = ideal.sums_in_switch;
         break;
-      case Handicap::calls: site->per_call = ideal.per_call; break;
-      case Handicap::sums: site->separate_sum = ideal.separate_sum; break;
+      case Handicap::calls:
+        site->per_call = ideal.per_call;
+        site->host_per_call = ideal.host_per_call;
+        site->host_per_step = ideal.host_per_step;
+        break;
+      case Handicap::sums:
+        site->separate_sum = ideal.separate_sum;
+        site->sum_time = ideal.sum_time;
+        break;
     }
   }
   return sites;
+}
+
+bool is_issued_from_python(const ImplementedSites& sites) {
+  return std::ranges::any_of(std::array{&sites.ag_gemm, &sites.gemm_rs}, [](const ImplementedSite* site) {
+    return site->host_per_call.value > 0 || site->host_per_step.value > 0;
+  });
+}
+
+void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs) {
+  if (program.mesh.ranks() == 1 || !is_issued_from_python(sites)) {
+    return;
+  }
+  const Sides sides(program);
+  Calls calls(program);
+  const Duration call = machine.accelerator.eager_cost.value;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    if (op.kind == OpKind::gemm && calls.begin_with(op)) {
+      costs.issue[i] += sides.of(op, sites).host_per_call.value * call;
+    } else if (op.kind == OpKind::exchange) {
+      costs.issue[i] += sides.of(op, sites).host_per_step.value * call;
+    }
+  }
 }
 
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
@@ -202,25 +249,29 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
   }
   const Sides sides(program);
   const Accelerator& accelerator = machine.accelerator;
-  std::set<BufferId> called_weights;  // weights of the GEMMs whose cost per call is already included
+  Calls calls(program);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     const ImplementedSite& site = sides.of(op, sites);
     const Shape& shape = program.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      const bool is_call = called_weights.insert(buffer_of(program, program.inputs_of(op).back())).second;
+      const bool is_call = calls.begin_with(op);
       const Duration own_kernel = time_of_separate_shards(program, sizes, accelerator, *gemm);
       for_each_price(costs, i, [&](Duration& price) {
         price = implemented_gemm({.part = price, .own_kernel = own_kernel}, site, accelerator) +
                 (is_call ? site.per_call.value : Duration{});
       });
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-      const Duration least = transfer_time(load_of(*exchange, sizes), site, machine.link);
+      const Duration least = transfer_time(load_of(*exchange, sizes), program.mesh.ranks(), site, machine.link);
       for_each_price(costs, i, [&](Duration& price) { price = std::max(price, least) + site.per_step.value; });
     } else if (const auto* sum = std::get_if<ElementwiseShape>(&shape);
-               sum != nullptr && op.purpose == Purpose::local && site.separate_sum.value != 0) {
-      const Duration pass = memory_bound_time(accelerator, traffic_of(*sum, sizes), accelerator.sms);
-      for_each_price(costs, i, [&](Duration& price) { price = std::max(price, pass); });
+               sum != nullptr && op.purpose == Purpose::local && sum->function == Function::add) {
+      const Duration pass = site.separate_sum.value == 0
+                                ? Duration::zero()
+                                : memory_bound_time(accelerator, traffic_of(*sum, sizes), accelerator.sms);
+      for_each_price(costs, i, [&](Duration& price) {
+        price = op_time(site.sum_time.value * to_seconds(std::max(price, pass)), "a sum of an implementation");
+      });
     }
   }
 }

@@ -5,8 +5,10 @@
 //   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
 //              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate
 //              GEMM
-//   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step
-//   sum        the ideal time; with separate_sum at least the time of a pass over memory
+//   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step; if the
+//              switch adds the sums, bytes x N / (N - 1), because a rank's own share crosses its link too
+//   host       with launch eager, host_per_call and host_per_step calls beyond the schedule's ops, each eager_cost
+//   sum        sum_time x the ideal time; with separate_sum at least that of a pass over memory
 //
 // Decision 59 explains the form.
 #pragma once
@@ -36,7 +38,13 @@ struct ImplementedSite {
   Parameter<double> rate_share{1.0};    ///< Largest share of the link's nominal rate that its transfers reach.
   std::optional<Parameter<BytesPerSecond>> rate{};  ///< Largest rate of its transfers, whatever the link.
   Parameter<int> sms{0};                            ///< SMs taken from the GEMM while it runs.
-  Parameter<int> separate_sum{0};  ///< 1: sums are a separate pass; 0: other kernels add them at no cost.
+  Parameter<int> separate_sum{0};   ///< 1: sums are a separate pass; 0: other kernels add them at no cost.
+  Parameter<double> sum_time{1.0};  ///< Time of its sums relative to a memory-bound kernel.
+  /// Calls that eager Python makes per call of the operator and per transfer, beyond one per op of the schedule:
+  /// barriers, waits.
+  Parameter<int> host_per_call{0};
+  Parameter<int> host_per_step{0};
+  bool sums_in_switch = false;  ///< Its transfers are the switch's reads of every rank's partial sums (multimem).
 };
 
 /// Costs at both kinds of sites, and the residual error.
@@ -45,6 +53,8 @@ struct ImplementedSites {
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
   Parameter<double> residual{0.25};  ///< Relative standard error that the fit leaves in times.
+  /// The same on GPUs of a generation without measurements, on which it replaces a smaller residual.
+  Parameter<double> elsewhere{0.0};
 };
 
 /// Costs by generation of GPUs, indexed as NcclGeneration.
@@ -83,7 +93,16 @@ struct Described<ImplementedSite> {
           .within(efficiency_least, 1.0),
       entry("rate", &I::rate, "Maximum rate of transfers on any link"),
       entry("sms", &I::sms, "SMs taken from the GEMM").optional().within(0.0, sm_most),
-      entry("separate_sum", &I::separate_sum, "1: sums run as a separate pass").optional().within(0.0, 1.0)};
+      entry("separate_sum", &I::separate_sum, "1: sums run as a separate pass").optional().within(0.0, 1.0),
+      entry("sum_time", &I::sum_time, "Time of the sums, relative to a memory-bound kernel")
+          .optional()
+          .within(0.1, 10.0),
+      entry("host_per_call", &I::host_per_call, "Host calls from Python per call, beyond the schedule's ops")
+          .optional()
+          .within(0.0, 1000.0),
+      entry("host_per_step", &I::host_per_step, "Host calls from Python per transfer, beyond the schedule's ops")
+          .optional()
+          .within(0.0, 1000.0)};
 };
 
 template <>
@@ -92,10 +111,13 @@ struct Described<ImplementedSites> {
   static constexpr std::tuple entries{
       entry("ag_gemm", &I::ag_gemm, "All-gather, then GEMM").optional(),
       entry("gemm_rs", &I::gemm_rs, "GEMM, then reduce-scatter").optional(),
-      entry("residual", &I::residual, "Remaining relative error of a time").optional().within(0.0, 2.0)};
+      entry("residual", &I::residual, "Remaining relative error of a time").optional().within(0.0, 2.0),
+      entry("elsewhere", &I::elsewhere, "The same on GPUs of a generation without measurements")
+          .optional()
+          .within(0.0, 2.0)};
 };
 
-/// The costs with one parameter multiplied by 1 + its relative error.
+/// The costs with one parameter raised by its error, which is the standard deviation of its logarithm.
 struct RaisedImplementation {
   std::string name;  ///< For example "ag_gemm.per_call".
   double standard_error = 0.0;
@@ -113,6 +135,11 @@ inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, H
 std::string_view in_words(Handicap handicap);
 /// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);
+
+/// Returns whether the calls of eager Python are counted; then all its waits and transfers are part of the count.
+bool is_issued_from_python(const ImplementedSites& sites);
+/// Adds the calls beyond one per op to the issue costs of eager Python. Requires issue costs of the program.
+void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);
 
 /// Changes prices of the ideal schedule into prices of the implementation; issue costs stay. Requires costs of the
 /// program at these sizes on the machine.

@@ -259,16 +259,22 @@ void hold_to_whole(const PricePlan& plan, Duration whole, Costs& costs) {
 
 constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::collective) + 1;
 
-/// Returns the host time of the call that issues an op from a stream.
-Duration call_cost(OpKind kind, const Machine& machine) {
+/// Host calls of a collective, or of a group of sends and receives, in PyTorch (ProcessGroupNCCL): its stream waits for
+/// the caller's, the kernel, the event at its end, and the caller's stream waits for it.
+constexpr int eager_calls_of_nccl = 4;
+
+/// Returns the host time of the call that issues an op from a stream, or from Python.
+Duration call_cost(OpKind kind, const Machine& machine, bool is_eager) {
+  const Duration call = is_eager ? machine.accelerator.eager_cost.value : machine.accelerator.launch_cost.value;
+  const Duration calls_of_nccl = is_eager ? eager_calls_of_nccl * call : Duration::zero();
   switch (kind) {
-    case OpKind::exchange: return machine.link.peer.issue_cost.value;
-    case OpKind::collective: return machine.link.collective.issue_cost.value;
+    case OpKind::exchange: return calls_of_nccl + machine.link.peer.issue_cost.value;
+    case OpKind::collective: return calls_of_nccl + machine.link.collective.issue_cost.value;
     case OpKind::gemm:
     case OpKind::attention:
     case OpKind::elementwise: break;
   }
-  return machine.accelerator.launch_cost.value;
+  return call;
 }
 
 /// Returns the coordinates of the first rank that takes part in an op.
@@ -321,24 +327,29 @@ Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) 
   return kind == OpKind::gemm || kind == OpKind::elementwise ? accelerator.stream_gap.value : Duration::zero();
 }
 
-/// Adds the host's time to issue an op from a stream (its call, and an event for every wait on another lane), and the
-/// device's wait before it.
-void add_issue_costs(const PricePlan& plan, const Machine& machine, Launch launch, Costs& costs) {
+/// Adds the host's time to issue an op (its call, and an event for every wait on another lane), and the device's wait
+/// before it. The counts of an implementation include its waits, and its transfers are one call each.
+void add_issue_costs(const PricePlan& plan, const Program& program, const Machine& machine, const PriceOptions& options,
+                     Costs& costs) {
+  const Launch launch = options.launch;
+  const bool counts_calls =
+      launch == Launch::eager && options.implementation != nullptr && is_issued_from_python(*options.implementation);
   const std::size_t ops = plan.ops.size();
   std::array<Duration, op_kinds> calls{};
   std::array<Duration, op_kinds> gaps{};
   for (std::size_t kind = 0; kind < op_kinds; ++kind) {
-    calls[kind] = call_cost(static_cast<OpKind>(kind), machine);
+    calls[kind] = counts_calls ? machine.accelerator.eager_cost.value
+                               : call_cost(static_cast<OpKind>(kind), machine, launch == Launch::eager);
     gaps[kind] = gap_before(static_cast<OpKind>(kind), machine.accelerator, launch);
   }
-  const Duration event = machine.accelerator.event_cost.value;
-  const bool is_stream = launch == Launch::stream;
+  const Duration event = counts_calls ? Duration::zero() : machine.accelerator.event_cost.value;
   costs.issue.resize(ops);
   for (std::size_t op = 0; op < ops; ++op) {
     const PricePlan::OfOp& planned = plan.ops[op];
     const auto kind = static_cast<std::size_t>(planned.kind);
     const Duration gap = planned.is_launched ? gaps[kind] : Duration::zero();
-    costs.issue[op] = is_stream && planned.is_launched ? calls[kind] + planned.other_waits * event : Duration::zero();
+    const bool is_issued = planned.is_launched && launch != Launch::graph;
+    costs.issue[op] = is_issued ? calls[kind] + planned.other_waits * event : Duration::zero();
     costs.duration[op] += gap;
     costs.undisturbed[op] += gap;
   }
@@ -352,6 +363,8 @@ void add_issue_costs(const PricePlan& plan, const Machine& machine, Launch launc
   }
   if (launch == Launch::graph && ops > 0) {
     costs.issue.front() = machine.accelerator.graph_launch_cost.value;
+  } else if (counts_calls) {
+    add_host_calls(program, machine, *options.implementation, costs);
   }
 }
 
@@ -583,7 +596,7 @@ class TimesOfOps {
   }
 
   /// Returns the time of an op whose time is not that of its shape; for a part of a kernel, the time of the kernel.
-  Duration own(std::size_t index, bool is_alone) {
+  Duration time_of(std::size_t index, bool is_alone) {
     const Op& op = program_.ops[index];
     const Meetings& met = is_alone ? no_meetings_ : meetings_[index];
     if (op.kind != OpKind::attention) {
@@ -625,8 +638,8 @@ void put_times(const PricedProgram& priced, const Pricer& pricer, const Machine&
       costs.duration[op] = pricer.time_in_kernel(program.shapes[program.ops[op].shape], in_kernels.at(op));
       costs.undisturbed[op] = costs.duration[op];
     } else {
-      costs.duration[op] = plan.parts.share(program, op, times.own(op, false));
-      costs.undisturbed[op] = plan.parts.share(program, op, times.own(op, true));
+      costs.duration[op] = plan.parts.share(program, op, times.time_of(op, false));
+      costs.undisturbed[op] = plan.parts.share(program, op, times.time_of(op, true));
     }
   }
 }
@@ -661,7 +674,7 @@ void put_prices(const PricedProgram& priced, const Sizes& sizes, const Machine& 
     implement(program, sizes, machine, *options.implementation, costs);
   }
   add_positions(priced, pricer, machine, options.interference, known, costs);
-  add_issue_costs(plan, machine, options.launch, costs);
+  add_issue_costs(plan, program, machine, options, costs);
 }
 
 }  // namespace
@@ -775,10 +788,11 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
   if (options.implementation != nullptr) {
     mark_all(*options.implementation, mark);
   }
-  if (options.launch == Launch::stream) {
-    mark(accelerator.launch_cost, accelerator.event_cost, accelerator.stream_gap);
-  } else {
+  if (options.launch == Launch::graph) {
     mark(accelerator.graph_launch_cost, accelerator.graph_node_gap);
+  } else {
+    mark(options.launch == Launch::eager ? accelerator.eager_cost : accelerator.launch_cost, accelerator.event_cost,
+         accelerator.stream_gap);
   }
   return kinds;
 }

@@ -104,8 +104,7 @@ PricePlan price_plan(const Program& program, const std::vector<Meetings>& meetin
     }
   }
   std::ranges::sort(plan.kernels);
-  const auto repeated = std::ranges::unique(plan.kernels);
-  plan.kernels.erase(repeated.begin(), repeated.end());
+  plan.kernels.erase(std::unique(plan.kernels.begin(), plan.kernels.end()), plan.kernels.end());
   return plan;
 }
 

@@ -24,9 +24,9 @@ namespace commfuse {
 /// that each op has all SMs and wires to itself; the simulated run determines which ops meet (fluid.h).
 enum class Interference : std::uint8_t { none, constant, dynamic };
 
-/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. graph: one launch,
-/// then a gap per node.
-enum class Launch : std::uint8_t { stream, graph };
+/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. eager: the same,
+/// but Python issues each op. graph: one launch, then a gap per node.
+enum class Launch : std::uint8_t { stream, eager, graph };
 
 struct ImplementedSites;
 
@@ -50,6 +50,7 @@ inline constexpr std::array interference_choices{Choice<Interference>{"static", 
                                                  Choice<Interference>{"dynamic", Interference::dynamic},
                                                  Choice<Interference>{"none", Interference::none}};
 inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
+                                           Choice<Launch>{"eager", Launch::eager},
                                            Choice<Launch>{"graph", Launch::graph}};
 inline constexpr std::array attention_choices{Choice<AttentionKernel>{"fused", AttentionKernel::fused},
                                               Choice<AttentionKernel>{"unfused", AttentionKernel::unfused}};
@@ -99,8 +100,8 @@ inline constexpr std::array price_settings{
                  .value = price_word<interference_choices, &PriceOptions::interference>},
     PriceSetting{.key = "launch",
                  .flag = "launch",
-                 .doc = "stream: one launch per op; graph: one CUDA graph launch",
-                 .column = "host issue: op by op, or one graph",
+                 .doc = "stream: one launch per op; eager: from Python; graph: one CUDA graph",
+                 .column = "host issue: op by op, from Python, or one graph",
                  .preset = "stream",
                  .example = "graph",
                  .uses = {Use::layer, Use::step, Use::prefill, Use::decode, Use::measure, Use::price},

@@ -124,8 +124,11 @@ struct Accelerator {
   Parameter<BytesPerSecond> sm_bandwidth;  ///< HBM bytes per second that a single SM can move.
   Parameter<Duration> kernel_floor;        ///< Shortest time of any kernel on the device, without launch time.
   Parameter<Duration> launch_cost;         ///< Host lane: issuing one kernel.
-  Parameter<Duration> event_cost;          ///< Host lane: one event record with its stream wait.
-  Parameter<Duration> graph_launch_cost;   ///< Host lane: launching a whole captured graph, once.
+  /// Host lane: issuing one op from Python, as eager PyTorch does. A hardware file may omit it.
+  Parameter<Duration> eager_cost{Duration{14'000'000}, 0.3, Provenance::prior,
+                                 "PyTorch's eager operations take 11 to 18 us"};
+  Parameter<Duration> event_cost;         ///< Host lane: one event record with its stream wait.
+  Parameter<Duration> graph_launch_cost;  ///< Host lane: launching a whole captured graph, once.
   /// Device: wait between two dependent nodes of a graph, beyond what kernel_floor includes.
   Parameter<Duration> graph_node_gap;
   /// Device: wait before a GEMM or memory-bound kernel that comes from a stream, beyond what kernel_floor includes. A

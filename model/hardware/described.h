@@ -157,6 +157,7 @@ struct Described<Accelerator> {
       entry("sm_bandwidth", &A::sm_bandwidth, "HBM bandwidth of one SM"),
       entry("kernel_floor", &A::kernel_floor, "Shortest time of any kernel"),
       entry("launch_cost", &A::launch_cost, "Host time to launch one kernel"),
+      entry("eager_cost", &A::eager_cost, "Host time to issue one op from eager PyTorch").optional(),
       entry("event_cost", &A::event_cost, "Host time to make one lane wait for another"),
       entry("graph_launch_cost", &A::graph_launch_cost, "Host time to launch a CUDA graph"),
       entry("graph_node_gap", &A::graph_node_gap, "Wait between graph nodes, beyond kernel_floor"),

@@ -42,7 +42,7 @@ class SharedWords {
     std::string parameters;
     OptionSet relevant;
   };
-  std::optional<Schedule> schedule_;  // of the last row
+  std::optional<Schedule> schedule_;  // belongs to the last row
 };
 
 /// Runs points on one thread, and keeps what later points can share with earlier ones. `for_each` runs the samples
@@ -76,10 +76,10 @@ class PointRunner {
   std::vector<std::string> texts_;      // by field: the last settings
   bool has_sizes_ = false;              // point_ has the last numbers of ranks, sequences and tokens
   std::optional<Point> point_;          // the last point
-  SharedWords words_;                   // of rows at the last point
+  SharedWords words_;                   // appear in rows at the last point
   std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the texts that they depend on
   const std::vector<Candidates>* last_candidates_ = nullptr;                // entry of candidates_ of the last point
-  std::optional<std::vector<Candidates>> implementations_;                  // of the last point
+  std::optional<std::vector<Candidates>> implementations_;                  // belong to the last point
 };
 
 }  // namespace commfuse

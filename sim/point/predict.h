@@ -213,8 +213,8 @@ class Predictor {
   Engine engine_;
   MonteCarlo monte_carlo_;
   Doubted doubted_;
-  Priced simulated_;     // of the last point; its memory is reused
-  KernelTimes kernels_;  // of the last point; its memory is reused
+  Priced simulated_;     // belongs to the last point; its memory is reused
+  KernelTimes kernels_;  // belong to the last point; their memory is reused
   KernelMemory kernel_memory_;
   std::optional<std::size_t> accelerator_;
   std::vector<std::pair<std::size_t, PriceOptions>> priced_as_;  // accelerator and options, by KernelInputs::priced_as

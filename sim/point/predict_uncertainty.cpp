@@ -201,7 +201,7 @@ void Predictor::price_raised(const Point& point, const Prediction& prediction, s
       times = nominal;
       forget_affected(times, program, raised.affects);
     } else if (is_of_kernels(raised.affects)) {
-      add_missing(times, nominal);  // of transfers, which the parameter does not affect
+      add_missing(times, nominal);  // adds times of transfers, which the parameter does not affect
     }
     if (raises_costs(point, prediction, raised, times)) {
       doubts.emplace_back(raised.parameter);

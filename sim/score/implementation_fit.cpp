@@ -20,6 +20,8 @@
 #include "model/fit/prior_fit.h"
 #include "model/math/functions.h"
 #include "sim/point/request.h"
+#include "sim/score/doubts.h"
+#include "sim/score/implementation_residuals.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/overlap_pairs.h"
@@ -34,9 +36,12 @@ struct Sample {
   std::size_t implementation = 0;
   Point point;
   double us = 0.0;
+  [[nodiscard]] NcclGeneration generation() const { return point.machine.link.collective.nccl->tuning.generation; }
 };
+using Samples = std::vector<const Sample*>;
 
-/// The prior of a parameter: an estimate over kernels of all kinds. Times are in us, rates in GB/s.
+/// The prior of a parameter: an estimate over kernels of all kinds. Times are in us, rates in GB/s. The start of
+/// rate_share is that of the transport.
 struct CostPrior {
   std::string_view name;
   double start, spread, lower, upper;
@@ -44,10 +49,8 @@ struct CostPrior {
 constexpr std::array cost_priors{
     CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},   CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
     CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
-    CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
-constexpr double noise = 0.12;           // relative scatter of a row around the fitted formula
-constexpr double residual_before = 0.2;  // prior of the residual, relative
-constexpr double rows_before = 3.0;      // weight of that prior, as a number of rows
+    CostPrior{"rate_share", 0.0, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
+constexpr double noise = 0.12;  // relative scatter of a row around the fitted formula
 
 const CostPrior& prior_of(std::string_view name) {
   const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
@@ -96,21 +99,30 @@ class ImplementationFit {
     }
   }
 
-  [[nodiscard]] double log_ratio(const Sample& sample) {
-    Point point = priced_as(sample.point, implementation_, implementation_.costs);
-    point.price.implementation = &sites_;
-    const Prediction best = predictor_.predict_best(
-        point, *implementation_.strategy, schedules_of(implementation_, point.scope, point.ranks, point.dtype));
-    return math::log(to_microseconds(best.analysis.critical.makespan) / sample.us);
+  [[nodiscard]] double log_ratio(const Sample& sample) { return log_ratio(sample, predict_best(point_of(sample))); }
+
+  /// Returns the time as a fit without its source predicts it. Requires that this is such a fit.
+  [[nodiscard]] HeldOutTime held_out(const Sample& sample, bool is_elsewhere) {
+    const Point point = point_of(sample);
+    const Prediction best = predict_best(point);
+    sites_.residual.value = 0.0;
+    return {.thread = sample.thread,
+            .is_elsewhere = is_elsewhere,
+            .log_ratio = log_ratio(sample, best),
+            .stated_error = error_of(predictor_.uncertainty(point, best))};
   }
 
   /// Fits the parameters. Without samples, the priors remain.
-  void fit(std::span<const Sample* const> samples) {
+  void fit(const Samples& samples) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
       const CostPrior& prior = prior_of(knob.leaf());
-      priors.push_back({knob.name, prior.start, prior.lower, prior.upper, prior.spread});
-      put(knob, prior.start);
+      // Kernels reach about what their transport reaches.
+      const double start = knob.leaf() == "rate_share"
+                               ? rate_share_of(implementation_.transport, implementation_.generations.front()).value
+                               : prior.start;
+      priors.push_back({knob.name, start, prior.lower, prior.upper, prior.spread});
+      put(knob, start);
       for_each_parameter(sites_, knob,
                          [&](auto& parameter) { describe(parameter, prior.spread, "prior", "kernels of all kinds"); });
     }
@@ -139,14 +151,18 @@ class ImplementationFit {
     }
   }
 
-  void set_residual(double residual) {
-    sites_.residual = {
-        .value = residual, .standard_error = 0.0, .provenance = Provenance::fitted, .source = "tables left out"};
+  void set_residuals(double measured, double elsewhere) {
+    const auto fitted = [](double value, const char* source) {
+      return Parameter<double>{value, 0.0, Provenance::fitted, source};
+    };
+    sites_.residual = fitted(measured, "sources left out");
+    sites_.elsewhere = implementation_.stands_in ? Parameter<double>{} : fitted(elsewhere, "generations left out");
   }
 
   [[nodiscard]] std::string yaml(int indent) const {
     const std::string space(static_cast<std::size_t>(indent), ' ');
     std::string text = parameter_line("residual", sites_.residual, indent);
+    text += line_of("elsewhere", sites_.elsewhere, indent);
     for (const auto& [site, name] : {std::pair(&sites_.ag_gemm, "ag_gemm"), std::pair(&sites_.gemm_rs, "gemm_rs")}) {
       std::string lines;
       each_entry<ImplementedSite>([&, current = site, site_name = std::string_view(name)](const auto& entry) {
@@ -161,6 +177,19 @@ class ImplementationFit {
   }
 
  private:
+  [[nodiscard]] Point point_of(const Sample& sample) const {
+    Point point = priced_as(sample.point, implementation_, implementation_.costs);
+    point.price.implementation = &sites_;
+    return point;
+  }
+  [[nodiscard]] Prediction predict_best(const Point& point) {
+    return predictor_.predict_best(point, *implementation_.strategy,
+                                   schedules_of(implementation_, point.scope, point.ranks, point.dtype));
+  }
+  [[nodiscard]] static double log_ratio(const Sample& sample, const Prediction& best) {
+    return math::log(to_microseconds(best.analysis.critical.makespan) / sample.us);
+  }
+
   void put(const Knob& knob, double value) {
     for_each_parameter(sites_, knob, [&](auto& parameter) { set(parameter, value); });
   }
@@ -195,7 +224,7 @@ class ImplementationFit {
 
 bool is_possible(const OverlapRow& row, const Machine& machine) {
   try {
-    require_possible(point_of(row, machine));
+    require_possible(point_of(row, machine, Launch::stream));
     return true;
   } catch (const ConfigError&) {
     return false;
@@ -203,7 +232,7 @@ bool is_possible(const OverlapRow& row, const Machine& machine) {
 }
 
 std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables, const KnownImplementations& known,
-                               KnownMachines& machines, Predictor& predictor) {
+                               KnownMachines& machines, Doubts& doubts) {
   std::vector<Sample> samples;
   std::set<std::string> seen;
   for (const std::filesystem::path& path : tables) {
@@ -227,12 +256,10 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
           !is_possible(overlap, *known_machine.machine)) {
         continue;
       }
-      if (columns.is_eager && is_host_bound(overlap, *known_machine.machine, predictor)) {
-        continue;
-      }
       for (const auto& [column, us] : overlap.implemented) {
         const auto implementation = std::ranges::find(known, columns.implemented[column].implementation);
-        const Point point = point_of(overlap, *known_machine.machine);
+        Point point = point_of(overlap, *known_machine.machine, columns.launch);
+        point.raised = doubts.raised(*known_machine.machine);
         // Several tables may repeat a row of the same thread.
         const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
                                                     columns.implemented[column].time.name, overlap.scatters, overlap.m,
@@ -254,40 +281,132 @@ bool belongs_to_fit(const Implementation& implementation, const Implementation& 
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }
 
-std::string fitted_yaml(const Implementation& implementation, std::span<const Sample* const> samples,
-                        Predictor& predictor) {
+/// Fits every implementation to subsets of its rows; each subset once.
+class Fits {
+ public:
+  Fits(const KnownImplementations& known, std::span<const Sample> samples, Predictor& predictor)
+      : known_(known), predictor_(predictor), samples_(known.size()) {
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      for (const Sample& sample : samples) {
+        if (!known[i]->fitted.empty() && belongs_to_fit(*known[i], *known[sample.implementation])) {
+          samples_[i].push_back(&sample);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] const Samples& samples(std::size_t implementation) const { return samples_[implementation]; }
+
+  ImplementationFit& of(std::size_t implementation, const Samples& samples) {
+    std::unique_ptr<ImplementationFit>& fit = fits_[{implementation, samples}];
+    if (fit == nullptr) {
+      fit = std::make_unique<ImplementationFit>(*known_[implementation], predictor_);
+      fit->fit(samples);
+    }
+    return *fit;
+  }
+
+  /// Returns the times of every source but `thread`, predicted by fits without that source and without `thread`.
+  std::vector<HeldOutTime> held_out(const std::string& thread) {
+    std::vector<HeldOutTime> times;
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+      for (const Sample* sample : samples_[i]) {
+        if (sample->thread != thread) {
+          add_held_out(i, *sample, thread, times);
+        }
+      }
+    }
+    return times;
+  }
+
+ private:
+  void add_held_out(std::size_t implementation, const Sample& sample, const std::string& thread,
+                    std::vector<HeldOutTime>& times) {
+    const auto others = [&](const auto& keeps) {
+      Samples kept;
+      std::ranges::copy_if(samples_[implementation], std::back_inserter(kept), [&](const Sample* other) {
+        return other->thread != thread && other->thread != sample.thread && keeps(*other);
+      });
+      return kept;
+    };
+    const auto add = [&](const Samples& read, bool is_elsewhere) {
+      times.push_back(of(implementation, read).held_out(sample, is_elsewhere));
+      times.back().implementation = implementation;
+    };
+    const auto is_near = [&](const Sample& other) { return other.generation() == sample.generation(); };
+    const Samples read = others([](const Sample&) { return true; });
+    if (known_[implementation]->stands_in) {
+      return add(read, false);  // It always stands for a kernel without a row.
+    }
+    if (std::ranges::any_of(read, [&](const Sample* other) { return is_near(*other); })) {
+      add(read, false);
+    }
+    add(others([&](const Sample& other) { return !is_near(other); }), true);
+  }
+
+  const KnownImplementations& known_;
+  Predictor& predictor_;
+  std::vector<Samples> samples_;  ///< By implementation.
+  std::map<std::pair<std::size_t, Samples>, std::unique_ptr<ImplementationFit>> fits_;
+};
+
+/// Returns the lines of a fit with its residuals. Only times of other stand-ins, or of no stand-in, count.
+std::string fit_yaml(ImplementationFit& fit, std::size_t implementation, const KnownImplementations& known,
+                     std::vector<HeldOutTime> held_out, int indent) {
+  std::erase_if(held_out, [&](const HeldOutTime& time) {
+    return known[time.implementation]->stands_in != known[implementation]->stands_in;
+  });
+  fit.set_residuals(residual_where_measured(implementation, held_out), residual_elsewhere(held_out));
+  return fit.yaml(indent);
+}
+
+std::string generations_in_words(const Samples& samples) {
+  std::set<std::string_view> names;
+  for (const Sample* sample : samples) {
+    names.insert(name_of(sample->generation()));
+  }
+  std::string text;
+  for (const std::string_view name : names) {
+    text += fmt::format("{}{}: {{}}", text.empty() ? "" : ", ", name);
+  }
+  return text;
+}
+
+/// Held-out times without each thread, and without none ("").
+using HeldOutBy = std::map<std::string, std::vector<HeldOutTime>>;
+
+std::string fitted_yaml(const KnownImplementations& known, std::size_t index, Fits& fits, HeldOutBy& held_out) {
+  const Implementation& implementation = *known[index];
+  const Samples& samples = fits.samples(index);
   std::set<std::string> threads;
   for (const Sample* sample : samples) {
     threads.insert(sample->thread);
   }
   std::string without;
   std::vector<double> errors;
-  double squares = rows_before * residual_before * residual_before;
   for (const std::string& thread : threads) {
-    ImplementationFit fit(implementation, predictor);
-    std::vector<const Sample*> other_samples;
-    std::ranges::copy_if(samples, std::back_inserter(other_samples),
+    Samples others;
+    std::ranges::copy_if(samples, std::back_inserter(others),
                          [&](const auto* sample) { return sample->thread != thread; });
-    fit.fit(other_samples);
+    ImplementationFit& fit = fits.of(index, others);
     for (const Sample* sample : samples) {
       if (sample->thread == thread) {
-        const double log_ratio = fit.log_ratio(*sample);
-        squares += log_ratio * log_ratio;
-        errors.push_back(std::abs(math::exp(log_ratio) - 1.0));
+        errors.push_back(std::abs(math::exp(fit.log_ratio(*sample)) - 1.0));
       }
     }
-    fit.set_residual(residual_before);
-    without += fmt::format("  {}:\n    costs:\n{}", thread, fit.yaml(6));
+    const std::string generations = generations_in_words(others);
+    without += fmt::format(
+        "  {}:\n{}    costs:\n{}", thread,
+        generations.empty() || implementation.stands_in ? "" : fmt::format("    measured_on: {{{}}}\n", generations),
+        fit_yaml(fit, index, known, held_out[thread], 6));
   }
-  ImplementationFit fit(implementation, predictor);
-  fit.fit(samples);
-  fit.set_residual(std::sqrt(squares / (rows_before + static_cast<double>(samples.size()))));
   const FitQuality quality = fit_quality(errors);
   return fmt::format(
       "# {}: {} {} from {} {}; error with each source held out: median {:.1f}%, p90 {:.1f}%\n"
       "costs:\n{}without:\n{}",
       implementation.name, samples.size(), samples.size() == 1 ? "row" : "rows", threads.size(),
-      threads.size() == 1 ? "source" : "sources", 100.0 * quality.median, 100.0 * quality.p90, fit.yaml(2), without);
+      threads.size() == 1 ? "source" : "sources", 100.0 * quality.median, 100.0 * quality.p90,
+      fit_yaml(fits.of(index, samples), index, known, held_out[""], 2), without);
 }
 
 }  // namespace
@@ -297,17 +416,19 @@ std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& 
   KnownMachines machines;
   StructureCache structures;
   Predictor predictor(structures);
-  const std::vector<Sample> samples = samples_of(tables, known, machines, predictor);
-  std::string text;
-  for (const auto& implementation : known) {
-    std::vector<const Sample*> own_samples;
-    for (const Sample& sample : samples) {
-      if (belongs_to_fit(*implementation, *known[sample.implementation])) {
-        own_samples.push_back(&sample);
-      }
+  Doubts doubts;
+  const std::vector<Sample> samples = samples_of(tables, known, machines, doubts);
+  Fits fits(known, samples, predictor);
+  HeldOutBy held_out{{"", fits.held_out("")}};
+  for (const Sample& sample : samples) {
+    if (!held_out.contains(sample.thread)) {
+      held_out[sample.thread] = fits.held_out(sample.thread);
     }
-    if (!own_samples.empty() && !implementation->fitted.empty()) {
-      text += fitted_yaml(*implementation, own_samples, predictor);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (!fits.samples(i).empty()) {
+      text += fitted_yaml(known, i, fits, held_out);
     }
   }
   if (text.empty()) {

@@ -92,7 +92,9 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
                          .dtype = table.column("dtype")};
   columns.scatters = has_part(file_name, "rs");
   columns.says_operator = columns.op.exists() || columns.scatters || has_part(file_name, "ag");
-  columns.is_eager = table.comments_say("eager");
+  columns.launch = table.comments_say("eager")        ? Launch::eager
+                   : table.comments_say("CUDA graph") ? Launch::graph
+                                                      : Launch::stream;
   columns.usual = table.comments_say("fp16") ? DType::fp16 : DType::bf16;
   for (const std::string_view name : table.header()) {
     const std::string_view stem = stem_of(name);
@@ -156,27 +158,24 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   return parsed;
 }
 
-Point point_of(const OverlapRow& row, const Machine& machine) {
+Point point_of(const OverlapRow& row, const Machine& machine, Launch launch) {
   Point point{.model = bare_mlp({.hidden = row.scatters ? row.n : row.k, .ffn = row.scatters ? row.k : row.n}),
               .machine = machine};
   point.scope = row.scatters ? Scope::down : Scope::gate_up;
   point.ranks = row.ranks;
   point.seq = row.m;
   point.dtype = row.dtype;
+  point.price.launch = launch;
   return point;
 }
 
-bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor) {
-  constexpr double host_us = 250.0;  // In FlashInfer's issue 2435, serial pairs take at least 140 to 250 us.
-  const Prediction serial = predictor.predict(point_of(row, machine), serial_strategy, {.dtype = row.dtype});
-  return to_microseconds(serial.analysis.critical.makespan) < host_us;
-}
-
-std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation) {
-  const Point point = point_of(row, machine);
-  return fmt::format("commfuse-sim run --model {} --scope {} --hardware {} --ranks {} --seq {} --dtype {} --as {}",
-                     point.model.name, name_of(point.scope), machine.name, point.ranks, point.seq, name_of(point.dtype),
-                     implementation);
+std::string command_of(const Point& point, std::string_view implementation) {
+  const std::string launch = point.price.launch == Launch::stream
+                                 ? std::string{}
+                                 : fmt::format(" --launch {}", word_of(launch_choices, point.price.launch));
+  return fmt::format("commfuse-sim run --model {} --scope {} --hardware {} --ranks {} --seq {} --dtype {}{} --as {}",
+                     point.model.name, name_of(point.scope), point.machine.name, point.ranks, point.seq,
+                     name_of(point.dtype), launch, implementation);
 }
 
 }  // namespace commfuse::score

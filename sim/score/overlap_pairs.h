@@ -32,11 +32,11 @@ struct OverlapColumns {
     std::shared_ptr<const Implementation> implementation;  ///< Null if no file describes it.
   };
   std::vector<Implemented> implemented;
-  bool scatters = false;       ///< GEMM, then reduce-scatter; used if the table has no column `op`.
-  bool says_operator = false;  ///< The table or its file name states the operator.
-  DType usual = DType::bf16;   ///< Used for rows without a dtype.
-  int other_serials = 0;       ///< Number of further columns of serial times, which are not read.
-  bool is_eager = false;       ///< According to the table's comments, Python issues the work op by op.
+  bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.
+  bool says_operator = false;      ///< The table or its file name states the operator.
+  DType usual = DType::bf16;       ///< Used for rows without a dtype.
+  int other_serials = 0;           ///< Number of further columns of serial times, which are not read.
+  Launch launch = Launch::stream;  ///< By the table's comments: "eager" or "CUDA graph".
 };
 
 /// Every implementation in configs/implementations.
@@ -74,13 +74,9 @@ struct OverlapRow {
 OverlapRow overlap_row(Row& row, const OverlapColumns& columns);
 
 /// Returns the point of a row on a machine: a model with a single GEMM.
-Point point_of(const OverlapRow& row, const Machine& machine);
+Point point_of(const OverlapRow& row, const Machine& machine, Launch launch);
 
-/// Returns whether eager Python is predicted to take longer to issue the row's serial work than the GPUs take to do it.
-/// The measured time then does not depend on the GPUs.
-bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor);
-
-/// Returns the command that simulates the row: "commfuse-sim run --model 8192x28672 --scope down --ranks 8 ...".
-std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation);
+/// Returns the command that simulates the point: "commfuse-sim run --model 8192x28672 --scope down --ranks 8 ...".
+std::string command_of(const Point& point, std::string_view implementation);
 
 }  // namespace commfuse::score

@@ -105,10 +105,7 @@ class PairScorer {
   }
 
   void score(const Row& row, const OverlapRow& parsed, const Machine& machine) {
-    if (columns_.is_eager && is_host_bound(parsed, machine, context_.predictor)) {
-      return tally_.skip("eager Python takes longer to issue the work than GPUs take to do it");
-    }
-    Point point = point_of(parsed, machine);
+    Point point = point_of(parsed, machine, columns_.launch);
     point.raised = context_.doubts.raised(machine);
     require_possible(point);
     std::vector<Compared> compared;
@@ -142,7 +139,7 @@ class PairScorer {
                                        .serial_measured_us = serial.measured_us,
                                        .serial_predicted_us = serial.predicted_us,
                                        .sure = winner_probability(serial, way.way),
-                                       .command = command_of(parsed, machine, way.name)});
+                                       .command = command_of(point, way.name)});
       tally_.pays({.measured = way.way.measured_us / serial.measured_us,
                    .predicted = way.way.predicted_us / serial.predicted_us,
                    .sure = winner_probability(serial, way.way)});

@@ -61,6 +61,7 @@ SitePoint ulysses_point(const TrainingPlan& plan, const Transformer& shape) {
 SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts counts)
     : predictor_(structures), machine_(machine), counts_(counts) {
   machine_.accelerator.launch_cost.value = Duration::zero();
+  machine_.accelerator.eager_cost.value = Duration::zero();
   machine_.accelerator.event_cost.value = Duration::zero();
   for (std::optional<MatrixUnit>& unit : machine_.accelerator.matrix_units) {
     if (unit) {

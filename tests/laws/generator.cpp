@@ -179,7 +179,9 @@ Setting draw_setting(const Axes& axes, std::uint64_t seed, std::uint32_t index, 
                         .with("strategy.name", place.strategy)
                         .with("model", draws.pick(axes.models))
                         .with("dtype", name_of(draws.pick(machine.dtypes)))
-                        .with("launch", draws.once_in(3) ? "graph" : "stream");
+                        .with("launch", draws.once_in(3)   ? "graph"
+                                        : draws.once_in(3) ? "eager"
+                                                           : "stream");
   put_ranks(setting, machine, draws);
   put_tokens(setting, draws);
   put_links(setting, draws);

@@ -70,6 +70,10 @@ std::optional<Setting> cheaper_launches(const Setting& setting, Draws& draws) {
   return shorter(setting, "accelerator.*launch_cost", draws);
 }
 
+std::optional<Setting> cheaper_python(const Setting& setting, Draws& draws) {
+  return shorter(setting, "accelerator.eager_cost", draws);
+}
+
 std::optional<Setting> shorter_gaps(const Setting& setting, Draws& draws) {
   return shorter(setting, "accelerator.*_gap", draws);
 }
@@ -118,6 +122,8 @@ constexpr std::array resource_laws{
     Law{"cheaper-issue", "Communication that is cheaper to issue never makes a result slower", cheaper_issue,
         must_not_grow_at_fixed_rates<time_of>},
     Law{"cheaper-launches", "Cheaper kernel launches never make a result slower", cheaper_launches,
+        must_not_grow_at_fixed_rates<time_of>},
+    Law{"cheaper-python", "A host that issues faster from Python never makes a result slower", cheaper_python,
         must_not_grow_at_fixed_rates<time_of>},
     Law{"shorter-gaps", "A shorter wait between kernels never makes a result slower", shorter_gaps,
         must_not_grow_at_fixed_rates<time_of>},

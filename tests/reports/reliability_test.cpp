@@ -101,25 +101,25 @@ TEST(ReliabilityReport, TheSummaryStatesThePracticalMeaning) {
 TEST(ReliabilityReport, ResidualsAreComparedWithThoseOfTheFile) {
   TableScore score{.table = "x.csv", .kind = "gemm"};
   FitRows fit{.machine = "h100-sxm", .key = "accelerator.attention.fit.residual", .residual = 0.2, .rows = {}};
-  for (std::int64_t i = 0; i < 499; ++i) {
+  for (std::int64_t i = 0; i < 149; ++i) {
     fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {i}});
   }
   score.fits = {fit};
   EXPECT_EQ(residuals_table(std::vector{score}),
-            "h100-sxm\n  accelerator.attention.fit.residual: 0.2000 stays: 499 rows read, fewer than 500\n");
+            "h100-sxm\n  accelerator.attention.fit.residual: 0.2000 stays: 149 rows read, fewer than 150\n");
   EXPECT_TRUE(nlohmann::json::parse(residuals_json(std::vector{score}))[0]["new_residual"].is_null());
   fit.rows.push_back(fit.rows.back());
   fit.rows.push_back({.distance = 0.1, .parameters = 0.03, .shape = {500}, .held_out = true});
   score.fits = {fit};
   EXPECT_EQ(residuals_table(std::vector{score}),
             "h100-sxm\n  accelerator.attention.fit.residual: 0.2000 -> 0.0408\n"
-            "    500 rows read; 1 held out: 68% hold 100±91 -> 0±91, 95% hold 100±43 -> 100±43\n"
-            "    by_limit.compute: 1.000 -> 1.000, 500 rows read\n");
+            "    150 rows read; 1 held out: 68% hold 100±91 -> 0±91, 95% hold 100±43 -> 100±43\n"
+            "    by_limit.compute: 1.000 -> 1.000, 150 rows read\n");
   const auto json = nlohmann::json::parse(residuals_json(std::vector{score}));
   EXPECT_EQ(json[0]["key"], "accelerator.attention.fit.residual");
   EXPECT_NEAR(json[0]["new_residual"].get<double>(), 0.0408, 1e-4);
   EXPECT_EQ(json[0]["then"][1]["share"], 0.0);
-  EXPECT_EQ(json[0]["read_by_limit"]["compute"], 500);
+  EXPECT_EQ(json[0]["read_by_limit"]["compute"], 150);
   EXPECT_EQ(json[0]["new_by_limit"]["latency"], 1.0);
   EXPECT_EQ(residuals_table({}), "no fit has read any of these tables\n");
 }

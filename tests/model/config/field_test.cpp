@@ -95,7 +95,7 @@ TEST(FieldTest, UnknownWordsGetTheNearestWordOrTheWholeList) {
   EXPECT_EQ(field_refusal("strategy.form", "x"), "unknown form 'x'; known forms: ring, direct");
   EXPECT_EQ(field_refusal("strategy.add_lane", "comm"), "unknown add lane 'comm'; known lanes: compute, aux");
   EXPECT_EQ(field_refusal("interference", "x"), "unknown choice 'x'; known choices: static, dynamic, none");
-  EXPECT_EQ(field_refusal("launch", "x"), "unknown choice 'x'; known choices: stream, graph");
+  EXPECT_EQ(field_refusal("launch", "x"), "unknown choice 'x'; known choices: stream, eager, graph");
   EXPECT_EQ(field_refusal("attention_kernel", "x"), "unknown choice 'x'; known choices: fused, unfused");
   EXPECT_EQ(field_refusal("evaluator", "x"), "unknown evaluator 'x'; known evaluators: auto, replay, engine");
   EXPECT_EQ(field_refusal("dtype", ""), "unknown dtype ''; known dtypes: bf16, fp16, fp32, fp8");

@@ -48,6 +48,9 @@ costs:
     cut_cost: {value: 0.5, provenance: "prior: a"}
     rate: {value: 90 GB/s, error: 0.1, provenance: "fitted: a"}
     separate_sum: {value: 1, provenance: "published: a"}
+    sum_time: {value: 2.5, provenance: "published: a"}
+    host_per_call: {value: 5, provenance: "published: a"}
+    host_per_step: {value: 2, provenance: "published: a"}
 without:
   weavers/loom/issues/7:
     costs:
@@ -140,6 +143,9 @@ TEST_F(LoadImplementationTest, LoadsEveryKeyOfTheExample) {
   ASSERT_TRUE(sites.gemm_rs.rate);
   EXPECT_EQ(sites.gemm_rs.rate->value, BytesPerSecond{90e9});
   EXPECT_EQ(sites.gemm_rs.separate_sum.value, 1);
+  EXPECT_EQ(sites.gemm_rs.sum_time.value, 2.5);
+  EXPECT_EQ(sites.gemm_rs.host_per_call.value, 5);
+  EXPECT_EQ(sites.gemm_rs.host_per_step.value, 2);
 }
 
 TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
@@ -156,6 +162,24 @@ TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
   EXPECT_EQ(loaded(with("  nodes: 2\n", ""))->max_nodes, 1);
   EXPECT_TRUE(loaded(with("known_as: [weaver, loom_v2]\n", ""))->known_as.empty());
   EXPECT_TRUE(loaded(with("fit: [per_call, gemm_rs.rate]\n", ""))->fitted.empty());
+}
+
+TEST_F(LoadImplementationTest, ElsewhereIsTheResidualWithoutMeasurements) {
+  const auto residual = [](const std::string& text, NcclGeneration generation) {
+    return on(loaded(text)->costs, generation).residual.value;
+  };
+  const std::string wide = with("  ag_gemm:\n", "  elsewhere: {value: 0.4, provenance: \"prior: a\"}\n  ag_gemm:\n");
+  EXPECT_EQ(residual(wide, NcclGeneration::blackwell), 0.11);  // measured there
+  EXPECT_EQ(residual(wide, NcclGeneration::hopper), 0.4);
+  const std::string narrow = with("  ag_gemm:\n", "  elsewhere: {value: 0.05, provenance: \"prior: a\"}\n  ag_gemm:\n");
+  EXPECT_EQ(residual(narrow, NcclGeneration::hopper), 0.11);  // no surer than with measurements
+}
+
+TEST_F(LoadImplementationTest, OnlyMultimemSumsInTheSwitch) {
+  EXPECT_FALSE(on(loaded(loom_implementation)->costs, NcclGeneration::hopper).gemm_rs.sums_in_switch);
+  const auto multimem = loaded(with("transport: tma", "transport: multimem"));
+  EXPECT_TRUE(on(multimem->costs, NcclGeneration::hopper).gemm_rs.sums_in_switch);
+  EXPECT_FALSE(on(multimem->costs, NcclGeneration::hopper).ag_gemm.sums_in_switch);
 }
 
 TEST_F(LoadImplementationTest, MeasuredOnOverridesCostsWhichOverrideTheTransport) {
@@ -274,7 +298,7 @@ TEST_F(LoadImplementationTest, MissingKeysAreNamed) {
       refusal("provenance: \"published: a\"", "error: 0.1"),
       "./loom.yaml:24:10: missing key 'provenance' in 'costs.ag_gemm.sms'; add it, as in \"provenance: 'prior: why'\"");
   EXPECT_EQ(refusal("costs:\n", "cost:\n"), "./loom.yaml:20:1: unknown key 'cost'; did you mean 'costs'?");
-  EXPECT_EQ(refusal("    costs:\n", "    cost:\n"), "./loom.yaml:32:5: unknown key 'cost'; did you mean 'costs'?");
+  EXPECT_EQ(refusal("    costs:\n", "    cost:\n"), "./loom.yaml:35:5: unknown key 'cost'; did you mean 'costs'?");
 }
 
 TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
@@ -285,7 +309,7 @@ TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
   EXPECT_EQ(refusal("cut_cost: {value: 0.5", "cut_cost: {value: 2.5"),
             "./loom.yaml:27:23: 'value' is 2.5; choose 0 to 2");
   EXPECT_EQ(refusal("rate_share: {value: 0.5", "rate_share: {value: 1.5"),
-            "./loom.yaml:34:29: 'value' is 1.5; choose 0.001 to 1");
+            "./loom.yaml:37:29: 'value' is 1.5; choose 0.001 to 1");
   EXPECT_EQ(refusal("separate_sum: {value: 1", "separate_sum: {value: 2"),
             "./loom.yaml:29:27: 'value' is 2; choose 0 to 1");
 }

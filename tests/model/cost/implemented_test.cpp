@@ -27,8 +27,8 @@ struct Kernel {
         sizes(bind_sizes(program,
                          quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = 4096}, 8))) {}
 
-  [[nodiscard]] Costs costs(const ImplementedSites* sites) const {
-    PriceOptions options{.interference = Interference::none};
+  [[nodiscard]] Costs costs(const ImplementedSites* sites, Launch launch = Launch::stream) const {
+    PriceOptions options{.interference = Interference::none, .launch = launch};
     options.implementation = sites;
     return price(program, meetings, sizes, machine, options);
   }
@@ -93,6 +93,37 @@ TEST(Implemented, TransfersAreNoFasterThanTheirRateAndPayForEveryStep) {
   }
 }
 
+TEST(Implemented, SumsInTheSwitchReadTheOwnShareToo) {
+  const Kernel kernel(Scope::down);
+  ImplementedSites sites;
+  sites.gemm_rs.rate.emplace().value = BytesPerSecond{100e9};
+  sites.gemm_rs.sums_in_switch = true;
+  // Seven transfers of 83.88608 us carry the shares of seven ranks; the switch reads those of eight.
+  for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
+    EXPECT_EQ(kernel.costs(&sites).duration[op], Duration{95'869'806});
+  }
+}
+
+TEST(Implemented, EagerPythonIssuesEveryOpAndItsOwnCalls) {
+  const Kernel kernel(Scope::down, async_tp_strategy);
+  ImplementedSites sites;
+  sites.gemm_rs.host_per_call.value = 5;
+  sites.gemm_rs.host_per_step.value = 2;
+  sites.ag_gemm.host_per_call.value = 1000;  // This site is of the other kind.
+  const Costs costs = kernel.costs(&sites, Launch::eager);
+  bool is_called = false;
+  for (std::size_t op = 0; op < costs.issue.size(); ++op) {
+    const OpKind kind = kernel.program.ops[op].kind;
+    const int calls = kind == OpKind::exchange ? 2 : kind == OpKind::gemm && !is_called ? 5 : 0;
+    is_called = is_called || kind == OpKind::gemm;
+    EXPECT_EQ(costs.issue[op], (1 + calls) * Duration{14us}) << op;
+  }
+  EXPECT_EQ(costs.duration, kernel.costs(nullptr).duration);
+  for (const Launch launch : {Launch::stream, Launch::graph}) {  // The host runs ahead of the device.
+    EXPECT_EQ(kernel.costs(&sites, launch).issue, kernel.costs(nullptr, launch).issue);
+  }
+}
+
 TEST(Implemented, AShardedGemmCostsTheSumOfItsShards) {
   const Kernel kernel(Scope::gate_up);
   ImplementedSites sites;
@@ -130,6 +161,21 @@ TEST(Implemented, SeparateSumsAreAPassOverMemory) {
   EXPECT_EQ(kernel.costs(&sites).duration[sum], memory_bound_time(h100, Bytes{9 * 512 * 8192 * 2}, h100.sms));
 }
 
+TEST(Implemented, SlowSumsTakeAMultipleOfTheirPass) {
+  const Kernel kernel(Scope::down, async_tp_strategy);
+  ImplementedSites sites;
+  sites.gemm_rs.sum_time.value = 2.5;
+  sites.ag_gemm.sum_time.value = 9.0;  // This site is of the other kind.
+  const Costs ideal = kernel.costs(nullptr);
+  const Costs costs = kernel.costs(&sites);
+  for (std::size_t op = 0; op < costs.duration.size(); ++op) {
+    const bool is_sum = kernel.program.ops[op].kind == OpKind::elementwise;
+    const Duration gap = is_sum ? kernel.machine.accelerator.stream_gap.value : Duration{};
+    EXPECT_EQ(is_sum ? 2 * (costs.duration[op] - gap) : costs.duration[op],
+              is_sum ? 5 * (ideal.duration[op] - gap) : ideal.duration[op]);
+  }
+}
+
 TEST(Implemented, EveryHandicapIsRemovedSeparately) {
   const Kernel kernel(Scope::down);
   ImplementedSites every_handicap;
@@ -153,10 +199,10 @@ TEST(Implemented, ParametersWithAnErrorAreRaisedOneByOne) {
   const std::vector<RaisedImplementation> raised = raised_by_error(sites);
   ASSERT_EQ(raised.size(), 2U);
   EXPECT_EQ(raised[0].name, "ag_gemm.per_call");
-  EXPECT_EQ(raised[0].sites.ag_gemm.per_call.value, Duration{60us});
+  EXPECT_EQ(raised[0].sites.ag_gemm.per_call.value, Duration{65'948'851});  // 40 us x exp(0.5)
   EXPECT_EQ(raised[0].sites.gemm_rs.rate->value.value, 100e9);
   EXPECT_EQ(raised[1].name, "gemm_rs.rate");
-  EXPECT_NEAR(raised[1].sites.gemm_rs.rate->value.value, 110e9, 1.0);
+  EXPECT_NEAR(raised[1].sites.gemm_rs.rate->value.value, 100e9 * 1.1051709180756477, 1.0);
 }
 
 TEST(Implemented, OneRankOverlapsNothing) {

@@ -62,6 +62,17 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
   EXPECT_EQ(priced.costs.issue[1], h100.accelerator.launch_cost.value + h100.accelerator.event_cost.value);
 }
 
+TEST(Price, PythonPaysForEachOpInAdditionToTheLibrary) {
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  const Priced stream(Scope::gate_up, 8, "serial", h100);
+  const Priced eager(Scope::gate_up, 8, "serial", h100, {.launch = Launch::eager});
+  const Accelerator& accelerator = h100.accelerator;
+  EXPECT_EQ(accelerator.eager_cost.value, std::chrono::microseconds(14));
+  EXPECT_EQ(eager.costs.issue[0], 4 * accelerator.eager_cost.value + h100.link.collective.issue_cost.value);
+  EXPECT_EQ(eager.costs.issue[1], accelerator.eager_cost.value + accelerator.event_cost.value);
+  EXPECT_EQ(eager.costs.duration, stream.costs.duration);
+}
+
 TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
   Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   h100.accelerator = by_formula_alone(h100.accelerator);

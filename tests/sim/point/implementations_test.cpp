@@ -184,7 +184,7 @@ class RandomCases {
   /// Returns two sets of costs that differ in one parameter, at both kinds of sites: the first has the lower cost.
   std::pair<ImplementedSites, ImplementedSites> costs() {
     std::pair<ImplementedSites, ImplementedSites> low_and_high;
-    const auto parameter = random_() % 8;
+    const auto parameter = random_() % 10;
     const double low = share(), high = low + share();
     for (ImplementedSites* sites : {&low_and_high.first, &low_and_high.second}) {
       const double cost = (sites == &low_and_high.first ? low : high) / 2.0;  // 0 to 1
@@ -197,6 +197,8 @@ class RandomCases {
           case 4: site->rate_share.value = 1.0 - 0.95 * cost; break;
           case 5: site->rate.emplace().value = BytesPerSecond{500e9 * (1.01 - cost)}; break;
           case 6: site->sms.value = static_cast<int>(64.0 * cost); break;
+          case 7: site->host_per_call.value = static_cast<int>(40.0 * cost); break;
+          case 8: site->host_per_step.value = static_cast<int>(10.0 * cost); break;
           default: site->separate_sum.value = sites == &low_and_high.first ? 0 : 1; break;
         }
       }

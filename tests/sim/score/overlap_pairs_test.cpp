@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "model/config_error.h"
 #include "sim/point/request.h"
 #include "sim/score/implementation_fit.h"
+#include "sim/score/implementation_residuals.h"
 #include "sim/score/score.h"
 #include "tests/own_folder.h"
 
@@ -176,6 +179,62 @@ TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {
             "--as flux");
 }
 
+TEST(OverlapPairs, CommentsStateHowTheHostLaunches) {
+  const auto launch = [](std::string_view software) {
+    return overlap_columns(Table("# software: " + std::string(software) + "\nop,M,N,K,ngpus\n"), "x", known()).launch;
+  };
+  EXPECT_EQ(launch("eager PyTorch, a barrier before each iteration"), Launch::eager);
+  EXPECT_EQ(launch("vLLM; CUDA graphs, median of 20"), Launch::graph);
+  EXPECT_EQ(launch("PyTorch, CUDA events"), Launch::stream);
+}
+
+TEST(OverlapPairs, EagerRowsAreScoredAsRunWithThatLaunchPredictsThem) {
+  const auto pair = [](std::string_view software, int m) {
+    const TableScore score =
+        score_text(fmt::format("# software: {}\n{}h100-sxm,rs,{},8192,28672,8,bf16,200,150\n", software, table_head, m),
+                   "x.csv", {});
+    EXPECT_EQ(score.pairs.size(), 1U);
+    return score.pairs.at(0);
+  };
+  EXPECT_EQ(pair("eager PyTorch", 4096).command,
+            "commfuse-sim run --model 8192x28672 --scope down --hardware h100-sxm --ranks 8 --seq 4096 --dtype bf16 "
+            "--launch eager --as flux");
+  // The GEMM starts 14 us after the call instead of 4 us, and lasts longer than the call of the collective.
+  EXPECT_NEAR(pair("eager PyTorch", 4096).serial_predicted_us, pair("CUDA events", 4096).serial_predicted_us + 10.0,
+              1e-6);
+  // The host issues the collective of few tokens only after the GEMM.
+  EXPECT_GT(pair("eager PyTorch", 64).serial_predicted_us, pair("CUDA events", 64).serial_predicted_us + 11.0);
+}
+
+TEST(ImplementationResiduals, ASourceIsOneDrawHoweverManyRowsItHas) {
+  // Mean squares: 0.01 and 0.04 of implementation 0, 0.09 of implementation 1. One more source has their mean, 0.14/3.
+  const std::vector<HeldOutTime> times{{.implementation = 0, .thread = "a", .log_ratio = 0.1},
+                                       {.implementation = 0, .thread = "a", .log_ratio = -0.1},
+                                       {.implementation = 0, .thread = "b", .log_ratio = 0.2},
+                                       {.implementation = 1, .thread = "a", .log_ratio = -0.3},
+                                       {.implementation = 0, .thread = "c", .is_elsewhere = true, .log_ratio = 2.0}};
+  EXPECT_DOUBLE_EQ(residual_where_measured(0, times), std::sqrt((0.01 + 0.04 + 0.14 / 3.0) / 3.0));
+  EXPECT_DOUBLE_EQ(residual_where_measured(1, times), std::sqrt((0.09 + 0.14 / 3.0) / 2.0));
+  EXPECT_DOUBLE_EQ(residual_where_measured(2, times), std::sqrt(0.14 / 3.0));  // never measured twice
+  EXPECT_DOUBLE_EQ(residual_where_measured(0, {}), 0.2);
+}
+
+TEST(ImplementationResiduals, ElsewhereIntervalsCoverTheirShareOfSources) {
+  // Of five sources, 0.6827 x 6 = 4.1 must lie inside, so the fifth smallest need decides.
+  std::vector<HeldOutTime> times;
+  for (const double error : {0.1, 0.2, 0.3, 0.4, 0.5}) {
+    times.push_back({.thread = std::to_string(error), .is_elsewhere = true, .log_ratio = -error});
+  }
+  times.push_back({.thread = "near", .log_ratio = 3.0});
+  EXPECT_DOUBLE_EQ(residual_elsewhere(times), std::exp(0.5) - 1.0);
+  // Errors of parameters explain part of an error: the square root of 0.5^2 - 0.3^2 is left, which is equal to 0.4.
+  times[4].stated_error = 0.3;
+  EXPECT_NEAR(residual_elsewhere(times), std::exp(0.4) - 1.0, 1e-12);
+  // Three sources cannot show 0.6827 x 4 / 3 of all errors with less than their largest one.
+  EXPECT_DOUBLE_EQ(residual_elsewhere(std::span(times).first(3)), std::exp(0.3) - 1.0);
+  EXPECT_DOUBLE_EQ(residual_elsewhere({}), 0.2);
+}
+
 TEST(PayScore, CountsPairsThatDiffer) {
   TableScore score;
   Tally tally(score, false);
@@ -231,7 +290,7 @@ TEST(ImplementationFit, FindsTheCostsBehindATable) {
     for (const std::int64_t m : {512, 1024, 2048, 4096, 8192, 16384, 32768}) {
       const OverlapRow row{
           .scatters = scatters, .m = m, .n = scatters ? 8192 : 28672, .k = scatters ? 28672 : 8192, .ranks = 8};
-      const Point point = priced_as(point_of(row, machine), flux, costs);
+      const Point point = priced_as(point_of(row, machine, Launch::stream), flux, costs);
       const Prediction best =
           predictor.predict_best(point, *flux.strategy, schedules_of(flux, point.scope, point.ranks, point.dtype));
       rows += fmt::format("h100-sxm,{},{},{},{},8,bf16,,{:.6g}\n", scatters ? "rs" : "ag", row.m, row.n, row.k,

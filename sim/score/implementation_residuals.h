@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Residual errors of implementations, from times that fits without their source predicted. A source (an issue, a pull
+// request, a repository) counts as one draw, however many rows it has, because its rows share host, software and GPUs.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace commfuse::score {
+
+/// A measured time, and what a fit without its source predicted.
+struct HeldOutTime {
+  std::size_t implementation = 0;
+  std::string thread;
+  bool is_elsewhere = false;  ///< The fit also lacked every row of the GPU generation, or had no row at all.
+  double log_ratio = 0.0;     ///< ln(predicted / measured)
+  double stated_error = 0.0;  ///< Standard error of ln(predicted) from parameters of the machine and of the fit.
+};
+
+/// Returns the residual on generations with measurements: the root of the mean square of the implementation's sources,
+/// together with that of one more source, which errs like the sources of all implementations.
+double residual_where_measured(std::size_t implementation, std::span<const HeldOutTime> times);
+
+/// Returns the residual on other generations. Split conformal prediction, with sources as draws: the smallest residual
+/// with which intervals of one standard error hold their share of the times of all implementations, rounded up as if
+/// one more source lay outside. Sources have equal weights.
+double residual_elsewhere(std::span<const HeldOutTime> times);
+
+}  // namespace commfuse::score
