@@ -312,7 +312,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("361 GB/s"), 8, rate);
     text.replace(text.find("450 GB/s"), 8, nominal);
     if (lines.find("box.txt") != std::string::npos) {
-      text.replace(text.find("377.2 GB/s"), 10, "16 GB/s");  // root_rate permits this rate.
+      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // root_rate permits this rate.
     }
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
@@ -408,7 +408,7 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
   const std::string remedy = "; lower it, or correct the rate of the wires";
   const std::string sxm = "hardware/h100-sxm.yaml";
   EXPECT_EQ(refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
-            place_in(sxm, "  collective:", 3, 11) + "377.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" +
+            place_in(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" +
                 remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),

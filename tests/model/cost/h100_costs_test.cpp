@@ -34,18 +34,20 @@ TEST(H100Costs, HoldForExchangesAndCollectives) {
   };
   // 7.66 us + 64 MiB / 361 GB/s.
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 7), Bytes{64 << 20}), Duration{193'557'130});
-  // By LL: 5.222 us + 7 x 662.3 ns + 6 x 264.6 ns + 896 KiB / 198.1 GB/s + 128 KiB / 188.6 GB/s.
-  EXPECT_EQ(gathered(1 << 20), Duration{16'772'193});
-  // A rank's share of smaller messages fills 24 channels up to a total of 45.9 kB.
-  EXPECT_EQ(gathered(1 << 18), gathered(1 << 17));
-  // By LL128: 14.46 us + 7 x 906.5 ns + 6 x 267.2 ns + 14 MiB / 341.1 GB/s + 2 MiB / 502.2 GB/s.
-  EXPECT_EQ(gathered(16 << 20), Duration{69'622'050});
-  // By Simple: 11.54 us + 7 x 1.817 us + 6 x 395.4 ns + (7 x 32 MiB + a ramp of 5.484 MB) / 377.2 GB/s
-  // + 32 MiB / 735.9 GB/s.
-  EXPECT_EQ(gathered(256 << 20), Duration{709'462'552});
-  EXPECT_EQ(reduce_scatter_time(collective_over(machine, 0, 4), 4, Bytes{16 << 20}), Duration{66'342'183});
-  // In the switch: 23.34 us + (256 MiB + a ramp of 20.11 MB) / 268.9 GB/s.
-  EXPECT_EQ(all_reduce_time(collective_over(machine, 0, 8), 8, Bytes{256 << 20}), Duration{1'096'403'187});
+  // By LL: 4.749 us + 7 x 682.2 ns + 6 x 205.3 ns + 896 KiB / 198.2 GB/s + 128 KiB / 195.3 GB/s, and 769.2 ns x
+  // (1 - 1 / 24) for 24 channels.
+  EXPECT_EQ(gathered(1 << 20), Duration{16'793'664});
+  // A rank's share of smaller messages takes as long as 44.47 kB, which fill 24 channels. 32 KiB use 17.7 channels, 16
+  // KiB half of them.
+  EXPECT_EQ(gathered(1 << 18), gathered(1 << 17) + Duration{43'496});
+  // By LL128: 15.74 us + 7 x 714.7 ns + 6 x 191.5 ns + 14 MiB / 347.4 GB/s + 2 MiB / 419.7 GB/s.
+  EXPECT_EQ(gathered(16 << 20), Duration{69'145'637});
+  // By Simple: 10.48 us + 7 x 238.1 ns + 6 x 1.61 us + (7 x 32 MiB + a ramp of 8.206 MB) / 375.2 GB/s
+  // + 32 MiB / 744.6 GB/s.
+  EXPECT_EQ(gathered(256 << 20), Duration{714'754'864});
+  EXPECT_EQ(reduce_scatter_time(collective_over(machine, 0, 4), 4, Bytes{16 << 20}), Duration{64'047'716});
+  // In the switch: 23.34 us + (256 MiB + a ramp of 21.76 MB) / 271.2 GB/s.
+  EXPECT_EQ(all_reduce_time(collective_over(machine, 0, 8), 8, Bytes{256 << 20}), Duration{1'093'383'747});
 }
 
 // NVIDIA/nccl issue 1047: NCCL's ring reduce-scatter of eight H100.

@@ -43,6 +43,9 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   machine.link.peer.fit.residual = 0.03;
   machine.link.collective.fit.residual = 0.04;
   machine.accelerator.framework_kernel_fit.residual = 0.05;
+  AllToAllParameters direct = *machine.link.collective.all_to_all;
+  direct.fit.reset();
+  machine.link.collective.all_to_all = std::make_shared<const AllToAllParameters>(direct);
   const auto residual = [&](PricedKind kind) { return fit_of({.kind = kind}, machine, 8).residual; };
   EXPECT_EQ(residual(PricedKind::product), 0.01);
   EXPECT_EQ(residual(PricedKind::attention), 0.02);
@@ -50,7 +53,6 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   EXPECT_EQ(residual(PricedKind::all_to_all), 0.04);
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
   EXPECT_EQ(residual(PricedKind::framework_kernel), 0.05);
-  AllToAllParameters direct = *machine.link.collective.all_to_all;
   direct.fit = {.residual = 0.06};
   machine.link.collective.all_to_all = std::make_shared<const AllToAllParameters>(direct);
   machine.link.collective.fit.seen[static_cast<std::size_t>(FitSize::bytes)] = SeenRange{1, 2};

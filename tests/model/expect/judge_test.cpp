@@ -151,7 +151,7 @@ TEST(Judge, AShortLogIsUndecidedUnlessTheNodeIsFarTooSlow) {
   EXPECT_EQ(judged_node(scaled(4.0, message_rows(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// All sizes are within those that the fit of the shipped file saw, and take 1 / 0.85 times as long as it states.
+// All sizes are within those that the fit of the shipped file saw, and take 1 / 0.9 times as long as it states.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -164,8 +164,8 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   ASSERT_GE(rows.size(), 60U);
   Judge with_shipped_errors(Expectation(machine), 0.01);
   Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
-  EXPECT_EQ(with_shipped_errors.of(scaled(1.0 / 0.85, rows)).health, Health::healthy);
-  EXPECT_EQ(judge.of(scaled(1.0 / 0.85, rows)).health, Health::bad);
+  EXPECT_EQ(with_shipped_errors.of(scaled(1.0 / 0.9, rows)).health, Health::healthy);
+  EXPECT_EQ(judge.of(scaled(1.0 / 0.9, rows)).health, Health::bad);
   EXPECT_EQ(judge.of(rows).health, Health::healthy);
   const std::vector<ClassHalf> wide = with_shipped_errors.of(rows).halves;
   const std::vector<ClassHalf> narrow = judge.of(rows).halves;
