@@ -45,16 +45,16 @@ double residual_where_measured(std::size_t implementation, std::span<const HeldO
       sources[{time.implementation, time.thread}].add(squared(time.log_ratio));
     }
   }
-  MeanSquare all;
-  MeanSquare own;
+  MeanSquare all_sources;
+  MeanSquare own_sources;
   for (const auto& [source, squares] : sources) {
-    all.add(squares.value());
+    all_sources.add(squares.value());
     if (source.first == implementation) {
-      own.add(squares.value());
+      own_sources.add(squares.value());
     }
   }
-  own.add(all.count == 0.0 ? squared(assumed_residual) : all.value());
-  return std::sqrt(own.value());
+  own_sources.add(all_sources.count == 0.0 ? squared(assumed_residual) : all_sources.value());
+  return std::sqrt(own_sources.value());
 }
 
 double residual_elsewhere(std::span<const HeldOutTime> times) {

@@ -169,7 +169,7 @@ class Packer {
       put_number<8>(static_cast<std::uint64_t>(*count));
     } else if (const auto* number = std::get_if<double>(&value)) {
       put_tag(Tag::number);
-      put_number<8>(std::bit_cast<std::uint64_t>(*number));
+      put_number<8>(std::bit_cast<std::uint64_t>(*number + 0.0));  // SQLite stores -0 as 0
     } else {
       put_tag(Tag::nothing);
     }

@@ -87,7 +87,7 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
-  truth.step_latency.value = truth.step_latency.value * 4 / 3;
+  truth.forward_latency->value = truth.forward_latency->value * 4 / 3;
   NcclKernels kernels = *truth.nccl;
   kernels.ll.base_latency.value = kernels.ll.base_latency.value * 6 / 5;
   kernels.ll.step_latency.value = kernels.ll.step_latency.value * 3 / 2;
@@ -116,7 +116,7 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   const CollectiveParameters& fitted = machine.link.collective;
   EXPECT_LT(deviation(fitted.rate, truth.rate), 3.0);
   EXPECT_LT(deviation(fitted.base_latency, truth.base_latency), 3.0);
-  EXPECT_LT(deviation(fitted.step_latency, truth.step_latency), 3.0);
+  EXPECT_LT(deviation(*fitted.forward_latency, *truth.forward_latency), 3.0);
   EXPECT_LT(deviation(fitted.nccl->ll.base_latency, truth.nccl->ll.base_latency), 3.0);
   EXPECT_LT(deviation(fitted.nccl->ll.step_latency, truth.nccl->ll.step_latency), 3.0);
   EXPECT_EQ(machine.name, "made-up");

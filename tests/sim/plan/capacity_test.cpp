@@ -334,9 +334,9 @@ TEST_F(CapacityTest, AChangeIsMeasuredFromTheFastestLayout) {
   // The answer's layout is chosen for less memory and is no more than 2% slower than the fastest. Links whose rate
   // hardly matters to any layout must not appear to pay by this difference.
   const CapacityPlan result = plan("deadline: 365 days",
-                                   "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256, "
-                                   "count: 256}\n",
-                                   "model: llama-3.1-8b, seq: 4K, batch: 256");
+                                   "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 64, "
+                                   "count: 64}\n",
+                                   "model: phi-3-medium, seq: 2K, batch: 1024");
   const CapacityRun& answer = *result.best_kind()->best();
   EXPECT_GT(answer.excess_over_fastest, 0.0);
   EXPECT_FALSE(answer.layout_rule.empty());

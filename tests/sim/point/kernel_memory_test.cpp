@@ -135,7 +135,7 @@ TEST(KernelMemory, ChangesNoRowOfAGridOverLinks) {
 
 TEST(KernelMemory, ChangesNoRowOfAGridOverSettingsOfPrices) {
   expect_rows_of_new_runners(
-      {"hardware=h100-sxm", "strategy.name=serial,sliced,fused,commfuse", "ranks=4", "seq=8K"},
+      {"hardware=h100-sxm", "strategy.name=serial,sliced,fused_kernel,commfuse", "ranks=4", "seq=8K"},
       {"scope=layer,mlp", "interference=none,static,dynamic", "launch=graph,stream", "attention_kernel=fused,unfused",
        "link_bandwidth=x0.5,x1", "model=llama-3.1-8b,qwen2.5-7b"});
 }
