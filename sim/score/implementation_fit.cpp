@@ -341,7 +341,9 @@ class Fits {
     if (std::ranges::any_of(read, [&](const Sample* other) { return is_near(*other); })) {
       add(read, false);
     }
-    add(others([&](const Sample& other) { return !is_near(other); }), true);
+    if (const Samples far = others([&](const Sample& other) { return !is_near(other); }); !far.empty()) {
+      add(far, true);
+    }
   }
 
   const KnownImplementations& known_;

@@ -13,7 +13,7 @@ namespace commfuse::score {
 struct HeldOutTime {
   std::size_t implementation = 0;
   std::string thread;
-  bool is_elsewhere = false;  ///< The fit also lacked every row of the GPU generation, or had no row at all.
+  bool is_elsewhere = false;  ///< The fit read only rows of other GPU generations.
   double log_ratio = 0.0;     ///< ln(predicted / measured)
   double stated_error = 0.0;  ///< Standard error of ln(predicted) from parameters of the machine and of the fit.
 };
