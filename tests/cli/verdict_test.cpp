@@ -216,11 +216,11 @@ TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
 }
 
 TEST(ExpectCommand, PrintsTheSameFiguresInEveryForm) {
-  const std::string command = "commfuse-sim expect --collective all_reduce --sizes 1G -o ";
+  const std::string command = "commfuse-sim expect --collective all_reduce --sizes 2G -o ";
   const auto json = nlohmann::json::parse(run_program(command + "json").out);
   ASSERT_EQ(json.size(), 1U);
   EXPECT_EQ(json[0]["schema"], "commfuse.expectation/1");
-  EXPECT_EQ(json[0]["bytes"], std::int64_t{1} << 30U);
+  EXPECT_EQ(json[0]["bytes"], std::int64_t{1} << 31U);
   EXPECT_EQ(json[0]["nccl_kernel"], "NVLS");
   EXPECT_GT(json[0]["busbw_gb_s"], json[0]["busbw_floor_gb_s"]);
   const std::string time = json[0]["time_us"].dump();
