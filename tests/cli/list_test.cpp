@@ -80,7 +80,7 @@ TEST(List, FrameworksListTheirOverlapAndTheSpeedOfTheHost) {
       << csv.out;
   EXPECT_NE(csv.out.find("\nmindspeed,sliced,fp32,12,MindSpeed-LLM"), std::string::npos) << csv.out;
   EXPECT_NE(csv.out.find("\ndeepspeed,exposed,bf16,15,\"DeepSpeed"), std::string::npos) << csv.out;
-  EXPECT_NE(run_program(list + " -o markdown").out.find("\n| megatron-bridge | te | fp32 | 12 | NeMo"),
+  EXPECT_NE(run_program(list + " -o markdown").out.find("\n| megatron-bridge | te | bf16 | 12 | NeMo"),
             std::string::npos);
   EXPECT_NE(run_program("commfuse-sim list").out.find("\nframeworks\n"), std::string::npos);
   const Outcome folder = run_program(list + " configs");

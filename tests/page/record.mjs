@@ -193,7 +193,12 @@ const start = {
       choices: key === "dtype" ? ["bf16", "fp16", "fp32", "fp8"] : null,
     })),
     { key: "interference", words: "How communication slows compute", preset: "static", choices: ["none", "static", "dynamic"] },
-    { key: "launch", words: "stream: one launch per op; graph: one CUDA graph launch", preset: "stream", choices: ["stream", "graph"] },
+    {
+      key: "launch",
+      words: "stream: one launch per op; eager: from Python; graph: one CUDA graph",
+      preset: "stream",
+      choices: ["stream", "eager", "graph"],
+    },
     { key: "samples", words: "Runs to sample under jitter", preset: "1000", choices: null },
   ],
 };
