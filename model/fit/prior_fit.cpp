@@ -21,6 +21,14 @@ using Eigen::VectorXd;
 
 constexpr double nudge = 0.01;  // change of a logarithm that shows which rows depend on a parameter
 
+std::vector<double> roots(const VectorXd& variances) {
+  std::vector<double> roots;
+  for (const double variance : variances) {
+    roots.push_back(std::sqrt(std::max(0.0, variance)));
+  }
+  return roots;
+}
+
 class PriorProblem {
  public:
   PriorProblem(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options)
@@ -142,11 +150,28 @@ class PriorProblem {
       precision(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i)) += 1.0 / (spread(i) * spread(i));
     }
     const MatrixXd covariance = precision.ldlt().solve(MatrixXd::Identity(precision.rows(), precision.cols()));
-    std::vector<double> errors;
-    for (Eigen::Index i = 0; i < covariance.rows(); ++i) {
-      errors.push_back(std::sqrt(std::max(0.0, covariance(i, i))));
+    return roots(covariance.diagonal());
+  }
+
+  /// Returns the standard deviation of each logarithm if the rows scatter by `scatter` and the truth lies one spread
+  /// from its start (covariance of ridge regression; Hoerl and Kennard, Technometrics 12, 1970, plus its bias).
+  [[nodiscard]] std::vector<double> ridge_errors(std::span<const double> values, double scatter) const {
+    const MatrixXd slopes = this->slopes(values);
+    const MatrixXd information = slopes.transpose() * slopes;
+    VectorXd penalty(information.rows());
+    VectorXd prior_variance(information.rows());
+    for (std::size_t i = 0; i < size(); ++i) {
+      const auto row = static_cast<Eigen::Index>(i);
+      prior_variance(row) = spread(i) * spread(i);
+      penalty(row) = options_.noise * options_.noise / prior_variance(row);
     }
-    return errors;
+    const MatrixXd inverse = MatrixXd(information + MatrixXd(penalty.asDiagonal()))
+                                 .ldlt()
+                                 .solve(MatrixXd::Identity(information.rows(), information.rows()));
+    MatrixXd scattered = scatter * scatter * information;
+    scattered += MatrixXd((penalty.array().square() * prior_variance.array()).matrix().asDiagonal());
+    const MatrixXd covariance = inverse * scattered * inverse;
+    return roots(covariance.diagonal());
   }
 
  private:
@@ -232,16 +257,23 @@ PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows
   }
   result.places = problem.free();
   result.spread = problem.spread_of_rows();
-  if (options.has_few && problem.size() > 0) {
-    std::vector<double> values;
-    for (const FittedParameter& parameter : result.parameters) {
-      values.push_back(parameter.value);
-    }
-    const std::vector<double> errors = problem.errors(values, problem.noise());
-    for (std::size_t i = 0; i < errors.size(); ++i) {
+  if (problem.size() == 0) {
+    return result;
+  }
+  std::vector<double> values;
+  for (const FittedParameter& parameter : result.parameters) {
+    values.push_back(parameter.value);
+  }
+  const std::vector<double> errors =
+      options.has_few ? problem.errors(values, problem.noise()) : problem.ridge_errors(values, result.spread);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    FittedParameter& parameter = result.parameters[i];
+    if (options.has_few) {
       // The slope of a parameter that stopped at a limit does not show how far it would have moved.
-      FittedParameter& parameter = result.parameters[i];
       parameter.standard_error = parameter.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
+    } else {
+      // robust_fit counts the prior's residuals, which are zero at the start, as rows that agree.
+      parameter.standard_error = std::max(parameter.standard_error, errors[i]);
     }
   }
   return result;

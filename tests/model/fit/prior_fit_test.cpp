@@ -89,5 +89,28 @@ TEST(PriorFit, TheRowsDecideTheDistanceOfTheMachineFromItsBase) {
   EXPECT_EQ(distance_at(5.0), 0.8);
 }
 
+TEST(PriorFit, AParameterThatManyRowsHardlyDecideKeepsItsSpread) {
+  // Row i is ln p0 +- 0.001 ln p1, measured 0.01 above or below 0. The prior of ln p0 and ln p1 is 0 +- 0.2.
+  double p0 = 1.0;
+  double p1 = 1.0;
+  const PriorRows rows{.count = 40,
+                       .put = [&](std::size_t i, double value) { (i == 0 ? p0 : p1) = value; },
+                       .log_ratio =
+                           [&](std::size_t row) {
+                             const double slope = row % 2 == 0 ? 0.001 : -0.001;
+                             const double measured = row % 4 < 2 ? 0.01 : -0.01;
+                             return std::log(p0) + slope * std::log(p1) - measured;
+                           },
+                       .weight = [](std::size_t) { return 1.0; }};
+  PriorFitOptions options = least_squares();
+  options.has_few = false;
+  const PriorFit fit = prior_fit(Times({1.0, 1.0}, {}).parameters, rows, options);
+  ASSERT_EQ(fit.parameters.size(), 2U);
+  // Ridge regression with penalty 0.1^2 / 0.2^2 = 0.25: variance (40 x 0.014826^2 + 0.25^2 x 0.2^2) / 40.25^2, where
+  // 0.014826 is the normal spread of residuals whose median size is 0.01.
+  EXPECT_NEAR(fit.parameters[0].standard_error, std::sqrt(40.0 * 0.014826 * 0.014826 + 0.0025) / 40.25, 1e-5);
+  EXPECT_NEAR(fit.parameters[1].standard_error, 0.2, 1e-4);
+}
+
 }  // namespace
 }  // namespace commfuse

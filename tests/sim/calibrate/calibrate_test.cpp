@@ -72,12 +72,13 @@ double value_of(double value) { return value; }
 double value_of(Duration time) { return to_microseconds(time); }
 double value_of(BytesPerSecond rate) { return rate.value; }
 
-/// Returns the deviation of the fitted value in standard errors.
+/// Returns the deviation of the fitted value in standard errors. A parameter that rows decide has a standard error
+/// below `most`.
 template <class T>
-double deviation(const Parameter<T>& fitted, const Parameter<T>& truth) {
+double deviation(const Parameter<T>& fitted, const Parameter<T>& truth, double most = 0.25) {
   EXPECT_EQ(fitted.provenance, Provenance::fitted);
   EXPECT_GT(fitted.standard_error, 0.0);
-  EXPECT_LT(fitted.standard_error, 0.25);
+  EXPECT_LT(fitted.standard_error, most);
   return std::abs(std::log(value_of(fitted.value) / value_of(truth.value))) / fitted.standard_error;
 }
 
@@ -87,6 +88,7 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
+  truth.step_latency.value = truth.step_latency.value * 4 / 3;
   truth.forward_latency->value = truth.forward_latency->value * 4 / 3;
   NcclKernels kernels = *truth.nccl;
   kernels.ll.base_latency.value = kernels.ll.base_latency.value * 6 / 5;
@@ -117,6 +119,7 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   EXPECT_LT(deviation(fitted.rate, truth.rate), 3.0);
   EXPECT_LT(deviation(fitted.base_latency, truth.base_latency), 3.0);
   EXPECT_LT(deviation(*fitted.forward_latency, *truth.forward_latency), 3.0);
+  EXPECT_LT(deviation(fitted.step_latency, truth.step_latency, 1.0), 3.0);  // These rows hardly decide it.
   EXPECT_LT(deviation(fitted.nccl->ll.base_latency, truth.nccl->ll.base_latency), 3.0);
   EXPECT_LT(deviation(fitted.nccl->ll.step_latency, truth.nccl->ll.step_latency), 3.0);
   EXPECT_EQ(machine.name, "made-up");
