@@ -53,7 +53,7 @@ struct ImplementedSites {
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
   Parameter<double> residual{0.25};  ///< Relative standard error that the fit leaves in times.
-  /// The same on GPUs of a generation without measurements, on which it replaces a smaller residual.
+  /// Relative standard error on generations of GPUs without measurements; replaces `residual` there if it is larger.
   Parameter<double> elsewhere{0.0};
 };
 
@@ -112,7 +112,7 @@ struct Described<ImplementedSites> {
       entry("ag_gemm", &I::ag_gemm, "All-gather, then GEMM").optional(),
       entry("gemm_rs", &I::gemm_rs, "GEMM, then reduce-scatter").optional(),
       entry("residual", &I::residual, "Remaining relative error of a time").optional().within(0.0, 2.0),
-      entry("elsewhere", &I::elsewhere, "The same on GPUs of a generation without measurements")
+      entry("elsewhere", &I::elsewhere, "Remaining relative error on generations of GPUs without measurements")
           .optional()
           .within(0.0, 2.0)};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environment variables apply to every command of a shell, so a variable that a run cannot use is ignored with a note.
-// The same setting from a flag, --set or a file is refused.
+// A setting that a flag, --set or a file gives is refused if the run cannot use it.
 #pragma once
 
 #include <string>

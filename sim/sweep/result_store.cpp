@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -413,18 +412,6 @@ std::vector<StorePart> StoreReader::parts(std::size_t count) const { return part
 
 void StoreReader::restrict_to(const StorePart& part) { state_->start(part); }
 
-namespace {
-
-/// Returns true if two values have the same bits: 0 and -0 differ.
-bool is_identical(const Value& a, const Value& b) {
-  const auto* number = std::get_if<double>(&a);
-  return number != nullptr && a.index() == b.index()
-             ? std::bit_cast<std::uint64_t>(*number) == std::bit_cast<std::uint64_t>(std::get<double>(b))
-             : a == b;
-}
-
-}  // namespace
-
 struct StoreWriter::State {
   State(const fs::path& path, const StoreIdentity& wanted) : database(path, Database::Access::write), identity(wanted) {
     const int version = version_of(database);
@@ -500,7 +487,7 @@ struct StoreWriter::State {
   /// SQLite keeps a statement's values from row to row, so only those that differ from the last row are bound. Texts
   /// are bound where `bound` holds them.
   void bind(std::size_t column, StoreType type, const Value& value) {
-    if (is_identical(value, bound[column])) {
+    if (value == bound[column]) {
       return;
     }
     bound[column] = value;
