@@ -25,10 +25,10 @@ std::uint64_t with_word(std::uint64_t hash, std::int64_t word) {
 }  // namespace
 
 void KernelMemory::write_key(const KernelInputs& inputs) {
-  const auto both = [](std::size_t high, std::size_t low) { return static_cast<std::int64_t>(high << 32U | low); };
+  const auto both = [](std::uint64_t high, std::uint64_t low) { return static_cast<std::int64_t>(high << 32U | low); };
   key_.assign({0, std::bit_cast<std::intptr_t>(inputs.structure), both(inputs.priced_as, inputs.raised),
-               both(static_cast<std::size_t>(inputs.sms_beside_exchanges),
-                    static_cast<std::size_t>(inputs.sms_beside_collectives))});
+               both(static_cast<std::uint32_t>(inputs.sms_beside_exchanges),
+                    static_cast<std::uint32_t>(inputs.sms_beside_collectives))});
   key_.insert(key_.end(), inputs.sizes->block.begin(), inputs.sizes->block.end());
   std::uint64_t hash = 0;
   for (const std::int64_t word : key_) {
