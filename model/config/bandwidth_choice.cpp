@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -59,9 +60,12 @@ std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const
   const double end = last.times ? *last.times : last.rate->value;
   std::vector<BandwidthChoice> values;
   double value = first.times ? *first.times : first.rate->value;
-  while (value <= end * rounding) {
+  double previous = 0.0;
+  // Infinity, and the smallest numbers times a small factor, stay as they are.
+  while (value <= end * rounding && value > previous && std::isfinite(value)) {
     values.push_back(first.times ? BandwidthChoice{.times = value, .rate = {}}
                                  : BandwidthChoice{.times = {}, .rate = BytesPerSecond{value}});
+    previous = value;
     value *= factor;
   }
   return values;

@@ -15,7 +15,7 @@ class App;
 
 namespace commfuse {
 
-/// Exit codes of both programs; every --help ends with them.
+/// Exit codes of both programs; the top-level --help ends with them.
 namespace exit_code {
 inline constexpr int done = 0;
 inline constexpr int failed = 1;
@@ -28,7 +28,7 @@ inline constexpr int hardware_absent = 69;
 /// Returns the footer of the top-level help.
 std::string exit_codes_in_words();
 
-/// Adds a subcommand whose flags `fill` adds once the command line has named it, because adding the flags of all
+/// Adds a subcommand. `fill` adds its flags only when the command line names it, because adding the flags of all
 /// subcommands takes longer than many runs.
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill);

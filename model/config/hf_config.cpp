@@ -224,10 +224,10 @@ class Reader {
                            "num_routed_experts", "num_moe_experts"});
   }
 
-  /// Returns true for two experts or more, since one expert is a plain MLP.
+  /// Returns false for no expert and for a single one, which is a plain MLP; experts() checks any other count.
   [[nodiscard]] bool has_experts() {
     const std::optional<HfFile::Field> field = expert_count();
-    return field && !(field->value->is_number_integer() && field->value->get<std::int64_t>() <= 1);
+    return field && *field->value != 0 && *field->value != 1;
   }
 
   /// Returns a number, or the first of a list: models with vision have experts for each modality.

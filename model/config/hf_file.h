@@ -43,7 +43,8 @@ class HfFile {
 
   std::int64_t count(HfKeys keys, Range<std::int64_t> range);
   std::optional<std::int64_t> optional_count(HfKeys keys, Range<std::int64_t> range);
-  /// Returns one value per layer if the file has a list; nullopt if it has one number or nothing.
+  /// Returns one value per layer if the file has a list; nullopt if it has one number or nothing. A list with a wrong
+  /// item is a mistake and reads as empty.
   std::optional<std::vector<std::int64_t>> optional_counts(HfKeys keys, Range<std::int64_t> range);
   /// Returns nullopt when the key is absent or not a boolean.
   std::optional<bool> optional_flag(HfKeys keys);

@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "model/config/load_model.h"
+#include "model/text/blanks.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "model/workload/layers.h"
 
@@ -25,6 +28,11 @@ using Json = nlohmann::json;
 struct StateKeys {
   std::string_view heads, head_dim, state, groups, convolution, chunk;
 };
+
+/// Returns "1 layer" or "2 layers".
+std::string counted(std::size_t count, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", count, count == 1 ? singular : plural);
+}
 
 class Layers {
  public:
@@ -54,18 +62,38 @@ class Layers {
  private:
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
 
-  /// Returns the layers that a list names, in any order.
+  /// Returns the layers in a text such as "4,5,6".
+  std::set<std::int64_t> layers_in_text(const HfFile::Field& field) {
+    const auto& text = field.value->get_ref<const std::string&>();
+    std::set<std::int64_t> layers;
+    for (const std::string_view part : split_list(text)) {
+      const std::optional<std::int64_t> layer = parse_integer(trimmed(part));
+      if (!layer) {
+        file_.mistake(
+            fmt::format("{} is {}; write layers, as in [4, 5, 6]", file_.in_file(field.key), in_quotes(text)));
+        break;
+      }
+      layers.insert(*layer);
+    }
+    return layers;
+  }
+
+  /// Returns the layers that a list names, in any order. Step-3 writes the list as a text.
   std::optional<std::set<std::int64_t>> listed_layers(HfKeys keys) {
+    if (const auto field = file_.first_of(keys); field && field->value->is_string()) {
+      return layers_in_text(*field);
+    }
     const auto list = file_.optional_counts(keys, {0, layer_range.most});
     return list ? std::optional(std::set<std::int64_t>(list->begin(), list->end())) : std::nullopt;
   }
 
-  /// Checks that the list has one value per layer and notes a mistake otherwise.
+  /// Checks that the list has one value per layer and notes a mistake otherwise, unless a wrong item or a wrong number
+  /// of layers may be the cause.
   template <class List>
   bool is_of_all_layers(const List& list, std::string_view key) {
-    if (list.size() != size()) {
-      file_.mistake(fmt::format("{} has {} entries for {} layers; correct num_hidden_layers", file_.in_file(key),
-                                list.size(), size()));
+    if (list.size() != size() && file_.is_right()) {
+      file_.mistake(fmt::format("{} has {} for {}; correct num_hidden_layers", file_.in_file(key),
+                                counted(list.size(), "entry", "entries"), counted(size(), "layer", "layers")));
     }
     return list.size() == size();
   }
@@ -120,8 +148,8 @@ class Layers {
                                 file_.in_file("hybrid_override_pattern"), in_quotes(pattern.substr(unknown, 1)),
                                 known));
     } else if (pattern.size() != size()) {
-      file_.mistake(fmt::format("{} has {} letters for {} layers; correct num_hidden_layers",
-                                file_.in_file("hybrid_override_pattern"), pattern.size(), size()));
+      file_.mistake(fmt::format("{} has {} for {}; correct num_hidden_layers", file_.in_file("hybrid_override_pattern"),
+                                counted(pattern.size(), "letter", "letters"), counted(size(), "layer", "layers")));
     } else {
       kinds_ = kinds_of_letters(pattern, model_.experts.has_value());
     }
@@ -364,8 +392,10 @@ class Layers {
 
   /// Reads widths that differ from layer to layer.
   void read_widths() {
-    if (const auto widths = file_.optional_counts({"intermediate_size"}, model_size_range);
-        widths && is_of_all_layers(*widths, "intermediate_size")) {
+    const auto widths = file_.optional_counts({"intermediate_size"}, model_size_range);
+    if (widths && !is_of_all_layers(*widths, "intermediate_size")) {
+      model_.ffn = model_size_range.least;  // The mistake is noted, and no reader should expect a single number.
+    } else if (widths) {
       std::map<std::int64_t, int> counts;
       for (std::size_t layer = 0; layer < size(); ++layer) {
         kinds_[layer].ffn = (*widths)[layer];
@@ -373,13 +403,15 @@ class Layers {
       }
       model_.ffn = most_common(counts, model_.ffn);
     }
-    if (const auto heads = file_.optional_counts({"num_key_value_heads", "num_key_value_heads_per_layer"}, head_range);
-        heads && is_of_all_layers(*heads, "num_key_value_heads")) {
+    // DeciLM may have both; its code reads only the list.
+    const HfKeys head_keys{"num_key_value_heads_per_layer", "num_key_value_heads"};
+    const auto heads = file_.optional_counts(head_keys, head_range);
+    if (const std::string key = heads ? file_.first_of(head_keys)->key : ""; heads && is_of_all_layers(*heads, key)) {
       std::map<std::int64_t, int> counts;
       for (std::size_t layer = 0; layer < size(); ++layer) {
         if (model_.heads % (*heads)[layer] != 0) {
           file_.mistake(fmt::format("{} heads cannot share {} key-value heads evenly; correct {}", model_.heads,
-                                    (*heads)[layer], file_.in_file("num_key_value_heads")));
+                                    (*heads)[layer], file_.in_file(key)));
           return;
         }
         kinds_[layer].kv_heads = (*heads)[layer];

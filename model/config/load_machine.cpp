@@ -151,7 +151,7 @@ void read_groups(YamlMap map, Network& network) {
   for (const std::string& key : map.keys()) {
     int gpus = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), gpus);
-    if (error != std::errc{} || end != key.data() + key.size() || gpus < 1) {
+    if (error != std::errc{} || end != key.data() + key.size() || gpus < 1 || key.front() == '0') {
       map.mistake(key, fmt::format("{} is not a number of GPUs per node; write one, as in 4", in_quotes(key)));
     }
     network.groups[gpus] = read_collective(map.map(key));
@@ -235,8 +235,9 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   check_aggregate(root.map("network").map("peer"), network.link->peer);
   if (!network.groups.empty() && network.groups.rbegin()->first >= machine.gpus_per_node) {
     root.map("network").mistake(
-        "groups", fmt::format("{} has {} GPUs per node; groups must have fewer; for all, give collective", machine.name,
-                              machine.gpus_per_node));
+        "groups",
+        fmt::format("{} has {} per node, so a group has fewer; give the values of all GPUs as collective", machine.name,
+                    machine.gpus_per_node == 1 ? "1 GPU" : fmt::format("{} GPUs", machine.gpus_per_node)));
   }
   if (total_gpus(machine) > max_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {} GPUs; choose at most {} GPUs in all", machine.nodes,
@@ -244,8 +245,8 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   }
   if (const int used = plan.wires ? nics_of(*plan.wires) : 0; used > 0 && used != network.nics_per_node) {
     root.map("network").mistake(
-        "nics_per_node", fmt::format("the GPUs of {} use {} NICs, not {}; write nics_per_node: {}", plan.wires->file,
-                                     used, network.nics_per_node, used));
+        "nics_per_node", fmt::format("the GPUs of {} use {} {}, not {}; write nics_per_node: {}", plan.wires->file,
+                                     used, used == 1 ? "NIC" : "NICs", network.nics_per_node, used));
   } else {
     machine.nics_per_node = network.nics_per_node;
     check_network_rates(root, machine, network.groups);
@@ -473,9 +474,8 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
   YamlFile nodes(path);
   auto [machine, plan] = read_hardware(nodes);
   machine.name = sized ? std::string(sized_name) : name;
-  machine.node_name =
-      from_anywhere(Catalogue::nodes,
-                    path == std::filesystem::path(hardware) || hardware.ends_with(".yaml") ? path.string() : hardware);
+  const bool is_known = path == find_config(Catalogue::nodes, hardware);
+  machine.node_name = from_anywhere(Catalogue::nodes, is_known ? hardware : path.string());
   machine.known_as = own_names;
   if (has_wires) {
     const HostLink host_link = plan.host_link;

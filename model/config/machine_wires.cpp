@@ -143,11 +143,11 @@ std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_
                         .pcie = optional_rate(map, "pcie_rate"),
                         .root = optional_rate(map, "root_rate")};
   const fs::path folder = fs::absolute(file.path()).parent_path();
-  if (choice.empty() || leaves(folder, folder / choice)) {
+  if (!choice.empty() && leaves(folder, folder / choice)) {
     map.mistake("file", fmt::format("{} is not below the folder of this file; put it there", in_quotes(choice)));
     return std::nullopt;
   }
-  if (file.has_mistakes()) {
+  if (file.has_mistakes()) {  // also without a name, which text() notes
     return std::nullopt;
   }
   NodeWires wires = read_topology_file((fs::path(file.path()).parent_path() / choice).string(), rates);
@@ -234,11 +234,12 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
   const BytesPerSecond rate = machine.link.peer.rate.value;
   const bool has_wires = !plan.wires && (plan.kind == NodeKind::full_mesh || plan.kind == NodeKind::ring);
   if (has_wires && rate.value > rounding * plan.gpu_rate.value) {
+    const int peers = wires_per_gpu(plan.kind, plan.gpus_per_node);
     root.map("link").map("peer").mistake(
-        "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {} peers); give the "
+        "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {} {}); give the "
                             "rate to a single peer",
                             format_bandwidth(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
-                            format_bandwidth(plan.gpu_rate), wires_per_gpu(plan.kind, plan.gpus_per_node)));
+                            format_bandwidth(plan.gpu_rate), peers, peers == 1 ? "peer" : "peers"));
   }
 }
 

@@ -40,7 +40,7 @@ std::span<const PlanField> plan_fields();
 /// Returns the field, or nullptr when no field has that key.
 const PlanField* find_plan_field(std::string_view key);
 
-/// Returns, for example, "a number from 0 to 1" or "a span of time, or a date".
+/// Returns, for example, "a number from 0 to 1" or "a day, such as 2026-05-04".
 std::string values_in_words(const PlanField& field);
 
 }  // namespace commfuse

@@ -21,7 +21,8 @@ namespace commfuse {
 
 namespace {
 
-/// Reads the fields of one map by their entries in the table. An absent map has the presets.
+/// Reads the fields of one map as the table of plan fields describes them. If the map is absent, every field has its
+/// preset.
 class FieldReader {
  public:
   FieldReader(YamlFile& file, std::optional<YamlMap> map, std::string prefix)
@@ -126,8 +127,8 @@ class PlanReader {
     read_what_ifs();
     for (const std::string& name : names_of_gpus()) {
       if (file_.is_full()) {
-        file_.root().map("gpus").optional_value(
-            name);  // Its mistakes would not be shown, and the key must not count as unknown.
+        // Mistakes in the offer would not be shown. Reading it only keeps its key from counting as unknown.
+        file_.root().map("gpus").optional_value(name);
       } else {
         plan_.gpus.push_back(offer(name));
       }
@@ -348,7 +349,7 @@ void note_other_settings(YamlFile& file, const YamlValue& set, const std::string
   }
 }
 
-/// Gives the run jitter unless the file turns it off, because whole runs vary.
+/// Turns jitter on unless the file sets it, because whole runs vary.
 void choose_jitter(Settings& settings) {
   const Field& jitter = *find_field("jitter");
   if (settings.at(jitter).origin.source == Source::preset) {

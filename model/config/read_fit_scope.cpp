@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "model/text/quantity.h"
+
 namespace commfuse {
 
 namespace {
@@ -13,9 +15,15 @@ constexpr Range<double> residual_range{0.0, 1.0};
 constexpr Range<double> limit_factor_range{0.0, 200.0};
 constexpr Range<std::int64_t> size_range{0, std::numeric_limits<std::int64_t>::max()};
 
+/// Returns true if the field is a number, so that reading it noted no mistake.
+bool is_count(YamlMap map, std::string_view key) {
+  const std::optional<YamlValue> value = map.optional_value(key);
+  return value && value->kind() == YamlKind::scalar && parse_count(value->text()).has_value();
+}
+
 SeenRange read_seen(YamlMap map) {
   const SeenRange seen{.least = map.count("least", size_range), .most = map.count("most", size_range)};
-  if (seen.least > seen.most) {
+  if (seen.least > seen.most && is_count(map, "most")) {
     map.mistake("least", fmt::format("least, {}, is above most, {}; set least to the smallest measured size",
                                      seen.least, seen.most));
   }

@@ -9,6 +9,7 @@
 #include "model/check.h"
 #include "model/config/choices.h"
 #include "model/text/quantity.h"
+#include "model/text/yaml_quotes.h"
 
 namespace commfuse {
 
@@ -106,15 +107,7 @@ std::string yaml_scalar(std::string_view text) {
   if (starts_plain && std::all_of(text.begin(), text.end(), is_plain)) {
     return std::string(text);
   }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-    }
-    quoted += code < 0x20 || code == 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, c);
-  }
-  return quoted + '"';
+  return yaml_quoted(text);
 }
 
 }  // namespace commfuse

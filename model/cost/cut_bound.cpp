@@ -59,8 +59,8 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
   return part;
 }
 
-/// Calls `exchange` or `collective` with the op, its shape and the rank, for the first `rows` ranks that take part in a
-/// transfer of bytes.
+/// For every op that transfers bytes, calls `exchange` or `collective` with the op, its shape and the rank, for each of
+/// the first `rows` ranks that takes part.
 template <class OnExchange, class OnCollective>
 void each_transfer(const Program& program, Rank rows, const OnExchange& exchange, const OnCollective& collective) {
   for (const Op& op : program.ops) {

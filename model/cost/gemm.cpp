@@ -27,7 +27,7 @@ struct Tile {
   SpeedClass speed;
 };
 
-// The tiles that matter in cuBLAS on recent NVIDIA GPUs; large first, so that a tie goes to the large one.
+// The tiles that matter in cuBLAS on recent NVIDIA GPUs, largest first, so that a tie goes to the larger one.
 constexpr std::array<Tile, 9> tiles{{{edge_256, edge_128, large},
                                      {edge_128, edge_256, large},
                                      {edge_192, edge_128, medium},
@@ -41,9 +41,9 @@ using TileCounts = std::array<std::int64_t, tiles.size()>;
 
 constexpr int loop_step_shift = 6;               // a k loop runs in whole steps of 64 columns
 constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
-constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
+constexpr std::int64_t deep_part = 2560;         // k is split into parts this deep even when tiles fill the SMs
 constexpr int max_split_shift = 6;               // at most 64 parts
-constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the capacity
+constexpr double spill = 0.1;  // nothing stays cached once the excess reaches this share of the capacity
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
@@ -86,8 +86,8 @@ double share_kept(double between, double capacity) {
   return capacity > 0.0 ? std::clamp(1.0 + (1.0 - between / capacity) / spill, 0.0, 1.0) : 0.0;
 }
 
-/// Returns the share of `weights` bytes that the L2 still holds from the previous call. `rest` is the bytes of input
-/// and output.
+/// Returns the share of `weights` bytes that the L2 still holds from the previous call. `rest` counts the bytes of
+/// input and output.
 double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                   double weights, double rest) {
   if (size.weight_copies == 0) {
@@ -118,7 +118,7 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
 
 /// Returns the time to convert the activations from 16 bits. A byte that the L2 still holds costs less. Lines are
 /// replaced at random, so the share h that stays is exp(-(1 - h) x / cache) for x bytes between two uses; (cache / x)^2
-/// is within 5 percentage points of that.
+/// is within 5.3 percentage points of that.
 double conversion_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                           double rate) {
   const double converted = bytes(size.m, size.k, size.dtype);
@@ -129,17 +129,17 @@ double conversion_seconds(const Accelerator& accelerator, const GemmParameters& 
   return parameters.conversion_passes.value * cost * converted / rate;
 }
 
-/// Returns the shortest time that the chip's power limit allows: the rate falls from the burst share of the peak to the
-/// sustained share.
+/// Returns the shortest time that the chip's power limit allows: the rate falls from `burst_efficiency` of the peak to
+/// `sustained_share` of that rate.
 double power_seconds(const GemmParameters& parameters, const GemmSize& size, double peak) {
   if (parameters.burst_efficiency.value <= 0.0) {
     return 0.0;
   }
   const double at_peak = flops_of(size).count / peak;
-  const double heat = std::max(at_peak, size.run.count / peak);
+  const double run_at_peak = std::max(at_peak, size.run.count / peak);
   const double burst = to_seconds(parameters.burst_time.value);
-  const double share =
-      parameters.burst_efficiency.value * (burst + parameters.sustained_share.value * heat) / (burst + heat);
+  const double share = parameters.burst_efficiency.value * (burst + parameters.sustained_share.value * run_at_peak) /
+                       (burst + run_at_peak);
   return at_peak / share;
 }
 
@@ -186,8 +186,8 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
     return 1.0;
   }
   const auto waves = static_cast<double>(waves_of(units, speeds));
-  const double share = static_cast<double>(units) * speeds.per_sm;
-  return share + speeds.wave_quantum * (waves - share);
+  const double fractional_waves = static_cast<double>(units) * speeds.per_sm;
+  return fractional_waves + speeds.wave_quantum * (waves - fractional_waves);
 }
 
 /// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if

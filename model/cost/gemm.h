@@ -80,7 +80,7 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
 /// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
-/// then tiles that do not fill the SMs once.
+/// then one wave of tiles or a split k loop.
 Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
 
 /// Returns the number of tiles of 128 x 128 that cover the output.

@@ -12,6 +12,7 @@
 
 #include "model/fit/robust_fit.h"
 #include "model/math/functions.h"
+#include "model/text/yaml_quotes.h"
 
 namespace commfuse {
 
@@ -82,8 +83,8 @@ std::string kernel_choice_yaml(const KernelChoice& choice, int indent) {
       "{0:{1}}# Time of the kernel that the library chooses, in thousandths of the formula's time: by m, by tiles of\n"
       "{0:{1}}# 128 x 128 per SM, and in a row by k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K; interpolated "
       "between.\n"
-      "{0:{1}}kernel_choice:\n{0:{1}}  provenance: \"{2}: {3}\"\n",
-      "", indent, name_of(choice.provenance), choice.source);
+      "{0:{1}}kernel_choice:\n{0:{1}}  provenance: {2}\n",
+      "", indent, yaml_quoted(fmt::format("{}: {}", name_of(choice.provenance), choice.source)));
   std::size_t knot = 0;
   for (const int log2_of_m : KernelChoice::m_knots) {
     text += fmt::format("{:{}}  {}:\n", "", indent, m_key(log2_of_m));

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/hardware/parameter.h"
+#include "model/text/yaml_quotes.h"
 #include "model/units.h"
 
 namespace commfuse {
@@ -25,8 +26,8 @@ template <class T>
 std::string parameter_line(std::string_view key, const Parameter<T>& parameter, int indent) {
   const std::string error =
       parameter.standard_error > 0.0 ? fmt::format("error: {:.2g}, ", parameter.standard_error) : "";
-  return fmt::format("{:{}}{}: {{value: {}, {}provenance: \"{}: {}\"}}\n", "", indent, key,
-                     parameter_text(parameter.value), error, name_of(parameter.provenance), parameter.source);
+  return fmt::format("{:{}}{}: {{value: {}, {}provenance: {}}}\n", "", indent, key, parameter_text(parameter.value),
+                     error, yaml_quoted(fmt::format("{}: {}", name_of(parameter.provenance), parameter.source)));
 }
 
 }  // namespace commfuse

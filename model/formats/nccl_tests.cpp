@@ -137,13 +137,17 @@ class Reading {
   void refuse_lone_processes(const std::string& path) const {
     std::map<std::pair<std::int64_t, std::int64_t>, int> times;
     int max_times = 0;
+    std::int64_t rank = 0;  // the rank that is named most often
     for (const Device& device : devices_) {
-      max_times = std::max(max_times, ++times[{device.group, device.rank}]);
+      if (const int named = ++times[{device.group, device.rank}]; named > max_times) {
+        max_times = named;
+        rank = device.rank;
+      }
     }
     if (max_times > 1) {
       refuse(path, fmt::format("names rank {} {} times, so every process ran alone and nothing was sent between them; "
                                "build nccl-tests with MPI=1, or run one process with -g",
-                               devices_.front().rank, max_times));
+                               rank, max_times));
     }
   }
 
@@ -315,12 +319,20 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
   }
 }
 
-/// Returns a sentence about wrong elements; empty if there are none. Older versions print the rounding error of sums
-/// instead, such as 1e-07, which is not a count of elements.
-std::string wrong_elements(std::string_view word) {
-  const std::optional<double> wrong = parse_number(word);
-  const bool is_rounding = word.find('e') != std::string_view::npos && wrong && *wrong < 1.0;
-  return wrong && *wrong > 0.0 && !is_rounding ? fmt::format("{} elements were wrong", word) : "";
+/// Returns a sentence about wrong elements, which were counted out of place and in place; empty if there are none.
+std::string wrong_elements(double out_of_place, double in_place) {
+  const double wrong = out_of_place > 0.0 ? out_of_place : in_place;
+  return wrong > 0.0 ? fmt::format("{} {} wrong{}", wrong, wrong == 1.0 ? "element was" : "elements were",
+                                   out_of_place > 0.0 ? "" : " in place")
+                     : "";
+}
+
+/// Returns the count of wrong elements in a row; 0 for "N/A". Older versions print the rounding error of sums instead,
+/// such as 1e-07, which is not a count of elements.
+double count_of_wrong(std::string_view word) {
+  const double wrong = parse_number(word).value_or(0.0);
+  const bool is_rounding = word.find('e') != std::string_view::npos && wrong < 1.0;
+  return is_rounding ? 0.0 : wrong;
 }
 
 /// Returns true for "2026-11-25" or "12:00:00", which -T prints after a row.
@@ -361,14 +373,16 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
   }
   const std::size_t body = body_columns + (has_iterations ? iteration_columns : 0);
   const std::size_t out_of_place = words.size() - 2 * body;
-  if (std::string wrong = wrong_elements(words[out_of_place + body_columns - 1]); !wrong.empty()) {
+  const std::size_t in_place = out_of_place + body;
+  if (std::string wrong = wrong_elements(count_of_wrong(words[out_of_place + body_columns - 1]),
+                                         count_of_wrong(words[in_place + body_columns - 1]));
+      !wrong.empty()) {
     reading.add_mistake(std::move(place), std::move(wrong), true);
     return;
   }
   if (*bytes > 0) {
-    reading.add_row(
-        std::move(place), *bytes,
-        {.out_of_place = parse_number(words[out_of_place]), .in_place = parse_number(words[out_of_place + body])});
+    reading.add_row(std::move(place), *bytes,
+                    {.out_of_place = parse_number(words[out_of_place]), .in_place = parse_number(words[in_place])});
   }
 }
 
@@ -503,9 +517,10 @@ std::optional<double> number_at(const Json& object, const char* key) {
   return member != object.end() && member->is_number() ? std::optional(member->get<double>()) : std::nullopt;
 }
 
-std::optional<double> time_of(const Json& row, const char* placing) {
+/// Returns a number of "out_of_place" or "in_place".
+std::optional<double> number_in(const Json& row, const char* placing, const char* key) {
   const auto member = row.find(placing);
-  return member != row.end() && member->is_object() ? number_at(*member, "time") : std::nullopt;
+  return member != row.end() && member->is_object() ? number_at(*member, key) : std::nullopt;
 }
 
 void read_result(std::string place, const Json& row, const std::string& path, Reading& reading) {
@@ -518,14 +533,17 @@ void read_result(std::string place, const Json& row, const std::string& path, Re
     if (out->contains("cpu_time")) {
       refuse(path, "the times are CPU times, which cover only the launch (-C 1); run nccl-tests without -C 1");
     }
-    if (const double wrong = number_at(*out, "nwrong").value_or(0.0); wrong > 0.0) {
-      reading.add_mistake(std::move(place), fmt::format("{} elements were wrong", wrong), true);
-      return;
-    }
+  }
+  if (std::string wrong = wrong_elements(number_in(row, "out_of_place", "nwrong").value_or(0.0),
+                                         number_in(row, "in_place", "nwrong").value_or(0.0));
+      !wrong.empty()) {
+    reading.add_mistake(std::move(place), std::move(wrong), true);
+    return;
   }
   if (*bytes > 0.0) {
-    reading.add_row(std::move(place), static_cast<std::int64_t>(*bytes),
-                    {.out_of_place = time_of(row, "out_of_place"), .in_place = time_of(row, "in_place")});
+    reading.add_row(
+        std::move(place), static_cast<std::int64_t>(*bytes),
+        {.out_of_place = number_in(row, "out_of_place", "time"), .in_place = number_in(row, "in_place", "time")});
   }
 }
 

@@ -313,7 +313,13 @@ class Reader {
     return (above - 1)->rate;
   }
 
-  /// Returns the number of NVLinks that a GPU lists to another GPU. Ignores links to devices that are not GPUs of the
+  /// Returns what a message calls a link of these GPUs.
+  [[nodiscard]] std::string_view link_noun(int gpu, int other) const {
+    const auto has_xgmi = [&](int i) { return !gpus_[static_cast<std::size_t>(i)].element.child("xgmi").empty(); };
+    return has_xgmi(gpu) || has_xgmi(other) ? "xGMI link" : "NVLink";
+  }
+
+  /// Returns the number of links that a GPU lists to another GPU. Ignores links to devices that are not GPUs of the
   /// file.
   [[nodiscard]] int links_between(int gpu, int other) const {
     int links = 0;
@@ -325,19 +331,21 @@ class Reader {
     return links;
   }
 
-  /// Joins GPUs with NVLinks between them. Both GPUs must list the same number of links.
+  /// Joins GPUs with links between them. Both GPUs must list the same number of links.
   void join_gpus() {
     for (int a = 0; a < wires_.gpus; ++a) {
       const pugi::xml_node element = gpus_[static_cast<std::size_t>(a)].element;
       if (links_between(a, a) > 0) {
-        refuse(element, "an NVLink connects this GPU to itself; set its target to the busid of the other GPU");
+        refuse(element, fmt::format("an {} connects this GPU to itself; set its target to the busid of the other GPU",
+                                    link_noun(a, a)));
       }
       for (int b = a + 1; b < wires_.gpus; ++b) {
         const int links = links_between(a, b);
         if (links != links_between(b, a)) {
-          refuse(element, fmt::format("this GPU lists {} NVLinks to {}, which lists {} in return; {}", links,
-                                      in_quotes(gpus_[static_cast<std::size_t>(b)].bus), links_between(b, a),
-                                      how_a_topology_is_made));
+          refuse(element,
+                 fmt::format("this GPU lists {} {}{} to {}, which lists {} in return; {}", links, link_noun(a, b),
+                             links == 1 ? "" : "s", in_quotes(gpus_[static_cast<std::size_t>(b)].bus),
+                             links_between(b, a), how_a_topology_is_made));
         }
         if (links > 0) {
           join(a, b, {links * nvlink_rate(element).value});

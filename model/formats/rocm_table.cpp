@@ -175,8 +175,10 @@ class RocmReader {
     }
     Line cells(lines_[line].begin() + 1, lines_[line].end());
     if (cells.size() != table_.names.size()) {
-      refuse(lines_[line].front().place, fmt::format("{} has {} cells, but the table has {} GPUs; {}", in_quotes(name),
-                                                     cells.size(), table_.names.size(), how_a_rocm_table_is_made));
+      const std::size_t gpus = table_.names.size();
+      refuse(lines_[line].front().place,
+             fmt::format("{} has {} cell{}, but the table has {} GPU{}; {}", in_quotes(name), cells.size(),
+                         cells.size() == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s", how_a_rocm_table_is_made));
     }
     return cells;
   }

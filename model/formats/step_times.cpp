@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/formats/json_guard.h"
 #include "model/formats/measured_time.h"
 #include "model/json_budget.h"
 #include "model/text/blanks.h"
@@ -144,7 +145,11 @@ class StepBuilder {
     const std::optional<double> number = parse_number(text);
     const double us = number.value_or(-1.0) * column.us;
     const bool is_step = column.kind == Column::Kind::time;
-    if (!number || !(us >= 0.0 && us <= longest_measured_us) || (is_step && !is_measured_time(us))) {
+    if (number && us > longest_measured_us) {
+      throw ConfigError(fmt::format("{}: {} is longer than {:g} s; correct the time, or the unit in its name", place,
+                                    in_quotes(text), longest_measured_us / 1e6));
+    }
+    if (!(us >= 0.0) || (is_step && !is_measured_time(us))) {
       throw ConfigError(fmt::format("{}: {} is not a time; write a number of {}", place, in_quotes(text),
                                     is_step ? "more than 0" : "0 or more"));
     }
@@ -166,10 +171,16 @@ class StepBuilder {
 std::vector<Column> columns_of(const std::vector<std::string_view>& names, const std::string& path, JobSteps& job) {
   std::vector<Column> columns;
   for (const std::string_view name : names) {
-    columns.push_back(column_of(name));
-    if (columns.back().kind == Column::Kind::none) {
+    Column column = column_of(name);
+    if (column.kind == Column::Kind::none) {
       job.notes.push_back(fmt::format("{}: column {} is not used", path, in_quotes(name)));
+    } else if (const auto same = std::find_if(columns.begin(), columns.end(),
+                                              [&](const Column& other) { return other.kind == column.kind; });
+               same != columns.end()) {
+      throw ConfigError(fmt::format("{}: columns {} and {} have the same meaning; keep one of them", path,
+                                    in_quotes(same->name), in_quotes(name)));
     }
+    columns.push_back(std::move(column));
   }
   return columns;
 }
@@ -182,8 +193,8 @@ void read_csv(std::string_view text, const std::string& path, JobSteps& job) {
     const std::vector<std::string_view> cells = cells_of(row);
     const std::string place = fmt::format("{}:{}", path, line);
     if (cells.size() != columns.size()) {
-      throw ConfigError(fmt::format("{}: has {} cells, but the header has {}; give the whole file", place, cells.size(),
-                                    columns.size()));
+      throw ConfigError(fmt::format("{}: has {} cell{}, but the header has {}; give the whole file", place,
+                                    cells.size(), cells.size() == 1 ? "" : "s", columns.size()));
     }
     builder.begin();
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -212,27 +223,49 @@ class ObjectReader {
       columns_ = columns_of(names, path_, job_);
     }
     builder_.begin();
+    std::size_t used = 0;
     for (const Column& column : columns_) {
       const auto value = object.find(column.name);
       if (value == object.end() && column.kind != Column::Kind::none) {
         throw ConfigError(fmt::format("{}: {}: has no {}, which the first object has; give the whole file", path_,
                                       place, in_quotes(column.name)));
       }
-      if (value != object.end()) {
+      if (value == object.end()) {
+        continue;
+      }
+      ++used;
+      if (column.kind != Column::Kind::host || !value->is_null()) {
         builder_.put(column, text_of(*value), fmt::format("{}: {}.{}", path_, place, column.name));
       }
     }
     builder_.end(fmt::format("{}: {}", path_, place));
+    if (object.size() > used) {
+      note_new_keys(object, place);
+    }
   }
 
  private:
+  /// Notes every key that would hold a value, but that the first object lacks; once per key.
+  void note_new_keys(const Json& object, const std::string& place) {
+    for (const auto& [key, value] : object.items()) {
+      const bool is_new = std::none_of(columns_.begin(), columns_.end(),
+                                       [&name = key](const Column& column) { return column.name == name; });
+      if (is_new && column_of(key).kind != Column::Kind::none && noted_.insert(key).second) {
+        job_.notes.push_back(
+            fmt::format("{}: {}: key {} is not used, because the first object lacks it", path_, place, in_quotes(key)));
+      }
+    }
+  }
+
   const std::string& path_;
   JobSteps& job_;
   StepBuilder builder_;
   std::vector<Column> columns_;
+  std::set<std::string> noted_;
 };
 
 void read_json(std::string_view text, const std::string& path, JobSteps& job) {
+  constexpr JsonRules rules{.twice = "keep one of them"};
   ObjectReader reader(path, job);
   try {
     if (trimmed(text.substr(0, text.find('{'))).starts_with('[')) {
@@ -241,11 +274,13 @@ void read_json(std::string_view text, const std::string& path, JobSteps& job) {
         reader.read(object, fmt::format("[{}]", index++));
       };
       take_and_forget<Json>(path, 1, take, text);
+      guard_json(text, path, rules);
       return;
     }
     std::size_t line = 0;
     for (std::string_view row = next_line(text, line); !row.empty(); row = next_line(text, line)) {
       reader.read(parse_json<Json>(row, path), fmt::format("line {}", line));
+      guard_json(row, fmt::format("{}: line {}", path, line), rules);
     }
   } catch (const Json::exception&) {
     throw ConfigError(
@@ -253,19 +288,36 @@ void read_json(std::string_view text, const std::string& path, JobSteps& job) {
   }
 }
 
+/// Returns the keys of the JSON object that begins `text`, without those of objects inside it. The text may end early.
+std::vector<std::string_view> first_keys(std::string_view text) {
+  std::vector<std::string_view> keys;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      const std::size_t begin = ++i;
+      while (i < text.size() && text[i] != '"') {
+        i += text[i] == '\\' ? 2 : 1;
+      }
+      const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+      if (depth == 1 && next != std::string_view::npos && text[next] == ':') {
+        keys.push_back(text.substr(begin, i - begin));
+      }
+    } else if (text[i] == '{' || text[i] == '[') {
+      ++depth;
+    } else if ((text[i] == '}' || text[i] == ']') && --depth == 0) {
+      break;
+    }
+  }
+  return keys;
+}
+
 /// Returns the columns of a CSV header, or the keys of the first JSON object.
 std::vector<Column> first_columns(std::string_view text) {
   std::vector<Column> columns;
   const std::size_t begin = text.find_first_not_of(" \t\r\n[");
   if (begin != std::string_view::npos && text[begin] == '{') {
-    const std::string_view object = text.substr(begin, text.find('}', begin) - begin);
-    for (std::size_t quote = object.find('"'); quote != std::string_view::npos;) {
-      const std::size_t close = object.find('"', quote + 1);
-      if (close == std::string_view::npos) {
-        break;
-      }
-      columns.push_back(column_of(object.substr(quote + 1, close - quote - 1)));
-      quote = object.find('"', close + 1);
+    for (const std::string_view key : first_keys(text.substr(begin))) {
+      columns.push_back(column_of(key));
     }
     return columns;
   }

@@ -40,7 +40,8 @@ struct JobSteps {
 bool is_step_times(std::string_view text);
 
 /// Parses the text. Throws ConfigError "path:line: sentence; remedy", or "path: [3].time_ms: ..." for JSON, for a rank
-/// that appears twice in a step, for values that are not numbers, and for a row that lacks a column of the first row.
+/// that appears twice in a step, for values that are not numbers, for a row that lacks a column of the first row, and
+/// for two columns with the same meaning, such as time_us and time_ms.
 JobSteps read_step_times(std::string_view text, const std::string& path);
 
 }  // namespace commfuse

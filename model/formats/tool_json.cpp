@@ -37,7 +37,7 @@ void ReadingNotes::add(std::string sentence) {
 
 std::vector<std::string> ReadingNotes::take() {
   if (omitted_ > 0) {
-    notes_.push_back(fmt::format("{} more notes are not shown", omitted_));
+    notes_.push_back(omitted_ == 1 ? "1 more note is not shown" : fmt::format("{} more notes are not shown", omitted_));
   }
   return std::move(notes_);
 }

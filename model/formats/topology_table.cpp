@@ -140,10 +140,11 @@ class TableReader {
     if (!row.empty()) {
       refuse(path_, words.front().place, fmt::format("{} has two rows; {}", *name, how_a_table_is_made));
     }
-    if (words.size() <= table.names.size()) {
-      refuse(path_, words.front().place,
-             fmt::format("{} has {} cells, but the first line names {} devices; {}", *name, words.size() - 1,
-                         table.names.size(), how_a_table_is_made));
+    if (const std::size_t cells = words.size() - 1; cells < table.names.size()) {
+      refuse(
+          path_, words.front().place,
+          fmt::format("{} has {} cell{}, but the first line names {} device{}; {}", *name, cells, cells == 1 ? "" : "s",
+                      table.names.size(), table.names.size() == 1 ? "" : "s", how_a_table_is_made));
     }
     for (std::size_t i = 0; i < table.names.size(); ++i) {
       Word word = words[i + 1];

@@ -33,7 +33,7 @@ constexpr std::string_view name_of(FitSize size) {
 enum class Limit : std::uint8_t {
   latency,    ///< Launch, ramp and floor take at least half of the time.
   bandwidth,  ///< HBM traffic, or the wires of a message.
-  few_tiles,  ///< The tiles do not fill the SMs once, or the k loop is split until they do.
+  few_tiles,  ///< One wave of tiles, or a split k loop.
   compute,
 };
 

@@ -12,14 +12,14 @@
 namespace commfuse {
 
 struct Matching {
-  /// True when every rank runs every op, so that partners have the same op ids on all ranks: one entry per op.
-  /// Otherwise one entry per (rank, op).
+  /// True when every rank runs every op, so that partners have the same op ids on all ranks. The tables below then have
+  /// one entry per op, otherwise one entry per (rank, op).
   bool uniform = true;
   std::size_t ops = 0;
   std::vector<std::int32_t> receive_of_send;  // op at the target whose receive half meets this send half; -1: none
   std::vector<std::int32_t> send_of_receive;  // op at the source whose send half meets this receive half; -1: none
-  /// One sentence for each mistake: a send or a receive without a partner, halves of different sizes, a collective that
-  /// only a part of its group joins. Empty if there is no mistake.
+  /// One sentence for each mistake: a send or a receive without a partner, halves of different sizes or protocols, a
+  /// collective that only a part of its group joins. Empty if there is no mistake.
   std::vector<std::string> problems;
 
   [[nodiscard]] std::int32_t receiver(Rank rank, OpId op) const { return receive_of_send[entry(rank, op)]; }

@@ -197,7 +197,8 @@ std::string step_table(const Program& program) {
   const Steps steps(program, events);
   const Wording wording(program, sums);
   std::map<std::pair<int, Rank>, std::string> lines;
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+  const Rank ranks = program.mesh.ranks();
+  for (Rank rank = 0; rank < ranks; ++rank) {
     for (const Command& command : commands_of(lowered, rank)) {
       const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[command.shape]);
       const bool takes_no_step = command.purpose == Purpose::local || (exchange != nullptr && is_credit(*exchange));
@@ -205,7 +206,7 @@ std::string step_table(const Program& program) {
       line += (line.empty() ? "" : "; ") + wording.of(command, trace.at(0, rank, command.op));
     }
   }
-  std::string table = fmt::format("{}, {} ranks\n", program.name, program.mesh.ranks());
+  std::string table = fmt::format("{}, {} {}\n", program.name, ranks, ranks == 1 ? "rank" : "ranks");
   int step = -1;
   for (const auto& [step_and_rank, line] : lines) {
     if (step_and_rank.first != step) {

@@ -9,7 +9,7 @@
 namespace commfuse {
 
 /// Returns the table, made from the lowered commands and their symbolic contents. Steps are counted as in the paper:
-/// GEMMs, exchanges and collectives take one step each; local ops take none and appear in the step for whose end they
+/// every op takes one step, except local ops and credits, which take none and appear in the step for whose end they
 /// wait. Requires a program that passed check_program().
 std::string step_table(const Program& program);
 

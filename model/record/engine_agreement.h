@@ -21,7 +21,7 @@ struct EngineAgreement {
   std::vector<double> differences;  ///< |static / dynamic - 1| of the time of each pair
   std::int64_t winners = 0;         ///< points where at least one of the two ways of simulation names a winner
   /// Points where the winner of one simulation does not even tie in the other, for example "8 ranks, seq 2K: commfuse
-  /// wins, dynamic sliced".
+  /// wins, dynamic sliced is the fastest".
   std::vector<std::string> conflicts;
 };
 

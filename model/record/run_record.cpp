@@ -111,6 +111,15 @@ Json json_of(const DeviceReading& reading) {
   return json;
 }
 
+Json json_of(const NoiseFloor& noise) {
+  Json json{{"stated_ps", noise.stated.count()}};
+  if (noise.threads > 0) {
+    json["threads"] = noise.threads;
+  }
+  json["samples_ps"] = json_of(noise.samples);
+  return json;
+}
+
 Json json_of(const Environment& environment) {
   Json json{{"cpu", environment.cpu},
             {"cores", environment.cores},
@@ -323,6 +332,12 @@ DeviceReading device_reading_in(const Reader& reader) {
   return reading;
 }
 
+NoiseFloor noise_in(const Reader& reader) {
+  return {.stated = reader.at("stated_ps").duration(),
+          .threads = reader.has("threads") ? static_cast<int>(reader.at("threads").count(1, text::max_ranks)) : 0,
+          .samples = reader.at("samples_ps").durations()};
+}
+
 Environment environment_in(const Reader& reader) {
   Environment environment{.cpu = reader.at("cpu").text(),
                           .cores = reader.at("cores").count(),
@@ -384,19 +399,18 @@ std::string_view name_of(RunStatus status) {
 }
 
 std::string to_json(const RunRecord& record) {
-  const Json head{
-      {"schema", run_record_schema},
-      {"executor", record.executor},
-      {"compute", record.compute},
-      {"links", record.links},
-      {"dilation", record.dilation},
-      {"version", record.version},
-      {"git_revision", record.git_revision},
-      {"environment", json_of(record.environment)},
-      {"settings", json_of(record.settings)},
-      {"seed", record.seed},
-      {"warm_up", record.warm_up},
-      {"noise", {{"stated_ps", record.noise.stated.count()}, {"samples_ps", json_of(record.noise.samples)}}}};
+  const Json head{{"schema", run_record_schema},
+                  {"executor", record.executor},
+                  {"compute", record.compute},
+                  {"links", record.links},
+                  {"dilation", record.dilation},
+                  {"version", record.version},
+                  {"git_revision", record.git_revision},
+                  {"environment", json_of(record.environment)},
+                  {"settings", json_of(record.settings)},
+                  {"seed", record.seed},
+                  {"warm_up", record.warm_up},
+                  {"noise", json_of(record.noise)}};
   std::string text = "{";
   for (const auto& [key, value] : head.items()) {
     text += fmt::format("\n  {}: {},", Json(key).dump(), value.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -421,8 +435,7 @@ RunRecord parse_run_record(const std::string& text, const std::string& path) {
                    .settings = top.at("settings").words(),
                    .seed = top.at("seed").seed(),
                    .warm_up = top.at("warm_up").count(),
-                   .noise = {.stated = top.at("noise").at("stated_ps").duration(),
-                             .samples = top.at("noise").at("samples_ps").durations()}};
+                   .noise = noise_in(top.at("noise"))};
   top.at("dilation").require(record.dilation > 0.0, "it is out of range");
   for (const Reader& run : top.at("runs").items()) {
     record.runs.push_back(run_in(run));

@@ -79,10 +79,10 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-/// Real time of an op of `stated` duration, on as many concurrent ranks as the runs have, measured before all other
-/// runs.
+/// Real time of waits of `stated` duration on this process, measured before all other runs.
 struct NoiseFloor {
   Duration stated{};
+  int threads = 0;  ///< that wait simultaneously; 0 in a record that does not say
   std::vector<Duration> samples{};
   friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
 };

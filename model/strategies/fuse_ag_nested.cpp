@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // FuseAG in nested rings, for nodes joined by a slow network. Inside its node, a shard moves round the inner ring.
 // Across nodes, it moves on the outer ring to the rank at the same position, and then round the inner ring of that
-// node. It enters every node once.
+// node. It enters every node once. The diagram shows rank t of node n, with 2 nodes of 3 ranks; n-1.t is the shard of
+// rank t of node n-1.
 //
-//            round 0               round 1                    (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
+//            round 0               round 1
 //   compute  n.t   n.t-1  n.t-2    n-1.t   n-1.t-1  n-1.t-2
 //   comm     ->    ->              ->      ->                 inner ring: shards of this round
 //   comm1    n.t ===========>                                 outer ring, under all GEMMs of the round

@@ -2,9 +2,10 @@
 // FuseRS in nested rings, for nodes joined by a slow network: FuseAG's schedule (fuse_ag_nested.cpp) run backwards. A
 // round computes the shards of one node; the rank's own node comes last. The inner ring adds up this node's
 // contributions, then the outer ring carries the sum to the next node, where it is added to that node's sum at the end
-// of a round. The sum of a shard enters each node on its route once.
+// of a round. The sum of a shard enters each node on its route once. The diagram shows rank t of node n, with 2
+// nodes of 3 ranks; n-1.t is the shard of rank t of node n-1.
 //
-//            round 0                     round 1                   (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
+//            round 0                     round 1
 //   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds the inner arrival, ++ also the outer one
 //   comm              ->        ->              ->      ->         inner ring
 //   comm1                                n-1.t ===========>        outer ring, under all GEMMs of the next round

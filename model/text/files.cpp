@@ -20,6 +20,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t largest_config = std::size_t{1} << 20;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 [[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
   throw ConfigError(fmt::format("{}: {}", with_escapes(path), message));
@@ -53,8 +54,7 @@ void refuse_named_pipe(const std::string& path) {
 }
 
 std::string_view without_byte_order_mark(std::string_view text) {
-  constexpr std::string_view mark = "\xef\xbb\xbf";
-  return text.substr(text.starts_with(mark) ? mark.size() : 0);
+  return text.substr(text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0);
 }
 
 // The file may be a pipe or a device, so the limit applies to the bytes read and not to the size that the file system
@@ -72,12 +72,12 @@ std::string read_file(const std::string& path, std::size_t limit) {
     size = text.size();
     text.resize(size + step);
     text.resize(size + std::fread(text.data() + size, 1, step, file.get()));
-  } while (text.size() == size + step && text.size() <= limit);
+  } while (text.size() == size + step && text.size() <= limit + byte_order_mark.size());
   if (std::ferror(file.get()) != 0) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }
-  text.resize(std::min(text.size(), limit + 1));
   text.erase(0, text.size() - without_byte_order_mark(text).size());
+  text.resize(std::min(text.size(), limit + 1));
   return text;
 }
 

@@ -62,6 +62,8 @@ class JsonPlaces {
   }
   /// Returns "line:col" of the last byte.
   [[nodiscard]] std::string last() const { return text_of(last_); }
+  /// Returns the line of the last byte.
+  [[nodiscard]] std::size_t last_line() const { return last_.line; }
 
  private:
   struct Spot {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -44,6 +44,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
 
 std::vector<std::int32_t> parse_whole_numbers(std::string_view text, const WholeNumbers& allowed) {
   std::vector<std::int32_t> numbers;
+  std::unordered_set<std::int32_t> known;
   for (const std::string_view part : split_list(text)) {
     const std::size_t dots = part.find("..");
     const std::int32_t first = number(part.substr(0, dots), allowed);
@@ -52,7 +53,7 @@ std::vector<std::int32_t> parse_whole_numbers(std::string_view text, const Whole
       throw ConfigError(fmt::format("{}: {} is descending; write {}..{}", allowed.flag, in_quotes(part), last, first));
     }
     for (std::int32_t value = first; value <= last; ++value) {
-      if (std::ranges::find(numbers, value) == numbers.end()) {
+      if (known.insert(value).second) {
         numbers.push_back(value);
       }
     }

@@ -76,8 +76,14 @@ std::string remedy_for(std::string_view wrong, std::span<const std::string_view>
 }
 
 std::string in_quotes(std::string_view text) {
-  return fmt::format("'{}{}'", with_escapes(text.substr(0, longest_quotation)),
-                     text.size() > longest_quotation ? "..." : "");
+  std::size_t end = std::min(text.size(), longest_quotation);
+  const auto splits_letter = [&] {  // within its UTF-8 bytes, of which there are at most four
+    return end < text.size() && end + 3 > longest_quotation && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U;
+  };
+  while (splits_letter()) {
+    --end;
+  }
+  return fmt::format("'{}{}'", with_escapes(text.substr(0, end)), end < text.size() ? "..." : "");
 }
 
 }  // namespace commfuse

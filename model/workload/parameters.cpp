@@ -15,16 +15,16 @@ std::int64_t norm_parameters(const Transformer& model, std::int64_t width) {
 
 std::int64_t indexer_parameters(const Transformer& model) {
   const Indexer& indexer = *model.latent->indexer;
-  const std::int64_t queries = model.latent->query_rank > 0 ? model.latent->query_rank : model.hidden;
-  return queries * indexer.heads * indexer.head_dim + model.hidden * (indexer.head_dim + indexer.heads) +
+  const std::int64_t query_input = model.latent->query_rank > 0 ? model.latent->query_rank : model.hidden;
+  return query_input * indexer.heads * indexer.head_dim + model.hidden * (indexer.head_dim + indexer.heads) +
          2 * indexer.head_dim;
 }
 
 std::int64_t latent_attention(const Transformer& model) {
   const LatentAttention& latent = *model.latent;
-  const std::int64_t queries = model.heads * (model.head_dim + latent.position_dim);
+  const std::int64_t query_columns = model.heads * (model.head_dim + latent.position_dim);
   const std::int64_t query =
-      latent.query_rank > 0 ? latent.query_rank * (model.hidden + 1 + queries) : model.hidden * queries;
+      latent.query_rank > 0 ? latent.query_rank * (model.hidden + 1 + query_columns) : model.hidden * query_columns;
   const std::int64_t narrow = model.hidden * (latent.key_value_rank + latent.position_dim) + latent.key_value_rank;
   const std::int64_t wide = latent.key_value_rank * model.heads * (model.head_dim + latent.value_dim);
   return query + narrow + wide + model.heads * latent.value_dim * model.hidden +
@@ -107,7 +107,7 @@ ModelParameters parameters_of(const Transformer& model) {
 std::string parameters_in_words(const Transformer& model) {
   const auto words = [](std::int64_t count) {
     const auto number = static_cast<double>(count);
-    return number < 1e9       ? fmt::format("{:.3g}M", number / 1e6)
+    return number < 999.5e6   ? fmt::format("{:.3g}M", number / 1e6)
            : number < 999.5e9 ? fmt::format("{:.3g}B", number / 1e9)
                               : fmt::format("{:.3g}T", number / 1e12);
   };

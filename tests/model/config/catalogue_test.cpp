@@ -132,11 +132,19 @@ TEST_F(CatalogueTest, TheH100NodeHasValuesAndTheirSources) {
   EXPECT_EQ(machine.accelerator.launch_cost.source, "as A100 SXM 80 GB, 1.6 to 4.7 us");
 }
 
+// doctor --expect compares the first word with the driver's name of the GPU, "NVIDIA A800-SXM4-80GB".
+TEST_F(CatalogueTest, TheA800NamesItsOwnGpu) { EXPECT_EQ(load_machine("a800-sxm").accelerator.name, "A800 SXM 80 GB"); }
+
 TEST_F(CatalogueTest, PathsAreKeptAndNamesAreLookedUp) {
   EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs_folder + "/models/llama-3.1-8b.yaml"));
   EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
   EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "own.yml"), fs::path("own.yml"));
+}
+
+TEST_F(CatalogueTest, ATextTooLongForAFileNameIsKept) {
+  const std::string text(300, 'a');
+  EXPECT_EQ(from_anywhere(Catalogue::models, text), text);
 }
 
 TEST_F(CatalogueTest, AListMayNameAllOrNone) {

@@ -566,6 +566,46 @@ TEST_F(HfConfigTest, SomeLayersMayHaveExperts) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 1, \"hidden_act\""), "accepted");
 }
 
+TEST_F(HfConfigTest, AHugeNumberOfExpertsIsNotTakenForNone) {
+  EXPECT_EQ(
+      refusal("\"hidden_act\"", "\"num_experts\": 18446744073709551615, \"num_experts_per_tok\": 1, \"hidden_act\""),
+      "'num_experts' is 18446744073709551615; choose 1 to 65536");
+}
+
+// config.json of Step-3 has a text here; other files have a list.
+TEST_F(HfConfigTest, LayersWithExpertsMayBeATextOrAList) {
+  const auto with_layers = [](std::string_view layers) {
+    return llama_with("\"hidden_act\"", fmt::format("\"moe_num_experts\": 8, \"moe_top_k\": 2, \"moe_layers_enum\": "
+                                                    "{}, \"hidden_act\"",
+                                                    layers));
+  };
+  const Transformer model = read(with_layers("\"2,3, 5\"")).model;
+  EXPECT_EQ(layer_counts(model).dense, 3);
+  EXPECT_EQ(model.kinds, read(with_layers("[2, 3, 5]")).model.kinds);
+  EXPECT_EQ(refusal(with_layers("\"2,x\"")), "'moe_layers_enum' is '2,x'; write layers, as in [4, 5, 6]");
+}
+
+TEST_F(HfConfigTest, ALayersListOfKeyValueHeadsOverridesTheirNumber) {
+  const std::string list = "\"num_key_value_heads_per_layer\": [4, 4, 4, 4, 1, ";
+  const Transformer model = read(llama_with("\"hidden_act\"", list + "4], \"hidden_act\"")).model;
+  EXPECT_EQ(model.kv_heads, 4);
+  EXPECT_EQ(model.kinds[4].kv_heads, 1);
+  EXPECT_EQ(refusal("\"hidden_act\"", list + "3], \"hidden_act\""),
+            "8 heads cannot share 3 key-value heads evenly; correct 'num_key_value_heads_per_layer'");
+}
+
+TEST_F(HfConfigTest, AWrongListIsOneMistake) {
+  const auto refusal_of_widths = [&](const std::string& widths) {
+    return refusal("\"intermediate_size\": 1376", "\"intermediate_size\": " + widths);
+  };
+  EXPECT_EQ(refusal_of_widths("[1, 2]"), "'intermediate_size' has 2 entries for 6 layers; correct num_hidden_layers");
+  EXPECT_EQ(refusal_of_widths("[1]"), "'intermediate_size' has 1 entry for 6 layers; correct num_hidden_layers");
+  EXPECT_EQ(refusal_of_widths("[1, 2, 3, 4, 5, 0]"), "an item of 'intermediate_size' is 0; choose 1 to 1048576");
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "vocab_size": 1000,
+    "intermediate_size": [1, 2]})"),
+            "'num_hidden_layers' is missing; add it, or give a config.json of a decoder");
+}
+
 TEST_F(HfConfigTest, EncodersWithDecodersAreRefused) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"is_encoder_decoder\": true, \"hidden_act\""),
             "'is_encoder_decoder' is true: only decoders are supported; choose a decoder-only model");

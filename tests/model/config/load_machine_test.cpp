@@ -95,6 +95,18 @@ TEST_F(LoadMachineTest, AFitHasItsResidualNextToItsParameters) {
   EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // This machine has no fit.
 }
 
+TEST_F(LoadMachineTest, AMisreadEndOfAMeasuredRangeIsOneMistake) {
+  const std::string source = "hardware/h100-pcie.yaml";
+  const std::string place = "machine.yaml:" + std::to_string(line_of(source, "    rate:"));
+  const auto refusal_of_range = [&](const std::string& range) {
+    return refusal(source, "    rate:", "    fit: {residual: 0.07, seen: {bytes: {" + range + "}}}\n    rate:");
+  };
+  EXPECT_EQ(refusal_of_range("least: 8, most: x"),
+            place + ":58: 'x' is not a whole number; write one, as in \"most: 8\"");
+  EXPECT_EQ(refusal_of_range("least: 8, most: 4"),
+            place + ":49: least, 8, is above most, 4; set least to the smallest measured size");
+}
+
 TEST_F(LoadMachineTest, EachLimitScalesTheResidual) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
@@ -197,6 +209,12 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
       "machine.yaml:57:21: 10 GB/s is below the rate to one peer, 18.5 GB/s; give the rate to all peers together");
   EXPECT_EQ(refusal(mesh, "gpus_per_node: 8", "gpus_per_node: 65"),
             "machine.yaml:6:16: 65 GPUs are too many for a full_mesh; choose 1 to 64");
+  std::string pair = read(changed(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 197 GB/s"));
+  pair.replace(pair.find("gpus_per_node: 8"), 16, "gpus_per_node: 2");
+  std::ofstream(folder_ / "machine.yaml") << pair;
+  EXPECT_EQ(refusal((folder_ / "machine.yaml").string()),
+            "machine.yaml:55:11: 197 GB/s exceeds one wire of the mesh, 196 GB/s (nominal_rate over 1 peer); "
+            "give the rate to a single peer");
   EXPECT_EQ(refusal(box, "  root_rate:", "  #"),
             place("  kind: pcie_tree") +
                 ":3: GPU 4 cannot be reached from GPU 0; give root_rate, or put all bridges under one root");
@@ -278,8 +296,9 @@ TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreReportedWithPlace) {
     return message.substr(message.find(' ') + 1);
   };
   EXPECT_EQ(refused("    1:\n", "    8:\n"),
-            "a100-100g-x2 has 8 GPUs per node; groups must have fewer; for all, give collective");
+            "a100-100g-x2 has 8 GPUs per node, so a group has fewer; give the values of all GPUs as collective");
   EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is not a number of GPUs per node; write one, as in 4");
+  EXPECT_EQ(refused("    1:\n", "    01:\n"), "'01' is not a number of GPUs per node; write one, as in 4");
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
@@ -372,6 +391,16 @@ TEST_F(LoadMachineFromWiresTest, AClusterTakesTheWiresOfItsNodesFromAFile) {
   EXPECT_EQ(refusal(write(text)), "machine.yaml:10:18: the GPUs of dgx.xml use 8 NICs, not 4; write nics_per_node: 8");
 }
 
+TEST_F(LoadMachineFromWiresTest, ASingleNicIsNotPlural) {
+  (void)changed("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: 2", "pair.yaml");
+  std::ofstream(folder_ / "pair.txt") << "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV18\tPIX\nGPU1\tNV18\t X \tPIX\n"
+                                         "NIC0\tPIX\tPIX\t X \n";
+  std::string text = read(changed("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: pair.yaml"));
+  text += "\ntopology:\n  file: pair.txt\n  hop_latency: {value: 300 ns, provenance: \"prior: a test\"}\n" +
+          pcie_rates + "  nvlink_rate: {value: 25 GB/s, provenance: \"prior: a test\"}\n";
+  EXPECT_EQ(refusal(write(text)), "machine.yaml:10:18: the GPUs of pair.txt use 1 NIC, not 8; write nics_per_node: 1");
+}
+
 TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "4")),
             place(0) +
@@ -385,6 +414,7 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
             place(1) + ":9: a topology has either a file or a kind; remove one of them");
   EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
             place(0) + ":9: '../dgx.xml' is not below the folder of this file; put it there");
+  EXPECT_EQ(refusal(with_topology("  file:\n")), place(0) + ":3: 'file' has no value; write one, as in \"file: text\"");
   EXPECT_EQ(refusal(with_topology("  file: dgy.xml\n")),
             "dgy.xml: cannot be read (No such file or directory); check the path");
   EXPECT_EQ(refusal(with_topology("  file: box.txt\n" + pcie_rates.substr(0, pcie_rates.find("  root_rate")), "6",
@@ -503,6 +533,13 @@ TEST_F(LoadMachineTest, AClusterNamesHardwareOfTheCatalogueOrAFileBelowItsFolder
   const std::string unknown = refusal(cluster, "hardware: h100-sxm", "hardware: h100-smx");
   EXPECT_EQ(unknown.substr(0, unknown.find(" known:")),
             "machine.yaml:5:11: unknown hardware 'h100-smx'; did you mean 'h100-sxm'?");
+}
+
+TEST_F(LoadMachineTest, TheNodesOfAClusterMayBeAYmlFile) {
+  (void)changed("hardware/h100-sxm.yaml", "name: h100-sxm", "name: own", "own.yml");
+  const Machine machine = load_machine(changed("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: own.yml"));
+  EXPECT_EQ(machine.node_name, (folder_ / "own.yml").string());
+  EXPECT_EQ(load_machine("dgx-h100-x2").node_name, "h100-sxm");
 }
 
 TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {

@@ -208,6 +208,15 @@ TEST_F(YamlReader, DeepNestingIsRefused) {
             "a.yaml:1:35: nested deeper than 32 levels; flatten the file");
 }
 
+TEST_F(YamlReader, OneFurtherMistakeIsSingular) {
+  std::string text = valid;
+  for (int i = 0; i < 101; ++i) {
+    text += "k" + std::to_string(i) + ": 1\n";
+  }
+  const std::string message = mistakes(text);
+  EXPECT_EQ(message.substr(message.rfind('\n')), "\na.yaml: 1 more mistake; correct these first");
+}
+
 TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {
   const auto message = [](const std::string& path) -> std::string {
     try {

@@ -20,7 +20,7 @@ namespace {
 using test::h100_machine;
 using test::shipped_llama_70b;
 
-/// Returns the share of slice j of `slices` under a causal mask, or without one.
+/// Returns the query rows of slice j of `slices` equal slices.
 QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slices) {
   const auto n = static_cast<double>(slices);
   const double share = size.causal ? (2.0 * static_cast<double>(j) + 1.0) / (2.0 * n * n) : 1.0 / n;
@@ -76,7 +76,8 @@ TEST(AttentionTime, FollowsFromItsScores) {
 
 TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
   Accelerator accelerator = ten_attention_sms();
-  // One head: ten SMs cannot share a tile of 128 queries x 1024 keys: 128 x 1024 x 512 FLOP / 1 TFLOP/s = 67.108864 us.
+  // One head is eight tiles, fewer than the ten SMs, so the time is that of one tile of 128 queries x 1024 keys:
+  // 128 x 1024 x 512 FLOP / 1 TFLOP/s = 67.108864 us.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{67'108'864});
   accelerator.attention.imbalance.value = 0.5;
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 20, .causal = false}, 10),
@@ -134,7 +135,7 @@ TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
   // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost 1.5 times as much: 896^2 x 512 / 10 ps.
   AttentionSize size{.seq = 896, .heads = 1, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(1.5 * 896 * 896 * 51.2e-12));
-  // Other sequences do not matter, though their tiles fill the SMs.
+  // More sequences do not change this rule, although their tiles fill the SMs.
   size.batch = 10;
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(15 * 896 * 896 * 51.2e-12));
   // Eight tiles are not split. Four tiles of 512 keys are not split either, and take as long as one: 128 x 512 x 512
@@ -148,7 +149,8 @@ TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
 TEST(AttentionTime, HidesQueriesBehindPackedTiles) {
   Accelerator accelerator = ten_attention_sms();
   accelerator.attention.query_cost.value = 32.0;
-  // Ten heads of 1024: 536.870912 us of scores. Queries and output: 2 x 10 x 1024 x 128 x 2 bytes, at 32 ps per byte.
+  // The scores of ten heads of 1024 queries take 536.870912 us. Queries and output are 2 x 10 x 1024 x 128 x 2 bytes,
+  // at 32 ps per byte.
   const AttentionSize size{.seq = 1024, .heads = 10, .kv_heads = 10, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 167'772'160});
   accelerator.attention.split_cost.value = 1.5;
@@ -161,8 +163,8 @@ TEST(AttentionTime, SharedKeysAreReadOnce) {
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
   accelerator.attention.query_cost.value = 1.0;
   accelerator.attention.key_cost.value = 3.0;
-  // Queries and output 2 x 8 x 1024 x 128 x 2 bytes, keys and values 2 x 2 x 1024 x 128 x 2 bytes at three times the
-  // price; one byte per picosecond.
+  // Queries and output are 2 x 8 x 1024 x 128 x 2 bytes, at one picosecond per byte. Keys and values are
+  // 2 x 2 x 1024 x 128 x 2 bytes, at three times that price.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 8, .kv_heads = 2}, 10),
             Duration{4'194'304 + 3 * 1'048'576});
 }
@@ -187,8 +189,8 @@ TEST(Windows, HaveASecondEdgeForQueriesThatMissEarlierKeys) {
   EXPECT_EQ(queries_beyond(AttentionWindow{.keys = 128, .chunked = true}, 0.0, 4096.0), 0.0);
 }
 
-// 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
-// 10 TFLOP/s; eight slices of the queries have the same total of scores and edges.
+// With 16 heads of 4096 queries and a window of 128 keys, all tiles take 16 x (scores + (4096 + 3968) x 64 / 2) x 512
+// FLOP / 10 TFLOP/s. Eight slices of the queries have the same total of scores and edges.
 TEST(AttentionTime, AddsUpOverWindowedSlices) {
   Accelerator accelerator = ten_attention_sms();
   accelerator.attention.masked_width.value = 64.0;
@@ -202,7 +204,7 @@ TEST(AttentionTime, AddsUpOverWindowedSlices) {
                      .window = window,
                      .beyond = queries_beyond(window, first, last)};
   };
-  // Per head, 4096 x 128 - 128 x 64 = 516,096 scores, and 258,048 at the edges.
+  // A head has 4096 x 128 - 128 x 64 = 516,096 scores, and the edges count as 258,048 more.
   EXPECT_EQ(attention_time(accelerator, size, rows(0.0, 4096.0), 10), Duration{634'178'765});
   Duration slices{0};
   for (int j = 0; j < 8; ++j) {

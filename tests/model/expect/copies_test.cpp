@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the verdicts on copies of a node, both published and made up, and the GPU or pair that they name.
+// Tests the verdicts on published and made-up copy rates of a node, and the GPU or pair of GPUs that they name.
 #include "model/expect/copies.h"
 
 #include <fmt/format.h>
@@ -110,7 +110,7 @@ TEST(Copies, OneDirectionOneGpuAndAllGpusAreDistinguished) {
   EXPECT_EQ(first([](int, int) { return 230.0; }).fault->name, "slow_link");
 }
 
-// NVIDIA/nvbandwidth issue 6: 14.2 GB/s to one of four GPUs, 57 to the others.
+// The rates are those of NVIDIA/nvbandwidth issue 6: 14.2 GB/s to one of four GPUs, and 57 GB/s to the others.
 TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
   Machine machine = load_machine("h100-sxm");
   const CopyJudgement judgement =
@@ -122,7 +122,7 @@ TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
   EXPECT_EQ(every_gpu.suspects.front().subject, "all GPUs");
 }
 
-TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
+TEST(Copies, GpusAreComparedWithEachOtherIfHostWiresAreUnknown) {
   const Machine machine = load_machine("gb200");
   const CopyJudgement equal_gpus = judged_copies(machine, {host_table_of("to", 4, [](int) { return 90.0; })});
   EXPECT_EQ(equal_gpus.health, Health::undecided);
@@ -142,23 +142,25 @@ TEST(Copies, APartialMatrixIsNeverHealthyAndUnknownGpusAreOmitted) {
   EXPECT_TRUE(judge_copies(machine, {copy_table("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
 }
 
-/// Returns a number whose distribution is normal to about 4 standard deviations.
-double normal_of_node(std::uint32_t node, std::uint32_t which) {
+/// Returns a random number with mean 0 and standard deviation 1. Its distribution, a sum of 12 uniform ones, is close
+/// to normal up to about 3 standard deviations.
+double normal_of_node(std::uint32_t node, std::uint32_t draw) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    for (const std::uint32_t word : philox({which, 0, node, i}, 70)) {
+    for (const std::uint32_t word : philox({draw, 0, node, i}, 70)) {
       sum += (static_cast<double>(word) + 0.5) / 4294967296.0;
     }
   }
   return sum;
 }
 
-/// Returns a node with the errors that copies.cpp states, with one pair at `share` of its rate.
+/// Returns the tables of a made-up node: its rates have the errors that copies.cpp states for NVLink, and one pair has
+/// only `share` of its rate.
 std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, double share) {
   const double shared_error = 0.05 * normal_of_node(node, 0);
-  std::uint32_t which = 0;
+  std::uint32_t draw = 0;
   const auto rate = [&](int from, int to) {
-    const double error = shared_error + 0.015 * normal_of_node(node, ++which);
+    const double error = shared_error + 0.015 * normal_of_node(node, ++draw);
     return (std::pair<int, int>(std::minmax(from, to)) == pair ? share : 1.0) * 388.35 * math::exp(error);
   };
   return {copy_table("read", 8, rate), copy_table("write", 8, rate)};

@@ -100,6 +100,21 @@ TEST(NcclTests, BadRowsAreNamedAndTheRestIsRead) {
             "line 16: the row is cut off: 6 of 13 columns\n");
 }
 
+// Collectives without an in-place form print N/A.
+TEST(NcclTests, WrongElementsInPlaceAreAWrongResultToo) {
+  const NcclTestsRun run = only_run(log_head +
+                                        "  64  2  float  sum  -1  17.2  0.0  0.0  0  16.9  0.0  0.0  5\n"
+                                        "  128  2  float  sum  -1  17.2  0.0  0.0  1  16.9  0.0  0.0  5\n"
+                                        "  256  2  float  sum  -1  17.2  0.0  0.0  0  16.9  0.0  0.0  N/A\n",
+                                    "out.txt", "all_gather");
+  ASSERT_EQ(run.rows.size(), 1U);
+  EXPECT_EQ(run.rows[0].bytes, 256);
+  ASSERT_EQ(run.mistakes.size(), 2U);
+  EXPECT_EQ(run.mistakes[0].reason, "5 elements were wrong in place");
+  EXPECT_TRUE(run.mistakes[0].is_wrong_result);
+  EXPECT_EQ(run.mistakes[1].reason, "1 element was wrong");
+}
+
 const std::string json_log =
     R"({"version":2,"start_time":"2026-01-01 00:00:00","args":["/opt/bin/all_gather_perf","-J","x"],
 "env":["SECRET_TOKEN=abc"],"nccl_version":22809,
@@ -126,6 +141,15 @@ TEST(NcclTests, JsonIsReadLikeTextAndItsBadRowsAreNumbered) {
   EXPECT_EQ(run.mistakes[0].reason, "the time is not a number");
   EXPECT_EQ(run.mistakes[1].reason, "3 elements were wrong");
   EXPECT_EQ(run.mistakes[2].reason, "the size is not a number of bytes");
+}
+
+TEST(NcclTests, WrongElementsInPlaceOfJsonAreAWrongResultToo) {
+  std::string changed = json_log;
+  changed.replace(changed.find("\"nwrong\":null"), 13, "\"nwrong\":1.0");
+  const NcclTestsRun run = only_run(changed, "out.json");
+  EXPECT_EQ(run.rows.size(), 1U);
+  EXPECT_EQ(run.mistakes[0].reason, "1 element was wrong in place");
+  EXPECT_TRUE(run.mistakes[0].is_wrong_result);
 }
 
 TEST(NcclTests, AnInvalidHostNameCountsAsNone) {
@@ -337,6 +361,13 @@ TEST(NcclTests, ProcessesThatRanAloneAreRefused) {
   }
   EXPECT_EQ(log_refusal(lone_processes + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: names rank 0 8 times, so every process ran alone and nothing was sent between them; build "
+            "nccl-tests with MPI=1, or run one process with -g");
+  std::string named_twice = "# Using devices\n";
+  for (const int rank : {0, 1, 1}) {
+    named_twice += fmt::format("#  Rank  {} Group  0 Pid 2000 on node-a device  0 [0x0f] H100\n", rank);
+  }
+  EXPECT_EQ(log_refusal(named_twice + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
+            "out.txt: names rank 1 2 times, so every process ran alone and nothing was sent between them; build "
             "nccl-tests with MPI=1, or run one process with -g");
   EXPECT_EQ(log_refusal(program("all_reduce", 1) + program("all_reduce", 1)),
             "out.txt: has 2 runs of one rank each, so every process ran alone; build nccl-tests with MPI=1, or run one "

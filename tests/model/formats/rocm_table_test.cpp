@@ -252,6 +252,8 @@ TEST(RocmTable, MistakesNameTheirPlace) {
             fmt::format("topo.txt:7:1: the row of 'GPU1' is missing; {}", rocm_remedy));
   EXPECT_EQ(refusal_with("GPU1   1 ", "GPU1   1 1 "),
             fmt::format("topo.txt:12:1: 'GPU1' has 3 cells, but the table has 2 GPUs; {}", rocm_remedy));
+  EXPECT_EQ(refusal_with("GPU1   1 ", "GPU1     "),
+            fmt::format("topo.txt:12:1: 'GPU1' has 1 cell, but the table has 2 GPUs; {}", rocm_remedy));
   EXPECT_EQ(rocm_refusal(text + text), "topo.txt:28:1: this table appears twice; give the tables of one node");
   EXPECT_EQ(rocm_refusal("FOO TABLE:\n" + amd_smi("ENABLED", "N/A")),
             "topo.txt:1:1: unknown table 'FOO TABLE:'; remove it from the file if it does not describe links");

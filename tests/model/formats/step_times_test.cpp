@@ -72,6 +72,48 @@ TEST(StepTimesFile, MistakesAreNamedWithTheirPlace) {
             "s.csv: [0].time_s: 'x' is not a time; write a number of more than 0");
   EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_s": 1})"),
             "s.csv: is neither a JSON list of objects nor one JSON object per line; give the whole file");
+  EXPECT_EQ(steps_refusal(header + "0\n"), "s.csv:2: has 1 cell, but the header has 4; give the whole file");
+}
+
+TEST(StepTimesFile, ATimeThatIsTooLongMayHaveAnotherUnit) {
+  EXPECT_EQ(steps_refusal("rank,step,time_s\n0,0,1700000000\n"),
+            "s.csv:2: time_s: '1700000000' is longer than 100000 s; correct the time, or the unit in its name");
+  EXPECT_DOUBLE_EQ(read_steps("rank,step,time_s\n0,0,100000\n").steps.front().time_us, 1e11);
+}
+
+TEST(StepTimesFile, RefusesTwoColumnsWithTheSameMeaning) {
+  EXPECT_EQ(steps_refusal("rank,step,time_us,time_ms\n0,0,5,7\n"),
+            "s.csv: columns 'time_us' and 'time_ms' have the same meaning; keep one of them");
+  EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_us": 5, "time_ms": 7}])"),
+            "s.csv: columns 'time_ms' and 'time_us' have the same meaning; keep one of them");
+  EXPECT_EQ(steps_refusal(R"([{"rank": 0, "step": 1, "time_us": 5, "time_us": 7}])"),
+            "s.csv: an object has the key 'time_us' twice; keep one of them");
+  EXPECT_EQ(steps_refusal(R"({"rank": 0, "step": 1, "time_us": 5, "step": 2})"),
+            "s.csv: line 1: an object has the key 'step' twice; keep one of them");
+}
+
+TEST(StepTimesFile, OnlyKeysOfTheFirstObjectAreItsColumns) {
+  EXPECT_FALSE(is_step_times(R"({"rank": 0, "step": 1, "metric": "time_ms", "value": 5})"));
+  EXPECT_FALSE(is_step_times(R"({"rank": 0, "step": 1, "inner": {"time_ms": 5}})"));
+  const JobSteps job = read_steps(R"({"run": {"name": "a\"}", "ids": [1]}, "rank": 3, "step": 1, "time_ms": 5})");
+  ASSERT_EQ(job.steps.size(), 1U);
+  EXPECT_EQ(job.steps[0].rank, 3);
+  EXPECT_EQ(job.notes, std::vector<std::string>{"s.csv: column 'run' is not used"});
+}
+
+TEST(StepTimesFile, NotesValuesThatTheFirstObjectLacks) {
+  const std::string first = R"({"rank": 0, "step": 1, "time_s": 1}, {"rank": 1, "step": 1, "time_s": 1, "host": "b")";
+  const JobSteps job = read_steps("[" + first + R"(}, {"rank": 2, "step": 1, "time_s": 1, "host": "c", "loss": 2}])");
+  EXPECT_EQ(job.steps.size(), 3U);
+  EXPECT_TRUE(job.hosts.empty());
+  EXPECT_EQ(job.notes,
+            std::vector<std::string>{"s.csv: [1]: key 'host' is not used, because the first object lacks it"});
+}
+
+TEST(StepTimesFile, AHostThatIsNullIsUnknown) {
+  const JobSteps job = read_steps(
+      R"([{"rank": 0, "step": 1, "time_s": 1, "host": null}, {"rank": 1, "step": 1, "time_s": 1, "host": "b"}])");
+  EXPECT_EQ(job.hosts, (std::map<std::int64_t, std::string>{{1, "b"}}));
 }
 
 }  // namespace

@@ -118,6 +118,19 @@ TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
             "next to the file");
 }
 
+TEST(NcclTopology, MistakesInLinksOfAmdGpusNameXgmi) {
+  const std::string text = rccl_text("gfx942");
+  const auto refusal_with = [&](const std::string& from, const std::string& to) {
+    return topology_refusal(read_nccl_topology, replaced(text, from, to), {});
+  };
+  EXPECT_EQ(
+      refusal_with("count=\"2\"", "count=\"1\""),
+      "a.txt:2:7: this GPU lists 1 xGMI link to '0000:42:00.0', which lists 2 in return; let NCCL write the file, "
+      "with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(refusal_with("target=\"0000:42:00.0\"", "target=\"0000:02:00.0\""),
+            "a.txt:2:7: an xGMI link connects this GPU to itself; set its target to the busid of the other GPU");
+}
+
 TEST(NcclTopology, MistakesNameTheirPlace) {
   const std::string text = text_of("nccl_nvlinks.xml");
   const auto refusal_with = [&](const std::string& from, const std::string& to) {
@@ -143,6 +156,10 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
   EXPECT_EQ(
       refusal_with("count=\"1\"", "count=\"3\""),
       "a.txt:5:9: this GPU lists 3 NVLinks to '0000:07:00.0', which lists 1 in return; let NCCL write the file, with "
+      "NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(
+      refusal_with("count=\"2\"", "count=\"1\""),
+      "a.txt:5:9: this GPU lists 1 NVLink to '0000:0a:00.0', which lists 2 in return; let NCCL write the file, with "
       "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal_with("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
             "a.txt:5:9: an NVLink connects this GPU to itself; set its target to the busid of the other GPU");
@@ -294,6 +311,10 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   EXPECT_EQ(refusal_with("GPU2 SYS PIX X\n", ""), "a.txt:1:1: no row for GPU2; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS PIX X", "GPU2 SYS PIX"),
             "a.txt:4:1: GPU2 has 2 cells, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(refusal_with("GPU2 SYS PIX X", "GPU2 SYS"),
+            "a.txt:4:1: GPU2 has 1 cell, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(topology_refusal(read_topology_matrix, "GPU0\nGPU0\n"),
+            "a.txt:2:1: GPU0 has 0 cells, but the first line names 1 device; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS", "GPU1 SYS"),
             "a.txt:4:1: GPU1 has two rows; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(refusal_with("GPU2 SYS", "GPU3 SYS"),

@@ -87,7 +87,7 @@ TEST(NcclChoice, UsesTheTreeForOneDoublingOfSizesOnTwoNodes) {
   EXPECT_EQ(among_nodes(4, 17), NcclKernel::simple);
 }
 
-TEST(NcclChoice, AmongNodesWaitsForStepsOfTheTreeAndOfTheRing) {
+TEST(NcclChoice, CountsStepsOfTheTreeAndOfTheRingAmongNodes) {
   // Sixteen ranks: the tree takes 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us at 8/15
   // of 24 GB/s. They are equal at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is corrected by
   // 0.7.
@@ -113,7 +113,7 @@ TEST(NcclChoice, UsesATreeOnlyForAllReduceAndWhereOneExists) {
 
 TEST(NcclChoice, UsesSimpleAbove2MiBForAllGatherAmongIntelHosts) {
   // Sixteen ranks, eight NICs: LL 6.6 + 14 x 1.08 + 2.7 = 24.4 us at 39 GB/s, Simple 8.4 + 14 x 3.4 + 14 = 70 us at
-  // 384.
+  // 384 GB/s.
   const NcclTuning pods{.generation = NcclGeneration::blackwell,
                         .wire = NcclWire::network,
                         .channels = 8,
@@ -127,7 +127,7 @@ TEST(NcclChoice, UsesSimpleAbove2MiBForAllGatherAmongIntelHosts) {
 }
 
 TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromTheCrossingOn) {
-  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte spends 7/8 of its time on the wire.
+  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; each rank sends 7/8 of the bytes.
   const NcclOffers offers = nccl_offers(h100_tuning, {.ranks = 8, .passes = 1, .total = 1e6});
   ASSERT_EQ(offers.count, 3U);
   EXPECT_EQ(offers.kernels[0].kernel, NcclKernel::ll);

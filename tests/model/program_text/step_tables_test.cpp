@@ -174,5 +174,13 @@ TEST(StepTables, SlicedGathersTheNextSliceDuringTheGemmOfThisSlice) {
             "  rank 1: compute qkv[1,1], qkv[3,1]\n");
 }
 
+TEST(StepTables, OneRankComputesInOneStep) {
+  EXPECT_EQ(step_table_of(Scope::down, "serial", {}, 1),
+            "serial down, 1 rank\n"
+            "\n"
+            "step 0\n"
+            "  rank 0: compute down[0] = x[0] * down.weight[0]\n");
+}
+
 }  // namespace
 }  // namespace commfuse

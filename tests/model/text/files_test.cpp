@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -86,6 +87,17 @@ TEST(ReadSmallFile, SkipsAByteOrderMark) {
   const OwnFolder folder;
   std::ofstream("marked.txt") << "\xef\xbb\xbfGPU0";
   EXPECT_EQ(read_small_file("marked.txt"), "GPU0");
+}
+
+TEST(ReadFile, AMarkedFileBeyondTheLimitIsNotTakenForAWholeOne) {
+  const OwnFolder folder;
+  std::ofstream("long.txt") << "\xef\xbb\xbf" << std::string(100, 'a');
+  EXPECT_EQ(read_file("long.txt", 100), std::string(100, 'a'));
+  EXPECT_EQ(read_file("long.txt", 99), std::string(100, 'a'));  // one byte more than the limit
+  EXPECT_EQ(read_file("long.txt", 98), std::string(99, 'a'));
+  std::ofstream("large.yaml") << "\xef\xbb\xbf" << std::string((std::size_t{1} << 20) + 1, '#');
+  EXPECT_EQ(file_refusal("large.yaml"),
+            "large.yaml: the file is larger than 1 MiB; a config is a few KiB, so check the path");
 }
 
 TEST(ReadSmallFile, APathInAMessageIsEscaped) {

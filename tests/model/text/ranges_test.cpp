@@ -30,6 +30,13 @@ TEST(WholeNumbers, KeepTheirOrderWithoutDuplicates) {
   EXPECT_EQ(parse_whole_numbers("8,2,8,1..3", rank_numbers), (Numbers{8, 2, 1, 3}));
 }
 
+// A search through the earlier numbers for each number would take minutes.
+TEST(WholeNumbers, ALongRangeIsReadInALinearNumberOfSteps) {
+  const Numbers numbers = parse_whole_numbers("2..1048576", {.flag = "--ranks", .lowest = 2, .highest = 1 << 20});
+  EXPECT_EQ(numbers.size(), 1'048'575U);
+  EXPECT_EQ(numbers.back(), 1'048'576);
+}
+
 TEST(WholeNumbers, EveryMistakeIsReportedWithItsRemedy) {
   const std::string write =
       " is not a whole number from 1 to 64; write a number, a list or a range, such as 4, 1..8 or 2,4,8";

@@ -53,6 +53,8 @@ TEST(InQuotes, KeepsAMessageOnOneLineAndShort) {
   EXPECT_EQ(in_quotes("a\nb\x1b[31m"), "'a\\x0ab\\x1b[31m'");
   EXPECT_EQ(in_quotes("a\u009b31m\u202eb\u2066"), "'a\\xc2\\x9b31m\\xe2\\x80\\xaeb\\xe2\\x81\\xa6'");
   EXPECT_EQ(in_quotes(std::string(61, 'a')), "'" + std::string(60, 'a') + "...'");
+  EXPECT_EQ(in_quotes(std::string(59, 'a') + "\u00e9b"), "'" + std::string(59, 'a') + "...'");
+  EXPECT_EQ(in_quotes(std::string(58, 'a') + "\u00e9b"), "'" + std::string(58, 'a') + "\u00e9...'");
 }
 
 }  // namespace

@@ -57,6 +57,11 @@ TEST(ParametersTest, MatchThePublishedWeightsOfNemotronH) {
   EXPECT_NEAR(static_cast<double>(parameters_of(load_model("nemotron-h-56b")).total()), 56.3e9, 1e9);
 }
 
+TEST(ParametersTest, AreBillionsIfMillionsWouldRoundToAThousand) {
+  EXPECT_EQ(parameters_in_words(load_model("16384x30508")), "1B parameters");    // 999,686,144, and norms
+  EXPECT_EQ(parameters_in_words(load_model("16384x30496")), "999M parameters");  // 999,292,928, and norms
+}
+
 TEST(StateSpaceParameters, MatchThePublishedWeightsOfMamba) {
   // state-spaces/mamba2-2.7b: 64 layers, d_model 2560, expand 2, d_state 128, headdim 64, one group, d_conv 4.
   const Transformer model{
