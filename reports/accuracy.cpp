@@ -117,6 +117,11 @@ Errors held_out_of(const TableScore& score, std::string_view part) {
   return errors;
 }
 
+std::string digits_or_dash(std::int64_t rows, double share) { return rows == 0 ? "-" : percent_digits(share); }
+
+/// Returns whether a goal is met; no rows meet none.
+std::string_view goal_cell(std::int64_t rows, bool is_met) { return rows == 0 ? "no rows" : is_met ? "yes" : "no"; }
+
 /// Compares errors of whole models with the goal for each table, on rows that no fit used.
 std::string steps_section(Scores scores) {
   struct StepGoal {
@@ -166,13 +171,15 @@ std::string steps_section(Scores scores) {
     }
     if (score.mfu_distance) {
       text += fmt::format("| `{}`: largest error of MFU, in points | 3.0 | {} | {} | {} |\n", score.table, score.scored,
-                          percent_digits(*score.mfu_distance), *score.mfu_distance <= 0.03 ? "yes" : "no");
+                          digits_or_dash(score.scored, *score.mfu_distance),
+                          goal_cell(score.scored, *score.mfu_distance <= 0.03));
     }
     for (const StepGoal& goal : goals) {
       if (score.table == goal.table) {
         const ErrorSummary summary = summary_of(held_out_of(score, goal.part));
         text += fmt::format("| {} | {} | {} | {} | {} |\n", goal.what, percent_digits(goal.limit), summary.n,
-                            percent_digits(summary.*goal.member), summary.*goal.member <= goal.limit ? "yes" : "no");
+                            digits_or_dash(summary.n, summary.*goal.member),
+                            goal_cell(summary.n, summary.*goal.member <= goal.limit));
       }
     }
   }

@@ -14,13 +14,14 @@
 
 namespace commfuse::reports {
 
-/// Returns one sentence: the winner among the rows of one point that can win, or the rows that tie; then the distance
-/// to a bound. Requires at least one row.
+/// Returns the winner among the rows of one point that can win, or the rows that tie, and the distance to a bound. If
+/// the rows have serial and an implementation, returns pays_in_words() against serial instead. Requires a row with a
+/// result.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// Returns the sentences that state whether overlap with the implementations among the rows of one point beats
-/// `baseline`, by how much and with what certainty, and how much less time ideal kernels would take. Empty without an
-/// implementation that has a result.
+/// Compares the implementations among the rows of one point with `baseline`: states whether their overlap pays, by how
+/// much and with what certainty, how much less time ideal kernels would take, and what limits the recommended
+/// implementation. Empty without an implementation that has a result.
 std::string pays_in_words(std::span<const ResultRow> rows, const ResultRow& baseline, const VerdictRule& rule = {});
 
 /// Words such as "70.6B parameters" that a table adds to a model, by the model's name in rows.
@@ -30,7 +31,7 @@ std::string line_on(std::string_view model, const ModelWords& words);
 
 /// Returns a table at most 80 columns wide. Rows of one point (same_point) must be adjacent in `rows`; they become one
 /// block, with its verdict; settings that all rows share appear once, above the blocks. With style the winner is bold,
-/// and a bar next to each row shows its exposed share.
+/// and a bar next to each row shows its time, with the exposed part in red.
 std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
                              const ModelWords& words = {}, TerminalStyle style = stdout_style());
 

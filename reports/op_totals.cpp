@@ -22,7 +22,7 @@ struct Measure {
     const std::int64_t width = sizes.elements(attention.columns);
     const std::int64_t batch = sizes.block[position(attention.batch)];
     const std::int64_t in = keys * sizes.elements(attention.qkv);
-    return {4 * queries * (keys / batch) * width / (attention.causal ? 2 : 1),
+    return {(attention.causal ? 2 : 4) * queries * (keys / batch) * width,
             {(in + queries * width) * bytes_of(attention.dtype)}};
   }
 

@@ -21,7 +21,8 @@ using Rows = std::span<const ResultRow>;
 inline Duration makespan_of(const ResultRow& row) { return row.analysis.critical.makespan; }
 
 /// Returns whether two rows answer the same question, so that their strategies can be compared: model, hardware and its
-/// links, scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
+/// links, kernel of all-reduces, scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults
+/// agree.
 bool same_point(const ResultRow& a, const ResultRow& b);
 
 /// Splits the rows into groups of adjacent rows of one point.
@@ -35,8 +36,8 @@ std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
 
 /// Returns the fastest serial schedule of a point; nullptr if none has a result.
 const ResultRow* serial_of(Rows rows);
-/// Returns the row's time minus the time of `serial`, as a share of serial's: negative if the row is faster. Nothing
-/// for serial itself, and without serial.
+/// Returns the row's time minus the time of `serial`, as a share of serial's: negative if the row is faster. Returns
+/// nullopt for rows of strategy serial, for rows without a result, and if `serial` is null.
 std::optional<double> against_serial(const ResultRow& row, const ResultRow* serial);
 
 /// Returns the values that the verdict's rule needs.
@@ -81,8 +82,8 @@ std::vector<std::string> warnings_in(std::string_view cell);
 /// Returns every warning of the rows once, in order, without warnings about memory.
 std::vector<std::string> warnings_of(Rows rows);
 
-/// Returns the sentence before the rows, which states that some do not fit in memory (LargestNeed::sentence). Empty if
-/// all rows fit.
+/// Returns the sentence before the rows, which states that some do not fit in memory (LargestNeed::sentence). Returns
+/// an empty text if all rows fit.
 std::string memory_sentence(Rows rows);
 /// Adds the need of a row to `need`, for the sentence.
 void add_need(const ResultRow& row, LargestNeed& need);

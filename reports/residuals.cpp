@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "reports/joined_scores.h"
@@ -26,13 +27,16 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
   return object;
 }
 
+/// Returns "3812 rows read".
+std::string rows_read(std::int64_t rows) { return fmt::format("{} {} read", rows, rows == 1 ? "row" : "rows"); }
+
 /// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
 std::string by_limit_lines(const FitRows& fit, const NewResidual& new_fit) {
   std::string text;
   for (std::size_t i = 0; i < all_limits.size(); ++i) {
     if (new_fit.read_by_limit[i] > 0) {
-      text += fmt::format("    by_limit.{}: {:.3f} -> {:.3f}, {} rows read\n", name_of(all_limits[i]), fit.by_limit[i],
-                          new_fit.by_limit[i], new_fit.read_by_limit[i]);
+      text += fmt::format("    by_limit.{}: {:.3f} -> {:.3f}, {}\n", name_of(all_limits[i]), fit.by_limit[i],
+                          new_fit.by_limit[i], rows_read(new_fit.read_by_limit[i]));
     }
   }
   return text;
@@ -49,10 +53,10 @@ std::string residuals_table(Scores scores) {
     machine = fit.machine;
     text += fmt::format("  {}: {:.4f}", fit.key, fit.residual);
     if (!new_fit.enough) {
-      text += fmt::format(" stays: {} rows read, fewer than {}\n", new_fit.read, least_rows_for_residual);
+      text += fmt::format(" stays: {}, fewer than {}\n", rows_read(new_fit.read), least_rows_for_residual);
       continue;
     }
-    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", new_fit.residual, new_fit.read, new_fit.held_out);
+    text += fmt::format(" -> {:.4f}\n    {}; {} held out", new_fit.residual, rows_read(new_fit.read), new_fit.held_out);
     text += new_fit.held_out == 0 ? "\n"
                                   : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n",
                                                 with_band(new_fit.now.at[1]), with_band(new_fit.then.at[1]),

@@ -281,7 +281,7 @@ std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule
     const PlanVerdict verdict(plan, rule);
     const StepRow& first = *plan.front();
     const std::string only_result =
-        first.feasible() ? fmt::format("{} takes {:.1f} ms.", first.text("strategy"), first.number("time_ms"))
+        first.feasible() ? fmt::format("{} takes {} ms.", first.text("strategy"), milliseconds(first, "time_ms"))
                          : fmt::format("{} cannot be run: {}.", first.text("strategy"), first.text("reason"));
     const std::string sentence = verdict.sentence();
     text += wrapped(heading + (sentence.empty() ? only_result : sentence), "", "  ");

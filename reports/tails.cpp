@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "model/check.h"
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
@@ -44,8 +46,9 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
                                                       {"bubble", causes.mean.bubble - undisturbed.bubble},
                                                       {"tail", causes.mean.tail - undisturbed.tail}};
   std::stable_sort(grown.begin(), grown.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string text = fmt::format("{}: +{} {}", short_label(row, rows),
-                                 unit.text(causes.mean.makespan - undisturbed.makespan), unit.name());
+  const Duration delay = causes.mean.makespan - undisturbed.makespan;  // below 0 if measured factors are below 1
+  std::string text = fmt::format("{}: {} {}", short_label(row, rows),
+                                 with_sign(unit.scale.value(delay), unit.scale.decimals), unit.name());
   std::string parts;
   for (const auto& [name, duration] : grown) {
     if (duration > Duration{}) {
@@ -70,15 +73,29 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   return text + ".";
 }
 
+/// Returns the rows of a point that ran under jitter, divided by jitter, number of runs and seed, which may be axes.
+std::vector<std::vector<ResultRow>> rows_by_jitter(Rows point) {
+  const auto settings_of = [](const ResultRow& row) {
+    return std::tuple(row.jitter, row.tails->percentiles.samples, row.seed);
+  };
+  std::vector<std::vector<ResultRow>> groups;
+  for (const ResultRow& row : point) {
+    if (row.tails) {
+      const auto group = std::ranges::find_if(
+          groups, [&](const std::vector<ResultRow>& rows) { return settings_of(rows.front()) == settings_of(row); });
+      (group == groups.end() ? groups.emplace_back() : *group).push_back(row);
+    }
+  }
+  return groups;
+}
+
+/// Returns the table of rows_by_jitter().
 std::string block(Rows rows) {
   const Unit unit(rows);
   std::string text = fmt::format(tail_line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),
                                  fmt::format("p50/{}", unit.name()), "p95", "p99", "its 95% interval", "p99.9");
   std::string causes;
   for (const ResultRow& row : rows) {
-    if (!row.tails) {
-      continue;
-    }
     const Percentiles& percentiles = row.tails->percentiles;
     std::string name = "  " + label(row);
     if (name.size() > tail_label_width) {
@@ -115,22 +132,24 @@ std::string tail_verdict(Rows rows) {
   }
   const ResultRow& next = *order[1];
   const double saved = 1.0 - to_seconds(p99(best).value) / to_seconds(p99(next).value);
-  const bool are_disjoint = p99(best).range && p99(next).range && p99(best).range->high < p99(next).range->low;
+  const bool have_ranges = p99(best).range && p99(next).range;
+  const bool are_disjoint = have_ranges && p99(best).range->high < p99(next).range->low;
   return fmt::format("Lowest p99: {}, {:.1f}% below {}; {}.", short_label(best, rows), 100.0 * saved,
                      short_label(next, rows),
-                     are_disjoint ? "their intervals do not overlap"
-                                  : "their intervals overlap, so the samples do not decide which is lower");
+                     are_disjoint  ? "their intervals do not overlap"
+                     : have_ranges ? "their intervals overlap, so the samples do not decide which is lower"
+                                   : "too few samples to decide which is lower");
 }
 
 std::string tails_table(Rows rows) {
   std::string text;
   for (const Rows point : rows_by_point(rows)) {
-    const auto with_tails =
-        std::find_if(point.begin(), point.end(), [](const ResultRow& row) { return row.tails.has_value(); });
-    if (with_tails != point.end()) {
-      text += fmt::format("{}Under jitter '{}', {} runs, seed {}\n", text.empty() ? "" : "\n", with_tails->jitter,
-                          with_tails->tails->percentiles.samples, with_tails->seed);
-      text += block(point);
+    for (const std::vector<ResultRow>& rows_of_jitter : rows_by_jitter(point)) {
+      const ResultRow& first = rows_of_jitter.front();
+      const std::size_t samples = first.tails->percentiles.samples;
+      text += fmt::format("{}Under jitter '{}', {} {}, seed {}\n", text.empty() ? "" : "\n", first.jitter, samples,
+                          samples == 1 ? "run" : "runs", first.seed);
+      text += block(rows_of_jitter);
     }
   }
   return text;

@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// Returns a table at most 80 columns wide, a block for each point; empty if no row has tails. Rows are in the order of
-/// comparison_table.
+/// Returns a table at most 80 columns wide, a block for each point and jitter; empty if no row has tails. Rows are in
+/// the order of comparison_table.
 std::string tails_table(std::span<const ResultRow> rows);
 
 /// Names the lowest p99 among the rows of one point that can win, and states whether the samples suffice to tell.

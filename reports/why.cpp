@@ -25,7 +25,7 @@ namespace commfuse::reports {
 namespace {
 
 constexpr std::array all_path_kinds{PathKind::essential, PathKind::local, PathKind::communication, PathKind::issue};
-constexpr double smallest_shown = 0.0005;  // share of ln(makespan); a smaller share would be printed as 0.0%
+constexpr double smallest_shown = 0.0005;  // change of ln(makespan); a smaller effect would be printed as 0.0%
 
 // --- text ------------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as a Graphviz digraph: a cluster for each rank, a node for each op, an edge for each dependency.
+// Writes a schedule as a Graphviz digraph: a cluster for each rank, a node for each op, an edge for each dependency.
 #pragma once
 
 #include <span>

@@ -132,6 +132,10 @@ class RunWriter {
     packets_.add(counter);
   }
 
+  /// Returns true if a slice has a length in nanoseconds. Without one, its end would precede its beginning, so it is
+  /// an instant.
+  static bool lasts(const OpSpan& span) { return nanoseconds(span.end) > nanoseconds(span.start); }
+
   /// Returns sorted events, so that a slice ends before the next one of its track begins.
   [[nodiscard]] std::vector<Event> events() const {
     std::vector<Event> sorted;
@@ -139,7 +143,7 @@ class RunWriter {
     for (std::size_t i = 0; i < run_.timeline.size(); ++i) {
       const OpSpan& span = run_.timeline[i];
       sorted.push_back({.at = span.start, .kind = Event::Kind::begin, .span = i, .rank = span.rank});
-      if (span.end > span.start) {
+      if (lasts(span)) {
         sorted.push_back({.at = span.end, .kind = Event::Kind::end, .span = i, .rank = span.rank});
       }
     }
@@ -165,9 +169,8 @@ class RunWriter {
     const OpSpan& span = run_.timeline[event.span];
     const Op& op = op_of(span);
     TracePacket packet;
-    const bool lasts = span.end > span.start;
     TrackEvent* slice = event_at(packet, event, track(span.rank, op.lane + 1U),
-                                 lasts ? TrackEvent::TYPE_SLICE_BEGIN : TrackEvent::TYPE_INSTANT);
+                                 lasts(span) ? TrackEvent::TYPE_SLICE_BEGIN : TrackEvent::TYPE_INSTANT);
     slice->set_name_iid(name_id(op_label(program(), op, span.rank), packet));
     slice->add_categories(std::string{name_of(op.purpose)});
     annotate(*slice, "op", static_cast<std::int64_t>(position(span.op)));

@@ -11,6 +11,7 @@
 
 #include "model/math/functions.h"
 #include "model/text/quantity.h"
+#include "reports/commas.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/heatmap.h"
@@ -91,7 +92,7 @@ Pays pays_of(const MapSaving& saving) {
   return saving.is_close ? Pays::close : saving.saved > 0.0 ? Pays::yes : Pays::no;
 }
 
-/// Returns "commfuse wins 12 of 15 points, serial 1, 2 tie".
+/// Returns "commfuse wins 12 of 15 points, serial 1, 2 tie", or "commfuse wins the only point".
 std::string winners_title(const CrossoverMap& map) {
   std::vector<std::pair<std::size_t, std::string>> wins;
   std::size_t points = 0;
@@ -110,12 +111,26 @@ std::string winners_title(const CrossoverMap& map) {
   std::string text;
   for (const auto& [count, strategy] : wins) {
     if (count > 0) {
-      text += text.empty() ? fmt::format("{} wins {} of {} points", strategy, count, points)
-                           : fmt::format(", {} {}", strategy, count);
+      text += points == 1    ? fmt::format("{} wins the only point", strategy)
+              : text.empty() ? fmt::format("{} wins {} of {} points", strategy, count, points)
+                             : fmt::format(", {} {}", strategy, count);
     }
   }
+  if (text.empty()) {
+    return points == 1 ? "The strategies tie at the only point" : fmt::format("All {} points tie", points);
+  }
   const std::string tied = ties == 0 ? std::string{} : fmt::format(", {} {}", ties, ties == 1 ? "ties" : "tie");
-  return text.empty() ? fmt::format("All {} points tie", points) : text + tied;
+  return text + tied;
+}
+
+/// Returns "Overlap saves a median 1.0% of serial's time over 3 points: it pays at 2 and loses at 1".
+std::string savings_title(const SavingCount& count, std::string_view baseline) {
+  const std::string share = (count.points == 1 ? "" : "a median ") + percent(std::abs(count.median));
+  const std::string saving = count.median < 0.0 ? fmt::format("Overlap takes {} more time than {}", share, baseline)
+                                                : fmt::format("Overlap saves {} of {}'s time", share, baseline);
+  return count.points == 1
+             ? fmt::format("{} at the only point{}", saving, count.close > 0 ? ": too close to call" : "")
+             : fmt::format("{} over {} points: it {}", saving, size_with_commas(count.points), counts_in_words(count));
 }
 
 /// Time of the best other strategy divided by the time of the strategy, and whether the strategy wins.
@@ -181,7 +196,9 @@ std::optional<double> crossing_of(const Lead& lead) {
 
 void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, Figure& figure) {
   const LineStyle style = style_of(figure.legend.size());
-  LineMark line{.role = style.role, .name = fmt::format("{} ranks", ranks), .dashes = std::string{style.dashes}};
+  LineMark line{.role = style.role,
+                .name = fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"),
+                .dashes = std::string{style.dashes}};
   for (const auto& [seq, ahead] : lead) {
     const double ratio = ahead.ratio;
     line.points.push_back({static_cast<double>(seq), ratio});
@@ -293,7 +310,7 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
                                 cell.wins() ? "0" : "1"});
   }
-  figure.description = figure.title + "; the data list every point.";
+  figure.description = figure.title + "; the data list every cell.";
   return figure;
 }
 
@@ -335,9 +352,8 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     figure.data.rows.push_back({ranks, seq, saving->overlap, fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
-  figure.title = fmt::format("{}Overlap saves a median {} of {}'s time over {} points: it {}", first_bandwidths(map),
-                             percent(count.median), baseline, count.points, counts_in_words(count));
-  figure.description = figure.title + "; the data list every point.";
+  figure.title = first_bandwidths(map) + savings_title(count, baseline);
+  figure.description = figure.title + "; the data list every cell.";
   figure.scale = scale.scale();
   if (count.close > 0) {
     figure.legend.push_back({"grey: too close to call", Role::tie});

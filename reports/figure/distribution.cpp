@@ -76,8 +76,9 @@ std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {
     }
   }
   return close.empty() ? fmt::format("{} has the lowest p99: {}", best->name, best_in_words)
-                       : fmt::format("The p99 of {} is {}; the p99 of {} lies within its 95% interval", best->name,
-                                     best_in_words, names_in_words(close));
+                       : fmt::format("The p99 of {} is {}; {} of {} {} within its 95% interval", best->name,
+                                     best_in_words, close.size() == 1 ? "the p99" : "those", names_in_words(close),
+                                     close.size() == 1 ? "lies" : "lie");
 }
 
 void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& figure) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the distribution of step times under jitter.
+// Draws the distribution of the times of runs under jitter.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace commfuse::reports {
 
-/// Draws complementary distributions: the share of steps that take longer, on a logarithmic axis that makes slow steps
+/// Draws complementary distributions: the share of runs that take longer, on a logarithmic axis that makes slow runs
 /// visible; around each curve the 95% interval of every percentile that the samples support, by order statistics.
-/// Requires a run with samples.
+/// Requires at least one schedule, each with samples.
 Figure distribution_figure(std::span<const SampledRun> runs, std::string id = "distribution");
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures for scripts: all members of a Figure, as JSON.
+// Figures for scripts, as JSON.
 #pragma once
 
 #include <string>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/text/quantity.h"
+#include "reports/commas.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"
@@ -27,13 +28,16 @@ struct Cell {
   const ResultRow* other = nullptr;
 };
 
-struct Map {
-  std::vector<std::int64_t> sequences;  // ascending
-  std::vector<std::int64_t> ranks;      // ascending
-  std::vector<Cell> cells;              // by rank, then sequence length
+using Point = std::pair<std::int64_t, std::int64_t>;  // ranks and sequence length
 
-  [[nodiscard]] const Cell& at(std::size_t rank, std::size_t sequence) const {
-    return cells[rank * sequences.size() + sequence];
+struct Map {
+  std::vector<std::int64_t> sequences;  // the shown ones, ascending
+  std::vector<std::int64_t> ranks;      // the shown ones, ascending
+  std::map<Point, Cell> points;         // all points, shown or not
+
+  [[nodiscard]] Cell at(std::size_t rank, std::size_t sequence) const {
+    const auto point = points.find({ranks[rank], sequences[sequence]});
+    return point == points.end() ? Cell{} : point->second;
   }
 };
 
@@ -62,19 +66,14 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   return kept;
 }
 
+Map axes_of(std::span<const ResultRow> rows) {
+  return {thinned(values_of(rows, &ResultRow::seq)), thinned(values_of(rows, &ResultRow::ranks)), {}};
+}
+
 Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
-  Map map{thinned(values_of(rows, &ResultRow::seq)), thinned(values_of(rows, &ResultRow::ranks)), {}};
-  map.cells.resize(map.sequences.size() * map.ranks.size());
-  const auto index_in = [](const std::vector<std::int64_t>& values, std::int64_t value) {
-    return static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), value) - values.begin());
-  };
+  Map map = axes_of(rows);
   for (const ResultRow& row : rows) {
-    const std::size_t rank = index_in(map.ranks, row.ranks);
-    const std::size_t sequence = index_in(map.sequences, row.seq);
-    if (map.ranks[rank] != row.ranks || map.sequences[sequence] != row.seq) {
-      continue;
-    }
-    Cell& cell = map.cells[rank * map.sequences.size() + sequence];
+    Cell& cell = map.points[{row.ranks, row.seq}];
     if (row.strategy == strategy) {
       keep_faster(cell.chosen, row);
     } else if (!row.bound) {
@@ -120,7 +119,7 @@ void add_cells(const Map& map, Figure& figure, const std::function<CellMark(cons
       CellMark mark = draw(map.at(rank, sequence));
       mark.at = {static_cast<double>(sequence), static_cast<double>(rank)};
       mark.tip = fmt::format("ranks {}, seq {}: {}", map.ranks[rank], format_count(map.sequences[sequence]), mark.tip);
-      if (map.cells.size() <= max_described) {
+      if (map.ranks.size() * map.sequences.size() <= max_described) {
         figure.description += mark.tip + ". ";
       }
       figure.data.rows.push_back({fmt::format("{}", map.ranks[rank]), fmt::format("{}", map.sequences[sequence]),
@@ -132,7 +131,7 @@ void add_cells(const Map& map, Figure& figure, const std::function<CellMark(cons
 
 constexpr double rounding = 1e-9;  // treats 28.999999999999996% as 29%
 
-/// The range of the rows' MFU, rounded outwards to whole percents.
+/// The range of the rows' MFU, rounded outwards to whole percents; low > high if no row has a result.
 struct Range {
   double low = 1.0;
   double high = 0.0;
@@ -153,7 +152,7 @@ bool less_mfu(const ResultRow* a, const ResultRow* b) { return a->mfu < b->mfu; 
 
 std::string heatmap_title(const Map& map, std::string_view strategy) {
   std::vector<const ResultRow*> ranked;
-  for (const Cell& cell : map.cells) {
+  for (const auto& [point, cell] : map.points) {
     if (cell.chosen != nullptr) {
       ranked.push_back(cell.chosen);
     }
@@ -187,7 +186,7 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
   int behind = 0;
   int ties = 0;
   const Cell* widest = nullptr;
-  for (const Cell& cell : map.cells) {
+  for (const auto& [point, cell] : map.points) {
     if (comparable(cell)) {
       (is_tie(cell, rule) ? ties : gain(cell) > 0.0 ? ahead : behind) += 1;
       widest = widest == nullptr || gain(cell) > gain(*widest) ? &cell : widest;
@@ -203,25 +202,19 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
 /// The recommended schedule and serial in each cell of a map; `chosen` is null if a point lacks either.
 struct SavingCells {
   Map map;
-  std::map<const ResultRow*, PayVerdict> verdicts;  ///< Verdicts by recommended schedule.
+  std::map<Point, PayVerdict> verdicts;  ///< Verdicts of all points, shown or not.
+  [[nodiscard]] const PayVerdict& verdict(const Cell& cell) const {
+    return verdicts.at({cell.chosen->ranks, cell.chosen->seq});
+  }
 };
 
 SavingCells saving_cells(std::span<const ResultRow> rows, const VerdictRule& rule) {
-  SavingCells cells{map_of(rows, "serial"), {}};
-  std::map<std::pair<std::int64_t, std::int64_t>, PayVerdict> points;
-  for (const Rows point : rows_by_point(rows)) {
-    if (const auto verdict = pay_verdict(point_verdict(point, rule).ranking, rule)) {
-      points.try_emplace({point.front().ranks, point.front().seq}, *verdict);
-    }
-  }
-  for (std::size_t i = 0; i < cells.map.cells.size(); ++i) {
-    const std::size_t columns = cells.map.sequences.size();
-    const auto point = points.find({cells.map.ranks[i / columns], cells.map.sequences[i % columns]});
-    Cell& cell = cells.map.cells[i];
-    cell = {};
-    if (point != points.end()) {
-      cell = {point->second.overlap, point->second.serial};
-      cells.verdicts.emplace(cell.chosen, point->second);
+  SavingCells cells{axes_of(rows), {}};
+  for (const Rows rows_of_point : rows_by_point(rows)) {
+    if (const auto verdict = pay_verdict(point_verdict(rows_of_point, rule).ranking, rule)) {
+      const Point point{rows_of_point.front().ranks, rows_of_point.front().seq};
+      cells.verdicts.try_emplace(point, *verdict);
+      cells.map.points.try_emplace(point, Cell{verdict->overlap, verdict->serial});
     }
   }
   return cells;
@@ -230,7 +223,7 @@ SavingCells saving_cells(std::span<const ResultRow> rows, const VerdictRule& rul
 std::string saving_title(const SavingCells& cells) {
   SavingTally tally;
   const PayVerdict* best = nullptr;
-  for (const auto& [row, verdict] : cells.verdicts) {
+  for (const auto& [point, verdict] : cells.verdicts) {
     tally.add(verdict.saved, verdict.pays);
     const bool is_larger = best == nullptr || verdict.saved > best->saved;
     best = verdict.pays == Pays::yes && is_larger ? &verdict : best;
@@ -239,11 +232,14 @@ std::string saving_title(const SavingCells& cells) {
   if (count.points == 0) {
     return "No point has both serial and another schedule";
   }
-  const std::string counts = fmt::format("{} of {} points", counts_in_words(count), count.points);
+  const std::string counts = count.pays == count.points    ? "pays at every point"
+                             : count.loses == count.points ? "loses at every point"
+                             : count.close == count.points ? "is too close to call at every point"
+                                                           : fmt::format("{} of {} points", counts_in_words(count),
+                                                                         size_with_commas(count.points));
   return best == nullptr ? "Overlap " + counts
                          : fmt::format("Overlap saves up to {} of serial's time ({}); it {}", percent(best->saved),
-                                       point_of(*best->overlap),
-                                       count.pays == count.points ? std::string{"pays at every point"} : counts);
+                                       point_of(*best->overlap), counts);
 }
 
 /// Returns "commfuse (ring) takes 21.3% less time than serial (91% sure); too close to call".
@@ -285,7 +281,7 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
   const SavingCells cells = saving_cells(rows, rule);
   SavingScale scale;
   bool any_close = false;
-  for (const auto& [row, verdict] : cells.verdicts) {
+  for (const auto& [point, verdict] : cells.verdicts) {
     scale.add(verdict.saved, verdict.pays);
     any_close = any_close || verdict.pays == Pays::close;
   }
@@ -302,15 +298,13 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
         if (cell.chosen == nullptr) {
           return {.tip = "no result"};
         }
-        const PayVerdict& verdict = cells.verdicts.at(cell.chosen);
+        const PayVerdict& verdict = cells.verdict(cell);
         CellMark mark{
             .level = scale.level(verdict.saved), .text = signed_share(verdict.saved), .tip = saving_tip(verdict)};
         mark.role = verdict.pays == Pays::close ? std::optional(Role::tie) : std::nullopt;
         return mark;
       },
-      [&](const Cell& cell) {
-        return cell.chosen == nullptr ? "" : fmt::format("{}", cells.verdicts.at(cell.chosen).saved);
-      });
+      [&](const Cell& cell) { return cell.chosen == nullptr ? "" : fmt::format("{}", cells.verdict(cell).saved); });
   return figure;
 }
 
@@ -320,7 +314,9 @@ Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, s
   Figure figure = frame_of(map, std::move(id));
   figure.title = heatmap_title(map, strategy);
   figure.data.columns = {"ranks", "seq", "mfu"};
-  figure.scale = LevelScale{.label = "MFU", .low = percent(range.low), .high = percent(range.high)};
+  if (range.low <= range.high) {
+    figure.scale = LevelScale{.label = "MFU", .low = percent(range.low), .high = percent(range.high)};
+  }
   add_cells(
       map, figure,
       [&](const Cell& cell) -> CellMark {
@@ -340,7 +336,7 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
                       const VerdictRule& rule) {
   const Map map = map_of(rows, strategy);
   double largest = 1.0;
-  for (const Cell& cell : map.cells) {
+  for (const auto& [point, cell] : map.points) {
     largest = comparable(cell) ? std::max(largest, std::ceil(std::abs(gain(cell)) - rounding)) : largest;
   }
   Figure figure = frame_of(map, std::move(id));

@@ -182,6 +182,9 @@ class Plot {
   [[nodiscard]] bool is_named() const {
     return figure_.y.high - figure_.y.low == static_cast<double>(figure_.y.ticks.size());
   }
+  [[nodiscard]] bool is_map() const {
+    return std::ranges::any_of(figure_.marks, [](const Mark& mark) { return std::holds_alternative<CellMark>(mark); });
+  }
   [[nodiscard]] int plot_width() const { return options_.columns - static_cast<int>(left_) - 1; }
   /// Maps and bars have one line for each row, timelines two for each lane; line figures have 14.
   [[nodiscard]] int plot_height() const {
@@ -189,6 +192,7 @@ class Plot {
     constexpr double lane = 12.0;  // pixels of half a lane
     constexpr int usual = 14;
     return is_named()  ? static_cast<int>(figure_.y.ticks.size())
+           : is_map()  ? static_cast<int>(std::lround(figure_.y.high - figure_.y.low))
            : in_pixels ? static_cast<int>(figure_.height / lane)
                        : usual;
   }

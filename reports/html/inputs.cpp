@@ -210,12 +210,18 @@ std::vector<std::string> kinds_of(const RowTable& rows) {
 
 std::string digests_html(const RowTable& rows) {
   const RowColumns& columns = rows.columns();
-  const std::vector<std::string> digests = distinct(
+  std::vector<std::string> digests = distinct(
       rows,
       {&columns.strategy.numbers(), &columns.parameters.numbers(), &columns.ranks, &columns.schedule_sha256.numbers()},
       [](const ResultRow& row) {
-        return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+        return row.schedule_sha256.empty() ? std::string{}
+                                           : fmt::format("{}, {} rank{}: {}", label_of(row), row.ranks,
+                                                         row.ranks == 1 ? "" : "s", row.schedule_sha256);
       });
+  std::erase(digests, "");  // Points that could not be run have no schedule.
+  if (digests.empty()) {
+    return {};
+  }
   std::string html = fmt::format("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", digests.size());
   for (std::size_t i = 0; i < digests.size() && i < max_digests; ++i) {
     html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));

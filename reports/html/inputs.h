@@ -32,7 +32,7 @@ std::string subject_in_words(const std::vector<StepRow>& models);
 std::string settings_html(const RequestedSettings& settings);
 /// Returns the kinds of provenance on which the rows depend: "prior", "fitted".
 std::vector<std::string> kinds_of(const RowTable& rows);
-/// Returns the digests of all schedules, folded.
+/// Returns the digests of all schedules, folded; empty without schedules.
 std::string digests_html(const RowTable& rows);
 
 }  // namespace commfuse::reports

@@ -62,7 +62,7 @@ std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
   if (worst == nullptr) {
     return "No schedule finished";
   }
-  return fmt::format("Measured against predicted: at most {} ({}; {} schedule{} measured)",
+  return fmt::format("Measured against predicted: {} at the worst ({}; {} schedule{} measured)",
                      signed_percent(error_of(*worst)), worst->name, measured, measured == 1 ? "" : "s");
 }
 

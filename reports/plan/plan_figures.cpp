@@ -184,8 +184,8 @@ void add_needs(const CapacityPlan& plan, Figure& figure) {
 /// Returns the finding of the figure.
 std::string days_title(const CapacityPlan& plan) {
   if (const CapacityKind* best = plan.best_kind()) {
-    return fmt::format("{} {} are enough: {} days{}", with_commas(best->best()->gpus), best->name,
-                       days(best->best()->days.value),
+    return fmt::format("{} {} {} enough: {} days{}", with_commas(best->best()->gpus), best->name,
+                       best->best()->gpus == 1 ? "is" : "are", days(best->best()->days.value),
                        plan.deadline_days ? fmt::format(" of {}", days(*plan.deadline_days)) : std::string{});
   }
   const std::string needed = needed_gpus(plan);
@@ -253,8 +253,8 @@ std::string pareto_title(const CapacityPlan& plan) {
   const std::string cost = answer->cost.value > 0.0
                                ? fmt::format(" ({} {})", share_percent(std::abs(share)), share < 0.0 ? "less" : "more")
                                : std::string{};
-  return fmt::format("A shorter run: {} {} take {} days for {}{}", with_commas(shorter->gpus), shorter->kind,
-                     days(shorter->days.value), money(plan, shorter->cost.value), cost);
+  return fmt::format("A shorter run: {} {} take{} {} days for {}{}", with_commas(shorter->gpus), shorter->kind,
+                     shorter->gpus == 1 ? "s" : "", days(shorter->days.value), money(plan, shorter->cost.value), cost);
 }
 
 Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
@@ -374,8 +374,8 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
                    .role = role,
                    .tip = fmt::format("{} {}: {}", input_in_words(sorted[i]->input), change, money(plan, cost))});
     };
-    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:.0f}%", 100.0 * plan.change));
-    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:.0f}%", 100.0 * plan.change));
+    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:g}%", 100.0 * plan.change));
+    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:g}%", 100.0 * plan.change));
     figure.y.ticks.push_back({top + 0.5, input_in_words(sorted[i]->input)});
   }
   figure.x = axis_of("cost", "", range_of(costs, 0.06));
@@ -384,8 +384,8 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
   }
   figure.marks.emplace_back(
       LineMark{.points = {{base, 0.0}, {base, static_cast<double>(sorted.size())}}, .role = Role::ink});
-  figure.legend = {{fmt::format("input {:.0f}% lower", 100.0 * plan.change), Role::essential, false},
-                   {fmt::format("input {:.0f}% higher", 100.0 * plan.change), Role::communication, false}};
+  figure.legend = {{fmt::format("input {:g}% lower", 100.0 * plan.change), Role::essential, false},
+                   {fmt::format("input {:g}% higher", 100.0 * plan.change), Role::communication, false}};
   return figure;
 }
 

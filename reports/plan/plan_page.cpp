@@ -157,7 +157,8 @@ class Page {
   void missed_tiles(const CapacityKind& kind) {
     if (kind.gpus_for_deadline) {
       tile("Needs", fmt::format("about {} {}", with_commas(*kind.gpus_for_deadline), kind.name),
-           fmt::format("smallest number that meets the deadline; {} are available", with_commas(kind.available)));
+           fmt::format("smallest number that meets the deadline; {} {} available", with_commas(kind.available),
+                       kind.available == 1 ? "is" : "are"));
     }
     if (kind.runs.empty()) {
       return;
@@ -187,8 +188,8 @@ class Page {
 
   void cost_tile(std::string_view name, const CapacityKind& kind, const CapacityRun& run, std::string_view missed) {
     tile(name, money(plan_, run.cost.value),
-         fmt::format("{} {}, takes {} days{}; {} is allowed", with_commas(run.gpus), kind.name, days(run.days.value),
-                     missed, money(plan_, plan_.budget.value_or(0.0))));
+         fmt::format("{} {}, takes {} days{}{}", with_commas(run.gpus), kind.name, days(run.days.value), missed,
+                     plan_.budget ? fmt::format("; {} is allowed", money(plan_, *plan_.budget)) : ""));
   }
 
   void tiles() {

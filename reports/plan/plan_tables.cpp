@@ -141,12 +141,13 @@ PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const
 PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
   const TrainingPlan& layout = run.layout;
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
+  const std::string gpus = fmt::format("{} GPU{}", with_commas(run.gpus), run.gpus == 1 ? "" : "s");
   return {
       .id = "layout",
       .title = run.excess_over_fastest > 0.0
-                   ? fmt::format("Layout: within {} of the fastest on {} GPUs, chosen for {}",
-                                 share_percent(run.excess_over_fastest), with_commas(run.gpus), run.layout_rule)
-                   : fmt::format("Layout: the fastest on {} GPUs", with_commas(run.gpus)),
+                   ? fmt::format("Layout: within {} of the fastest on {}, chosen for {}",
+                                 share_percent(run.excess_over_fastest), gpus, run.layout_rule)
+                   : fmt::format("Layout: the fastest on {}", gpus),
       .note = fmt::format("{} layouts considered over all numbers of GPUs; {} fit in memory.",
                           with_commas(static_cast<std::int64_t>(kind.layouts)),
                           with_commas(static_cast<std::int64_t>(kind.fitting))),
@@ -308,8 +309,8 @@ PlanTable rates_table(const CapacityPlan& plan) {
 }
 
 PlanTable sensitivity_table(const CapacityPlan& plan) {
-  const std::string less = fmt::format("-{:.0f}%", 100.0 * plan.change);
-  const std::string more = fmt::format("+{:.0f}%", 100.0 * plan.change);
+  const std::string less = fmt::format("-{:g}%", 100.0 * plan.change);
+  const std::string more = fmt::format("+{:g}%", 100.0 * plan.change);
   PlanTable table{.id = "sensitivity",
                   .title = "One input changed at a time, with the same layout",
                   .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};

@@ -117,8 +117,8 @@ std::string smaller_sentence(const CapacityPlan& plan, const CapacityKind& kind)
                       : "";
 }
 
-/// Returns " This plan ties in cost with 128 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs."; empty
-/// without ties. Runs without a cost have no relative difference.
+/// Returns " This plan ties in cost with 128 h100 and 256 h100 (all within 1.7%); the tie is broken by fewer GPUs.";
+/// empty without ties. Runs without a cost have no relative difference.
 std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.empty()) {
     return {};
@@ -157,7 +157,7 @@ std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
 std::string share_percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 std::string likelihood(double share) {
-  return share > 0.995 ? "over 99%" : share < 0.005 ? "below 1%" : fmt::format("{:.0f}%", 100.0 * share);
+  return share >= 0.995 ? "over 99%" : share <= 0.005 ? "below 1%" : fmt::format("{:.0f}%", 100.0 * share);
 }
 std::string plain(double number) {
   return std::abs(number) >= 1e4 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
@@ -260,9 +260,10 @@ std::string needed_gpus(const CapacityPlan& plan) {
 
 std::string available_in_words(const CapacityKind& kind) {
   const std::string available = with_commas(kind.available) + " available";
-  return !kind.count                     ? available
-         : *kind.count == kind.available ? fmt::format("exactly {} GPUs", with_commas(*kind.count))
-                                         : fmt::format("exactly {} of {}", with_commas(*kind.count), available);
+  return !kind.count ? available
+         : *kind.count == kind.available
+             ? fmt::format("exactly {} GPU{}", with_commas(*kind.count), *kind.count == 1 ? "" : "s")
+             : fmt::format("exactly {} of {}", with_commas(*kind.count), available);
 }
 
 std::string model_error_sentence(const CapacityPlan& plan) {
@@ -292,8 +293,8 @@ std::string plan_headline(const CapacityPlan& plan) {
                           : fmt::format("No option meets the limits: the deadline needs {}.", needed);
   }
   const CapacityRun& run = *kind->best();
-  const std::string totals = fmt::format("{} {} take {} days and {}.", with_commas(run.gpus), kind->name,
-                                         days(run.days.value), money(plan, run.cost.value));
+  const std::string totals = fmt::format("{} {} take{} {} days and {}.", with_commas(run.gpus), kind->name,
+                                         run.gpus == 1 ? "s" : "", days(run.days.value), money(plan, run.cost.value));
   return has_limits(plan) ? fmt::format("{} The chance of meeting {} is {}.", totals, limits_in_words(plan),
                                         likelihood(run.confidence))
                           : totals;

@@ -506,7 +506,8 @@ TEST(Html, MapsMeasureAgainstTheFramework) {
     }
   }
   const std::string html = html_report({.title = "t", .models = models});
-  EXPECT_NE(html.find("fsdp&#39;s time over 2 points: it loses at all of them"), std::string::npos);
+  EXPECT_NE(html.find("Overlap takes a median 20.0% more time than fsdp over 2 points: it loses at all of them"),
+            std::string::npos);
   EXPECT_EQ(html.find("serial&#39;s time"), std::string::npos);
   EXPECT_NE(html.find("vs baseline<"), std::string::npos);
 }
@@ -585,6 +586,16 @@ TEST(PageLink, NamesTheImplementationsOfAPoint) {
   const std::string hash = page_hash(input.gantts.front().front().row, "flux");
   EXPECT_NE(hash.find("&dtype=bf16&as=flux"), std::string::npos) << hash;
   EXPECT_NE(html_report(input).find(escaped("commfuse.html" + hash) + "\""), std::string::npos) << hash;
+}
+
+TEST(Html, DigestsAreThoseOfSchedulesThatRan) {
+  std::vector<ResultRow> rows{page_row("serial", 1, 1024, 1000us), page_row("serial", 3, 1024, Duration{})};
+  rows[0].schedule_sha256 = "ab12";
+  rows[1].schedule_sha256 = "";
+  EXPECT_EQ(digests_html(RowTable(rows)),
+            "<details><summary>SHA-256 of the schedules (1)</summary>\n<ul>\n<li><code>serial, 1 rank: "
+            "ab12</code></li>\n</ul></details>\n");
+  EXPECT_EQ(digests_html(RowTable(std::vector{rows[1]})), "");
 }
 
 TEST(Html, NothingIsFetchedAndOnlyItsOwnScriptsRun) {
@@ -827,7 +838,8 @@ TEST(MeasuredPage, ShowsPredictedBesideMeasuredFastestPredictionFirst) {
                       "<td>1510.0</td><td>1560.0</td><td>25</td><td>+2.0%</td><td>not compared</td></tr>"),
             std::string::npos)
       << html.substr(html.find("<tbody>"), 900);
-  EXPECT_NE(html.find("Measured against predicted: at most +2.0% (serial; 2 schedules measured)"), std::string::npos);
+  EXPECT_NE(html.find("Measured against predicted: +2.0% at the worst (serial; 2 schedules measured)"),
+            std::string::npos);
   EXPECT_NE(html.find("commfuse (ring), predicted and in one traced iteration"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }

@@ -149,6 +149,48 @@ TEST(CapacityReport, AnExactCountWithoutLimitsHasNoChance) {
   EXPECT_EQ(nlohmann::json::parse(plan_json(plan)).at("kinds").at(0).at("count"), 2048);
 }
 
+TEST(CapacityReport, ASingleGpuIsSingular) {
+  CapacityPlan plan = example_plan();
+  plan.deadline_days.reset();
+  plan.deadline_text.clear();
+  plan.what_ifs.clear();
+  plan.pareto = {{0, 0}};
+  plan.knee.reset();
+  CapacityKind& kind = plan.kinds[0];
+  kind.runs = {run("h100", 1, 78.6, 4716.0)};
+  kind.answer = 0;
+  kind.available = 1;
+  kind.count = 1;
+  EXPECT_EQ(plan_headline(plan), "1 h100 takes 78.6 days and $4.72k.");
+  EXPECT_EQ(available_in_words(kind), "exactly 1 GPU");
+  const std::vector<PlanTable> tables = plan_tables(plan);
+  EXPECT_EQ(std::ranges::find(tables, "layout", &PlanTable::id)->title, "Layout: the fastest on 1 GPU");
+  kind.answer.reset();
+  kind.gpus_for_deadline = 8;
+  plan.answer.reset();
+  plan.curves.clear();
+  plan.sensitivities.clear();
+  plan.deadline_days = 30.0;
+  EXPECT_NE(plan_page({plan, "c", "v"}).find("smallest number that meets the deadline; 1 is available</div>"),
+            std::string::npos);
+}
+
+TEST(CapacityReport, ATileWithoutABudgetStatesNoAllowedCost) {
+  CapacityPlan plan = example_plan();
+  plan.deadline_days.reset();
+  plan.deadline_text.clear();
+  plan.answer.reset();
+  plan.what_ifs.clear();
+  plan.curves.clear();
+  plan.sensitivities.clear();
+  plan.kinds[0].answer.reset();
+  plan.kinds[0].reason = "limits.p99_step binds";
+  EXPECT_NE(plan_page({plan, "c", "v"})
+                .find("<dt>Cheapest run</dt><dd><div class=\"value\">$9.35M</div><div class=\"about\">1024 h100, takes "
+                      "152.2 days</div>"),
+            std::string::npos);
+}
+
 TEST(CapacityReport, TheLayoutSaysHowFarItIsFromTheFastest) {
   CapacityPlan plan = example_plan();
   const auto title = [&] {
@@ -467,6 +509,10 @@ TEST(CapacityReport, NumbersHaveOneFormat) {
   EXPECT_EQ(large(418.73), "418.7");
   EXPECT_EQ(plain(18264.4), "18264");
   EXPECT_EQ(likelihood(0.999), "over 99%");
+  EXPECT_EQ(likelihood(1990.0 / 2000.0), "over 99%");
+  EXPECT_EQ(likelihood(1989.0 / 2000.0), "99%");
+  EXPECT_EQ(likelihood(11.0 / 2000.0), "1%");
+  EXPECT_EQ(likelihood(10.0 / 2000.0), "below 1%");
   EXPECT_EQ(layout_in_short({.tensor = 8, .pipeline = 2, .data = 4, .context = 2}), "8x2x4x2");
 }
 

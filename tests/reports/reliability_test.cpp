@@ -108,6 +108,9 @@ TEST(ReliabilityReport, ResidualsAreComparedWithThoseOfTheFile) {
   EXPECT_EQ(residuals_table(std::vector{score}),
             "h100-sxm\n  accelerator.attention.fit.residual: 0.2000 stays: 149 rows read, fewer than 150\n");
   EXPECT_TRUE(nlohmann::json::parse(residuals_json(std::vector{score}))[0]["new_residual"].is_null());
+  score.fits.front().rows.resize(1);
+  EXPECT_EQ(residuals_table(std::vector{score}),
+            "h100-sxm\n  accelerator.attention.fit.residual: 0.2000 stays: 1 row read, fewer than 150\n");
   fit.rows.push_back(fit.rows.back());
   fit.rows.push_back({.distance = 0.1, .parameters = 0.03, .shape = {500}, .held_out = true});
   score.fits = {fit};

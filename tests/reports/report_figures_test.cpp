@@ -111,6 +111,15 @@ TEST(Distribution, AnIndistinguishablePercentileIsNotAWinner) {
       "The p99 of commfuse is 501.0 \u00b5s, 0.1% above its median; the p99 of sliced lies within its 95% interval");
 }
 
+TEST(Distribution, SeveralIndistinguishablePercentilesArePlural) {
+  const std::vector<SampledRun> runs{thousand_samples("serial", 500us + 2ns), thousand_samples("sliced", 500us + 1ns),
+                                     thousand_samples("commfuse", 500us)};
+  EXPECT_EQ(
+      distribution_figure(runs).title,
+      "The p99 of commfuse is 501.0 \u00b5s, 0.1% above its median; those of serial and sliced lie within its 95% "
+      "interval");
+}
+
 TEST(Distribution, FewSamplesGiveNoHighPercentiles) {
   const SampledRun run{"serial", {1us, 2us, 3us, 4us, 5us, 6us, 7us, 8us, 9us, 10us}};
   const Figure figure = distribution_figure({&run, 1});
@@ -203,6 +212,12 @@ TEST(Lead, InterpolatesTheCrossingInLogarithms) {
   EXPECT_FALSE(lead_figure(rows, "sliced"));
 }
 
+TEST(Lead, NamesASingleRankInTheSingular) {
+  const std::vector<ResultRow> rows{row("serial", 1, 1024, 1000us), row("commfuse", 1, 1024, 1100us),
+                                    row("serial", 1, 4096, 1100us), row("commfuse", 1, 4096, 1000us)};
+  EXPECT_EQ(lead_figure(rows, "commfuse")->legend[0].text, "1 rank");
+}
+
 TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
                                     row("serial", 2, 4096, 1000us), row("commfuse", 2, 4096, 990us)};
@@ -240,6 +255,46 @@ TEST(WinnerMap, NamesItsBandwidthIfTheMapHasSeveral) {
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(winner_figure(maps[0]).title, "links x1 (the lowest of 2 rates): commfuse wins 1 of 2 points, serial 1");
   EXPECT_TRUE(saving_figure(maps[0])->title.starts_with("links x1 (the lowest of 2 rates): Overlap saves a median "));
+}
+
+/// Returns serial, which takes 1000 us, and commfuse, at two bandwidths of one point.
+std::vector<ResultRow> two_bandwidths(Duration commfuse) {
+  std::vector<ResultRow> rows;
+  for (const auto& [links, rate] : {std::pair("x1", 100e9), std::pair("x2", 200e9)}) {
+    for (const auto& [strategy, time] : {std::pair("serial", Duration{1000us}), std::pair("commfuse", commfuse)}) {
+      rows.push_back(row(strategy, 2, 1024, time));
+      rows.back().link_bandwidth = links;
+      rows.back().link_rate = rate;
+    }
+  }
+  return rows;
+}
+
+TEST(WinnerMap, TitlesASinglePointInTheSingular) {
+  const auto titles = [](Duration commfuse) {
+    const std::vector<ResultRow> rows = two_bandwidths(commfuse);
+    const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+    return std::pair(winner_figure(maps.at(0)).title, saving_figure(maps.at(0))->title);
+  };
+  const std::string links = "links x1 (the lowest of 2 rates): ";
+  EXPECT_EQ(titles(800us), std::pair(links + "commfuse wins the only point",
+                                     links + "Overlap saves 20.0% of serial's time at the only point"));
+  EXPECT_EQ(titles(990us),
+            std::pair(links + "The strategies tie at the only point",
+                      links + "Overlap saves 1.0% of serial's time at the only point: too close to call"));
+  EXPECT_EQ(titles(1250us), std::pair(links + "serial wins the only point",
+                                      links + "Overlap takes 25.0% more time than serial at the only point"));
+}
+
+TEST(SavingMap, TitlesLossesAsMoreTime) {
+  std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
+                              row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 1300us)};
+  EXPECT_EQ(saving_map(rows).title, "Overlap loses at every point");
+  EXPECT_EQ(saving_figure(maps_of(std::span<const ResultRow>(rows)).at(0))->title,
+            "Overlap takes a median 20.0% more time than serial over 2 points: it loses at all of them");
+  rows[1] = row("commfuse", 2, 1024, 990us);
+  rows[3] = row("commfuse", 2, 2048, 990us);
+  EXPECT_EQ(saving_map(rows).title, "Overlap is too close to call at every point");
 }
 
 TEST(SavingMap, ShowsSavingsOfOverlapAndGreysTies) {
@@ -308,6 +363,31 @@ TEST(Maps, ShowEvenlySpreadPointsOfMany) {
   }
   EXPECT_EQ(marks_of<CellMark>(mfu_heatmap(rows, "serial")).size(), 64U);
   EXPECT_EQ(marks_of<CellMark>(winner_figure(maps_of(std::span<const ResultRow>(rows)).at(0))).size(), 64U);
+}
+
+TEST(Maps, TitlesCoverPointsThatAreNotShown) {
+  // The map shows every second of 128 sequence lengths, and not the second one, which has the largest saving.
+  std::vector<ResultRow> rows;
+  for (std::int64_t seq = 1; seq <= 128; ++seq) {
+    rows.push_back(row("serial", 2, 1024 * seq, 1000us));
+    rows.push_back(row("commfuse", 2, 1024 * seq, seq == 2 ? 500us : 900us));
+    rows[rows.size() - 2].mfu = 0.4;
+    rows.back().mfu = seq == 2 ? 0.5 : 0.45;
+  }
+  const Figure savings = saving_map(rows);
+  EXPECT_EQ(savings.title, "Overlap saves up to 50.0% of serial's time (ranks 2, seq 2K); it pays at every point");
+  EXPECT_EQ(savings.data.rows[1][1], "3072");
+  EXPECT_EQ(mfu_heatmap(rows, "commfuse").title,
+            "commfuse: MFU from 45.0% (ranks 2, seq 1K) to 50.0% (ranks 2, seq 2K)");
+  EXPECT_EQ(mfu_difference(rows, "commfuse").title,
+            "commfuse against the next best: ahead at 128, behind at 0, a tie at 0; at most +10.0 points (ranks 2, seq "
+            "2K)");
+}
+
+TEST(Maps, HaveNoScaleWithoutAResult) {
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, Duration{}), row("serial", 2, 2048, Duration{})};
+  EXPECT_EQ(mfu_heatmap(rows, "serial").title, "serial: no point of this map has a result");
+  EXPECT_FALSE(mfu_heatmap(rows, "serial").scale);
 }
 
 TEST(AgreementFigure, CountsPointsWithinTenPercent) {
@@ -380,6 +460,19 @@ TEST(Terminal, NoLineIsWiderThanTheTerminal) {
       }
     }
   }
+}
+
+TEST(Terminal, EachRowOfALargeMapHasItsLine) {
+  // Labels of 64 rows are too close in a picture, where every second is labelled; only 62 and 64 ranks have a result.
+  std::vector<ResultRow> rows;
+  for (std::int64_t ranks = 1; ranks <= 64; ++ranks) {
+    rows.push_back(row("serial", ranks, 1024, ranks == 62 || ranks == 64 ? Duration{1000us} : Duration{}));
+    rows.back().mfu = ranks == 62 ? 0.25 : 0.5;
+  }
+  const std::string text = terminal_plot(mfu_heatmap(rows, "serial"), {.columns = 40, .unicode = false});
+  EXPECT_NE(text.find("ranks\n  |               50.0%\n63|\n  |               25.0%\n61|\n"), std::string::npos)
+      << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '|'), 64);
 }
 
 TEST(Terminal, TheSmallestPlotMatchesItsText) {

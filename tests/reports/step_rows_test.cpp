@@ -251,6 +251,12 @@ TEST(StepTable, ComparesImplementationsWithTheFramework) {
   EXPECT_EQ(step_verdict(rows), "Overlap pays: 11.1% less time than megatron-lm (97% sure) with te.");
 }
 
+TEST(StepTable, TheVerdictOnASingleDecodingStepHasThreeDecimals) {
+  EXPECT_EQ(step_verdicts(std::vector{with(step("", "all_reduce", 0.0423), "scope", std::string("decode"))}),
+            "all_reduce takes 0.042 ms.\n");
+  EXPECT_EQ(step_verdicts(std::vector{step("", "serial", 100.0)}), "serial takes 100.0 ms.\n");
+}
+
 TEST(PlanSaving, RecommendsAnImplementationAndNotAnIdealSchedule) {
   const std::vector<StepRow> rows = implemented_steps();
   const std::vector<const StepRow*> plan{&rows[0], &rows[1], &rows[2], &rows[3]};

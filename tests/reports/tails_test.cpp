@@ -60,6 +60,30 @@ TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {
       "Lowest p99: commfuse, 0.3% below sliced; their intervals overlap, so the samples do not decide which is lower.");
 }
 
+TEST(TailsTable, WithoutIntervalsTheSamplesAreTooFewToDecide) {
+  std::vector rows{row("sliced", 1003us, 1000us, 1010us), row("commfuse", 1000us, 995us, 1005us)};
+  rows.front().tails->percentiles.p99.range.reset();
+  EXPECT_EQ(tail_verdict(rows), "Lowest p99: commfuse, 0.3% below sliced; too few samples to decide which is lower.");
+}
+
+TEST(TailsTable, EveryJitterHasItsOwnTable) {
+  std::vector rows{row("sliced", 1100us, 1090us, 1110us), row("commfuse", 1000us, 995us, 1005us)};
+  std::vector alone{rows[0]};
+  alone[0].jitter = "quiet";
+  alone[0].tails->percentiles.samples = 1;
+  rows.insert(rows.begin() + 1, alone[0]);
+  const std::string table = tails_table(rows);
+  EXPECT_EQ(table, tails_table(std::vector{rows[0], rows[2]}) + "\n" + tails_table(alone));
+  EXPECT_NE(table.find("Under jitter 'quiet', 1 run, seed 1\n"), std::string::npos) << table;
+}
+
+TEST(TailsTable, MeasuredFactorsBelowOneMayShortenTheRuns) {
+  std::vector rows{row("sliced", 800us, 790us, 810us)};
+  rows[0].tails->causes.mean = {.makespan = 810us, .tail = 30us};
+  const std::string table = tails_table(rows);
+  EXPECT_NE(table.find("    sliced: -90.0 us (tail +30.0); critical path:"), std::string::npos) << table;
+}
+
 TEST(TailsTable, ABoundHasNoAchievablePercentiles) {
   std::vector rows{row("commfuse", 1000us, 995us, 1005us), row("fused_kernel", 800us, 795us, 805us)};
   rows.back().bound = true;

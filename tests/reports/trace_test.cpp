@@ -276,6 +276,28 @@ TEST_F(TraceFiles, ProtobufHasTheSameSlicesFlowsAndTracks) {
   EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& flow) { return flow.second == 11; }));
 }
 
+/// Ends precede beginnings in the order of events, so an op of less than a nanosecond must not have both.
+TEST_F(TraceFiles, ProtobufHasAnOpWithinANanosecondAsAnInstant) {
+  using namespace std::chrono_literals;
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
+  run.timeline.resize(1);
+  run.timeline[0].start = Instant(1ns);
+  run.timeline[0].end = run.timeline[0].start + Duration{400};
+  write_trace({&run, 1}, folder_ / "trace.pftrace");
+  perfetto::Trace trace;
+  ASSERT_TRUE(trace.ParseFromString(read(folder_ / "trace.pftrace")));
+  std::vector<perfetto::TrackEvent::Type> types;
+  for (const perfetto::TracePacket& packet : trace.packet()) {
+    if (packet.has_track_event()) {
+      types.push_back(packet.track_event().type());
+      EXPECT_EQ(packet.timestamp(), 1U);
+      EXPECT_EQ(packet.track_event().debug_annotations(2).name(), "length_ps");
+      EXPECT_EQ(packet.track_event().debug_annotations(2).int_value(), 400);
+    }
+  }
+  EXPECT_EQ(types, std::vector{perfetto::TrackEvent::TYPE_INSTANT});
+}
+
 /// Adds the fields of a serialized message, such as "1.11.9 varint". The set of fields that are messages is all that
 /// this function takes from the schema.
 void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/accuracy.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace commfuse::reports {
+namespace {
+
+TEST(AccuracyPage, AGoalWithoutRowsIsNotMet) {
+  std::array<TableScore, 2> tables{TableScore{.table = "mcore_h100_weak_scaling.csv", .kind = "training_step"},
+                                   TableScore{.table = "llama3_405b_table4.csv", .kind = "training_step"}};
+  tables[1].mfu_distance = 0.0;
+  const std::string none = accuracy_page(tables);
+  EXPECT_NE(none.find("| GPT 1.7B to 462B, 48 to 6144 H100: median | 10.0 | 0 | - | no rows |\n"), std::string::npos);
+  EXPECT_NE(none.find("largest error of MFU, in points | 3.0 | 0 | - | no rows |\n"), std::string::npos);
+  tables[0].held_out = {0.04, 0.05, 0.2};
+  tables[1].scored = 3;
+  tables[1].mfu_distance = 0.04;
+  const std::string page_with_rows = accuracy_page(tables);
+  EXPECT_NE(page_with_rows.find("| GPT 1.7B to 462B, 48 to 6144 H100: median | 10.0 | 3 | 5.0 | yes |\n"),
+            std::string::npos);
+  EXPECT_NE(page_with_rows.find("largest error of MFU, in points | 3.0 | 3 | 4.0 | no |\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace commfuse::reports
