@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
+#include "model/config/settings.h"
 #include "model/config_error.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
@@ -80,12 +81,21 @@ double seconds_of(const Measured& row) {
   return to_seconds(row.time);
 }
 
+}  // namespace
+
+std::string first_fault(const Observations& observations) {
+  const std::size_t faults = observations.faults.size();
+  return faults == 1 ? observations.faults.front()
+                     : fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), faults);
+}
+
+namespace {
+
 /// Returns the reason why there is nothing to fit.
 std::string nothing_fitted(const Observations& observations, std::vector<std::string> reasons) {
   constexpr std::size_t max_listed = 5;
   if (!observations.faults.empty()) {
-    reasons.push_back(
-        fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
+    reasons.push_back(first_fault(observations));
   }
   const std::vector<std::string>& skipped = observations.skipped;
   const std::string_view remedy = !reasons.empty()  ? ""  // each reason has its own
@@ -95,8 +105,9 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
   if (!skipped.empty()) {
     const std::span shown = std::span(skipped).first(std::min(skipped.size(), max_listed));
     const std::size_t more = skipped.size() - shown.size();
-    reasons.push_back(fmt::format("skipped: {}{}", fmt::join(shown, ", "),
-                                  more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
+    reasons.push_back(
+        fmt::format("skipped: {}{}", fmt::join(shown, ", "),
+                    more > 0 ? fmt::format(" and {} more such reason{}", more, more == 1 ? "" : "s") : ""));
   }
   return fmt::format("nothing can be fitted{}{}{}", reasons.empty() ? "" : ": ", fmt::join(reasons, "; "), remedy);
 }
@@ -322,7 +333,7 @@ class Calibrator {
         "schema: commfuse.{}/1\n"
         "name: {}\n"
         "extends: {}\n",
-        name, written_by, base, kind, name, base);
+        name, written_by, base, kind, name, yaml_scalar(base));
   }
 
   [[nodiscard]] std::string accelerator_lines() const {
@@ -482,9 +493,10 @@ class Calibrator {
   static std::string comment(const FittedPart& part, int indent) {
     const FitQuality& unseen = part.held_out;
     if (unseen.rows == 0) {
-      return fmt::format("{:{}}# Fitted to {} rows{}: the median error is {:.1f}% and the p90 error {:.1f}%.\n", "",
-                         indent, part.fitted.rows, part.has_few ? ", with the base as the prior" : "",
-                         100.0 * part.fitted.median, 100.0 * part.fitted.p90);
+      return fmt::format("{:{}}# Fitted to {} {}{}: the median error is {:.1f}% and the p90 error {:.1f}%.\n", "",
+                         indent, part.fitted.rows, part.fitted.rows == 1 ? "row" : "rows",
+                         part.has_few ? ", with the base as the prior" : "", 100.0 * part.fitted.median,
+                         100.0 * part.fitted.p90);
     }
     if (unseen.rows == 1) {
       return fmt::format("{:{}}# Fitted to {} rows; on the row held out the error is {:.1f}%.\n", "", indent,

@@ -43,6 +43,9 @@ struct Calibration {
   std::string node_yaml;             ///< The file of that hardware, to be saved next to the cluster file.
 };
 
+/// Returns the first faulty row with its reason, and how many there are. Requires at least one.
+std::string first_fault(const Observations& observations);
+
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows do not determine keep
 /// its values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. `written_by` is
 /// the command that the file names as its origin. Throws ConfigError when there is nothing to fit.

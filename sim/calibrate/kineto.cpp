@@ -14,6 +14,7 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -132,14 +133,14 @@ struct CollectiveCall {
   friend auto operator<=>(const CollectiveCall&, const CollectiveCall&) = default;
 };
 
-/// Returns the numbers of a list such as "[0, 8]".
-std::vector<std::int64_t> numbers_in(std::string_view list) {
+/// Returns the numbers of a list such as "[0, 8]"; none if any is larger than `largest`.
+std::vector<std::int64_t> numbers_in(std::string_view list, std::int64_t largest) {
   std::vector<std::int64_t> numbers;
   for (std::size_t at = list.find_first_of("0123456789"); at != std::string_view::npos;
        at = list.find_first_of("0123456789", at)) {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(list.data() + at, list.data() + list.size(), number);
-    if (error != std::errc{} || number > score::max_gpus) {
+    if (error != std::errc{} || number > largest) {
       return {};
     }
     numbers.push_back(number);
@@ -148,7 +149,9 @@ std::vector<std::int64_t> numbers_in(std::string_view list) {
   return numbers;
 }
 
-/// Returns a list of ranks, which may be in quotes.
+std::vector<std::int64_t> ranks_in(std::string_view list) { return numbers_in(list, score::max_gpus); }
+
+/// Returns a list of numbers, which may be in quotes.
 std::string list_in(const json& object, const char* key) {
   const auto member = object.find(key);
   return member == object.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
@@ -156,7 +159,7 @@ std::string list_in(const json& object, const char* key) {
 
 bool is_uneven(const json& args, const char* key) {
   const std::string list = list_in(args, key);
-  const std::vector<std::int64_t> splits = numbers_in(list);
+  const std::vector<std::int64_t> splits = numbers_in(list, std::numeric_limits<std::int64_t>::max());
   const bool is_cut = list.find("...") != std::string::npos;
   return is_cut ||
          std::any_of(splits.begin(), splits.end(), [&](std::int64_t split) { return split != splits.front(); });
@@ -183,7 +186,7 @@ struct Job {
 
   void take_group(const json& group) {
     if (group.is_object()) {
-      const std::vector<std::int64_t> ranks = numbers_in(list_in(group, "ranks"));
+      const std::vector<std::int64_t> ranks = ranks_in(list_in(group, "ranks"));
       if (!ranks.empty() && list_in(group, "ranks").find("...") == std::string::npos) {
         groups[name_in(group, "pg_name")] = ranks;
       }
@@ -193,7 +196,7 @@ struct Job {
   /// Returns all ranks of the collective's group; empty if the trace does not name them.
   [[nodiscard]] std::vector<std::int64_t> members_of(const CollectiveCall& call) const {
     const auto ranks = static_cast<std::size_t>(call.ranks);
-    std::vector<std::int64_t> listed = numbers_in(call.members);
+    std::vector<std::int64_t> listed = ranks_in(call.members);
     if (listed.size() == ranks && call.members.find("...") == std::string::npos) {
       return listed;
     }

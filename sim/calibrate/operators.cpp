@@ -241,7 +241,8 @@ class OperatorReader {
       return unfitted("with a bias, or of packed sequences (varlen)");
     }
     if (query[seq] != key[seq]) {
-      return unfitted("with fewer queries than keys (decoding), which no fit uses");
+      return unfitted(query[seq] < key[seq] ? "with fewer queries than keys (decoding), which no fit uses"
+                                            : "with more queries than keys, which no fit uses");
     }
     if (query[0] != key[0] || query[3] != key[3] || query[heads] % key[heads] != 0) {
       return unfitted("whose heads do not share keys evenly");

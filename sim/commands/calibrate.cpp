@@ -59,8 +59,7 @@ Answer run_calibrate(const CalibrateRequest& request) {
     if (observations.faults.empty()) {
       throw;
     }
-    throw ConfigError(fmt::format("{}\n{} (the first of {} faulty rows)", error.what(), observations.faults.front(),
-                                  observations.faults.size()));
+    throw ConfigError(fmt::format("{}\n{}", error.what(), first_fault(observations)));
   }
   Answer answer = text_answer(calibration_in_words(observations, calibration, out) +
                               (node.empty() ? "" : fmt::format("wrote {}\n", node.string())));

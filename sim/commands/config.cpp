@@ -91,11 +91,13 @@ bool explain_plan(std::string_view key) {
   return has_printed;
 }
 
+/// `key` begins with "plan.", as do the keys of the remedy.
 std::string remedy_for_plan_key(std::string_view key) {
-  std::vector<std::string_view> keys;
+  std::vector<std::string> names;
   for (const PlanField& field : plan_fields()) {
-    keys.push_back(field.key);
+    names.push_back(fmt::format("plan.{}", field.key));
   }
+  const std::vector<std::string_view> keys(names.begin(), names.end());
   return remedy_for(key, keys, "keys of a plan");
 }
 
@@ -103,8 +105,7 @@ void explain(const std::string& key) {
   if (key == "plan" || key.starts_with("plan.")) {
     const std::string plan_key = key.substr(std::min<std::size_t>(key.size(), 5));
     if (!explain_plan(plan_key)) {
-      throw ConfigError(
-          fmt::format("unknown key {} of a plan; {}", in_quotes(plan_key), remedy_for_plan_key(plan_key)));
+      throw ConfigError(fmt::format("unknown key {} of a plan; {}", in_quotes(key), remedy_for_plan_key(key)));
     }
     return;
   }

@@ -37,8 +37,11 @@ namespace commfuse::sim {
 
 namespace {
 
+constexpr std::int32_t max_gpus = 1 << 20;
+constexpr const char* default_hardware = "h100-sxm";
+
 struct ExpectRequest {
-  std::string hardware = "h100-sxm";
+  std::optional<std::string> hardware;
   std::optional<int> nodes;
   std::string ranks;
   std::optional<int> gpus_per_node;
@@ -63,13 +66,17 @@ struct ExpectRequest {
 };
 
 Machine machine_of(const ExpectRequest& request) {
-  Machine machine = load_machine(meant_name(Catalogue::hardware, request.hardware));
+  Machine machine = load_machine(meant_name(Catalogue::hardware, request.hardware.value_or(default_hardware)));
   if (request.nodes) {
     if (*request.nodes < 1) {
       throw ConfigError(fmt::format("--nodes: {} is below 1; use 1 or more", *request.nodes));
     }
     if (!machine.network && *request.nodes > 1) {
       throw ConfigError(fmt::format("--nodes: {} has no network; use a cluster such as dgx-h100-x2", machine.name));
+    }
+    if (*request.nodes > max_gpus / machine.gpus_per_node) {
+      throw ConfigError(
+          fmt::format("--nodes: {} is too many; use {} or fewer", *request.nodes, max_gpus / machine.gpus_per_node));
     }
     machine.nodes = *request.nodes;
   }
@@ -148,10 +155,17 @@ std::vector<LinkOp> ops_of(const ExpectRequest& request) {
 
 std::vector<std::int64_t> ranks_of(const ExpectRequest& request, const Machine& machine) {
   if (request.ranks.empty()) {
-    return {std::int64_t{request.gpus_per_node.value_or(machine.gpus_per_node)} * machine.nodes};
+    const std::int64_t gpus = std::int64_t{request.gpus_per_node.value_or(machine.gpus_per_node)} * machine.nodes;
+    if (gpus == 1 && request.collectives != "send_recv") {
+      throw ConfigError(
+          fmt::format("a collective takes at least 2 GPUs, and only 1 of {} takes part; choose more, or a cluster such "
+                      "as dgx-h100-x2",
+                      machine.name));
+    }
+    return {gpus};
   }
   const std::vector<std::int32_t> ranks =
-      parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 2, .highest = 1 << 20});
+      parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 2, .highest = max_gpus});
   return {ranks.begin(), ranks.end()};
 }
 
@@ -201,16 +215,18 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
 }
 
 /// Returns the answer for layers and steps instead of collectives. The settings are those of `run`, for a single point.
+/// As in `run`, flags take precedence over --set.
 Answer runs_answer(const ExpectRequest& request, double false_alarms, Caller& caller) {
   SettingArguments arguments;
-  arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
-  if (!request.model.empty()) {
-    arguments.sets.push_back("model=" + request.model);
-  }
-  if (!request.ranks.empty()) {
-    arguments.sets.push_back("ranks=" + request.ranks);
-  }
+  arguments.sets = {fmt::format("hardware={}", default_hardware)};
   arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
+  for (const auto& [key, text] :
+       {std::pair("scope", request.scope), std::pair("hardware", request.hardware.value_or("")),
+        std::pair("model", request.model), std::pair("ranks", request.ranks)}) {
+    if (!text.empty()) {
+      arguments.flags.emplace_back(find_field(key), text);
+    }
+  }
   Settings settings = settings_of(arguments);
   caller.note(for_stderr(ignore_unused_variables(settings)));
   return {.write = [rows = expect::expected_runs(settings, false_alarms),
@@ -365,7 +381,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
   usual(offers_names(
       command
           .add_option("--hardware,--cluster", request.hardware, "Hardware or cluster: a name, or a file of your own")
-          ->capture_default_str()
+          ->default_str(default_hardware)
           ->type_name("NAME"),
       Catalogue::hardware));
   usual(command.add_option("--nodes", request.nodes, "Nodes of a cluster (default: those of its file)")

@@ -119,8 +119,9 @@ std::string yaml_map(std::span<const std::string_view> names, const std::vector<
 std::string title_of(const ExpectedRow& row) {
   const Message& message = row.message;
   const std::string nodes = message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes);
-  return fmt::format("{}, {} GPUs, {}: reaches 90% of its bus bandwidth at {}\n", name_of(message.op), message.gpus,
-                     nodes, format_size(row.saturation));
+  return wrapped(fmt::format("{}, {} GPUs, {}: reaches 90% of its bus bandwidth at {}", name_of(message.op),
+                             message.gpus, nodes, format_size(row.saturation)),
+                 "", "  ");
 }
 
 bool begins_group(std::span<const ExpectedRow> rows, std::size_t i) {
@@ -261,9 +262,10 @@ std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const SharedVal
 std::string run_table(std::span<const ExpectedRun> rows, const SharedValues& shared) {
   const ExpectedRun& first = rows.front();
   const std::string text =
-      wrapped(fmt::format("{} of {} on {}, {} GPUs, batch {}, {} tokens", first.scope, first.model, shared.machine,
-                          first.ranks, first.batch, first.seq),
-              "", "  ") +
+      wrapped(
+          fmt::format("{} of {} on {}, {} {}, batch {}, {} {}", first.scope, first.model, shared.machine, first.ranks,
+                      first.ranks == 1 ? "GPU" : "GPUs", first.batch, first.seq, first.seq == 1 ? "token" : "tokens"),
+          "", "  ") +
       fmt::format("one healthy measurement in {:g} is slower than 'slow'\n\n", 1.0 / shared.false_alarms);
   FittedTable table({{.name = "strategy"},
                      number_column("time us"),

@@ -49,6 +49,9 @@ class LastColumn {
   /// Returns a row: the line `other_cells` and the wrapped text of the last column.
   [[nodiscard]] std::string wrapped_row(std::string other_cells, const std::string& text) const {
     constexpr std::size_t min_width = 24;
+    if (text.empty()) {
+      return other_cells;
+    }
     if (start_ + min_width > terminal_width()) {
       return other_cells + wrapped(text, "    ", "    ");
     }
@@ -123,20 +126,20 @@ struct ListRequest {
 Listing listing_of(const ListRequest& request) {
   constexpr std::array<std::string_view, 7> kinds{"models",          "hardware",   "clusters", "strategies",
                                                   "implementations", "frameworks", "scopes"};
-  if (request.kind == "gpus" || request.kind == "machines") {
-    return listed_machines(Catalogue::nodes, false);
+  const bool names_hardware = request.kind == "gpus" || request.kind == "machines";
+  if (!names_hardware) {
+    require_word("WHAT", request.kind, kinds, "list");
   }
-  require_word("WHAT", request.kind, kinds, "list");
   if (!request.folder.empty() && request.kind != "models") {
     throw ConfigError(fmt::format("FOLDER: {} have no folder; remove it, or list models", request.kind));
   }
-  return request.kind == "models"     ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
-             : request.kind == "hardware" ? listed_machines(Catalogue::nodes, false)
-         : request.kind == "clusters" ? listed_machines(Catalogue::hardware, true)
-         : request.kind == "scopes"   ? listed_scopes()
-         : request.kind == "implementations" ? listed_implementations()
-         : request.kind == "frameworks"      ? listed_frameworks()
-                                             : listed_strategies();
+  return request.kind == "models" ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
+         : names_hardware || request.kind == "hardware" ? listed_machines(Catalogue::nodes, false)
+         : request.kind == "clusters"                   ? listed_machines(Catalogue::hardware, true)
+         : request.kind == "scopes"                     ? listed_scopes()
+         : request.kind == "implementations"            ? listed_implementations()
+         : request.kind == "frameworks"                 ? listed_frameworks()
+                                                        : listed_strategies();
 }
 
 }  // namespace

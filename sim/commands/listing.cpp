@@ -27,12 +27,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Returns a number such as "102K", "229M" or "70.55B".
 std::string in_billions(std::int64_t count) {
   const auto number = static_cast<double>(count);
-  return number < 1e9 ? fmt::format("{:.0f}M", number / 1e6) : fmt::format("{:.4g}B", number / 1e9);
+  return number < 999.5e3   ? fmt::format("{:.0f}K", number / 1e3)
+         : number < 999.5e6 ? fmt::format("{:.0f}M", number / 1e6)
+                            : fmt::format("{:.4g}B", number / 1e9);
 }
 
-/// Returns words such as "attention in 10 of 40 layers, 30 gated delta networks; 256 experts, 8 active, 1 shared".
+/// Returns words such as "2 kv heads, delta networks in 30 of 40 layers, 8 of 256 experts, 3 dense layers".
 std::string layers_in_words(const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
   std::int64_t windows = 0;
@@ -41,6 +44,7 @@ std::string layers_in_words(const Transformer& model) {
   }
   const std::string heads = model.latent                    ? "latent"
                             : model.kv_heads == model.heads ? ""
+                            : model.kv_heads == 1           ? "1 kv head"
                                                             : fmt::format("{} kv heads", model.kv_heads);
   std::vector<std::string> words;
   const auto add = [&](bool is_present, std::string text) {
@@ -74,6 +78,15 @@ Listing empty_models() {
   return {{{"model", true}, {"parameters"}, {"active"}, {"layers"}, {"hidden"}, {"features", true}}, {}};
 }
 
+/// Returns whether the name is that of a model's config: "config.json" or, in a collection, "NAME_config.json". Hugging
+/// Face stores others next to it.
+bool is_model_config(std::string_view name) {
+  constexpr std::array<std::string_view, 8> others{
+      "adapter_config.json",   "generation_config.json", "hf_quant_config.json",  "preprocessor_config.json",
+      "processor_config.json", "quantize_config.json",   "tokenizer_config.json", "video_preprocessor_config.json"};
+  return name.ends_with("config.json") && std::find(others.begin(), others.end(), name) == others.end();
+}
+
 }  // namespace
 
 Listing listed_models() {
@@ -87,11 +100,10 @@ Listing listed_models() {
 Listing listed_models_in(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_regular_file(error) && name.ends_with("config.json") && name != "generation_config.json" &&
-        name != "hf_quant_config.json" && name != "tokenizer_config.json" && name != "preprocessor_config.json") {
-      files.push_back(entry.path());
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code broken;  // set for a link that leads nowhere
+    if (is_model_config(entry->path().filename().string()) && entry->is_regular_file(broken)) {
+      files.push_back(entry->path());
     }
   }
   if (error || files.empty()) {

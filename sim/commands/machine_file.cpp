@@ -50,13 +50,14 @@ std::string few_rows_of(const calibrate::FittedPart& part) {
 }
 
 std::string fit_summary(const calibrate::FittedPart& part) {
-  std::string text = fmt::format("{}, from {}\n", part.name, part.source);
+  std::string text = wrapped(fmt::format("{}, from {}", part.name, part.source), "", "  ");
   for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_out)}) {
     if (quality.rows == 0) {
       continue;
     }
-    text += fmt::format("    {:<9} {:>6} rows, error {:5.1f}% median, {:5.1f}% p90, {:5.1f}% max\n", words,
-                        quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
+    text += fmt::format("    {:<9} {:>6} {:<5} error {:5.1f}% median, {:5.1f}% p90, {:5.1f}% max\n", words,
+                        quality.rows, quality.rows == 1 ? "row," : "rows,", 100.0 * quality.median, 100.0 * quality.p90,
+                        100.0 * quality.max);
   }
   const auto add_names = [&](const char* words, bool FittedParameter::*applies) {
     std::string names;
@@ -65,7 +66,7 @@ std::string fit_summary(const calibrate::FittedPart& part) {
         names += (names.empty() ? "" : ", ") + parameter.name;
       }
     }
-    text += names.empty() ? "" : fmt::format("    {}: {}\n", words, names);
+    text += names.empty() ? "" : wrapped(fmt::format("{}: {}", words, names), "    ", "      ");
   };
   if (part.has_few) {
     text += few_rows_of(part);
@@ -143,7 +144,7 @@ std::string calibration_in_words(const calibrate::Observations& observations, co
   }
   for (const auto* sentences : {&observations.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
-      text += fmt::format("skipped: {}\n", sentence);
+      text += wrapped(fmt::format("skipped: {}", sentence), "", "  ");
     }
   }
   return text + fmt::format("wrote {}\n", out.string());

@@ -95,9 +95,13 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
 
 /// Returns nothing if the proof fails, after printing the findings on stderr.
 std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) {
-  if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
-    const std::string flag =
-        arguments.settings.flags.empty() ? "size" : std::string{arguments.settings.flags.front().first->flag};
+  const SettingArguments& settings = arguments.settings;
+  const std::string_view flag = !settings.flags.empty()          ? settings.flags.front().first->flag
+                                : !settings.sets.empty()         ? "set"
+                                : !settings.files.empty()        ? "config"
+                                : !arguments.files.sizes.empty() ? "size"
+                                                                 : "";
+  if (!flag.empty()) {
     throw ConfigError(
         fmt::format("--{}: has no effect when a file is exported in a format without times; remove it", flag));
   }

@@ -18,6 +18,7 @@
 #include "model/config/option_marks.h"
 #include "model/config/plan_file.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/shell_word.h"
 #include "reports/plan/plan_page.h"
 #include "reports/plan/plan_rows.h"
@@ -79,16 +80,16 @@ void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::stri
 /// Returns the evidence of a measured step. The settings of the step must be in a file, because a plan does not fix the
 /// layout.
 std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, const PlanFile& file) {
-  std::optional<StepEvidence> evidence;
+  std::optional<MeasuredStep> chosen_step;
   for (const GpuOffer& offer : file.gpus) {  // the settings of the step may name the node of an offered cluster
     const std::string& hardware = offer.machine.text("hardware");
-    const std::optional<MeasuredStep> step =
+    std::optional<MeasuredStep> step =
         measured_of(measured, nullptr, {.hardware = hardware, .jitter = file.settings.text("jitter")});
-    if (step && (!evidence || step->settings.text("hardware") == hardware)) {
-      evidence = evidence_of(*step);
+    if (step && (!chosen_step || step->settings.text("hardware") == hardware)) {
+      chosen_step = std::move(step);
     }
   }
-  return evidence;
+  return chosen_step ? std::optional(evidence_of(*chosen_step)) : std::nullopt;
 }
 
 /// Plans the run that the file describes. If flags replace the file, errors name these flags.
@@ -119,7 +120,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   const std::optional<StepEvidence> evidence = evidence_for(request.measured, file);
   CapacityPlan plan = planned(file, flags, by_flags, evidence);
   if (evidence) {
-    caller.note(in_words(*evidence) + "\n\n");
+    caller.note(for_stderr(in_words(*evidence) + "\n") + "\n");
   }
   Answer answer{.code = plan.answer ? exit_code::done : exit_code::gate_missed, .format = request.format};
   if (!request.out.empty()) {

@@ -75,9 +75,9 @@ std::string settings_in_yaml(const FlagTexts& settings) {
 const std::string& typed_hardware(const PlanFlags& flags) {
   if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
     throw ConfigError(fmt::format(
-        "--gpus: the flag names the hardware, as in --gpus h100; write --count {0} for exactly {0} GPUs, or "
+        "--gpus: the flag names the hardware, as in --gpus h100; write --count {0} for exactly {0} GPU{1}, or "
         "--available {0} for at most {0}",
-        flags.gpus));
+        flags.gpus, flags.gpus == "1" ? "" : "s"));
   }
   if (!flags.gpus.empty() && !flags.hardware.empty()) {
     throw ConfigError("--gpus and --hardware both name the hardware; remove one");

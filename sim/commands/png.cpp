@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "model/config_error.h"
@@ -26,7 +27,12 @@ namespace {
 class Scratch {
  public:
   Scratch() {
-    std::string path = (std::filesystem::temp_directory_path() / "commfuse-XXXXXX").string();
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    if (error) {
+      throw ConfigError("--out: PNG needs a folder for temporary files; set TMPDIR to one, or write .svg");
+    }
+    std::string path = (folder / "commfuse-XXXXXX").string();
     descriptor_ = ::mkstemp(path.data());
     if (descriptor_ < 0) {
       throw std::runtime_error(fmt::format("no temporary file in {}: {}", path, std::strerror(errno)));

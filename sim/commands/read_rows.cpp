@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/text/shell_word.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/parallel/parallel.h"
@@ -100,7 +101,7 @@ ReadRows read_rows(const std::string& file) {
   }
   ReadRows read{.rows = {},
                 .title = file == "-" ? "Results" : fs::path(file).filename().string(),
-                .command = fmt::format("commfuse-sim report {} --out report.html", file)};
+                .command = fmt::format("commfuse-sim report {} --out report.html", shell_word(file))};
   rows_of_json_file(file, {[&](std::span<const Value>, const ResultRow& row) { read.rows.push_back(row); },
                            [&](const StepRow& row) { read.models.push_back(row); }});
   return read;

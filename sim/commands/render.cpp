@@ -99,6 +99,17 @@ std::string map(std::span<const ResultRow> rows, const VerdictRule& rule, const 
   return text;
 }
 
+/// Returns the name of a point among others: "llama-3.1-70b mlp on h100-sxm, ranks 8, batch 1, seq 4K, bf16".
+std::string name_of_point(const ResultRow& row) {
+  std::string name =
+      fmt::format("{} {} on {}, ranks {}, batch {}, seq {}, {}", row.model, row.scope, machine_in_words(row), row.ranks,
+                  format_count(row.batch), format_count(row.seq), row.dtype);
+  for (const std::string& words : reports::unusual(row)) {
+    name += ", " + words;
+  }
+  return name;
+}
+
 /// Returns a paragraph for each point, with the name of the point if there are several.
 std::string verdicts(std::span<const ResultRow> rows_of_run, const VerdictRule& rule,
                      const reports::ModelWords& /*words*/) {
@@ -109,11 +120,7 @@ std::string verdicts(std::span<const ResultRow> rows_of_run, const VerdictRule& 
   const std::vector<std::span<const ResultRow>> points = reports::rows_by_point(rows);
   std::string text = memory_line(rows);
   for (const std::span<const ResultRow> point : points) {
-    const ResultRow& first_row = point.front();
-    const std::string heading = points.size() == 1
-                                    ? std::string{}
-                                    : fmt::format("{} {} on {}, ranks {}, seq {}: ", first_row.model, first_row.scope,
-                                                  first_row.hardware, first_row.ranks, format_count(first_row.seq));
+    const std::string heading = points.size() == 1 ? std::string{} : name_of_point(point.front()) + ": ";
     text += wrapped(heading + reports::verdict(point, rule), "", "  ");
   }
   return text + infeasible(rows_of_run);

@@ -13,6 +13,7 @@
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/text/plain_text.h"
+#include "model/text/shell_word.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/html/report.h"
@@ -79,13 +80,16 @@ int write_report(ReportRequest request) {
   ReadRows results = read_rows(request.file);
   std::string command = std::move(results.command);
   if (!request.extras.measured.empty()) {
-    command += fmt::format(" --measured {}", request.extras.measured);
+    command += fmt::format(" --measured {}", shell_word(request.extras.measured));
   }
   for (const std::string& fit : request.extras.fits) {
-    command += fmt::format(" --fit {}", fit);
+    command += fmt::format(" --fit {}", shell_word(fit));
   }
   if (request.extras.jitter) {
-    command += fmt::format(" --jitter {}", *request.extras.jitter);
+    command += fmt::format(" --jitter {}", shell_word(*request.extras.jitter));
+  }
+  for (const auto& [field, text] : request.rule) {
+    command += fmt::format(" --{} {}", field->flag, shell_word(text));
   }
   reports::ReportInput input =
       report_input(request.title.empty() ? results.title : request.title, std::move(results.rows), std::move(command),

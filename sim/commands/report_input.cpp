@@ -70,10 +70,14 @@ std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, cons
 
 std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, const std::string& path) {
   std::vector<Match> matches;
-  for (const MeasuredRun& run : record.runs) {
-    if (std::optional<Match> match = match_of(rows, run, record); match && !run.makespans.empty()) {
-      matches.push_back(*std::move(match));
+  try {
+    for (const MeasuredRun& run : record.runs) {
+      if (std::optional<Match> match = match_of(rows, run, record); match && !run.makespans.empty()) {
+        matches.push_back(*std::move(match));
+      }
     }
+  } catch (const ConfigError& error) {  // names a flag of the recorded run, not of this command
+    throw ConfigError(fmt::format("--measured: {} has a setting that cannot be read: {}", path, error.what()));
   }
   if (matches.empty()) {
     throw ConfigError(
@@ -97,13 +101,20 @@ reports::MeasuredPair pair_of(const Match& match) {
           .rounds = sorted.size()};
 }
 
-/// Returns the predicted run with the measured timeline; nothing if no timeline was traced.
-std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted) {
+/// Returns the predicted run with the measured timeline; nothing if no timeline was traced. Throws ConfigError, which
+/// names the record's `path`, if the timeline has other ops than the schedule.
+std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted,
+                                               const std::string& path) {
   const auto prediction = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {
     return run.row.schedule_sha256 == match.row.schedule_sha256;
   });
   if (prediction == predicted.end() || match.run->spans.empty()) {
     return std::nullopt;
+  }
+  const auto is_of_same_op = [](const OpSpan& a, const OpSpan& b) { return a.rank == b.rank && a.op == b.op; };
+  if (!std::ranges::equal(prediction->timeline, match.run->spans, is_of_same_op)) {
+    throw ConfigError(fmt::format("--measured: {}: {} lacks the spans of some ops; measure again with --spans", path,
+                                  match.run->strategy));
   }
   reports::TracedRun run = *prediction;
   run.timeline = match.run->spans;
@@ -242,7 +253,7 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       continue;
     }
     for (const Match& match : matches) {
-      if (auto run = point.has(match.row_index) ? measured_run(match, study->runs) : std::nullopt) {
+      if (auto run = point.has(match.row_index) ? measured_run(match, study->runs, extras.measured) : std::nullopt) {
         study->runs.push_back(*std::move(run));
       }
     }

@@ -103,8 +103,10 @@ bool names_strategies(const Grid& grid) {
          });
 }
 
-void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule,
-          Caller& caller) {
+/// Returns the files that it wrote.
+std::vector<std::string> draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs,
+                              const VerdictRule& rule, Caller& caller) {
+  std::vector<std::string> written;
   std::vector<std::string> files_read = files_named(request.settings);
   files_read.insert(files_read.end(), request.schedules.files.begin(), request.schedules.files.end());
   reports::require_no_input(request.figure, files_read);
@@ -112,13 +114,16 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
     const std::filesystem::path path = reports::trace_path(runs, request.trace);
     reports::require_no_input(path, files_read);
     reports::write_trace(runs, path);
+    written.push_back(path.string());
     if (path != request.trace) {
       caller.note(fmt::format("the trace is {}\n", path.string()));
     }
   }
   if (!request.figure.empty()) {
     reports::atomic_write(request.figure, reports::svg(reports::gantt_figure(runs, "gantt", rule)));
+    written.push_back(request.figure);
   }
+  return written;
 }
 
 /// Throws ConfigError for a name with an extension other than .svg. A name without extension, such as /dev/stdout, is
@@ -248,7 +253,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   caller.note(for_stderr(ignore_unused_variables(grid)));
   if (!request.gpus.empty()) {
     refuse_layout_axes(grid);
-    caller.note(spread_over(request.gpus, grid.settings));
+    caller.note(for_stderr(spread_over(request.gpus, grid.settings)));
   }
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
@@ -278,14 +283,9 @@ Answer run(const RunRequest& request, Caller& caller) {
   if (const std::string uncovered = layer_run->uncovered(); !uncovered.empty()) {
     caller.note(for_stderr(uncovered));
   }
-  if (!request.trace.empty() || !request.figure.empty()) {
-    draw(request, layer_run->runs(), layer_run->rule(), caller);
-  }
   Answer answer = answer_of(layer_run, request);
-  for (const std::string& file : {request.trace, request.figure}) {
-    if (!file.empty()) {
-      answer.files.push_back(file);
-    }
+  if (!request.trace.empty() || !request.figure.empty()) {
+    answer.files = draw(request, layer_run->runs(), layer_run->rule(), caller);
   }
   return answer;
 }
@@ -298,8 +298,10 @@ Answer run_file(RunRequest request, Caller& caller) {
   }
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
-        std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot),
-        std::pair("--gpus", !request.gpus.empty()), std::pair("--measured-step", !request.measured.time.empty())}) {
+        std::pair("--schedule", !request.schedules.files.empty()),
+        std::pair("--size", !request.schedules.sizes.empty()), std::pair("--plot", request.plot),
+        std::pair("--gpus", !request.gpus.empty()), std::pair("--measured-step", !request.measured.time.empty()),
+        std::pair("--measured-config", !request.measured.config.empty())}) {
     if (given) {
       throw ConfigError(fmt::format("{}: not available for lab workloads; remove it", flag));
     }

@@ -39,21 +39,23 @@ struct ScheduleRequest {
   std::string wire = "dtype";
 };
 
-void print(const Program& program, const std::string& form) {
+/// Prints a schedule. In YAML, "---" separates it from the previous one.
+void print(const Program& program, const std::string& form, bool is_first) {
   if (form == "steps") {
     require_few_ranks(program.mesh.ranks(), "to show step by step");
     require_small(program, max_effort_shown, "to show step by step");
   }
-  fmt::print("{}", form == "yaml" ? to_text(program) : broken_lines(step_table(program) + "\n", terminal_width()));
+  fmt::print("{}{}", form == "yaml" && !is_first ? "---\n" : "",
+             form == "yaml" ? to_text(program) : broken_lines(step_table(program) + "\n", terminal_width()));
 }
 
 /// Shows a file. An incorrect file is shown only as YAML, because its steps would mean nothing.
-int show_file(const std::string& name, const std::string& form) {
+int show_file(const std::string& name, const std::string& form, bool is_first) {
   const ScheduleFile file = load_schedule(name);
   const std::string findings = in_words(file.path.string(), check_program(file.program));
   fmt::print(stderr, "{}", findings);
   if (findings.empty() || form == "yaml") {
-    print(file.program, form);
+    print(file.program, form, is_first);
   }
   return findings.empty() ? exit_code::done : exit_code::gate_missed;
 }
@@ -62,13 +64,16 @@ int show_files(const ScheduleRequest& request) {
   if (request.wire != "dtype") {
     throw ConfigError("--wire chooses the wires of generated schedules; remove it, or the file");
   }
-  if (!request.settings.flags.empty()) {
+  const SettingArguments& settings = request.settings;
+  if (!settings.flags.empty() || !settings.sets.empty() || !settings.files.empty()) {
     throw ConfigError(fmt::format("--{} chooses among generated schedules; remove it, or the file",
-                                  request.settings.flags.front().first->flag));
+                                  !settings.flags.empty()  ? settings.flags.front().first->flag
+                                  : !settings.sets.empty() ? "set"
+                                                           : "config"));
   }
   int status = exit_code::done;
   for (const std::string& file : request.files) {
-    status = std::max(status, show_file(file, request.form));
+    status = std::max(status, show_file(file, request.form, &file == &request.files.front()));
   }
   return status;
 }
@@ -85,11 +90,12 @@ void show_generated(const ScheduleRequest& request) {
   library.load(settings);
   const Point point = point_of(settings, library);
   const bool each_variant = choices_of(settings).schedules.each_variant;
+  bool is_first = true;
   for (const Candidates& candidate : each_variant ? candidates_of(settings) : plain_candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
       print(on_wire(program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options),
                     request.wire),
-            request.form);
+            request.form, std::exchange(is_first, false));
     }
   }
 }

@@ -52,9 +52,24 @@ Json amount_of(const Field& field) {
   return {{"anyOf", Json::array({number, text})}};
 }
 
+/// Returns the pattern of texts that name no file of the catalogue: paths, models such as "8192x28672", and clusters
+/// with another number of nodes, such as "dgx-h100-x16".
+std::string other_names_of(const Field& field) {
+  std::string pattern = R"(/|\.ya?ml$|\.json$)";
+  if (field.catalogue == Catalogue::models) {
+    pattern += "|^[0-9]+x[0-9]+$";
+  }
+  if (field.catalogue == Catalogue::hardware) {
+    for (const std::string& name : names_known_to(field)) {
+      pattern += name.ends_with("-x2") ? fmt::format("|^{}[0-9]+$", name.substr(0, name.size() - 1)) : "";
+    }
+  }
+  return pattern;
+}
+
 Json name_of(const Field& field) {
-  const Json path{{"type", "string"}, {"pattern", R"(/|\.ya?ml$|\.json$)"}};
-  return {{"anyOf", Json::array({Json{{"enum", names_known_to(field)}}, path})}};
+  const Json other{{"type", "string"}, {"pattern", other_names_of(field)}};
+  return {{"anyOf", Json::array({Json{{"enum", names_known_to(field)}}, other})}};
 }
 
 /// Returns the schema of one value of a setting.
@@ -64,7 +79,8 @@ Json value_of(const Field& field) {
     case FieldType::choice: return {{"enum", words_of(field)}};
     case FieldType::count: return count_of(field);
     case FieldType::bandwidth:
-      return {{"type", "string"}, {"pattern", R"(^x[0-9.]+$|^[0-9.]+ ?[KMGT]?i?[Bb](/s|ps)$)"}};
+      return {{"type", "string"},
+              {"pattern", R"(^x[0-9.]+(e[+-]?[0-9]+)?$|^[0-9.]+(e[+-]?[0-9]+)? ?([kMGT]?B|[KMG]iB|[MG]bit)/s$)"}};
     case FieldType::share: return share_of(field);
     case FieldType::amount: return amount_of(field);
     case FieldType::names: return {{"type", "string"}};
@@ -105,11 +121,11 @@ Json settings() {
   return properties;
 }
 
-/// Returns the settings of groups by their whole names: `strategy.slices: 4`.
-Json with_dots() {
+/// Returns the wanted settings of groups by their whole names: `strategy.slices: 4`.
+Json with_dots(bool (*is_wanted)(const Field&) = [](const Field&) { return true; }) {
   Json patterns = Json::object();
   for (const Field& field : run_fields()) {
-    if (const std::size_t dot = field.key.find('.'); dot != std::string_view::npos) {
+    if (const std::size_t dot = field.key.find('.'); dot != std::string_view::npos && is_wanted(field)) {
       patterns[fmt::format("^{}\\.{}$", field.key.substr(0, dot), field.key.substr(dot + 1))] = value_of(field);
     }
   }
@@ -125,7 +141,7 @@ Json axis() {
       const Json item = has_ranges ? Json{{"type", Json::array({"string", "integer"})}} : value_of(field);
       const Json values{{"type", "array"}, {"items", item}, {"minItems", 1}};
       field_properties[std::string(field.key)] = {
-          {"anyOf", Json::array({values, Json{{"type", Json::array({"string", "integer"})}}})},
+          {"anyOf", Json::array({values, Json{{"type", Json::array({"string", has_ranges ? "integer" : "number"})}}})},
           {"description", field.doc}};
     }
   }
@@ -175,14 +191,17 @@ Json value_of(const PlanField& field) {
   const auto pattern = [](const char* form) { return Json{{"type", "string"}, {"pattern", form}}; };
   switch (field.type) {
     case PlanType::words: break;
-    case PlanType::number: return {{"type", "number"}, {"minimum", field.range.least}, {"maximum", field.range.most}};
+    case PlanType::number: {
+      const Json number{{"type", "number"}, {"minimum", field.range.least}, {"maximum", field.range.most}};
+      return {{"anyOf", Json::array({number, pattern("^\\$?[0-9.]+([eE][+-]?[0-9]+)?[KMBGTkmbgt]?$")})}};
+    }
     case PlanType::count: {
       const Json number{{"type", "integer"}, {"minimum", field.range.least}, {"maximum", field.range.most}};
       return {{"anyOf", Json::array({number, pattern("^[0-9.]+[KMG]?$")})}};
     }
-    case PlanType::span: return pattern("^[0-9.]+ ?(ms|s|min|h|d|days)$");
+    case PlanType::span: return pattern("^[0-9.]+ ?(ms|s|min|h|d|days?)$");
     case PlanType::date: return pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$");
-    case PlanType::moment: return pattern("^([0-9.]+ ?(ms|s|min|h|d|days)|[0-9]{4}-[0-9]{2}-[0-9]{2})$");
+    case PlanType::moment: return pattern("^([0-9.]+ ?(ms|s|min|h|d|days?)|[0-9]{4}-[0-9]{2}-[0-9]{2})$");
     case PlanType::power: return pattern("^[0-9.]+ ?[kM]?W$");
     case PlanType::setting: return value_of(*find_field(field.key.substr(field.key.rfind('.') + 1)));
   }
@@ -236,6 +255,7 @@ Json plan_kind() {
     group["properties"][std::string(field.key.substr(dot + 1))] = described(field);
   }
   properties["set"] = object_of(std::move(set));
+  properties["set"]["patternProperties"] = with_dots(is_plan_setting);
   properties["set"]["description"] = "The model, its batch and fixed degrees of its layout; omitted degrees are free";
   properties.update(plan["properties"]);
   for (const char* group : {"limits", "failures", "energy", "what_if"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags for settings, which are generated from the registry of settings, and the texts that the user gives.
+// Adds the flags for settings, generated from the registry of settings, and reads the arguments that the user gives.
 #pragma once
 
 #include <span>
@@ -24,9 +24,10 @@ struct SettingArguments {
   std::vector<std::string> axes;                            // --axis
 };
 
-/// Adds the flag of one setting. For this and the following functions, the arguments must outlive the parsing.
+/// Adds the flag of one setting. In all functions that add flags, `arguments` must outlive the parsing.
 CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments);
-/// Adds a flag for each field for which `wanted` returns true, or for all fields if `wanted` is null.
+/// Adds --config, --set, and a flag for each field for which `wanted` returns true, or for all fields if `wanted` is
+/// null.
 void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&) = nullptr);
 void add_axis_flag(CLI::App& command, SettingArguments& arguments);
 
@@ -34,13 +35,12 @@ void read_files(const SettingArguments& arguments, Resolver& resolver);
 /// Reads the sources that take precedence over files: environment, --set, flags.
 void read_above_files(const SettingArguments& arguments, Resolver& resolver);
 
-/// Returns every file that the arguments name, by --config and in settings.
+/// Returns the files of --config and every value in settings that may be a path, because it has a dot or a slash.
 std::vector<std::string> files_named(const SettingArguments& arguments);
 
 /// Resolves files, environment, --set and flags. Throws ConfigError with every mistake.
 Settings settings_of(const SettingArguments& arguments);
-/// Returns the settings for a run of their scope, without environment variables that it cannot use; each is noted on
-/// stderr.
+/// Resolves the settings of a run. Ignores environment variables that the run cannot use, and notes each on stderr.
 Settings settings_of_run(const SettingArguments& arguments);
 
 /// Throws ConfigError unless `word` is among `known`.

@@ -25,6 +25,11 @@ bool is_given(const Settings& settings, std::string_view key) {
   return settings.at(*find_field(key)).origin.source != Source::preset;
 }
 
+/// Returns for example "1 GPU" or "8 GPUs".
+std::string count_in_words(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 void set_by_gpus(Settings& settings, std::string_view key, std::string text) {
   settings.put(*find_field(key), {std::move(text), {Source::flag, "--gpus"}});
 }
@@ -49,15 +54,16 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::string& name = settings.text("hardware");
   const Machine machine = load_machine(name);
   const std::int64_t nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
+  const std::int64_t machine_gpus = std::int64_t{machine.nodes} * machine.gpus_per_node;
   if (nodes <= 1 || nodes == machine.nodes) {
     return;
   }
   const bool is_file = name.find('/') != std::string::npos || name.ends_with(".yaml");
   if (is_file) {
     const bool is_resized = settings.text("scope") == "step" && machine.network.has_value();
-    if (!is_resized && std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
-      throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; set nodes: {} in a cluster file of this machine",
-                                    machine.name, machine.nodes * machine.gpus_per_node, gpus, nodes));
+    if (!is_resized && machine_gpus < gpus) {
+      throw ConfigError(fmt::format("--gpus: {} has {}, not {}; set nodes: {} in a cluster file of this machine",
+                                    machine.name, count_in_words(machine_gpus, "GPU"), gpus, nodes));
     }
     return;  // Whole models use as many nodes of a cluster as they need.
   }
@@ -72,9 +78,9 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::vector<std::string> known = known_names(Catalogue::hardware);
   if (sized_cluster(resized_cluster) || std::find(known.begin(), known.end(), resized_cluster) != known.end()) {
     set_by_gpus(settings, "hardware", resized_cluster);
-  } else if (std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
-    throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; choose fewer, or a cluster of the catalogue",
-                                  machine.name, machine.nodes * machine.gpus_per_node, gpus));
+  } else if (machine_gpus < gpus) {
+    throw ConfigError(fmt::format("--gpus: {} has {}, not {}; choose fewer, or a cluster of the catalogue",
+                                  machine.name, count_in_words(machine_gpus, "GPU"), gpus));
   }
 }
 
@@ -86,17 +92,19 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
                                settings.count("parallel.context") * settings.count("parallel.ulysses");
   if (gpus % replica != 0) {
     throw ConfigError(
-        fmt::format("--gpus: {} GPUs are not a multiple of the {} of one replica (tensor x pipeline x context x "
+        fmt::format("--gpus: {} {} not a multiple of the {} of one replica (tensor x pipeline x context x "
                     "ulysses); choose a multiple, or fewer ranks",
-                    gpus, replica));
+                    count_in_words(gpus, "GPU"), gpus == 1 ? "is" : "are", replica));
   }
   const std::int64_t replicas = gpus / replica;
   if (is_given(settings, "parallel.data") && settings.count("parallel.data") != replicas) {
-    throw ConfigError(fmt::format("--gpus: {} GPUs are {} replicas of {}, not the {} of --data-parallel; remove one",
-                                  gpus, replicas, replica, settings.count("parallel.data")));
+    throw ConfigError(fmt::format("--gpus: {} {} {} of {}, not the {} of --data-parallel; remove one",
+                                  count_in_words(gpus, "GPU"), gpus == 1 ? "is" : "are",
+                                  count_in_words(replicas, "replica"), replica, settings.count("parallel.data")));
   }
   set_by_gpus(settings, "parallel.data", fmt::format("{}", replicas));
-  std::string words = fmt::format("{} replicas of {} tensor ranks", replicas, settings.count("ranks"));
+  std::string words = fmt::format("{} of {}", count_in_words(replicas, "replica"),
+                                  count_in_words(settings.count("ranks"), "tensor rank"));
   if (!is_given(settings, "batch")) {
     set_by_gpus(settings, "batch", fmt::format("{}", replicas * settings.count("step.micro_batch")));
     words += fmt::format(", batch {}", settings.text("batch"));
@@ -106,13 +114,13 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
 
 std::string spread_ranks(std::int64_t gpus, Settings& settings) {
   if (is_given(settings, "ranks") && settings.count("ranks") != gpus) {
-    throw ConfigError(
-        fmt::format("--gpus: scope {} has only tensor ranks, and {} GPUs are not the {} of --ranks; remove one, or "
-                    "choose scope step",
-                    settings.text("scope"), gpus, settings.count("ranks")));
+    throw ConfigError(fmt::format(
+        "--gpus: scope {} has only tensor ranks, and {} {} not the {} of --ranks; remove one, or "
+        "choose scope step",
+        settings.text("scope"), count_in_words(gpus, "GPU"), gpus == 1 ? "is" : "are", settings.count("ranks")));
   }
   set_by_gpus(settings, "ranks", fmt::format("{}", gpus));
-  return fmt::format("{} tensor ranks", gpus);
+  return count_in_words(gpus, "tensor rank");
 }
 
 }  // namespace
@@ -140,8 +148,8 @@ std::string spread_over(const std::string& text, Settings& settings) {
   spread_over_nodes(gpus, settings);
   const Machine machine = load_machine(settings.text("hardware"));
   const std::int64_t nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
-  return fmt::format("note: {} {}: {} on {} {} of {} ({})\n", gpus, gpus == 1 ? "GPU" : "GPUs", ranks, nodes,
-                     nodes == 1 ? "node" : "nodes", machine.gpus_per_node, settings.text("hardware"));
+  return fmt::format("note: {}: {} on {} of {} ({})\n", count_in_words(gpus, "GPU"), ranks,
+                     count_in_words(nodes, "node"), machine.gpus_per_node, settings.text("hardware"));
 }
 
 }  // namespace commfuse::sim

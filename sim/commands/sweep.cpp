@@ -52,7 +52,6 @@ void add_sweep(CLI::App& app, Caller& caller) {
         "then 3. Every point is stored in results.sqlite when it is done; the same\n"
         "command resumes a stopped sweep. Under mpirun -np N, processes share the points,\n"
         "each on one core or on --threads; docs/sweeps.md covers clusters. Sweeps of\n"
-        "whole models (scope step, prefill, decode) write no report.html. Sweeps of\n"
         "several strategies write map.csv (who wins at which point, and by how much),\n"
         "crossovers.csv (where the winner changes along an axis) and map.json (both).\n"
         "\n"

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/text/shell_word.h"
 #include "model/workload/parameters.h"
 #include "reports/crossover.h"
 #include "reports/html/report.h"
@@ -132,9 +133,9 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
 /// Notes how to make the report. A report of some hundred thousand rows takes seconds, so it is made only on request.
 void note_missing_report(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
-  caller.note(
-      fmt::format("no report.html: {} rows exceed the limit of {}; write it with commfuse-sim report {} --out {}\n",
-                  store.counts().rows, max_rows_shown, folder.string(), (folder / "report.html").string()));
+  caller.note(fmt::format(
+      "no report.html: {} rows exceed the limit of {}; write it with commfuse-sim report {} --out {}\n",
+      store.counts().rows, max_rows_shown, shell_word(folder.string()), shell_word((folder / "report.html").string())));
 }
 
 void report_missing_outputs(const Sweep& sweep, const StoreReader& store, Caller& caller) {
@@ -150,7 +151,8 @@ void report_missing_outputs(const Sweep& sweep, const StoreReader& store, Caller
 /// Returns a hint on how to see rows when there are too many to show.
 std::string summary_of(const StoreReader& store) {
   return fmt::format("{} points, {} rows in {}\nshow them: commfuse-sim results {} --where \"ranks = 8\"\n",
-                     store.identity().points, store.counts().rows, store.path().string(), store.path().string());
+                     store.identity().points, store.counts().rows, store.path().string(),
+                     shell_word(store.path().string()));
 }
 
 /// Returns a writer for a store of layers. It streams rows in formats for programs, and calls `shown` for formats for

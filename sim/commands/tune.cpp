@@ -156,6 +156,9 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   }
   const Framework framework = load_framework(settings.text("framework"));
   settings = with_defaults_of(framework, std::move(settings));
+  if (!request.out.empty()) {
+    require_new(request.out, {"plan.yaml"});  // before a long search
+  }
   const auto tuned = std::make_shared<Tuned>();
   tuned->model = load_model(choices_of(settings).model);
   choose_cluster(request, settings);

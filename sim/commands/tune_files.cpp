@@ -9,6 +9,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/field.h"
 #include "model/text/decimals.h"
+#include "model/text/shell_word.h"
 #include "sim/commands/tune_text.h"
 
 namespace commfuse::sim {
@@ -75,7 +76,7 @@ std::string model_yaml(const TunedSite& site) {
   return fmt::format(
       "# The {} of this layer has the shape of {}.\n"
       "schema: commfuse.model/1\n"
-      "name: {}-{}\n"
+      "name: {}\n"
       "layers: 1\n"
       "hidden: {}\n"
       "ffn: {}\n"
@@ -84,8 +85,8 @@ std::string model_yaml(const TunedSite& site) {
       "head_dim: {}\n"
       "vocab: {}\n"
       "gated_mlp: false\n",
-      name_of(site.scope), site.name, shape.name, site.name, shape.hidden, shape.ffn, shape.heads, shape.kv_heads,
-      shape.head_dim, shape.vocab);
+      name_of(site.scope), site.name, yaml_scalar(fmt::format("{}-{}", shape.name, site.name)), shape.hidden, shape.ffn,
+      shape.heads, shape.kv_heads, shape.head_dim, shape.vocab);
 }
 
 /// Returns the entry of a GEMM's forward pass. A GEMM without overlap has no entry but a comment, because the file
@@ -111,7 +112,7 @@ std::string priced_as_te(const Settings& chosen, const TrainingPlan& plan, const
   for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
     const Field& field = *find_field(key);
     if (chosen.at(field).origin.source != Source::preset) {
-      command += fmt::format(" --{} {}", field.flag, chosen.text(key));
+      command += fmt::format(" --{} {}", field.flag, shell_word(chosen.text(key)));
     }
   }
   std::vector<std::string_view> scopes;
@@ -170,14 +171,16 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
   SiteTimes times(structures, *space.machine);
   const TrainingPlan& plan = tuning.best.front().plan;
   std::map<std::int32_t, Duration> by_parts;
-  for (const OverlapGemm& gemm : overlap_gemms) {
-    const SiteTime site = times.of({.model = space.model,
-                                    .scope = gemm.scope,
-                                    .ranks = static_cast<std::int32_t>(plan.tensor),
-                                    .tokens = plan.tokens_per_pass(),
-                                    .dtype = plan.dtype,
-                                    .strategy = &sliced_strategy});
-    by_parts[site.options.slices] += site.time;
+  for (const OverlapChoice& choice : tuning.overlap.gemms) {
+    SitePoint point = site_point(plan, *space.model, choice.gemm.scope);
+    point.strategy = &sliced_strategy;
+    if (times.has_schedule(point)) {
+      const SiteTime site = times.of(point);
+      by_parts[site.options.slices] += site.time;
+    }
+  }
+  if (by_parts.empty()) {
+    return {};
   }
   const auto dominant = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });
   return fmt::format("--use-ascend-coc --coc-parallel-num {}", dominant->first);

@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, std::string>> tune_files(const Settings& sett
 
 /// Returns MindSpeed's arguments for GEMMs that are cut to overlap with their collectives (Ascend CoC, which is
 /// `sliced`). All sites share one number of parts, which is best for the sites that together take the most time. Empty
-/// if the machine is not an Ascend, or if the plan has no such sites.
+/// if the machine is not an Ascend, or if no site of the plan can be cut.
 std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning);
 
 }  // namespace commfuse::sim

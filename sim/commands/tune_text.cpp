@@ -18,6 +18,7 @@
 #include "model/record/result.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
+#include "model/text/shell_word.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/commas.h"
@@ -44,10 +45,12 @@ double saved(Duration time, Duration base) {
 std::string head(const TuneHeading& heading, const Tuning& tuning) {
   const TrainingPlan& base = heading.space.base;
   std::string text =
-      fmt::format("{} on {} GPUs of {}, batch {} ({} tokens), seq {}, {}\n", heading.model, heading.space.gpus,
-                  machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
-                  format_count(base.global_batch), format_count(base.global_batch * base.seq), format_count(base.seq),
-                  name_of(base.dtype));
+      wrapped(fmt::format("{} on {} GPU{} of {}, batch {} ({} tokens), seq {}, {}", heading.model, heading.space.gpus,
+                          heading.space.gpus == 1 ? "" : "s",
+                          machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
+                          format_count(base.global_batch), format_count(base.global_batch * base.seq),
+                          format_count(base.seq), name_of(base.dtype)),
+              "", "");
   text += parameters_in_words(*heading.space.model) + "\n";
   if (base.schedule == PipelineSchedule::zero_bubble) {
     text += "Pipeline schedule: zero_bubble; backward sites compute only the gradients of inputs (dgrad).\n";
@@ -231,9 +234,12 @@ std::string sites(const Tuning& tuning) {
   std::string text = "\nSites of the step, one micro-batch, times in us\n" +
                      fmt::format(line, "", "serial", "best", "saves", "compute", "hidden", "Calculon", "Calculon") +
                      fmt::format(line, "", "", "", "", "alone", "at", "pipe", "ring");
+  constexpr std::size_t longest_name = 19;  // a longer one, such as shared_gate_up_backward, has its own line
   for (const TunedSite& site : tuning.sites) {
     const auto us = [](Duration time) { return fmt::format("{:.1f}", to_microseconds(time)); };
-    text += fmt::format(line, site.name, us(site.serial.time), us(site.best.time),
+    const bool is_long = site.name.size() > longest_name;
+    text += is_long ? fmt::format("  {}\n", site.name) : "";
+    text += fmt::format(line, is_long ? "" : site.name, us(site.serial.time), us(site.best.time),
                         fmt::format("{:.1f}%", 100.0 * saved(site.best.time, site.serial.time)),
                         us(site.serial.compute), rate(site), us(site.calculon.pipe), us(site.calculon.ring));
     text += wrapped(schedule_in_words(site.scope, site.best), "      ", "      ");
@@ -279,6 +285,11 @@ std::string tails(const TuneHeading& heading, const Tuning& tuning) {
 /// Returns a sentence about the objective and, for sampled sites, the cost of choosing by the other measure.
 std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   const bool by_p99 = heading.minimize == Minimize::p99;
+  if (tuning.sites.empty() && heading.samples > 0) {
+    return "\n" + wrapped(fmt::format("Objective: {} of the step under jitter {}. The step has no sites.",
+                                      by_p99 ? "p99" : "mean", heading.jitter),
+                          "", "");
+  }
   if (tuning.sites.empty() || !tuning.sites.front().sampled) {
     return "\n" + wrapped(
                       "Objective: time of each site without jitter. --jitter default minimizes its mean under "
@@ -414,7 +425,7 @@ std::string overlap_arguments(const OverlapChoices& choices, const std::string& 
       text += " " + off_switch(*choice, choices);
     }
   }
-  return text + (config.empty() ? "" : " --tp-comm-overlap-cfg " + config);
+  return text + (config.empty() ? "" : " --tp-comm-overlap-cfg " + shell_word(config));
 }
 
 }  // namespace
@@ -443,14 +454,19 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   if (plan.sequence_parallel) {
     text += " --sequence-parallel" + overlap_arguments(overlap, overlap_config);
   }
+  text += plan.optimizer == Optimizer::sgd ? " --optimizer sgd" : "";
   text += plan.zero == Zero::optimizer ? " --use-distributed-optimizer" : "";
   if (plan.zero != Zero::weights && plan.overlap_gradients && plan.replicas() > 1) {
-    text += plan.zero == Zero::optimizer ? " --overlap-grad-reduce --overlap-param-gather" : " --overlap-grad-reduce";
+    text += plan.zero == Zero::none ? " --overlap-grad-reduce" : " --overlap-grad-reduce --overlap-param-gather";
   }
-  // In Megatron, PyTorch's FSDP2 does not spread experts over ranks; Megatron's own FSDP does.
-  text += plan.zero == Zero::weights ? " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"
-                                       " --use-distributed-optimizer --no-gradient-accumulation-fusion"
-                                     : "";
+  // In Megatron, PyTorch's FSDP2 does not spread experts over ranks; Megatron's own FSDP does. Without FSDP, replicas
+  // share no gradients.
+  if (plan.zero == Zero::gradients || plan.zero == Zero::weights) {
+    text += fmt::format(
+        " --use-megatron-fsdp --data-parallel-sharding-strategy {} --use-distributed-optimizer "
+        "--no-gradient-accumulation-fusion",
+        plan.zero == Zero::weights ? "optim_grads_params" : "optim_grads");
+  }
   text += plan.recompute == Recompute::full
               ? " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
               : "";

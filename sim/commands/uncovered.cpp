@@ -3,28 +3,46 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 
+#include "model/config/implementation.h"
 #include "model/strategies/scope.h"
 
 namespace commfuse::sim {
 
 std::string uncovered_in_words(const Settings& settings, const Library& library) {
-  if (settings.text("as") != "all" || !implementations_of(settings, library).empty()) {
+  if (settings.text("as") != "all") {
     return "";
   }
-  const Scope scope = choices_of(settings).scope.layer;
-  return fmt::format("--as all: no implementation covers scope {}{}; only ideal schedules are compared\n",
-                     name_of(scope), is_backward(scope) ? " (all were measured in forward passes only)" : "");
+  const RunChoices run = choices_of(settings);
+  const std::vector<Candidates> implementations = implementations_of(settings, library);
+  if (implementations.empty()) {
+    return fmt::format("--as all: no implementation covers scope {}{}; only ideal schedules are compared\n",
+                       name_of(run.scope.layer),
+                       is_backward(run.scope.layer) ? " (all were measured in forward passes only)" : "");
+  }
+  const Machine& machine = library.machine(run.machine);
+  const bool is_refused = std::ranges::all_of(implementations, [&](const Candidates& candidate) {
+    return !refusal_of(*candidate.implementation, machine, run.ranks, run.dtype).empty();
+  });
+  return is_refused ? fmt::format(
+                          "--as all: no implementation runs {} with {} rank{} on {}; only ideal schedules are "
+                          "compared\n",
+                          name_of(run.scope.layer), run.ranks, run.ranks == 1 ? "" : "s", machine.name)
+                    : "";
 }
 
 std::string uncovered_in_words(const PointList& points, const Library& library) {
   std::string text;
-  std::set<std::string> seen;
+  std::set<std::array<std::string, 5>> seen;  // all settings that decide
   PointCursor cursor(points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Settings& settings = cursor.at(i);
-    if (seen.insert(settings.text("as") + " " + settings.text("scope")).second) {
+    if (seen.insert({settings.text("as"), settings.text("scope"), settings.text("hardware"), settings.text("ranks"),
+                     settings.text("dtype")})
+            .second) {
       text += uncovered_in_words(settings, library);
     }
   }

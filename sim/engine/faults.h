@@ -46,8 +46,8 @@ struct Faults {
   std::vector<LateStart> late_starts;
 };
 
-/// Throws ConfigError for an unknown rank, a link from a rank to itself, a factor that is below 1 or not finite, a
-/// negative delay, or a link that comes up before it goes down.
+/// Throws ConfigError for an unknown rank, a link from a rank to itself, a factor outside 1 to 1e6, a negative time, or
+/// a link that comes up before or when it goes down.
 void require_possible(const Faults& faults, Rank ranks);
 
 /// Applies the faults of a run to its ops.

@@ -134,8 +134,9 @@ std::vector<Bytes> sizes_between(Bytes smallest, Bytes largest, std::int64_t fac
     throw ConfigError(fmt::format("-f: {} is not a step factor; use 2 or more", factor));
   }
   std::vector<Bytes> sizes;
-  for (std::int64_t size = smallest.count; size <= largest.count; size *= factor) {
-    sizes.push_back({size});
+  sizes.push_back(smallest);
+  while (sizes.back().count <= largest.count / factor) {
+    sizes.push_back({sizes.back().count * factor});
   }
   return sizes;
 }

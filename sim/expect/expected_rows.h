@@ -47,7 +47,7 @@ struct ExpectedRow {
 /// several. Throws ConfigError for GPU counts that do not fit the machine or its nodes.
 std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Question& question);
 
-/// Returns the powers of `factor` from the smallest to the largest size. Throws ConfigError for a size of 0 or above 64
+/// Returns `smallest` times each power of `factor`, up to `largest`. Throws ConfigError for a size of 0 or above 64
 /// GiB, for a largest size below the smallest, and for a factor below 2.
 std::vector<Bytes> sizes_between(Bytes smallest, Bytes largest, std::int64_t factor);
 

@@ -37,11 +37,11 @@ BytesPerSecond floor_of(const Expectation& expectation, const Message& message, 
 }
 
 std::string origin(const Expectation& expectation, double false_alarms) {
-  return fmt::format("# commfuse-sim expect --hardware {}: one healthy measurement in {:g} is below a floor\n",
+  return fmt::format("# commfuse-sim expect --hardware {}: one healthy measurement in {:.0f} is below a floor\n",
                      expectation.machine().name, std::round(1.0 / false_alarms));
 }
 
-/// Throws ConfigError for a machine of one GPU, which has no peer to measure.
+/// Throws ConfigError if a node has a single GPU, because checks in one node measure it with its peers.
 void require_several_gpus(const Machine& machine, std::string_view form) {
   if (machine.gpus_per_node < 2) {
     throw ConfigError(

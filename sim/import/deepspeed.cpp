@@ -64,8 +64,9 @@ struct Batches {
   };
   throw ConfigError(
       fmt::format("{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}; "
-                  "these do not fit {} replicas; the first must be the product of the other two and the replicas",
-                  file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas));
+                  "these do not fit {} {}; the first must be the product of the other two and the replicas",
+                  file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas,
+                  replicas == 1 ? "replica" : "replicas"));
 }
 
 void read_batches(KeyedFile& file, const Options& options, StepSettings& step, std::vector<std::string>& notes) {
@@ -144,24 +145,44 @@ Switch switch_of(KeyedFile& file, std::initializer_list<std::string_view> keys) 
   return entry != nullptr && KeyedFile::flag(*entry) ? Switch::on : Switch::off;
 }
 
+/// Returns the dtype of autocast, which DeepSpeed reads by several names (runtime/config.py, DtypeEnum).
+std::string autocast_dtype(KeyedFile& file) {
+  constexpr std::array<std::string_view, 4> bf16{"bfloat16", "bf16", "torch.bfloat16", "bfloat"};
+  constexpr std::array<std::string_view, 4> fp16{"float16", "fp16", "torch.float16", "half"};
+  const std::string word = file.word({"torch_autocast.dtype"}).value_or("bfloat16");
+  const bool is_bf16 = std::ranges::find(bf16, word) != bf16.end();
+  return is_bf16 ? "bf16" : std::ranges::find(fp16, word) != fp16.end() ? "fp16" : "fp32";
+}
+
+/// Returns the dtype that the trainer probably chooses, because bf16 or fp16 is "auto".
+std::string assumed_dtype(KeyedFile& file, Switch bf16, Switch fp16, std::vector<std::string>& notes) {
+  const bool is_bf16_off = bf16 == Switch::off && file.first_of({"bf16.enabled", "bfloat16.enabled"}) != nullptr;
+  const std::string dtype = is_bf16_off ? "fp16" : "bf16";
+  notes.push_back(fmt::format("{} auto, which the trainer fills in: {} is assumed",
+                              bf16 != Switch::open   ? "fp16 is"
+                              : fp16 != Switch::open ? "bf16 is"
+                                                     : "bf16 and fp16 are",
+                              dtype));
+  return dtype;
+}
+
 std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   const Switch bf16 = switch_of(file, {"bf16.enabled", "bfloat16.enabled"});
   const Switch fp16 = switch_of(file, {"fp16.enabled"});
   const Switch amp = switch_of(file, {"amp.enabled"});
   const Switch autocast = switch_of(file, {"torch_autocast.enabled"});
-  const std::string cast_to = file.word({"torch_autocast.dtype"}).value_or("bfloat16");
+  const std::string cast_to = autocast_dtype(file);
   if (bf16 == Switch::on && fp16 == Switch::on) {
     KeyedFile::wrong(*file.find("fp16.enabled"), "is true, and bf16.enabled is too; keep one of them");
   }
-  if (bf16 == Switch::on || (autocast == Switch::on && cast_to == "bfloat16")) {
+  if (bf16 == Switch::on || (autocast == Switch::on && cast_to == "bf16")) {
     return "bf16";
   }
-  if (fp16 == Switch::on || amp == Switch::on || (autocast == Switch::on && cast_to == "float16")) {
+  if (fp16 == Switch::on || amp == Switch::on || (autocast == Switch::on && cast_to == "fp16")) {
     return "fp16";
   }
   if (bf16 == Switch::open || fp16 == Switch::open) {
-    notes.emplace_back("bf16 and fp16 are auto, which the trainer fills in: bf16 is assumed");
-    return "bf16";
+    return assumed_dtype(file, bf16, fp16, notes);
   }
   return "fp32";
 }
@@ -199,6 +220,18 @@ std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
   return word;
 }
 
+/// Returns the stage of ZeRO. The trainer of Accelerate fills in "auto".
+int zero_stage(KeyedFile& file, std::vector<std::string>& notes) {
+  constexpr int accelerate_default = 2;
+  if (is_auto(file.first_of({"zero_optimization.stage"}))) {
+    notes.push_back(
+        fmt::format("zero_optimization.stage is auto, which the trainer fills in: its default of {} is assumed",
+                    accelerate_default));
+    return accelerate_default;
+  }
+  return static_cast<int>(count_in(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
+}
+
 /// By default, DeepSpeed overlaps the reduction of gradients only under ZeRO 3.
 bool overlaps_gradients(KeyedFile& file, const StepSettings& step) {
   const Entry* const entry = file.first_of({"zero_optimization.overlap_comm"});
@@ -229,7 +262,7 @@ Imported read_deepspeed(const Source& source) {
     KeyedFile::wrong(*zero_section,
                      fmt::format("is {}; write {{\"stage\": 1}}, or another stage", in_quotes(zero_section->text)));
   }
-  step.zero = static_cast<int>(count_in(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
+  step.zero = zero_stage(file, import.notes);
   step.dtype = dtype_of(file, import.notes);
   step.is_sgd = is_sgd(file, import.notes);
   step.gradient_dtype = gradient_dtype_of(file, step);

@@ -89,8 +89,8 @@ constexpr std::array unsupported_deepspeed_keys{
     Unsupported{"data_efficiency.enabled", "sequences are as long as --seq and every layer sees all tokens"},
     Unsupported{"compression_training.*", "nothing is compressed"},
     Unsupported{"quantize_training.*", "GEMMs have the dtype of the weights"},
-    Unsupported{"pipeline.pipe_partitioned", "stages send full activations", "true"},
-    Unsupported{"pipeline.grad_partitioned", "stages send full gradients", "true"},
+    Unsupported{"pipeline.pipe_partitioned", "stages send full activations"},
+    Unsupported{"pipeline.grad_partitioned", "stages send full gradients"},
     Unsupported{"compile.deepcompile", "gradients and weights are exchanged layer by layer"},
     Unsupported{"data_parallel_size", "replicas follow from --gpus"},
     Unsupported{"expert_parallel_size", "experts are not split"}};

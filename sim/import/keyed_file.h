@@ -32,7 +32,7 @@ struct Entry {
   std::string key;
   EntryKind kind = EntryKind::null;
   std::string text;                ///< Text as written; for a list, the items separated by commas.
-  std::vector<std::string> items;  ///< Items of a list that are neither lists nor maps.
+  std::vector<std::string> items;  ///< Items of a list that are neither lists nor maps; in JSON, also items in these.
   std::string where;               ///< "train.toml:3:1", or "model.num_layers=2" for a command line.
 };
 
@@ -42,7 +42,7 @@ class KeyedFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Adds an entry, or replaces the entry with the same key.
+  /// Adds an entry, or replaces the entry with the same key. Throws ConfigError if the key is longer than 1000 letters.
   void put(Entry entry);
   /// Removes a key and the keys below it.
   void remove(std::string_view key);

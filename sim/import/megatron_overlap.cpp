@@ -55,8 +55,9 @@ struct OverlapGemm {
 
 void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap& overlap) {
   std::string& gemms = overlap.not_priced[assumed];
-  gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method),
-                       gemm.method == "pipeline" ? fmt::format(", {} splits", gemm.splits) : "");
+  const std::string splits =
+      gemm.method == "pipeline" ? fmt::format(", {} split{}", gemm.splits, gemm.splits == 1 ? "" : "s") : "";
+  gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method), splits);
   if (gemm.method == "pipeline" && gemm.is_forward() && overlap.with_ideal_kernels.empty()) {
     overlap.with_ideal_kernels =
         fmt::format("--scope {} --strategy sliced --slices {}", name_of(gemm.scope), gemm.splits);
@@ -88,7 +89,7 @@ void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
   }
 }
 
-/// Adds the GEMM to those that the switches turn off. Returns false if they do not.
+/// Returns whether the switches turn off the overlap of the GEMM, and adds such a GEMM to `overlap`.
 bool is_switched_off(const OverlapGemm& gemm, OverlapSwitches switches, Overlap& overlap) {
   const bool gathers = (gemm.is_forward() && !gemm.is_scattered()) || gemm.is_gathered_gradient();
   if (gathers && !switches.gathers) {
@@ -104,7 +105,7 @@ bool is_switched_off(const OverlapGemm& gemm, OverlapSwitches switches, Overlap&
 
 /// Returns the GEMMs of an overlap file, or without a file those of TransformerEngine, with their methods. Omits those
 /// that the switches turn off, and gradients of row-parallel weights with the method external, because only MXFP8 needs
-/// its second gather; with other dtypes the gathered operand is at hand.
+/// the second gather of that method; with other dtypes the gathered operand is at hand.
 std::vector<OverlapGemm> overlap_gemms(YamlMap* root, OverlapSwitches switches, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;

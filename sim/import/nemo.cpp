@@ -72,7 +72,8 @@ constexpr std::array aliases{
     Alias{"model.optim.name", "--optimizer", Meaning::optimizer},
     Alias{"optimizer.optimizer", "--optimizer", Meaning::optimizer}};
 
-/// Sections whose keys are named like flags. If two sections set a flag, the later section wins.
+/// Sections whose keys are named like flags. If two sections give a flag different values, the later section wins. A
+/// switch is set if any section sets it.
 constexpr std::array<std::string_view, 7> sections{"model", "train",        "optimizer",      "ddp",
                                                    "dist",  "comm_overlap", "mixed_precision"};
 
@@ -199,7 +200,20 @@ class Reader {
       return;
     }
     const Meaning default_meaning = is_switch(flag) ? Meaning::on : Meaning::value;
-    take(entry, flag, alias != nullptr ? alias->meaning : default_meaning);
+    const Meaning meaning = alias != nullptr ? alias->meaning : default_meaning;
+    const bool keeps_text = meaning == Meaning::value || meaning == Meaning::groups;  // Arguments expands the text.
+    take(keeps_text ? entry : expanded(entry), flag, meaning);
+  }
+
+  /// Returns the entry with the value of the key to which its text refers. Throws ConfigError without such a value.
+  [[nodiscard]] Entry expanded(Entry entry) const {
+    std::optional<std::string> value = arguments_.dialect().expand(absolute(entry.text, entry.key));
+    if (!value) {
+      KeyedFile::wrong(entry, fmt::format("is {}, whose value this file does not set; write the value instead",
+                                          in_quotes(entry.text)));
+    }
+    entry.text = *std::move(value);
+    return entry;
   }
 
   /// Returns the first value of the two settings that may be lists: the exchange of keys by layer, and the context
@@ -272,11 +286,13 @@ class Reader {
 
   void set(const std::string& flag, const Entry& entry, const std::string& text) {
     const Argument* const before = arguments_.find(flag);
-    if (before != nullptr && before->text != text) {
+    const std::string value = absolute(text, entry.key);
+    const auto& expand = arguments_.dialect().expand;
+    if (before != nullptr && before->text != value && expand(before->text) != expand(value)) {
       notes_.push_back(fmt::format("{} is {}, and {} is {}: the latter is used", before->spelling,
                                    in_quotes(before->text), entry.key, in_quotes(text)));
     }
-    arguments_.set(flag, {absolute(text, entry.key), entry.where, entry.key});
+    arguments_.set(flag, {value, entry.where, entry.key});
   }
 
   /// Takes the vocabulary as padded if should_pad_vocab is false.

@@ -56,6 +56,7 @@ constexpr std::array unsupported_torchtitan_keys{
     Unsupported{"parallelism.pipeline_parallel_last_stage_less_layers", even_stages, "0"},
     Unsupported{"parallelism.pipeline_parallel_expert_parallel_overlap", "experts' transfers are not overlapped"},
     Unsupported{"float8.enable_fsdp_float8_all_gather", "weights are gathered in 16 bits"},
+    Unsupported{"quantize.linear.float8.enable_fsdp_float8_all_gather", "weights are gathered in 16 bits"},
     Unsupported{"fault_tolerance.enable", "all replicas reduce gradients in every step"},
     Unsupported{"fault_tolerance.semi_sync_method", "all replicas reduce gradients in every step"},
     Unsupported{"experimental.enable_simplefsdp_passes", "gradients and weights are exchanged layer by layer"}};

@@ -130,7 +130,7 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
     if (remaining.empty()) {
       const CapacityRun& run = min_by(kind.runs, p99_of);
       return fmt::format(
-          "limits.p99_step binds: the shortest p99 of a step, on {}, is {:.2f} s, {:.2f} times the allowed {:.2f} "
+          "limits.p99_step binds: the shortest p99 of a step, on {}, is {:.4g} s, {:.4g} times the allowed {:.4g} "
           "s",
           gpus_in_words(run.gpus), p99_of(run), p99_of(run) / limit, limit);
     }

@@ -89,7 +89,7 @@ CapacityPlan question_of(const PlanFile& file, const Transformer& model, const L
   return plan;
 }
 
-/// Sets the price at which each kind costs as much as the cheapest other kind.
+/// Sets the price at which each kind costs as much as the cheapest other kind, if there is one.
 void add_break_even_prices(CapacityPlan& plan) {
   for (CapacityKind& kind : plan.kinds) {
     const CapacityRun* best = kind.best();
@@ -101,7 +101,10 @@ void add_break_even_prices(CapacityPlan& plan) {
       }
     }
     if (best != nullptr && other != nullptr) {
-      kind.break_even_price = kind.price + (other->cost.value - best->cost.value) / best->gpu_hours.value;
+      const double price = kind.price + (other->cost.value - best->cost.value) / best->gpu_hours.value;
+      if (price >= 0.0) {  // Below 0, the kind costs more than the other even if its GPUs are free: energy decides.
+        kind.break_even_price = price;
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 #include "sim/plan/layout_search.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -13,9 +14,9 @@ namespace {
 
 constexpr double longest_step = 1e6;  // seconds at the dense peak; longer steps are not planned
 
-std::vector<std::int64_t> divisors(std::int64_t whole) {
+std::vector<std::int64_t> divisors(std::int64_t whole, std::int64_t limit) {
   std::vector<std::int64_t> divisors;
-  for (std::int64_t divisor = 1; divisor <= whole; ++divisor) {
+  for (std::int64_t divisor = 1; divisor <= std::min(whole, limit); ++divisor) {
     if (whole % divisor == 0) {
       divisors.push_back(divisor);
     }
@@ -42,6 +43,18 @@ std::vector<std::int64_t> stages_of(const Transformer& model, const std::optiona
   return degrees;
 }
 
+/// Returns the product of the degrees, or nothing if it exceeds the limit. Degrees that a file fixes may overflow.
+std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_list<std::int64_t> degrees) {
+  std::int64_t product = 1;
+  for (const std::int64_t degree : degrees) {
+    if (degree > limit / product) {
+      return std::nullopt;
+    }
+    product *= degree;
+  }
+  return product;
+}
+
 /// Returns whether the GPUs fill whole nodes, or divide one node evenly.
 bool is_even(std::int64_t gpus, std::int64_t gpus_per_node) {
   return gpus < gpus_per_node ? gpus_per_node % gpus == 0 : gpus % gpus_per_node == 0;
@@ -55,15 +68,17 @@ LayoutSearch::LayoutSearch(const Transformer& model, const Machine& machine, Str
 
 std::vector<std::int64_t> LayoutSearch::counts(std::int64_t limit) const {
   const PlanWish& wish = terms_.wish;
-  const std::vector<std::int64_t> replicas = wish.data ? std::vector{*wish.data} : divisors(terms_.base.global_batch);
+  const std::vector<std::int64_t> replicas =
+      wish.data ? std::vector{*wish.data} : divisors(terms_.base.global_batch, limit);
   std::set<std::int64_t> counts;
   for (const std::int64_t tensor : doublings(machine_.gpus_per_node, wish.tensor)) {
     for (const std::int64_t stages : stages_of(model_, wish.pipeline)) {
       for (const std::int64_t context : doublings(terms_.base.seq, wish.context)) {
         for (const std::int64_t data : replicas) {
-          const std::int64_t gpus = tensor * stages * context * wish.ulysses.value_or(1) * data;
-          if (gpus <= limit && is_even(gpus, machine_.gpus_per_node)) {
-            counts.insert(gpus);
+          const std::optional<std::int64_t> gpus =
+              product_within(limit, {tensor, stages, context, wish.ulysses.value_or(1), data});
+          if (gpus && is_even(*gpus, machine_.gpus_per_node)) {
+            counts.insert(*gpus);
           }
         }
       }

@@ -80,7 +80,7 @@ void WhatIfs::add_prices(std::vector<WhatIf>& changes) const {
     RunTerms other = terms(answer_.tokens_per_second.value);
     other.price *= 1.0 + share;
     changes.push_back(
-        changed(fmt::format("price {:+.0f} %", 100.0 * share), answer_.layout, answer_.step_s.value, other));
+        changed(fmt::format("price {:+g} %", 100.0 * share), answer_.layout, answer_.step_s.value, other));
   }
 }
 

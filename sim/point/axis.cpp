@@ -93,6 +93,9 @@ std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
   for (const BandwidthChoice& value : bandwidth_range(*first, *last, *times)) {
     values.push_back(format_bandwidth_choice(value));
   }
+  if (values.size() > max_values) {
+    refuse(text, fmt::format("has more than {} values; take larger steps", max_values));
+  }
   if (values.empty()) {
     refuse(text,
            fmt::format("is descending; write {}..{}", format_bandwidth_choice(*last), format_bandwidth_choice(*first)));

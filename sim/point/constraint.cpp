@@ -127,9 +127,17 @@ class ConstraintParser {
     if (at_ == text_.size()) {
       refuse(at_, fmt::format("it ends without a comparison; add one of ==, !=, <, <=, >, >=, {}", example));
     }
-    const bool assigns = text_[at_] == '=';
-    refuse(at_, fmt::format("{} is not a comparison; write one of ==, !=, <, <=, >, >=, {}",
-                            in_quotes(assigns ? "=" : text_.substr(at_, 1)), example));
+    refuse(at_, fmt::format("{} is not a comparison; write one of ==, !=, <, <=, >, >=, {}", in_quotes(letter_here()),
+                            example));
+  }
+
+  /// Returns all UTF-8 bytes of the next character.
+  [[nodiscard]] std::string_view letter_here() const {
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0U) == 0x80U) {
+      ++end;
+    }
+    return text_.substr(at_, end - at_);
   }
 
   void sum() {
@@ -179,8 +187,8 @@ class ConstraintParser {
     if (word.empty()) {
       refuse(column, column == text_.size()
                          ? fmt::format("it ends where a number or a setting is expected; complete it, {}", example)
-                         : fmt::format("{} is neither a number nor a setting; write one, {}",
-                                       in_quotes(text_.substr(column, 1)), example));
+                         : fmt::format("{} is neither a number nor a setting; write one, {}", in_quotes(letter_here()),
+                                       example));
     }
     is_digit(word[0]) ? number(word, column) : setting(word, column);
   }

@@ -96,6 +96,23 @@ Wish wish_of(const Strategy& strategy, const RunChoices& run) {
   return wish;
 }
 
+bool covers_scope(const Implementation& implementation, Scope scope) {
+  return std::ranges::all_of(kinds_of(scope), [&](SiteKind kind) { return covers(implementation, kind); });
+}
+
+/// Throws the ConfigError for an implementation that the user named but that does not cover the scope.
+[[noreturn]] void refuse(const Implementation& implementation, Scope scope) {
+  std::vector<std::string_view> covered_names;
+  for (const Scope other : all_scopes) {
+    if (covers_scope(implementation, other)) {
+      covered_names.push_back(name_of(other));
+    }
+  }
+  throw ConfigError(fmt::format(
+      "implementation {} does not cover scope {}{}; scopes that it covers: {}", implementation.name, name_of(scope),
+      is_backward(scope) ? ", as it was measured in forward passes only" : "", fmt::join(covered_names, ", ")));
+}
+
 /// Returns the schedules of one strategy that agree with the fixed options.
 std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
                                          const RunChoices& run) {
@@ -296,22 +313,16 @@ const Implementation* implementation_of(const ResultRow& row, Implementations im
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library) {
   const RunChoices run = choices_of(settings);
   const std::string& names = run.schedules.implementations;
-  const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::vector<Candidates> result;
   for (const auto& implementation : library.implementations(names)) {
-    const auto is_covered = [&](SiteKind kind) { return covers(*implementation, kind); };
     if (names == "all" && implementation->stands_in) {
       continue;  // it represents kernels without a description
     }
-    if (std::ranges::all_of(kinds, is_covered)) {
+    if (covers_scope(*implementation, run.scope.layer)) {
       result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),
                         implementation});
     } else if (names != "all") {
-      throw ConfigError(
-          fmt::format("implementation {} does not cover scope {}{}; choose another scope, such as gate_up, "
-                      "down or mlp",
-                      implementation->name, name_of(run.scope.layer),
-                      is_backward(run.scope.layer) ? ", as it was measured in forward passes only" : ""));
+      refuse(*implementation, run.scope.layer);
     }
   }
   return result;

@@ -35,7 +35,8 @@ std::size_t parts_of(std::size_t count, std::size_t part_size) { return (count +
 /// all threads together keep at most a gigabyte at any time.
 std::size_t examined_per_part(std::size_t count, const Program& program) {
   constexpr double max_bytes = 1e9;
-  const double bytes = 80.0 * static_cast<double>(program.ops.size()) * static_cast<double>(program.mesh.ranks());
+  const double ops = static_cast<double>(std::max<std::size_t>(program.ops.size(), 1));  // a file may hold no op
+  const double bytes = 80.0 * ops * static_cast<double>(program.mesh.ranks());
   const auto max_kept = static_cast<std::size_t>(std::max(1.0, max_bytes / bytes));
   return std::max(runs_per_part, parts_of(count, max_kept));
 }

@@ -65,8 +65,8 @@ class Actors {
     return std::get_if<CollectiveShape>(&program_.shapes[op(actor).shape]);
   }
 
-  /// receiver() returns the actor whose receive half a send meets; sender() returns the actor whose send a receive half
-  /// meets.
+  /// receiver() returns the actor that receives what `sender` sends; sender() returns the actor that sends what
+  /// `receiver` receives.
   [[nodiscard]] Actor receiver(Actor sender) const {
     const OpId id{static_cast<std::int32_t>(op_of(sender))};
     const Rank rank = rank_of(sender);
@@ -80,8 +80,8 @@ class Actors {
     return actor(source, static_cast<std::size_t>(lowered_.matching.sender(rank, id)));
   }
 
-  /// Returns whether the exchange is self-paired, so that its ranks go through it together: the send of every rank
-  /// meets the receive of the same op.
+  /// Returns whether the exchange is a self-paired rendezvous: the send of every rank meets the receive of the same op,
+  /// so that all ranks run it together.
   [[nodiscard]] bool meets_itself(Actor actor, const ExchangeShape& shape) const {
     const auto id = static_cast<std::int32_t>(actor);
     return ranks_ == 1 && shape.protocol == Protocol::rendezvous && lowered_.matching.receiver(0, OpId{id}) == id &&
@@ -125,7 +125,7 @@ class Actors {
   std::vector<bool> last_;     // by actor: whether it is the last actor on its lane
 };
 
-/// The values of the recurrence for an actor.
+/// The values that the recurrence in tape.h defines for an actor.
 enum class Phase : std::uint8_t { post, half, end };
 struct Node {
   Actor actor = 0;
@@ -141,7 +141,7 @@ class Turns {
     }
   }
 
-  /// Returns the index of the turn that gives each rank the value of the rank that is `shift` further on an axis.
+  /// Returns the index of the turn with which each rank reads the value of the rank `shift` further on an axis.
   std::uint32_t operator()(std::int8_t axis, std::int32_t shift) {
     if (!tape_.all_ranks) {
       return 0;
@@ -262,8 +262,8 @@ class Writer {
     }
   }
 
-  /// Returns the phase that ends an exchange's own part: its send half, or the post of a one-sided exchange without a
-  /// send half.
+  /// Returns the phase that ends an exchange's own part: the half of a send that is not pulled, otherwise the post. A
+  /// rendezvous that only receives has no part of its own.
   static std::optional<Phase> own_part(const ExchangeShape& exchange) {
     if (exchange.sends && exchange.protocol != Protocol::pull) {
       return Phase::half;
@@ -377,7 +377,7 @@ class Writer {
   std::vector<Node> open_;
 };
 
-/// Returns whether all ranks run only kernels and self-paired exchanges by rendezvous.
+/// Returns whether every rank runs every op, and all ops are kernels or self-paired exchanges by rendezvous.
 bool runs_in_order(const Lowered& lowered) {
   const auto& shapes = lowered.program->shapes;
   return lowered.matching.uniform && std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
@@ -388,8 +388,8 @@ bool runs_in_order(const Lowered& lowered) {
          });
 }
 
-/// Writes such a program directly, with the same result as Writer: each op depends only on earlier ops, and is one
-/// instruction.
+/// Writes a program that runs in order (runs_in_order()) without the search of Writer, with the same result: each op
+/// depends only on earlier ops, and is one instruction.
 void write_in_order(const Lowered& lowered, Tape& tape) {
   const Program& program = *lowered.program;
   Turns turn(program.mesh, tape);
@@ -437,9 +437,9 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
   }
 }
 
-/// Gives values that are never alive together the same register. Goes from the last instruction to the first, so
-/// that the first read that it finds is the last read of a value. The operands of an instruction stay alive past the
-/// instruction, which therefore never overwrites an operand that it reads through a turn.
+/// Assigns the same register to values that are never alive at the same time. Goes from the last instruction to the
+/// first, so that the first read that it finds is the last read of a value. The operands of an instruction stay alive
+/// past the instruction, which therefore never overwrites an operand that it reads through a turn.
 void share_registers(Tape& tape, std::size_t values) {
   std::vector<std::uint32_t> register_of(values, none);
   std::vector<std::uint32_t> idle;

@@ -37,8 +37,8 @@ Shape faults_shape() {
   const char* rank = "^[0-9]+$";
   const char* link = "^[0-9]+->[0-9]+$";
   return map({{"name", text()},
-              optional({"slow_ranks", table(rank, number(1, 1e6)), "Slow-down factor, by rank"}),
-              optional({"slow_links", table(link, number(1, 1e6)), "Slow-down factor by link, as in 2->3: 2"}),
+              optional({"slow_ranks", table(rank, number(1, 1e6)), "Slowdown factor, by rank"}),
+              optional({"slow_links", table(link, number(1, 1e6)), "Slowdown factor by link, as in 2->3: 2"}),
               optional({"links_down", table(link, text()), "Time span by link, as in 2->3: 100 us..1 ms"}),
               optional({"late_starts", table(rank, duration()), "Delay, by rank"})});
 }

@@ -31,11 +31,11 @@ Shape dtype() {
 
 ShapeKey dtype_key() { return optional({"dtype", dtype(), "Default: bf16"}); }
 /// An extent such as "tokens*4": a number of blocks of a dimension.
-Shape extent() { return pattern(R"(^[A-Za-z_][A-Za-z0-9_]* ?\* ?[0-9]+$)"); }
+Shape extent() { return pattern(R"(^ *[A-Za-z_][A-Za-z0-9_.]* *\* *[0-9]+ *$)"); }
 /// An index such as "(tp+3)%4", or a plain number.
 Shape index() { return one_of({text(), count()}); }
-/// A region such as "x[tp]", or a list of regions stacked by rows.
-Shape operand() { return one_of({text(), list(text())}); }
+/// A region such as "x[tp]", or regions stacked by rows, as in "x[tp]; y".
+Shape operand() { return text(); }
 ShapeKey flag(const char* name) { return optional({name, boolean()}); }
 
 Shape tensor() {
@@ -95,7 +95,7 @@ Shape unfused_work() {
 Shape op(const char* kind, std::vector<ShapeKey> own_keys) {
   std::vector<ShapeKey> keys{{"id", count(), "Index of the op, from 0"},
                              {"op", word({kind})},
-                             optional({"lane", text(), "compute, aux, comm, copy, kernel; comm:1 for a second one"}),
+                             optional({"lane", text(), "compute, aux, comm, copy, kernel; comm1 for a second one"}),
                              optional({"purpose", word_in(words::purposes)}),
                              optional({"where", text(), "Ranks that run it, as in tp >= 1"}),
                              optional({"waits", list(count()), "Ops of the same rank that must end before it starts"})};
@@ -118,7 +118,7 @@ Shape any_op() {
        op("attention", {{"batch", text()},
                         {"head", text()},
                         {"causal", boolean()},
-                        optional({"positions", one_of({text(), list(index())})}),
+                        optional({"positions", list(index())}),
                         {"in", list(operand())},
                         {"out", operand()}}),
        op("elementwise", {{"function", word_in(words::functions)},

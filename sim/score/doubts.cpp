@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "model/cost/decode_attention.h"
 
@@ -12,6 +13,19 @@ namespace commfuse::score {
 namespace {
 
 std::int64_t& put(PricedShape& shape, FitSize size) { return shape.size[static_cast<std::size_t>(size)]; }
+
+/// Returns whether the source of a parameter names the file: "a.csv, b.csv" names b.csv, but "ab.csv" does not.
+bool names_file(std::string_view source, std::string_view file) {
+  const auto continues_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+  };
+  for (std::size_t at = source.find(file); at != std::string_view::npos; at = source.find(file, at + 1)) {
+    if (at == 0 || !continues_name(source[at - 1])) {
+      return true;
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -80,8 +94,7 @@ bool Doubts::is_fitted(const Machine& machine, std::string_view table) {
   if (is_new) {
     const std::vector<NamedParameter> parameters = parameters_of(machine);
     entry->second = std::any_of(parameters.begin(), parameters.end(), [&](const NamedParameter& parameter) {
-      return parameter.provenance == Provenance::fitted &&
-             parameter.source.find(std::string(table) + ".csv") != std::string::npos;
+      return parameter.provenance == Provenance::fitted && names_file(parameter.source, fmt::format("{}.csv", table));
     });
   }
   return entry->second;

@@ -242,7 +242,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       continue;
     }
     const std::string stem = path.stem().string();
-    const std::string thread = thread_of(table);
+    const std::string thread = thread_of(table, stem);
     const OverlapMachines known_machines(table, stem, machines);
     const OverlapColumns columns = overlap_columns(table, stem, known);
     if (!columns.says_operator) {

@@ -10,6 +10,7 @@
 
 #include "model/expect/message.h"
 #include "model/fit/holdout.h"
+#include "model/text/suggest.h"
 #include "sim/score/all_reduce_column.h"
 #include "sim/score/checked_interval.h"
 #include "sim/score/judged_ways.h"
@@ -112,7 +113,7 @@ class LinkScorer {
     const std::optional<LinkOp> op = link_op_named(link_row.op);
     if (!op || !row.is_sound()) {
       if (tally_.takes(row, link_row.held_out)) {
-        tally_.skip(fmt::format("the model has no {}", link_row.op));
+        tally_.skip(fmt::format("the model has no {}", in_quotes(link_row.op)));
       }
       return;
     }
@@ -252,11 +253,12 @@ void score_link_rows(const Table& table, Context& context, Tally& tally, const R
   }
 }
 
-/// Converts the bus bandwidth of nccl-tests to a time (doc/PERFORMANCE.md in that project).
+/// Converts the bus bandwidth of nccl-tests to a time; 0 for unknown ops and for rows that send nothing, which are
+/// skipped.
 double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
-  const auto ranks = static_cast<double>(message.gpus);
-  const double passes = link_op_named(op) == LinkOp::all_reduce ? 2.0 : 1.0;
-  return static_cast<double>(message.bytes.count) * passes * (ranks - 1.0) / ranks / bus_gigabytes_per_second / 1e3;
+  const std::optional<LinkOp> known = link_op_named(op);
+  const double factor = known && message.gpus > 1 ? bus_factor(*known, message.gpus) : 0.0;
+  return static_cast<double>(message.bytes.count) * factor / bus_gigabytes_per_second / 1e3;
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ FoundMachine MachinesByGpus::of(std::int64_t gpus) const {
   const auto entry = by_gpus_.find(gpus);
   return entry != by_gpus_.end()
              ? entry->second
-             : FoundMachine{nullptr, fmt::format("the table's comment does not state which machine has {} GPUs", gpus)};
+             : FoundMachine{nullptr, fmt::format("the table's comment does not state which machine has {} GPU{}", gpus,
+                                                 gpus == 1 ? "" : "s")};
 }
 
 FoundMachine machine_of_table(const Table& table, const Context& context) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "model/workload/memory.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
@@ -20,7 +21,8 @@ namespace {
 bool is_yes(Row& row, const Column& column, std::string_view yes, std::string_view no) {
   const std::string_view text = row.text(column);
   if (text != yes && text != no) {
-    row.fault(fmt::format("{} is neither {} nor {}", text.empty() ? "an empty cell" : text, yes, no));
+    row.fault(
+        fmt::format("{} is {}; it must be {} or {}", column.name, text.empty() ? "empty" : in_quotes(text), yes, no));
   }
   return text == yes;
 }
@@ -100,11 +102,11 @@ std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& m
 std::string contradiction_of(const Transformer& model, const TrainingPlan& plan, Bytes memory, Bytes capacity,
                              bool fitted) {
   return fmt::format(
-      "{} on {} GPUs (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB "
+      "{} on {} GPU{} (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB "
       "are predicted.",
-      model.name, plan.gpus(), plan.tensor, plan.pipeline, plan.data, plan.micro_batch, static_cast<int>(plan.zero),
-      name_of(plan.recompute), fitted ? "fitted into" : "did not fit into", static_cast<double>(capacity.count) / 1e9,
-      static_cast<double>(memory.count) / 1e9);
+      model.name, plan.gpus(), plan.gpus() == 1 ? "" : "s", plan.tensor, plan.pipeline, plan.data, plan.micro_batch,
+      static_cast<int>(plan.zero), name_of(plan.recompute), fitted ? "fitted into" : "did not fit into",
+      static_cast<double>(capacity.count) / 1e9, static_cast<double>(memory.count) / 1e9);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "model/workload/bare_mlp.h"
 #include "sim/score/sizes.h"
 
@@ -111,14 +112,15 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
   return columns;
 }
 
-std::string thread_of(const Table& table) {
+std::string thread_of(const Table& table, std::string_view file_name) {
   std::string_view source = table.comment("source");
   constexpr std::string_view host = "https://github.com/";
   source.remove_prefix(std::min(source.find_first_not_of(' '), source.size()));
   if (source.starts_with(host)) {
     source.remove_prefix(host.size());
   }
-  return std::string(source.substr(0, source.find_first_of(" ,;(")));
+  const std::string_view thread = source.substr(0, source.find_first_of(" ,;("));
+  return std::string(thread.empty() ? file_name : thread);
 }
 
 OverlapMachines::OverlapMachines(const Table& table, std::string_view file_name, KnownMachines& machines)
@@ -137,7 +139,7 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   parsed.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
   if (columns.op.exists() && !parsed.scatters && !parsed.reduces_all && op != "ag" && op != "AG+GEMM" &&
       op != "ag_gemm") {
-    row.fault(fmt::format("op is {}; it is ag or rs", op));
+    row.fault(fmt::format("op is {}; it must be ag or rs", in_quotes(op)));
   }
   parsed.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
   parsed.m = row.count(columns.m);

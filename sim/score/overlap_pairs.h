@@ -45,9 +45,9 @@ using KnownImplementations = std::vector<std::shared_ptr<const Implementation>>;
 /// `file_name` is the file name of the table, without extension.
 OverlapColumns overlap_columns(const Table& table, std::string_view file_name, const KnownImplementations& known);
 
-/// Returns the source of a table, such as "bytedance/flux/issues/90" or "infinigence/FlashOverlap". Held-out fits
-/// exclude all tables of one source.
-std::string thread_of(const Table& table);
+/// Returns the source of a table, such as "bytedance/flux/issues/90" or "infinigence/FlashOverlap"; without a comment
+/// `# source:`, the file name. Held-out fits exclude all tables of one source.
+std::string thread_of(const Table& table, std::string_view file_name);
 
 /// Finds the machine on which a row was measured. The `known_as` of a hardware file may name a source of tables.
 class OverlapMachines {

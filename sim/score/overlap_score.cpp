@@ -8,6 +8,7 @@
 #include <set>
 
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "sim/point/request.h"
 #include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
@@ -45,7 +46,7 @@ class PairScorer {
   PairScorer(const Table& table, Context& context, Tally& tally)
       : context_(context),
         tally_(tally),
-        thread_(thread_of(table)),
+        thread_(thread_of(table, context.file_name)),
         known_(load_implementations("all")),
         columns_(overlap_columns(table, context.file_name, known_)),
         machines_(table, context.file_name, context.machines) {
@@ -55,8 +56,8 @@ class PairScorer {
     }
     for (const auto& implemented : columns_.implemented) {
       if (implemented.implementation == nullptr) {
-        tally.result().remarks.push_back(
-            fmt::format("No implementation is known as {}; it is scored as a typical one.", implemented.time.name));
+        tally.result().remarks.push_back(fmt::format("No implementation is known as {}; it is scored as a typical one.",
+                                                     in_quotes(implemented.time.name)));
       }
     }
   }

@@ -17,6 +17,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/text/suggest.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
@@ -209,7 +210,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
     if (known.machine == nullptr) {
       tally.skip(known.why_not);
     } else if (shape == nullptr) {
-      tally.skip(fmt::format("no model file is known as {}", row.text(model)));
+      tally.skip(fmt::format("no model file is known as {}", in_quotes(row.text(model))));
     } else if (shape->latent || !shape->kinds.empty() || (shape->experts && shape->experts->shared_ffn > 0)) {
       tally.skip(fmt::format("{} has other layers than plain attention with an MLP or routed experts", shape->name));
     } else if (shape->experts && prompt < vllm.min_mixture_tokens) {

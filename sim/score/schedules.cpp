@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "model/config/catalogue.h"
@@ -24,8 +26,8 @@ struct Work {
   const Machine* machine = nullptr;
   Way way;
 };
-using PointKey =
-    std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, std::int64_t, std::int64_t>;
+using PointKey = std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, std::int64_t,
+                            std::int64_t, DType, AttentionKernel>;
 
 struct Columns {
   explicit Columns(const Table& table)
@@ -62,8 +64,10 @@ struct DoubtfulMachine {
   std::shared_ptr<const std::vector<RaisedMachine>> raised;
 };
 
-/// Predicts the strategy of a row. Throws ConfigError for anything the model lacks.
-Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
+/// Predicts the strategy of a row, with the fastest number of slices if `slices` is empty. Throws ConfigError for
+/// anything the model lacks.
+Prediction predicted(const Row& row, const Columns& columns, std::optional<std::int32_t> slices, const Point& point,
+                     Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));
   if (strategy == nullptr || !applies(*strategy, kinds_of(point.scope))) {
     throw ConfigError(fmt::format("{} is not a strategy for {}", row.text(columns.strategy), row.text(columns.scope)));
@@ -71,8 +75,8 @@ Prediction predicted(Row& row, const Columns& columns, const Point& point, Predi
   require_possible(point);
   StrategyOptions base{.dtype = point.dtype};
   OptionSet fixed;
-  if (row.has(columns.slices)) {
-    base.slices = static_cast<std::int32_t>(row.count(columns.slices));
+  if (slices) {
+    base.slices = *slices;
     fixed.add(Option::slices);
   }
   const std::vector<StrategyOptions> candidates = strategy->variants(base, fixed);
@@ -124,6 +128,8 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
     point.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
     point.batch = row.count(columns.batch);
     point.seq = row.count(columns.seq);
+    const std::optional<std::int32_t> slices =
+        row.has(columns.slices) ? std::optional(static_cast<std::int32_t>(row.count(columns.slices))) : std::nullopt;
     const double measured = row.amount(columns.time);
     if (!tally.takes(row, true)) {
       continue;
@@ -132,7 +138,8 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       const std::optional<Scope> scope = scope_named(scope_word);
       const std::optional<DType> dtype = dtype_in_table(row.text(columns.dtype));
       if (!scope || !dtype) {
-        throw ConfigError(fmt::format("unknown scope {} in {}", scope_word, row.text(columns.dtype)));
+        throw ConfigError(scope ? fmt::format("unknown dtype {}", row.text(columns.dtype))
+                                : fmt::format("unknown scope {}", scope_word));
       }
       if (row.has(columns.attention)) {
         point.price.attention = attention_named(row.text(columns.attention));
@@ -151,12 +158,13 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       }
       point.machine = known->second.machine;
       point.raised = known->second.raised;
-      const Prediction prediction = predicted(row, columns, point, context.predictor);
+      const Prediction prediction = predicted(row, columns, slices, point, context.predictor);
       const double time = to_microseconds(prediction.analysis.critical.makespan);
       const std::string_view part = row.text(columns.strategy);
       if (tally.score(row, point.machine, true, {{measured, time, std::span(&part, 1)}})) {
-        works[{hw, row.text(columns.model), scope_word, point.ranks, point.batch, point.seq}].push_back(
-            {&known->second.machine, {measured, time, context.predictor.uncertainty(point, prediction)}});
+        works[{hw, row.text(columns.model), scope_word, point.ranks, point.batch, point.seq, point.dtype,
+               point.price.attention}]
+            .push_back({&known->second.machine, {measured, time, context.predictor.uncertainty(point, prediction)}});
       }
     } catch (const ConfigError& error) {
       tally.skip(error.what());

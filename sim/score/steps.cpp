@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "model/check.h"
 #include "model/fit/holdout.h"
 #include "model/strategies/strategies.h"
 #include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
 #include "sim/score/step_case.h"
@@ -135,7 +135,8 @@ double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
 }
 
 /// Chooses the settings that a table does not contain as its authors would have: the fastest micro-batch size and
-/// number of pieces per stage that fit in a GPU's memory. Uses one sequence and one piece if nothing fits.
+/// number of pieces per stage that fit in a GPU's memory. Uses one sequence and one piece if nothing fits, and if no
+/// choice divides the batch and the layers.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
   const std::int64_t layers_per_stage = step.model.layers / step.plan.pipeline;
@@ -156,7 +157,11 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
       }
     }
   }
-  check(best.has_value(), "one sequence and one piece divide everything");
+  if (!best) {
+    step.plan.micro_batch = 1;
+    step.plan.interleave = 1;
+    best = scorer.predict(step, node, prose);
+  }
   return *best;
 }
 
@@ -311,6 +316,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   StepScorer scorer(context);
   double worst_rate = 0.0;
   double worst_percent = 0.0;
+  bool has_scored = false;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const Transformer* model = models.of("llama-3.1-" + std::string(row.text(table.column("model"))));
@@ -335,26 +341,33 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     step.model = *model;
-    step.plan.interleave = std::max<std::int64_t>(1, (model->layers + 2) / step.plan.pipeline);
+    step.plan.interleave =
+        step.plan.pipeline > 1 ? std::max<std::int64_t>(1, (model->layers + 2) / step.plan.pipeline) : 1;
     const std::string_view prose = row.text(table.column("hardware"));
     FoundMachine node = context.machines.in_prose(prose.substr(0, prose.find('-')));
     const StepScorer::Answer answer = scorer.predict(step, node, prose);
     const Flops flops = training_flops(step.model, {step.plan.global_batch, step.plan.seq}, AttentionCount::causal);
     if (score_step(tally, row, answer, seconds_at(flops, tflops, step.plan), true, "step")) {
+      has_scored = true;
       const double peak = answer.machine->accelerator.dense_peak(step.plan.dtype).value;
       worst_rate = std::max(worst_rate, std::abs(answer.step->mfu - tflops * 1e12 / peak));
       worst_percent = std::max(worst_percent, std::abs(answer.step->mfu - measured_mfu));
     }
   }
-  tally.result().mfu_distance = std::max(worst_rate, worst_percent);
+  std::string mfu_remark;
+  if (has_scored) {
+    tally.result().mfu_distance = std::max(worst_rate, worst_percent);
+    mfu_remark = fmt::format(
+        "MFU is at most {:.1f} points off the published TFLOP/s and {:.1f} points off the published MFU, which is "
+        "rounded to whole percents; attention scores are counted causally. ",
+        100.0 * worst_rate, 100.0 * worst_percent);
+  }
   tally.result().remarks.push_back(
-      fmt::format(
-          "MFU is at most {:.1f} points off the published TFLOP/s and {:.1f} points off the published MFU, which is "
-          "rounded to whole percents; attention scores are counted causally. Tensor parallelism is `serial`, because "
-          "the paper names no overlap. The number of replicas follows from the number of GPUs. Separate kernels add up "
-          "gradients in 32 bits, as in PyTorch's FSDP. The authors mask scores between documents (section 3.2); all "
-          "causal scores are predicted, which are more in the row with context ranks. ",
-          100.0 * worst_rate, 100.0 * worst_percent) +
+      mfu_remark +
+      "Tensor parallelism is `serial`, because the paper names no overlap. The number of replicas follows from the "
+      "number of GPUs. Separate kernels add up gradients in 32 bits, as in PyTorch's FSDP. The authors mask scores "
+      "between documents (section 3.2); all causal scores are predicted, which are more in the row with context "
+      "ranks. " +
       remark_on_spread());
 }
 
@@ -365,6 +378,33 @@ namespace {
 std::optional<double> first_of_two(std::string_view text) {
   const std::size_t bracket = text.find(" (");
   return bracket == std::string_view::npos ? std::nullopt : parse_number(text.substr(0, bracket));
+}
+
+/// Reads a whole number from 1 to max_gpus, or the first of two.
+std::int64_t first_count(Row& row, const Column& column) {
+  const std::optional<double> first = first_of_two(row.text(column));
+  if (!first) {
+    return row.count(column, max_gpus);
+  }
+  if (*first >= 1.0 && *first <= static_cast<double>(max_gpus) && *first == std::floor(*first)) {
+    return static_cast<std::int64_t>(*first);
+  }
+  row.fault(fmt::format("{} is {}, whose first number is not a whole number from 1 to {}", column.name,
+                        in_quotes(row.text(column)), max_gpus));
+  return 1;
+}
+
+/// Reads a finite amount above 0, or the first of two.
+double first_amount(Row& row, const Column& column) {
+  const std::optional<double> first = first_of_two(row.text(column));
+  if (!first) {
+    return row.amount(column);
+  }
+  if (std::isfinite(*first) && *first > 0.0) {
+    return *first;
+  }
+  row.fault(fmt::format("{} is {}; a measurement is a number above 0", column.name, in_quotes(row.text(column))));
+  return 1.0;
 }
 
 /// Reads a table of NVIDIA's recipes, row by row.
@@ -423,7 +463,7 @@ class Recipes {
     if (recipe.node.machine == nullptr) {
       recipe.why_not = recipe.node.why_not;
     } else if (model == nullptr) {
-      recipe.why_not = fmt::format("no model file is known as {}", name);
+      recipe.why_not = fmt::format("no model file is known as {}", in_quotes(name));
     } else if (!is_bf16(row) && !is_fp8(row)) {
       recipe.why_not = "block-scaled formats (MXFP8, NVFP4), which hardware files do not describe";
     } else {
@@ -432,10 +472,7 @@ class Recipes {
   }
 
   void read_plan(Row& row, TrainingPlan& plan) const {
-    const auto count = [&](const char* name) {
-      const std::optional<double> first = first_of_two(row.text(table_.column(name)));
-      return first ? static_cast<std::int64_t>(*first) : row.count(table_.column(name), max_gpus);
-    };
+    const auto count = [&](const char* name) { return first_count(row, table_.column(name)); };
     const auto count_or_one = [&](const char* name) {
       const std::string_view text = row.text(table_.column(name));
       return text.empty() || text == "n/a" ? std::int64_t{1} : count(name);
@@ -480,8 +517,7 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
       tally.skip(recipe.why_not);
       continue;
     }
-    const std::optional<double> first = first_of_two(row.text(rate));
-    const double tokens = first ? *first : row.amount(rate);
+    const double tokens = first_amount(row, rate);
     if (!tally.takes(row, true)) {
       continue;
     }

@@ -25,7 +25,7 @@ class Tally {
   Tally(TableScore& into, bool held_out_only) : into_(into), held_out_only_(held_out_only) {}
 
   /// Returns whether the caller should score the row. Otherwise counts the row: as a fault if it is invalid, or as
-  /// skipped if only held-out rows are scored and the row is not held back.
+  /// skipped if only held-out rows are scored and the row is not held out.
   bool takes(const Row& row, bool held_out);
   void skip(std::string_view reason);
   void fault(const Row& row, std::string_view reason);
@@ -63,8 +63,8 @@ class Tally {
   /// Records the figures of a row that no fit has seen. Returns whether they were scored.
   bool observe(const Row& row, const Machine& machine, std::span<const Observation> figures);
 
-  /// Records whether the prediction agrees with a fact: a step fitted into memory, or did not. memory_fact() also
-  /// counts the row as scored; also_memory_fact() is for rows whose times are scored.
+  /// Records whether the prediction agrees with a fact: that a step fits in memory, or that it does not. memory_fact()
+  /// also counts the row as scored; also_memory_fact() is for rows whose times are scored.
   void memory_fact(const Machine& machine, bool agrees);
   void also_memory_fact(bool agrees);
 
@@ -73,7 +73,7 @@ class Tally {
 
  private:
   ScoredPart& part(std::string_view machine, std::string_view name);
-  /// Returns the index of a machine among the machines of the table. Adds a new machine.
+  /// Returns the index of a machine among the machines of the table. Adds the machine if it is new.
   std::size_t place_of(const Machine& machine);
 
   TableScore& into_;

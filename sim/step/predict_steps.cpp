@@ -109,6 +109,16 @@ TrainingPlan plan_of(const RunChoices& run) {
   return plan;
 }
 
+/// Returns the settings with the framework's choices, and with its name even if the user gave a path.
+Settings as_run_by(const Framework& framework, const Settings& wanted) {
+  Settings settings = with_defaults_of(framework, wanted);
+  if (!framework.name.empty()) {
+    const Field& field = *find_field("framework");
+    settings.put(field, {framework.name, settings.at(field).origin});
+  }
+  return settings;
+}
+
 /// Returns the dtype. If the user chose none and the checkpoint is made for narrower GEMMs than the default dtype,
 /// inference uses the checkpoint's dtype where the machine supports it.
 DType dtype_of(const Settings& settings, const RunChoices& run, const Transformer& model, const Machine& machine) {
@@ -629,10 +639,7 @@ struct StepPoints::Prepared {
 
 StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   const Framework& framework = sites_->framework(wanted.text("framework"));
-  Settings settings = with_defaults_of(framework, wanted);
-  if (!framework.name.empty()) {  // rows show its name even if the user gave a path
-    settings.put(*find_field("framework"), {framework.name, settings.at(*find_field("framework")).origin});
-  }
+  Settings settings = as_run_by(framework, wanted);
   RunChoices run = choices_of(settings);
   check(run.scope.is_whole_model(), "steps are predicted only for whole models");
   const Transformer& model = library_.model(run.model);
@@ -740,13 +747,17 @@ StepEvidence StepPoints::evidence_of(const MeasuredStep& measured) {
                        step_uncertainty(point, times, training, prepared.raised));
 }
 
-std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
+std::vector<StepRow> StepPoints::rows_or_reason(const Settings& wanted) {
+  Settings settings = wanted;
   try {
-    return rows(settings);
+    settings = as_run_by(sites_->framework(wanted.text("framework")), wanted);
+    return rows(wanted);
   } catch (const ConfigError& error) {
     const RunChoices run = choices_of(settings);
-    StepRow row =
-        settings_row(settings, library_.model(run.model).name, plan_of(run), {.name = settings.text("strategy.name")});
+    const Transformer& model = library_.model(run.model);
+    TrainingPlan plan = plan_of(run);
+    plan.dtype = dtype_of(settings, run, model, library_.machine(run.machine));
+    StepRow row = settings_row(settings, model.name, plan, {.name = settings.text("strategy.name")});
     row.add("reason", std::string(error.what()));
     return {row};
   }

@@ -30,9 +30,9 @@ class StepPoints {
   /// setting `as`. An implementation that cannot run has a row with the reason. A plan that exceeds the memory has a
   /// row like any other; a strategy that cannot split the few tokens of a decoding step has a row with the reason.
   /// Throws ConfigError for a plan whose settings clash. Requires a whole model.
-  [[nodiscard]] std::vector<StepRow> rows(const Settings& settings);
+  [[nodiscard]] std::vector<StepRow> rows(const Settings& wanted);
   /// Returns the same rows; for a plan whose settings clash, returns one row with the reason.
-  [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
+  [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& wanted);
 
   /// Returns the evidence of a training step that ran under the framework, or the only strategy, that its settings
   /// name. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, and for a

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,6 +34,20 @@ std::optional<Value> typed(ColumnType type, const Json& json) {
   return whole && (*whole == 0 || *whole == 1) ? std::optional<Value>(*whole) : std::nullopt;  // SQL has no booleans
 }
 
+/// Returns the value as JSON; of a long value, the beginning, which ends at a whole letter.
+std::string in_short(const Json& json) {
+  constexpr std::size_t longest = 40;
+  std::string text = json.dump();
+  if (text.size() <= longest) {
+    return text;
+  }
+  std::size_t end = longest;
+  while ((static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {  // within the UTF-8 bytes of a letter
+    --end;
+  }
+  return text.substr(0, end) + "...";
+}
+
 }  // namespace
 
 Value value_in(std::string_view column, ColumnType type, const Json& json) {
@@ -42,7 +57,7 @@ Value value_in(std::string_view column, ColumnType type, const Json& json) {
   if (std::optional<Value> value = typed(type, json)) {
     return *std::move(value);
   }
-  throw RowMisfit(fmt::format("{} is {}, which is not {}", column, json.dump().substr(0, 40), type_in_words(type)));
+  throw RowMisfit(fmt::format("{} is {}, which is not {}", column, in_short(json), type_in_words(type)));
 }
 
 StepRow step_row_of(const Json& object) {

@@ -30,7 +30,7 @@ struct StoreIdentity {
   StoreKind kind = StoreKind::layers;
   std::string settings;    ///< The complete sweep, as YAML.
   std::string digest;      ///< Digest of the settings and of all files that they name.
-  int model_version = 0;   //
+  int model_version = 0;   ///< Version of the model that computed the results.
   std::size_t points = 0;  ///< Points of the whole sweep.
   Shard shard{};
 
@@ -80,7 +80,7 @@ class StoreReader {
   /// Returns the number of points that the complete store holds.
   [[nodiscard]] std::size_t points_wanted() const;
 
-  /// Returns nothing at the end.
+  /// Returns the next point, or nothing at the end.
   std::optional<StoredPoint> next();
   /// Calls take(point, row) for the rows of the next point, each of which is valid until the call returns. Returns
   /// false at the end.
@@ -113,8 +113,8 @@ class TakenStore {
 /// Creates a store, or continues an existing one.
 class StoreWriter {
  public:
-  /// Throws ConfigError when the file is not a store or holds other results, DamagedDatabase, and DatabaseError when it
-  /// cannot be written or is open in another process.
+  /// Throws ConfigError when the file is not a store or holds other results, DamagedDatabase when it is damaged, and
+  /// DatabaseError when it cannot be written or is open in another process.
   StoreWriter(const std::filesystem::path& path, const StoreIdentity& identity);
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Place of a row in a JSON file, for messages.
+/// Place of a row in a JSON file, for messages: the line on which it ends.
 struct Place {
   std::string file;
   std::size_t line = 0;
@@ -137,13 +137,13 @@ using Characters = BufferedCharacters<RowStream>;
 
 /// Passes each object of a list to the taker, and frees it afterwards.
 void take_list(Characters& characters, const std::string& file, RowTaker& taker) {
-  Place place{file, 2};  // one object per line, below the bracket
+  Place place{file};
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
+    place.line = characters.places().last_line();
     if (event != Json::parse_event_t::object_end) {
       refuse(place, "this is not a row; write the results again");
     }
     taker.take(parsed, place);
-    ++place.line;
     characters.forget();
   };
   try {
@@ -151,6 +151,7 @@ void take_list(Characters& characters, const std::string& file, RowTaker& taker)
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), not_json));
   } catch (const Json::exception&) {
+    place.line = characters.places().last_line();
     refuse(place, "a number is out of range; write the results again");
   }
 }

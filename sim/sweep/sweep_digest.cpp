@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -24,26 +24,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Identifies files by their contents, whatever folder holds them on this machine.
+/// Bytes of a file that count: the largest model file that is read, a config.json, is this long. A longer file is not
+/// an input.
+constexpr std::size_t max_bytes = std::size_t{16} << 20U;
+
+/// Identifies files by their contents, whatever folder holds them on this machine. Their order counts, because two
+/// names may exchange their contents.
 class FileDigests {
  public:
   void add(const fs::path& path) {
-    if (!seen_.insert(fs::weakly_canonical(path)).second) {
-      return;
+    const auto [known, is_new] = known_.try_emplace(fs::weakly_canonical(path));
+    if (is_new) {
+      known->second = sha256_of(read_file(path.string(), max_bytes));
     }
-    digests_.insert(sha256_of(read_small_file(path.string())));
-    if (path.extension() == ".yaml" || path.extension() == ".yml") {
+    digests_ += known->second + "\n";
+    if (is_new && (path.extension() == ".yaml" || path.extension() == ".yml")) {
       add_named_in(YamlFile(path).top(), path.parent_path());
     }
   }
 
-  [[nodiscard]] std::string together() const {
-    std::string digests;
-    for (const std::string& digest : digests_) {
-      digests += digest + "\n";
-    }
-    return digests;
-  }
+  [[nodiscard]] const std::string& together() const { return digests_; }
 
  private:
   /// Adds a file for any text that is a file's name: an unneeded file does no harm.
@@ -83,8 +83,8 @@ class FileDigests {
       {Catalogue::hardware, known_names(Catalogue::hardware)},
       {Catalogue::implementations, known_names(Catalogue::implementations)},
       {Catalogue::frameworks, known_names(Catalogue::frameworks)}};
-  std::set<fs::path> seen_;
-  std::multiset<std::string> digests_;
+  std::map<fs::path, std::string> known_;
+  std::string digests_;
 };
 
 /// Collects the contents of the files that settings name, and the values that "all" means in this version.

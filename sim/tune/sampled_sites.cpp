@@ -15,7 +15,7 @@ namespace {
 struct Candidate {
   SampledSite sampled;
   SiteRuns runs;
-  Duration without_jitter{};  ///< Time of one run on the slowest GPU, without other jitter.
+  Duration without_jitter{};  ///< Time of one run with the slowest GPU and links, but no jitter from run to run.
 };
 
 /// Returns the number of passes in the step's time: the passes of one stage, and the passes of other stages for which
@@ -43,6 +43,7 @@ class Chooser {
     }
     by_p99_ = least_p99();
     const bool p99 = options_.minimize == Minimize::p99;
+    // tail() of the chosen schedules comes last, so that later predictions use them.
     const StepTail other = tail(sites, p99 ? by_mean_ : by_p99_);
     const StepTail chosen = tail(sites, p99 ? by_p99_ : by_mean_);
     for (std::size_t i = 0; i < sites.size(); ++i) {
@@ -95,7 +96,7 @@ class Chooser {
     return serial->sampled;
   }
 
-  /// Returns the time of the runs of all sites with both the slowest GPU and the runs' own jitter at their p99.
+  /// Returns the time of all sites' runs when the slowest GPU and the runs' own jitter are both at their p99.
   [[nodiscard]] double runs_at_p99(const Choice& choice) const {
     double time = 0.0;
     double variance = 0.0;
@@ -129,7 +130,7 @@ class Chooser {
     return choice;
   }
 
-  /// Returns the percentiles of the step whose sites have these schedules.
+  /// Returns the percentiles of the step with these schedules. Later predictions of the step use them too.
   StepTail tail(const std::vector<TunedSite>& sites, const Choice& choice) {
     StepSpread spread{.gpus = point_.plan.gpus(), .rank_sigma = options_.rank_sigma, .groups = groups_};
     for (std::size_t i = 0; i < sites.size(); ++i) {

@@ -304,7 +304,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   tuning.serial = predict_step(point, times);
   if (!space.framework.name.empty()) {
     point.strategies = strategies_by_default(space.framework);
-    tuning.baseline = predict_step(point, times);
+    if (has_schedules(point, times)) {
+      tuning.baseline = predict_step(point, times);
+    }
   }
   tuning.fastest_baseline = fastest_with_these(point, times, plans);
   point.strategies = strategies_for_steps();

@@ -90,7 +90,8 @@ struct Tuning {
   /// By how much the objective of the first plan exceeds the fastest plan's, relative.
   double excess_over_fastest = 0.0;
   StepPrediction serial;  ///< The first plan with serial at every site.
-  /// The first plan as the framework of the space runs it; nothing if no framework was named.
+  /// The first plan as the framework of the space runs it; nothing if no framework was named, or if its strategy has no
+  /// schedule for this plan.
   std::optional<StepPrediction> baseline;
   /// The fastest plan as the framework runs it, or without a framework the fastest plan with serial at every site;
   /// nothing if the framework's strategy has no schedule for any plan.

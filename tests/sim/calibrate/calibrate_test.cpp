@@ -73,12 +73,12 @@ double value_of(Duration time) { return to_microseconds(time); }
 double value_of(BytesPerSecond rate) { return rate.value; }
 
 /// Returns the deviation of the fitted value in standard errors. A parameter that rows decide has a standard error
-/// below `most`.
+/// below `max_error`.
 template <class T>
-double deviation(const Parameter<T>& fitted, const Parameter<T>& truth, double most = 0.25) {
+double deviation(const Parameter<T>& fitted, const Parameter<T>& truth, double max_error = 0.25) {
   EXPECT_EQ(fitted.provenance, Provenance::fitted);
   EXPECT_GT(fitted.standard_error, 0.0);
-  EXPECT_LT(fitted.standard_error, most);
+  EXPECT_LT(fitted.standard_error, max_error);
   return std::abs(std::log(value_of(fitted.value) / value_of(truth.value))) / fitted.standard_error;
 }
 
@@ -528,6 +528,9 @@ TEST_F(Calibrate, WithoutUsableRowsTheErrorNamesTheFirstFault) {
         "nothing can be fitted: " + table.string() +
             ":2: time_us is 1e300; a measured time must be between 1e-06 and 1e+11 us (the first of 2 faulty rows)");
   }
+  const fs::path single = write("single.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,0\n");
+  EXPECT_EQ(test::message_of([&] { calibrate(base(), "h100-sxm", "odd", read_observations({single}, std::nullopt)); }),
+            "nothing can be fitted: " + single.string() + ":2: time_us is 0; a measurement is a number above 0");
 }
 
 TEST_F(Calibrate, ReportsWhyEveryRowIsSkipped) {
@@ -545,6 +548,10 @@ TEST_F(Calibrate, ReportsWhyEveryRowIsSkipped) {
             "nothing can be fitted: skipped: g.csv: rows of another machine (2 rows)" + remedy);
   EXPECT_EQ(error_of_text("h100,fp3,64,64,64,5\n", std::nullopt),
             "nothing can be fitted: skipped: g.csv: GEMMs in fp3, which the model does not support (2 rows)" + remedy);
+  Observations observations;
+  observations.skipped = {"a", "b", "c", "d", "e", "f"};
+  const auto fit = [&] { calibrate(base(), "h100-sxm", "odd", observations); };
+  EXPECT_EQ(test::message_of(fit), "nothing can be fitted: skipped: a, b, c, d, e and 1 more such reason" + remedy);
 }
 
 TEST_F(Calibrate, ResidualsAreDrawnByDecadesOfTime) {
@@ -783,6 +790,17 @@ TEST_F(Calibrate, CorrectlyPricedRowsKeepTheParametersOfTheBase) {
             base_machine.accelerator.matrix_unit(DType::bf16).gemm.burst_efficiency.value);
   EXPECT_EQ(unit.fit.residual, base_machine.accelerator.matrix_unit(DType::bf16).fit.residual);
   EXPECT_EQ(*unit.fit.range(FitSize::m), (SeenRange{4096, 8192}));
+}
+
+TEST_F(Calibrate, OneGemmAdjustsABaseWhosePathHasAHash) {
+  fs::create_directory(folder_ / "a #b");
+  const fs::path own_base = write("a #b/own.yaml", "schema: commfuse.hardware/1\nname: own\nextends: h100-sxm\n");
+  const fs::path table = write("one \"quoted\".csv", "hw,dtype,m,n,k,time_us\nx,bf16,4096,4096,4096,230\n");
+  const Machine base = load_machine(own_base.string());
+  const Calibration calibration = calibrate(base, own_base.string(), "mine", read_observations({table}, std::nullopt));
+  EXPECT_NE(calibration.yaml.find("\nextends: \"" + own_base.string() + "\"\n"), std::string::npos) << calibration.yaml;
+  EXPECT_NE(calibration.yaml.find("# Fitted to 1 row, with the base as the prior: "), std::string::npos);
+  EXPECT_EQ(load_machine(write("mine.yaml", calibration.yaml).string()).accelerator.sms, 132);
 }
 
 TEST_F(Calibrate, OneAttentionCallAndOneKernelAreEnough) {

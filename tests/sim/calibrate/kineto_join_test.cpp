@@ -356,8 +356,14 @@ TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
                       splits + R"(", "Out split size": "[]", "Process Group Ranks": "[0, 1, 2, 3]")");
   };
   EXPECT_EQ(kineto_profile({all_to_all("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
-  EXPECT_EQ(kineto_profile({all_to_all("[1024, 1024, 1023, 1025]")}).skipped,
-            (std::map<std::string, std::size_t>{{"all-to-alls whose splits are uneven, or too many to be listed", 1}}));
+  // The second list has splits above the largest rank.
+  for (const char* splits : {"[1024, 1024, 1023, 1025]", "[1048576, 1024, 1024, 1024]"}) {
+    const Profile profile = kineto_profile({all_to_all(splits)});
+    EXPECT_TRUE(profile.collectives.empty()) << splits;
+    EXPECT_EQ(
+        profile.skipped,
+        (std::map<std::string, std::size_t>{{"all-to-alls whose splits are uneven, or too many to be listed", 1}}));
+  }
 }
 
 TEST(KinetoJoin, AttentionAndMemoryBoundKernelsAreRows) {
@@ -397,6 +403,18 @@ TEST(KinetoJoin, AttentionAndMemoryBoundKernelsAreRows) {
   EXPECT_EQ(profile.kernels[1].size.traffic, Bytes{3 * 100 * 8192 * 2});
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"attention calls with fewer queries than keys (decoding), which no fit uses", 1}}));
+}
+
+TEST(KinetoJoin, AttentionWithMoreQueriesThanKeysIsNotDecoding) {
+  const OwnFolder folder;
+  const Profile profile =
+      kineto_profile({op("aten::_scaled_dot_product_flash_attention", 0.0, 10.0,
+                         R"("External id": 1, "Input Dims": [[1, 32, 512, 128], [1, 32, 77, 128], [1, 32, 77, 128]],
+                            "Input type": ["c10::Half", "c10::Half", "c10::Half"])"),
+                      kernel("flash_fwd_kernel", 100.0, 40.0, R"("External id": 1)")});
+  EXPECT_EQ(
+      profile.skipped,
+      (std::map<std::string, std::size_t>{{"attention calls with more queries than keys, which no fit uses", 1}}));
 }
 
 TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchedGemmsAreSkipped) {

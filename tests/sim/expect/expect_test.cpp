@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -119,16 +120,21 @@ TEST(NcclVersions, AreTwoOrThreeNumbers) {
   }
 }
 
-TEST(ExpectedRows, SizesArePowersOfTheFactor) {
+TEST(ExpectedRows, SizesGrowByTheFactor) {
   const std::vector<Bytes> sizes = sizes_between({1024}, {100'000}, 4);
   ASSERT_EQ(sizes.size(), 4U);
   EXPECT_EQ(sizes.back().count, 65536);
+  EXPECT_EQ(sizes_between({1024}, {4096}, 2).size(), 3U);  // The range includes the largest size.
+  for (const std::int64_t factor : {std::int64_t{1} << 54U, std::numeric_limits<std::int64_t>::max()}) {
+    EXPECT_EQ(sizes_between({1024}, {100'000}, factor).size(), 1U);  // The second size would exceed 64 bits.
+  }
   EXPECT_EQ(test::message_of([] { sizes_between({8}, {4}, 2); }),
             "sizes go from 8 B to 4 B; use a range from 1 B to 64 GiB, as in 1K..8G");
   EXPECT_EQ(test::message_of([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
 }
 
-/// Returns GB/s with one decimal, rounded down, as in every threshold format.
+/// Returns the floor of the message's bus bandwidth, divided by `divisor`, in GB/s with one decimal and rounded down,
+/// as in most threshold formats.
 std::string floor_text(const Expectation& expectation, const Message& message, double divisor = 1.0) {
   const double rate = bus_bandwidth(message, range_of(expectation.of(message), 0.01).slow).value / divisor;
   const auto tenths = static_cast<long long>(rate / 1e8);
@@ -137,8 +143,8 @@ std::string floor_text(const Expectation& expectation, const Message& message, d
 
 TEST(Thresholds, HaveTheFormatOfEachChecker) {
   const Expectation node(load_machine("h100-sxm"));
-  const Message quarter{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib / 4}};
-  const Message eight{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {8 * gib}};
+  const Message quarter_gib{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib / 4}};
+  const Message eight_gib{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {8 * gib}};
   EXPECT_EQ(thresholds("nvsentinel", node, 0.01),
             "# commfuse-sim expect --hardware h100-sxm: one healthy measurement in 100 is below a floor\n"
             "# Helm replaces lists whole: merge these env entries into the initContainers of your values.\n"
@@ -147,29 +153,32 @@ TEST(Thresholds, HaveTheFormatOfEachChecker) {
             "    env:\n"
             "      - name: BW_THRESHOLD_GBPS\n"
             "        value: \"" +
-                floor_text(node, quarter) +
+                floor_text(node, quarter_gib) +
                 "\"\n"
                 "      - name: TEST_SIZE_MB\n"
                 "        value: \"256\"\n");
+  EXPECT_NE(thresholds("nccl-tests", node, 1e-6).find(": one healthy measurement in 1000000 is below a floor\n"),
+            std::string::npos);
   EXPECT_NE(thresholds("nccl-tests", node, 0.01)
-                .find("NCCL_TESTS_MIN_BW=" + floor_text(node, eight, 0.9) + " all_reduce_perf -b 8G -e 8G -g 8\n"),
+                .find("NCCL_TESTS_MIN_BW=" + floor_text(node, eight_gib, 0.9) + " all_reduce_perf -b 8G -e 8G -g 8\n"),
             std::string::npos);
   EXPECT_NE(thresholds("superbench", node, 0.01)
                 .find("    nccl_allreduce_8589934592_rule:\n"
                       "      function: value\n"
                       "      criteria: 'lambda x:x<" +
-                      floor_text(node, eight) +
+                      floor_text(node, eight_gib) +
                       "'\n"
                       "      categories: NCCL\n"
                       "      metrics:\n"
                       "        - nccl-bw:*.*/allreduce_8589934592_busbw\n"),
             std::string::npos);
-  const Message sixteen{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {16 * gib}};
-  EXPECT_NE(
-      thresholds("azure-nhc", node, 0.01).find(" * || check_nccl_allreduce " + floor_text(node, sixteen) + " 1 16G\n"),
-      std::string::npos);
+  const Message sixteen_gib{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {16 * gib}};
+  EXPECT_NE(thresholds("azure-nhc", node, 0.01)
+                .find(" * || check_nccl_allreduce " + floor_text(node, sixteen_gib) + " 1 16G\n"),
+            std::string::npos);
   EXPECT_NE(thresholds("azure-nhc", node, 0.01).find(" * || check_gpu_bw 4"), std::string::npos)
       << thresholds("azure-nhc", node, 0.01);
+  // The floor over PCIe is 40 to 50 GB/s: the decimal point follows the two digits.
   const Expectation pcie(load_machine("pcie-rtx-pro-6000"));
   EXPECT_EQ(thresholds("azure-nhc", pcie, 0.01).find("check_gpu_bw 4") + 15,
             thresholds("azure-nhc", pcie, 0.01).find(".", thresholds("azure-nhc", pcie, 0.01).find("check_gpu_bw")));
@@ -198,7 +207,7 @@ TEST(Thresholds, ForSeveralNodesNeedACluster) {
       "azure-nhc, prometheus");
 }
 
-TEST(MeasuredNodes, JudgesHealthyAndDegradedTables) {
+TEST(MeasuredNodes, AreHealthyDegradedOrUnknown) {
   EXPECT_EQ(health_of("nccl_h100sxm_1node_aic_v2", 8), NodeHealth::healthy);
   EXPECT_EQ(health_of("nccl_h100_ib400_2node_degraded_issue319", 16), NodeHealth::degraded);
   EXPECT_EQ(health_of("nccl_l40s_pcie_aic", 8), NodeHealth::degraded);

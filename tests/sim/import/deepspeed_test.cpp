@@ -85,6 +85,9 @@ TEST_F(Deepspeed, TwoBatchSizesGiveTheThird) {
   EXPECT_EQ(refusal(R"({"train_batch_size": 40, "train_micro_batch_size_per_gpu": 2})"),
             "a.json: train_batch_size is 40, train_micro_batch_size_per_gpu 2 and gradient_accumulation_steps not set; "
             "these do not fit 16 replicas; the first must be the product of the other two and the replicas");
+  EXPECT_EQ(refusal(R"({"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2})", {{"--gpus", "1"}}),
+            "a.json: train_batch_size is 7, train_micro_batch_size_per_gpu 2 and gradient_accumulation_steps not set; "
+            "these do not fit 1 replica; the first must be the product of the other two and the replicas");
   EXPECT_EQ(
       refusal(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1})")
           .substr(0, 30),
@@ -103,10 +106,47 @@ TEST_F(Deepspeed, ValuesThatATrainerFillsNeedAFlag) {
   EXPECT_EQ(import.notes,
             (std::vector<std::string>{
                 "gradient_accumulation_steps is auto, which the trainer fills in: its default of 1 is assumed",
-                "bf16 and fp16 are auto, which the trainer fills in: bf16 is assumed"}));
+                "bf16 is auto, which the trainer fills in: bf16 is assumed"}));
   EXPECT_TRUE(has_line(import, "  gradient_dtype: bf16"));
   EXPECT_EQ(refusal(R"({"train_batch_size": 64})", {{"--batch", "32"}}),
             "a.json:1:2: train_batch_size is 64, but --batch is 32; remove the flag");
+}
+
+TEST_F(Deepspeed, AnAutomaticDtypeIsTheOneThatTheFileLeavesOpen) {
+  const auto dtype_and_note = [](const std::string& keys) {
+    const Imported import = read(R"({"train_micro_batch_size_per_gpu": 1, )" + keys + "}");
+    EXPECT_EQ(import.notes.size(), 1U) << keys;
+    return import.step.dtype + "; " + import.notes.back();
+  };
+  EXPECT_EQ(dtype_and_note(R"("bf16": {"enabled": false}, "fp16": {"enabled": "auto"})"),
+            "fp16; fp16 is auto, which the trainer fills in: fp16 is assumed");
+  EXPECT_EQ(dtype_and_note(R"("fp16": {"enabled": "auto"})"),
+            "bf16; fp16 is auto, which the trainer fills in: bf16 is assumed");
+  EXPECT_EQ(dtype_and_note(R"("bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"})"),
+            "bf16; bf16 and fp16 are auto, which the trainer fills in: bf16 is assumed");
+}
+
+TEST_F(Deepspeed, AutocastHasEveryNameOfItsDtype) {
+  const auto dtype = [](const std::string& name) {
+    return read(R"({"train_micro_batch_size_per_gpu": 1, "torch_autocast": {"enabled": true, "dtype": ")" + name +
+                "\"}}")
+        .step.dtype;
+  };
+  for (const char* name : {"bfloat16", "bf16", "torch.bfloat16", "bfloat"}) {
+    EXPECT_EQ(dtype(name), "bf16") << name;
+  }
+  for (const char* name : {"float16", "fp16", "torch.float16", "half"}) {
+    EXPECT_EQ(dtype(name), "fp16") << name;
+  }
+  EXPECT_EQ(dtype("float32"), "fp32");
+}
+
+TEST_F(Deepspeed, AnAutomaticStageOfZeroIsTheDefaultOfTheTrainer) {
+  const Imported import = read(R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": "auto"}})");
+  EXPECT_TRUE(has_line(import, "  zero: 2"));
+  EXPECT_EQ(import.notes,
+            (std::vector<std::string>{
+                "zero_optimization.stage is auto, which the trainer fills in: its default of 2 is assumed"}));
 }
 
 TEST_F(Deepspeed, ReplicasFollowFromSequenceRanksAndStages) {
@@ -139,6 +179,21 @@ TEST_F(Deepspeed, UnreadKeysAreNamed) {
           "a.json:3:64: 'zero_optimization.zero_hpz_partition_size' = '8' has no counterpart and is ignored: weights "
           "are gathered from all replicas",
           "unknown and ignored: 'mystery'"}));
+}
+
+TEST_F(Deepspeed, PartitionedActivationsOfStagesAreReported) {
+  const std::string step = R"({"train_micro_batch_size_per_gpu": 1, "pipeline": {"stages": 2, "pipe_partitioned": )";
+  EXPECT_EQ(read(step + "false}}").notes, std::vector<std::string>{});
+  EXPECT_EQ(read(step + "true}}").notes,
+            (std::vector<std::string>{"a.json:1:65: 'pipeline.pipe_partitioned' = 'true' has no counterpart and is "
+                                      "ignored: stages send full activations"}));
+}
+
+// Ten thousand entries below such a key would repeat it ten thousand times.
+TEST_F(Deepspeed, ALongKeyIsRefused) {
+  EXPECT_EQ(read(R"({"train_batch_size": 16, ")" + std::string(998, 'k') + R"(": {"a": 1}})").step.batch, 16);
+  EXPECT_EQ(refusal(R"({"train_batch_size": 16, ")" + std::string(999, 'k') + R"(": {"a": 1}})"),
+            "a.json:1:1030: a key and the keys around it exceed 1000 letters; shorten them");
 }
 
 TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {

@@ -170,6 +170,14 @@ TEST(Megatron, OverlapNamesTheGemmsWhoseMethodHasNoPrice) {
           "--slices 2 prices pipeline with ideal kernels"}));
 }
 
+TEST(Megatron, OneSplitOfAPipelineIsSingular) {
+  const OwnFolder folder;
+  EXPECT_EQ(with_overlap("qkv_fprop: {method: pipeline, num_splits: 1}\n").notes.back(),
+            "cfg.yaml: ring_exchange is assumed where the method has no price: qkv_fprop ('pipeline', 1 split), "
+            "proj_fprop ('pipeline', 4 splits), fc2_fprop ('pipeline', 4 splits); --scope qkv --strategy sliced "
+            "--slices 1 prices pipeline with ideal kernels");
+}
+
 /// TransformerEngine's initialize_ub gives every key that the file lacks its default method.
 TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
   const OwnFolder folder;

@@ -174,6 +174,17 @@ TEST(Nemo, CommandLineOverridesChangeKeys) {
   EXPECT_EQ(nemo_refusal(nemo, {"layers"}), "'layers' changes no key; write one, as in model.num_layers=2");
 }
 
+TEST(Nemo, SwitchesAndPrecisionsMayReferToOtherKeys) {
+  const OwnFolder folder;
+  const Imported import = read(nemo + "  precision: ${trainer.precision}\n  seq_length: ${.encoder_seq_length}\n",
+                               {"model.vocab_size=1024", "my.switch=True", "model.sequence_parallel=${my.switch}"});
+  EXPECT_EQ(body(run_text(import)), body(run_text(read(nemo, {"model.vocab_size=1024"}))));
+  EXPECT_EQ(import.notes, std::vector<std::string>{"unknown and ignored: 'my.switch'"});
+  EXPECT_EQ(nemo_refusal(nemo, {"model.fp8=${oc.env:FP8}"}),
+            "'model.fp8=${oc.env:FP8}': model.fp8 is '${oc.env:FP8}', whose value this file does not set; write the "
+            "value instead");
+}
+
 TEST(Nemo, TheDdpSectionSetsTheReductionOfGradients) {
   const OwnFolder folder;
   const auto step = [](const std::string& words) {

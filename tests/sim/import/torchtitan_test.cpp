@@ -141,6 +141,18 @@ TEST_F(Torchtitan, Float8AndOverlapAreImported) {
   EXPECT_EQ(import.notes[0], "a.toml:3:1: converter 'lora' has no counterpart and is ignored");
 }
 
+TEST_F(Torchtitan, WeightsGatheredInEightBitsAreNamedInBothSpellings) {
+  for (const std::string section : {"float8", "quantize.linear.float8"}) {
+    const Imported import = read(model + no_recompute + "[" + section + "]\nenable_fsdp_float8_all_gather = true\n" +
+                                     "filter_fqns = [\"output\"]\n",
+                                 "8");
+    ASSERT_EQ(import.notes.size(), 1U) << section;
+    EXPECT_EQ(import.notes[0], "a.toml:7:1: '" + section +
+                                   ".enable_fsdp_float8_all_gather' = 'true' has no counterpart and is ignored: "
+                                   "weights are gathered in 16 bits");
+  }
+}
+
 TEST_F(Torchtitan, GradientsAreReducedInTheDtypeOfTheFile) {
   const std::string reduce = model + no_recompute + "[training]\nmixed_precision_reduce = ";
   EXPECT_TRUE(has_line(read(reduce + "\"bfloat16\"\n", "8"), "  gradient_dtype: bf16"));

@@ -201,6 +201,16 @@ TEST_F(CapacityTest, TheCheapestKindIsChosenAndCostsMeetAtBreakEven) {
   EXPECT_NEAR(*result.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
+TEST_F(CapacityTest, NoPriceBreaksEvenIfEnergyAloneCostsMore) {
+  const CapacityPlan result =
+      plan("deadline: 4 days\nenergy: {price: 0.1, pue: 1}",
+           "  hot: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256, power: 1000 kW}\n"
+           "  cool: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256, power: 1 kW}\n");
+  EXPECT_EQ(result.best_kind()->name, "cool");
+  EXPECT_EQ(result.kinds[0].break_even_price, std::nullopt);  // The power of a hot GPU costs $100 per hour.
+  EXPECT_GT(*result.kinds[1].break_even_price, 100.0);
+}
+
 TEST_F(CapacityTest, TwoPricesOfOneMachineTieOnlyWithinTheDifferenceOfTheRule) {
   // The errors of the machine are the same at both prices, so 10% more is more, although each cost is off by 13%.
   const auto ties_at = [&](const std::string& price, const std::string& price_error) {
@@ -328,6 +338,15 @@ TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   EXPECT_NEAR(named("price -20 %").cost_share, -0.2, 1e-12);
   const WhatIf faster = named("network x4");
   EXPECT_DOUBLE_EQ(*faster.break_even_gpu, (answer.cost.value - faster.cost.value) / static_cast<double>(answer.gpus));
+}
+
+TEST_F(CapacityTest, AChangeOfThePriceIsStatedWithItsFraction) {
+  const CapacityPlan result = plan("deadline: 3 days\nwhat_if: {change: 0.025}");
+  const auto has = [&](const std::string& name) {
+    return std::ranges::find(result.what_ifs, name, &WhatIf::change) != result.what_ifs.end();
+  };
+  EXPECT_TRUE(has("price -2.5 %"));
+  EXPECT_TRUE(has("price +2.5 %"));
 }
 
 TEST_F(CapacityTest, AChangeIsMeasuredFromTheFastestLayout) {

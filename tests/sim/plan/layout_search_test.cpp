@@ -154,6 +154,15 @@ TEST_F(LayoutSearchTest, GpuCountsAreThoseThatSomeLayoutUses) {
             (std::vector<std::int64_t>{8, 16, 24, 32, 48, 64}));
 }
 
+TEST_F(LayoutSearchTest, FixedDegreesWhoseProductOverflowsHaveNoCounts) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine cluster = machine(64);
+  StructureCache structures;
+  LayoutTerms search_terms = terms();
+  search_terms.wish = {.tensor = 1 << 20, .pipeline = 16, .context = 1 << 10, .ulysses = 1 << 10, .data = 1 << 20};
+  EXPECT_EQ(LayoutSearch(model, cluster, structures, search_terms).counts(64), std::vector<std::int64_t>{});
+}
+
 TEST_F(LayoutSearchTest, OmitsLayoutsThatDoNotFitInMemory) {
   const Transformer model = load_model("llama-3.1-405b");
   const Machine cluster = machine(8);

@@ -40,6 +40,11 @@ TEST(Axis, IsAListARangeOrBoth) {
   EXPECT_EQ(values("network_bandwidth=25GB/s..0.1TB/s"), (Texts{"25 GB/s", "50 GB/s", "100 GB/s"}));
 }
 
+TEST(Axis, ARangeToTheEndsOfNumbersEnds) {
+  EXPECT_EQ(values("link_bandwidth=1e308B/s..1.7976931348623157e308B/s").size(), 1U);
+  EXPECT_EQ(values("link_bandwidth=5e-324B/s..1GB/s*1.01").size(), 1U);  // 1.01 times this number rounds to itself
+}
+
 TEST(Axis, AcceptsTheNamesThatOtherToolsUse) {
   EXPECT_EQ(parse_axis("tp=2,4").fields, parse_axis("ranks=2,4").fields);
   EXPECT_EQ(parse_axis("seq_len=1K").fields, parse_axis("seq=1K").fields);
@@ -64,6 +69,9 @@ TEST(Axis, EveryMistakeNamesTheAxis) {
   EXPECT_EQ(axis_refusal("seq=1..8+0"), "--axis seq=1..8+0: '1..8+0' never ends; add at least 1");
   EXPECT_EQ(axis_refusal("seq=0..8"), "--axis seq=0..8: '0..8' never ends; begin at 1 or more");
   EXPECT_EQ(axis_refusal("seq=1..1M+1"), "--axis seq=1..1M+1: '1..1M+1' has more than 10000 values; take larger steps");
+  EXPECT_EQ(axis_refusal("link_bandwidth=1B/s..1e300B/s*1.01"),
+            "--axis link_bandwidth=1B/s..1e300B/s*1.01: '1B/s..1e300B/s*1.01' has more than 10000 values; take larger "
+            "steps");
   EXPECT_EQ(axis_refusal("link_bandwidth=x2..x1"),
             "--axis link_bandwidth=x2..x1: 'x2..x1' is descending; write x1..x2");
   for (const char* wrong : {"x1..", "x1..900GB/s", "x1..x4*1", "x1..x4+1", "1..4"}) {

@@ -139,8 +139,10 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
     gemm_rows({"as=flux", "scope=mlp_ar"});
     ADD_FAILURE() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "implementation flux does not cover scope mlp_ar; choose another scope, such as gate_up, down or mlp");
+    EXPECT_STREQ(
+        error.what(),
+        "implementation flux does not cover scope mlp_ar; scopes that it covers: qkv, out_proj, gate_up, down, "
+        "mlp");
   }
   try {
     gemm_rows({"as=te", "scope=down_backward"});
@@ -148,7 +150,14 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
-                 "choose another scope, such as gate_up, down or mlp");
+                 "scopes that it covers: qkv, out_proj, gate_up, down, mlp");
+  }
+  try {
+    gemm_rows({"as=flash_overlap"});
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "implementation flash_overlap does not cover scope gate_up; scopes that it covers: out_proj, down");
   }
   for (const ResultRow& row : gemm_rows({"as=all", "scope=mlp_ar"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;

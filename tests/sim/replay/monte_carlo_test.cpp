@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/program/builder.h"
 #include "tests/sim/random_program.h"
 #include "tests/sim/simulated.h"
 
@@ -135,6 +136,13 @@ TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
             causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);
   EXPECT_EQ(causes.on_path[static_cast<std::size_t>(PathKind::communication)], 1.0);
   EXPECT_EQ(causes.rank_time_on_path.size(), 4U);
+}
+
+TEST(MonteCarlo, AScheduleWithoutOpsTakesNoTime) {
+  const Ready ready(ProgramBuilder("empty", Mesh{{{"tp", 2}}}).build(), OpCosts{});
+  const Tails tails = MonteCarlo{}.run(ready.schedule(), options(100));
+  EXPECT_EQ(tails.percentiles.p99.value, Duration{});
+  EXPECT_EQ(tails.causes.mean.makespan, Duration{});
 }
 
 TEST(MonteCarlo, TheEngineCombinesFaultsAndJitter) {

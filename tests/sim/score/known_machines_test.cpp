@@ -79,7 +79,7 @@ TEST(KnownMachines, ALeftOutMachineOfAFrameworkIsNotReplaced) {
   EXPECT_EQ(MachineColumn(machines, "vLLM").of("H100").machine, nullptr);
 }
 
-TEST(KnownMachines, ALeftOutMachineReplacesTheOneBeforeIt) {
+TEST(KnownMachines, AnEntryInheritsAMachineThatIsLeftOut) {
   KnownMachines machines = some_machines();
   machines.keep_only({"h100-sxm"});
   const MachinesByGpus by_gpus("8: one node of H100; 16: A100; 32: more", machines);
@@ -96,7 +96,7 @@ TEST(KnownMachines, AnotherFormOrMemoryIsAnotherMachine) {
   EXPECT_EQ(by_name(""), "no hardware file is known as ''");
 }
 
-TEST(KnownMachines, ProseNamesOneMachineSomewhere) {
+TEST(KnownMachines, ProseMustNameExactlyOneMachine) {
   EXPECT_EQ(in_prose("8x H100-SXM5-80GB, NVSwitch, one node"), "h100-sxm");
   EXPECT_EQ(in_prose("8x A100-SXM4-40GB, NVSwitch, one node (as printed by nccl-tests)"), "a100-sxm-40");
   EXPECT_EQ(in_prose("HGX nodes, 8xH100-80GB each, 8x ConnectX-7 400 Gb/s InfiniBand"), "h100-sxm");
@@ -117,6 +117,7 @@ TEST(MachinesByGpus, AreReadFromACommentThatListsThem) {
   EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
   EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
   EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not state which machine has 8 GPUs");
+  EXPECT_EQ(by_gpus.of(1).why_not, "the table's comment does not state which machine has 1 GPU");
   const MachinesByGpus without_machine("ngpus=2: something", machines);
   EXPECT_EQ(without_machine.of(2).machine, nullptr);
   for (const char* comment : {"", "8x H100, one node", "ngpus=64: H100; then A100", "ngpus=: H100", "64"}) {

@@ -88,12 +88,12 @@ TEST(OverlapPairs, TheNameOfTheFileStatesTheOperatorWithoutAColumn) {
 }
 
 TEST(OverlapPairs, AThreadIsAnIssueAPullRequestOrARepository) {
-  const auto thread = [](const std::string& source) { return thread_of(Table("# source: " + source + "\nM\n")); };
+  const auto thread = [](const std::string& source) { return thread_of(Table("# source: " + source + "\nM\n"), "x"); };
   EXPECT_EQ(thread("https://github.com/bytedance/flux/issues/90 (2025-04-06), comment"), "bytedance/flux/issues/90");
   EXPECT_EQ(thread("https://github.com/bytedance/flux docs/performance.md (L20; 2025)"), "bytedance/flux");
   EXPECT_EQ(thread("https://github.com/weavers/loom; typed by hand"), "weavers/loom");
   EXPECT_EQ(thread("arXiv 2406.06858, Table 2"), "arXiv");
-  EXPECT_EQ(thread_of(Table("M\n1\n")), "");
+  EXPECT_EQ(thread_of(Table("M\n1\n"), "mine"), "mine");
 }
 
 OverlapRow read_row(const std::string& header, const std::string& cells, std::string_view file_name = "x") {
@@ -133,7 +133,7 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   const Table table(std::string("op,M,N,K,ngpus,flux_us\nalltoall,4096,28672,8192,8,700\n"));
   Row row(table, 0);
   (void)overlap_row(row, overlap_columns(table, "x", known()));
-  EXPECT_FALSE(row.is_sound());
+  EXPECT_EQ(row.fault(), "op is 'alltoall'; it must be ag or rs");
 }
 
 /// Comments and header of a table with times of serial communication and of flux on H100.
@@ -165,6 +165,13 @@ TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {
   EXPECT_EQ(score.pairs[0].serial_measured_us, 600.0);
   ASSERT_FALSE(score.remarks.empty());
   EXPECT_EQ(score.remarks[0], "Several columns have serial times; the score uses torch_us.");
+}
+
+TEST(OverlapPairs, UnknownKernelsAreQuotedWithoutControlCharacters) {
+  const TableScore score = score_text(
+      "# hardware: 8x H100\nop,M,N,K,ngpus,serial_us,a\x1b[2J_us\nrs,4096,8192,28672,8,600,500\n", "x.csv", {});
+  ASSERT_EQ(score.remarks.size(), 1U);
+  EXPECT_EQ(score.remarks[0], "No implementation is known as 'a\\x1b[2J_us'; it is scored as a typical one.");
 }
 
 TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {
@@ -305,6 +312,17 @@ TEST(ImplementationFit, FindsTheCostsBehindATable) {
   // The assumed value is 1.06, and still has some weight.
   EXPECT_NEAR(fitted(text, "ag_gemm", "product_time"), 1.12, 0.03);
   EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
+}
+
+TEST(ImplementationFit, ATableWithoutASourceIsNamedByItsFile) {
+  const OwnFolder folder;
+  std::ofstream("mine.csv") << "hw,op,M,N,K,ngpus,dtype,flux_us\nh100-sxm,ag,4096,28672,8192,8,bf16,900\n"
+                               "h100-sxm,ag,8192,28672,8192,8,bf16,1800\n";
+  const std::string text = implementation_costs_yaml({"mine.csv"});
+  EXPECT_EQ(text.find("# flux: 2 rows from 1 source;"), 0U) << text;
+  const std::size_t without = text.find("without:\n  mine:\n");
+  ASSERT_NE(without, std::string::npos) << text;
+  EXPECT_NE(text.substr(0, without).find("provenance: \"fitted: mine\"}"), std::string::npos) << text;
 }
 
 TEST(ImplementationFit, FitsNothingWithoutTimes) {

@@ -73,6 +73,13 @@ TEST(Intervals, OnlyHeldOutRowsOfAFittedTableAreChecked) {
   EXPECT_EQ(score_text(text, "x.csv", {}).checked.front().times.size(), 50U);
 }
 
+TEST(Intervals, ATableIsFittedOnlyUnderItsWholeName) {
+  Doubts doubts;
+  EXPECT_TRUE(doubts.is_fitted(h100(), "gemm_h100_bf16_aic"));
+  EXPECT_FALSE(doubts.is_fitted(h100(), "h100_bf16_aic"));
+  EXPECT_FALSE(doubts.is_fitted(h100(), "aic"));
+}
+
 TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
   const std::string text = std::string(gemm_header) + gemm_row({.m = 128, .n = 64, .k = 4096}, 1.1) +
                            gemm_row({.m = 128, .n = 128, .k = 4096}, 1.1);

@@ -60,6 +60,27 @@ TEST(Score, AllReducesOfFrameworksUseTheirOwnKernels) {
   EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
 }
 
+TEST(Score, BusRatesBecomeTimesByTheFactorOfTheirOp) {
+  const Machine machine = load_machine("h100-sxm");
+  constexpr Bytes bytes{1 << 30};
+  const auto row = [&](std::string_view op, int gpus, double factor, Duration time, double error) {
+    return fmt::format("H100,{},{},{},ring,{:.9g}\n", op, gpus, bytes.count,
+                       1e-3 * factor * static_cast<double>(bytes.count) / (to_microseconds(time) / error));
+  };
+  const TableScore score = score_text(
+      "hw,op,ngpus,bytes,algo,busbw_GBs\n" +
+          row("all_reduce", 8, 2.0 * 7.0 / 8.0, all_reduce_time(machine.link, 8, bytes), 1.25) +
+          row("all_gather", 8, 7.0 / 8.0, all_gather_time(machine.link, 8, bytes), 1.2) +
+          row("sendrecv", 2, 1.0, p2p_time(machine.link.peer, bytes), 1.1) + "H100,all_gather,1,1024,ring,9\n",
+      "x.csv", {});
+  EXPECT_EQ(score.kind, "collective_rate");
+  EXPECT_EQ(score.skipped_rows(), 1);
+  ASSERT_EQ(score.errors.size(), 3U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
+  EXPECT_NEAR(score.errors[1], 0.2, 1e-6);
+  EXPECT_NEAR(score.errors[2], 0.1, 1e-6);
+}
+
 TEST(Score, PercentilesInterpolateBetweenErrorsAsInNumpy) {
   const ErrorSummary summary = summary_of({0.4, 0.1, 0.2, 0.3});
   EXPECT_EQ(summary.n, 4);
@@ -209,6 +230,7 @@ TEST(Score, CollectivesAreOnTheMachineThatTheCommentsName) {
   ASSERT_EQ(score.parts.size(), 1U);
   EXPECT_EQ(score.parts[0].name, "all_gather, one node, >= 64 KiB");
   EXPECT_EQ(score.skipped_rows(), 2);
+  EXPECT_EQ(score.skipped[0].reason, "the model has no 'broadcast'");
   EXPECT_EQ(score_text(rows, "nccl_h100_mine.csv", {}).scored, 1);
   EXPECT_EQ(score_text(rows, "mine.csv", {}).scored, 0);
 }
@@ -324,6 +346,31 @@ TEST(Score, NamedSchedulesDecideTheWinner) {
   EXPECT_EQ(score.variants->ratio_errors.size(), 1U);
 }
 
+TEST(Score, SchedulesOfDifferentDtypesAreNotCompared) {
+  const TableScore score = score_text(
+      "hw,model,scope,ranks,batch,seq,dtype,strategy,time_us\n"
+      "h100-sxm,llama-3.1-8b,mlp,8,1,4096,bf16,serial,700\nh100-sxm,llama-3.1-8b,mlp,8,1,4096,fp8,serial,500\n",
+      "x.csv", {});
+  EXPECT_EQ(score.scored, 2);
+  EXPECT_FALSE(score.variants.has_value());
+  EXPECT_TRUE(score.judged.empty());
+}
+
+TEST(Score, AFaultyNumberOfSlicesIsAFaultOfItsRow) {
+  const TableScore score = score_text(
+      "hw,model,scope,ranks,batch,seq,dtype,strategy,slices,time_us\n"
+      "h100-sxm,llama-3.1-70b,down,8,1,8192,bf16,sliced,4,900\n"
+      "h100-sxm,llama-3.1-70b,down,8,1,8192,bf16,sliced,k=4,900\n"
+      "h100-sxm,llama-3.1-70b,down,8,1,8192,fp3,sliced,4,900\n",
+      "x.csv", {});
+  EXPECT_EQ(score.scored, 1);
+  ASSERT_EQ(score.faults.size(), 1U);
+  EXPECT_EQ(score.faults[0].line, 3);
+  EXPECT_EQ(score.faults[0].reason, "slices is 'k=4', which is not a whole number from 1 to 16777216");
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped[0].reason, "unknown dtype fp3");
+}
+
 constexpr std::string_view steps_header =
     "# hardware: up to 8 A100 GPUs in one node\n"
     "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
@@ -397,7 +444,13 @@ TEST(Score, FactsAboutMemoryAreCountedAndContradictionsReported) {
   EXPECT_NE(score.remarks[0].find("did not fit into 80 GB"), std::string::npos) << score.remarks[0];
   const TableScore wrong = score_text(header + row("sometimes", "yes") + row("full", "perhaps"), "x.csv", {});
   EXPECT_EQ(wrong.fault_count, 2);
+  EXPECT_EQ(wrong.faults[1].reason, "fits is 'perhaps'; it must be yes or no");
   EXPECT_FALSE(wrong.memory.has_value());
+  const std::string one_gpu = "a100-sxm-80,,1,128,1,128,1,off,1,1,1,1,0,1,1,128,none,unfused,on,fp16,fp32,no\n";
+  const TableScore contradiction = score_text(header + one_gpu, "x.csv", {});
+  ASSERT_EQ(contradiction.remarks.size(), 1U);
+  EXPECT_NE(contradiction.remarks[0].find("gpt of 1 x 128 on 1 GPU (TP 1"), std::string::npos)
+      << contradiction.remarks[0];
 }
 
 // The model contradicts two facts; docs/decisions/0087 explains why. A change of the model that contradicts other facts
@@ -439,6 +492,58 @@ TEST(Score, AnImpossibleLayoutIsSkippedAndTheReasonNamesBothSettings) {
   const TableScore score = score_text(std::string(steps_header) + "3,16,8,1024,16,24,1024,3,1,1,372.1\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);
+}
+
+TEST(Score, ABatchOrLayersThatNothingDividesAreSkipped) {
+  const TableScore score = score_text(
+      "# hardware: H100 SXM\nheads,hidden,layers,tp,pp,dp,batch,seq,vocab,tflops_per_gpu,mfu_pct\n"
+      "32,4096,32,1,1,3,4,2048,32000,400,40\n32,4096,4,1,8,1,4,2048,32000,400,40\n",
+      "x.csv", {});
+  ASSERT_EQ(score.skipped.size(), 2U);
+  EXPECT_EQ(score.skipped[0].reason,
+            "global batch 4 is not a multiple of data parallelism x micro-batch 3; choose a multiple of it");
+  EXPECT_EQ(score.skipped[1].reason,
+            "4 layers of gpt of 4 x 4096 do not split over pipeline 8 x interleave 1 pieces; choose pieces that divide "
+            "4 or 6");
+}
+
+TEST(Score, TheFirstOfTwoNumbersOfARecipeIsCheckedLikeASingleOne) {
+  const TableScore score = score_text(
+      "# hardware: H100 SXM\nmodel,gpus,gbs,mbs,seq_len,tp,pp,cp,vp,ep,tokens_s_gpu\n"
+      "LLAMA3-8B,8,128,1,8192,1 (2),1,1,n/a,1,13000 (12000)\nLLAMA3-8B,8,128,1,8192,0 (1),1,1,n/a,1,13000\n"
+      "LLAMA3-8B,8,128,1,8192,1,1.5 (2),1,n/a,1,13000\nLLAMA3-8B,8,128,1,8192,1,1,1,n/a,1,0 (1)\n",
+      "x.csv", {});
+  EXPECT_EQ(score.scored, 1);
+  ASSERT_EQ(score.faults.size(), 3U);
+  EXPECT_EQ(score.faults[0].reason, "tp is '0 (1)', whose first number is not a whole number from 1 to 32768");
+  EXPECT_EQ(score.faults[1].reason, "pp is '1.5 (2)', whose first number is not a whole number from 1 to 32768");
+  EXPECT_EQ(score.faults[2].reason, "tokens_s_gpu is '0 (1)'; a measurement is a number above 0");
+}
+
+TEST(Score, UnknownModelsAreQuotedWithoutControlCharacters) {
+  const TableScore recipe = score_text(
+      "# hardware: H100 SXM\nmodel,gpus,gbs,mbs,seq_len,tp,pp,cp,vp,ep,tokens_s_gpu\n"
+      "\x1b[2J,8,128,1,8192,1,1,1,n/a,1,13000\n",
+      "x.csv", {});
+  const TableScore prefill = score_text(
+      "# hardware: H100 SXM\nmodel,tp,prompt_tokens,serial_ms,compute_only_ms,overlapped_ms\n\x1b[2J,8,4096,3,2,2.5\n",
+      "x.csv", {});
+  for (const TableScore& score : {recipe, prefill}) {
+    ASSERT_EQ(score.skipped.size(), 1U);
+    EXPECT_EQ(score.skipped[0].reason, "no model file is known as '\\x1b[2J'");
+  }
+}
+
+TEST(Score, AModelOnOneStageIsOnePieceAndOnlyScoredRowsHaveAnMfu) {
+  const std::string header = "model,gpus,tp,cp,pp,seq,batch_per_dp,tflops_per_gpu,bf16_mfu_pct,hardware\n8b,8,1,1,";
+  const TableScore one_stage = score_text(header + "1,8192,16,400,40,H100-SXM\n", "x.csv", {});
+  EXPECT_EQ(one_stage.scored, 1);
+  EXPECT_TRUE(one_stage.mfu_distance.has_value());
+  const TableScore three_stages = score_text(header + "3,8192,16,400,40,H100-SXM\n", "x.csv", {});
+  EXPECT_EQ(three_stages.scored, 0);
+  EXPECT_FALSE(three_stages.mfu_distance.has_value());
+  ASSERT_EQ(three_stages.remarks.size(), 1U);
+  EXPECT_EQ(three_stages.remarks[0].find("MFU"), std::string::npos);
 }
 
 TEST(Score, ScoresTheShippedTables) {

@@ -55,6 +55,24 @@ TEST(FrameworkRows, KeepsTheChoicesOfTheUser) {
   }
 }
 
+TEST(FrameworkRows, ARowWithAReasonHasTheFrameworksChoicesAndName) {
+  const OwnFolder folder;
+  std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nextends: torchtitan\n";
+  Grid grid;
+  grid.settings = test::settings_of(
+      {"model=llama-3.1-8b", "scope=step", "ranks=1", "parallel.pipeline=3", "framework=./mine.yaml"});
+  const Library library = library_of(grid);
+  const std::vector<StepRow> rows = StepPoints(library).rows_or_reason(grid.settings);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(
+      rows[0].text("reason"),
+      "32 layers of llama-3.1-8b do not split over pipeline 3 x interleave 1 pieces; choose pieces that divide 32 "
+      "or 34");
+  EXPECT_EQ(rows[0].text("framework"), "mine");
+  EXPECT_EQ(rows[0].count("zero"), 3);
+  EXPECT_EQ(rows[0].text("recompute"), "selective");
+}
+
 TEST(FrameworkRows, WithoutAFrameworkRowsStayTheSame) {
   const std::vector<StepRow> unset = rows_with({});
   const std::vector<StepRow> none = rows_with({"framework=none"});

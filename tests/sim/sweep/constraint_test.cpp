@@ -72,6 +72,12 @@ TEST(Constraint, MistakesNameTheirColumn) {
             "3: it ends without a comparison; add one of ==, !=, <, <=, >, >=, " + example_text);
   EXPECT_EQ(constraint_refusal("seq = 4"),
             "4: '=' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
+  EXPECT_EQ(constraint_refusal("seq \u2264 4"),
+            "4: '\u2264' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
+  EXPECT_EQ(constraint_refusal("2 \u00d7 seq == 4"),
+            "2: '\u00d7' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
+  EXPECT_EQ(constraint_refusal("\u03c0 == 4"),
+            "0: '\u03c0' is neither a number nor a setting; write one, " + example_text);
   EXPECT_EQ(constraint_refusal("seq == 4 == 4"),
             "9: '== 4' is not expected here; compare two sums once, " + example_text);
   EXPECT_EQ(constraint_refusal("sqe == 4"), "0: unknown setting 'sqe'; did you mean 'seq'?");

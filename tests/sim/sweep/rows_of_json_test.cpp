@@ -105,6 +105,28 @@ TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {
             "run -o jsonl, or by a sweep");
 }
 
+TEST(RowsOfJson, ARefusalQuotesTheBeginningOfALongValue) {
+  std::string letters;
+  for (int i = 0; i < 19; ++i) {
+    letters += "\u00e9";  // two bytes
+  }
+  EXPECT_EQ(message_of([&] { read(model("commfuse.result/2", fmt::format(R"(,"hfu":"{}{}")", letters, letters))); }),
+            fmt::format("rows.jsonl:1: hfu is \"{}..., which is not a number; write the results again", letters));
+}
+
+TEST(RowsOfJson, ARowOfAListIsRefusedWithTheLineOnWhichItEnds) {
+  const auto refusal_of = [](const std::string& text) { return message_of([&] { read(text); }); };
+  const std::string good = layer("commfuse.result/2");
+  const std::string bad = model("commfuse.result/2", R"(,"seq":0)");
+  constexpr auto sentence = "seq is 0, which is out of range; write the results again";
+  EXPECT_EQ(refusal_of("[\n" + good + ",\n" + bad + "\n]\n"), fmt::format("rows.jsonl:3: {}", sentence));
+  EXPECT_EQ(refusal_of("[" + good + ", " + bad + "]"), fmt::format("rows.jsonl:1: {}", sentence));
+  EXPECT_EQ(refusal_of("[\n{\n" + good.substr(1) + ",\n{\n" + bad.substr(1) + "]"),
+            fmt::format("rows.jsonl:5: {}", sentence));
+  EXPECT_EQ(refusal_of("[\n5\n]"), "rows.jsonl:2: this is not a row; write the results again");
+  EXPECT_EQ(refusal_of("[\n\n{\"a\": 1e999}]"), "rows.jsonl:3: a number is out of range; write the results again");
+}
+
 TEST(RowsOfJson, AreQueriedAsStoresAre) {
   const OwnFolder folder;
   std::ofstream("both.jsonl") << layer("commfuse.result/1") << "\n" << model("commfuse.result/2") << "\n";

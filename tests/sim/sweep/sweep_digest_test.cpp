@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -71,6 +72,28 @@ TEST(SweepDigest, FollowsImplementationsToCompare) {
   EXPECT_NE(written("a: 2\n"), first);
   EXPECT_NE(digest_with({"as=all"}), digest_with({}));
   EXPECT_EQ(digest_with({"as=none"}), digest_with({}));
+}
+
+TEST(SweepDigest, FollowsFilesThatExchangeTheirNames) {
+  const OwnFolder folder;
+  const auto written = [](const std::string& first, const std::string& second) {
+    std::ofstream("first.yaml") << first;
+    std::ofstream("second.yaml") << second;
+    return digest_with({"as=./first.yaml,./second.yaml"});
+  };
+  EXPECT_NE(written("a: 1\n", "a: 2\n"), written("a: 2\n", "a: 1\n"));
+  EXPECT_EQ(written("a: 1\n", "a: 2\n"), written("a: 1\n", "a: 2\n"));
+}
+
+TEST(SweepDigest, FollowsAModelFileLongerThanOtherConfigs) {
+  const OwnFolder folder;
+  const auto written = [](const std::string& text) {
+    std::ofstream("config.json") << std::string(std::size_t{2} << 20U, ' ') << text;
+    return digest_with({"model=./config.json"});
+  };
+  const std::string first = written("{}");
+  EXPECT_EQ(written("{}"), first);
+  EXPECT_NE(written("[]"), first);
 }
 
 TEST(SweepDigest, FollowsTheStrategiesThatAllSelects) {

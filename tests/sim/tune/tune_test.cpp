@@ -94,6 +94,17 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires; choose 16 or a multiple of it");
 }
 
+TEST_F(TuneTest, AFrameworkThatCannotSplitSoFewTokensIsNoBaseline) {
+  PlanSpace few_tokens = space(8, 1);
+  few_tokens.base.seq = 8;
+  few_tokens.wish = {.tensor = 8};
+  few_tokens.framework = load_framework("mindspeed");  // sliced, which needs 16 tokens
+  const Tuning tuning = tune(few_tokens, {});
+  ASSERT_FALSE(tuning.best.empty());
+  EXPECT_FALSE(tuning.baseline);
+  EXPECT_FALSE(tuning.fastest_baseline);
+}
+
 TEST_F(TuneTest, BreaksTiesByLessMemory) {
   TuneOptions options{.keep = 12};
   const Tuning fastest = tune(space(8, 16), fastest_alone);
