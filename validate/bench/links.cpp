@@ -206,19 +206,32 @@ std::string_view axes_of(const PartGroup& group) {
   return !copy ? "from (down) to (right)" : copy->reads ? "GPU (down) <- GPU (right)" : "GPU (down) -> GPU (right)";
 }
 
-std::string matrix(const PartGroup& group, std::int32_t ranks) {
-  std::string text = fmt::format("{}, {}, {}\n", group.name, name_of(unit_of(group)), axes_of(group));
+std::size_t column_width(const PartGroup& group) {
   std::size_t width = 7;
   for (const ComparedPart& part : group.parts) {
     width = std::max(width, 1 + marked(group, part).size());
   }
-  std::string line = fmt::format("{:>4}", "");
+  return width;
+}
+
+constexpr std::size_t row_label_width = 4;
+
+/// Returns whether a matrix of the group has at most ten ranks and fits 80 columns.
+bool fits_matrix(const PartGroup& group, std::int32_t ranks) {
+  constexpr std::int32_t max_columns = 10;
+  return ranks <= max_columns && row_label_width + static_cast<std::size_t>(ranks) * column_width(group) <= page_width;
+}
+
+std::string matrix(const PartGroup& group, std::int32_t ranks) {
+  std::string text = fmt::format("{}, {}, {}\n", group.name, name_of(unit_of(group)), axes_of(group));
+  const std::size_t width = column_width(group);
+  std::string line(row_label_width, ' ');
   for (Rank rank = 0; rank < ranks; ++rank) {
     line += fmt::format("{:>{}} ", rank, width - 1);
   }
   text += without_trailing_blanks(line);
   for (Rank from = 0; from < ranks; ++from) {
-    line = fmt::format("{:>4}", from);
+    line = fmt::format("{:>{}}", from, row_label_width);
     for (Rank to = 0; to < ranks; ++to) {
       const auto match = std::ranges::find_if(
           group.parts, [&](const ComparedPart& part) { return part.rank == from && part.peer == to; });
@@ -355,12 +368,11 @@ LinksBelow below_expectation(const LinkFindings& findings, const Machine& machin
 }
 
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance) {
-  constexpr std::int32_t max_columns = 10;
   std::string text;
   for (const PartGroup& group : findings.groups) {
-    text += !has_pairs(group)     ? values_by_rank(group)
-            : ranks > max_columns ? lines_by_rank(group, ranks)
-                                  : matrix(group, ranks);
+    text += !has_pairs(group)           ? values_by_rank(group)
+            : fits_matrix(group, ranks) ? matrix(group, ranks)
+                                        : lines_by_rank(group, ranks);
   }
   if (findings.culprits.empty()) {
     return text + fmt::format("Nothing takes more than {:g}% longer than usual.\n", 100.0 * tolerance);

@@ -68,9 +68,8 @@ struct LinksBelow {
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
 /// Returns one matrix per size, with a title that names rows and columns; the values of GEMMs, and of copies with the
-/// host, rank by rank; and the findings. Matrices have at most 80 columns; titles, and findings that name copies, may
-/// be longer. With more than ten ranks, each rank has one line instead: the medians of the transfers out of it and into
-/// it, and its slowest link.
+/// host, rank by rank; and the findings. Instead of a matrix with more than ten ranks or 80 columns, each rank has one
+/// line: the medians of the transfers out of it and into it, and its slowest link. Titles of copies may be longer.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

@@ -47,8 +47,7 @@ int run(const BenchRequest& request, Launch& launch) {
   if (request.format == "json") {
     fmt::print("{}", to_json(record));
   } else {
-    fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks),
-               in_words(record.noise, where.crew != nullptr ? 1 : where.ranks));
+    fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks), in_words(record.noise));
   }
   return measured.print_failures();
 }

@@ -68,7 +68,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
       calibrate::calibrate(base, request.base, name, observations, "commfuse-validate calibrate");
   sim::write_machine(out, request.base, calibration.yaml);
   fmt::print("{}", sim::calibration_in_words(observations, calibration, out));
-  fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
+  fmt::print("noise floor: {}\n", in_words(record.noise));
   return measured.print_failures();
 }
 

@@ -29,7 +29,8 @@ constexpr Duration max_oversleep = std::chrono::microseconds(500);
 Capability machine() {
   const Environment environment = this_environment();
   return {.name = "machine",
-          .text = fmt::format("{}, {} cores, {}", environment.cpu, environment.cores, environment.os)};
+          .text = fmt::format("{}, {} {}, {}", environment.cpu, environment.cores,
+                              environment.cores == 1 ? "core" : "cores", environment.os)};
 }
 
 Capability build() {
@@ -39,7 +40,7 @@ Capability build() {
 
 Capability timer() {
   const NoiseFloor noise = noise_floor(threads);
-  Capability timer{.name = "timer", .text = in_words(noise, threads)};
+  Capability timer{.name = "timer", .text = in_words(noise)};
   if (summary_of(noise.samples).p90 > noise.stated + max_oversleep) {
     timer.text += "; end other programs, or give compare a larger --dilation";
     timer.status = HealthStatus::warn;
@@ -94,8 +95,14 @@ std::string nccl_in_words(const CudaPlugin& plugin) {
   if (!plugin.module->has_nccl()) {
     return fmt::format("no: {}", plugin.module->nccl_absence());
   }
-  return plugin.usable() ? fmt::format("yes: {}", plugin.module->open(0)->facts().nccl)
-                         : fmt::format("no: it needs the GPU, see cuda; this build has {}", build_info().nccl);
+  if (plugin.usable()) {
+    try {
+      return fmt::format("yes: {}", plugin.module->open(0)->facts().nccl);
+    } catch (const std::runtime_error&) {
+      // cuda_in_words() states why the GPU cannot be used.
+    }
+  }
+  return fmt::format("no: it needs the GPU, see cuda; this build has {}", build_info().nccl);
 }
 
 /// Returns a capability that needs GPUs. Its absence is not a fault, because a node may have no GPU.

@@ -232,10 +232,9 @@ int run(const CompareRequest& request) {
   const Evidence evidence = evidence_of(result.record);
   fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
-    fmt::print("{}",
-               wrapped(fmt::format("Noise floor: {}; {} compute, {}.", in_words(result.record.noise, result.ranks),
-                                   result.record.compute, pace_in_words(result.record.dilation)),
-                       "", "  "));
+    fmt::print("{}", wrapped(fmt::format("Noise floor: {}; {} compute, {}.", in_words(result.record.noise),
+                                         result.record.compute, pace_in_words(result.record.dilation)),
+                             "", "  "));
   }
   if (!result.mismatch.empty()) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", result.mismatch)));

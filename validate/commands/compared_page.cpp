@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "model/build_info.h"
@@ -12,6 +15,11 @@
 namespace commfuse::validate {
 
 namespace {
+
+/// Returns a text such as "1 host" or "2 hosts".
+std::string with_noun(std::int64_t count, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", count, count == 1 ? singular : plural);
+}
 
 std::string levels_in_words(const MeasuredRun& run) {
   if (run.status != RunStatus::done) {
@@ -50,16 +58,17 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compar
       {"predicted on", compared.hardware},
       {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
       {"pace", pace_in_words(record.dilation)},
-      {"processor", fmt::format("{}, {} cores", environment.cpu, environment.cores)},
+      {"processor", fmt::format("{}, {}", environment.cpu, with_noun(environment.cores, "core", "cores"))},
       {"system", environment.os},
       {"build",
        fmt::format("{}, {}, {} {}", environment.build, environment.compiler, record.version, record.git_revision)}};
   if (!environment.mpi.empty()) {
     const std::set<std::string> hosts(environment.hosts.begin(), environment.hosts.end());
-    facts.emplace_back(
-        "MPI", fmt::format("{}, {} processes on {} hosts", environment.mpi, environment.hosts.size(), hosts.size()));
+    facts.emplace_back("MPI", fmt::format("{}, {} on {}", environment.mpi,
+                                          with_noun(std::ssize(environment.hosts), "process", "processes"),
+                                          with_noun(std::ssize(hosts), "host", "hosts")));
   }
-  facts.emplace_back("warm-up", fmt::format("{} iterations of every schedule", record.warm_up));
+  facts.emplace_back("warm-up", with_noun(record.warm_up, "iteration", "iterations") + " of every schedule");
   facts.insert(facts.end(), record.settings.begin(), record.settings.end());
   return facts;
 }
@@ -79,7 +88,7 @@ reports::MeasuredReport page_of(const Compared& compared, const std::string& com
     page.verdict += fmt::format(" Not comparable: {}.", compared.mismatch);
   }
   if (!compared.record.noise.samples.empty()) {
-    page.noise = fmt::format("Noise floor: {}.", in_words(compared.record.noise, compared.ranks));
+    page.noise = fmt::format("Noise floor: {}.", in_words(compared.record.noise));
   }
   for (std::size_t i = 0; i < compared.schedules.size(); ++i) {
     page.schedules.push_back(schedule_of(compared.schedules[i], compared.record.runs[i], compared.timelines[i]));

@@ -312,8 +312,9 @@ void Gpu::open(const GpuArguments& arguments, int device) {
     driver_ = std::move(counting);
   } else {
     if (device >= plugin_.module->devices()) {
-      throw HardwareAbsent(fmt::format("--device {}: this machine has {} GPUs, counted from 0; choose one of them",
-                                       device, plugin_.module->devices()));
+      const int devices = plugin_.module->devices();
+      throw HardwareAbsent(fmt::format("--device {}: this machine has {} GPU{}, counted from 0; choose one of them",
+                                       device, devices, devices == 1 ? "" : "s"));
     }
     driver_ = plugin_.module->open(device);
   }
@@ -606,11 +607,11 @@ MakeExecutor GpuCrew::checked() { return executor_of(LaunchMode::stream, false);
 MakeExecutor GpuCrew::timed() { return executor_of(gpu_->options().mode, true); }
 
 std::string GpuCrew::in_words() const {
+  std::string text = fmt::format("{}; {} {}, ", gpu_->in_words(), ranks_, ranks_ == 1 ? "GPU" : "GPUs");
   if (network_ == nullptr) {
-    return fmt::format("{}; {} GPUs, copies into peers' memory", gpu_->in_words(), ranks_);
+    return text + "copies into peers' memory";
   }
-  std::string text = fmt::format("{}; {} GPUs, NVLS {}, NCCL {} at run time", gpu_->in_words(), ranks_,
-                                 network_options_.nvls ? "on" : "off", network_->version());
+  text += fmt::format("NVLS {}, NCCL {} at run time", network_options_.nvls ? "on" : "off", network_->version());
   if (network_options_.least_p2p_channels > 0) {
     text += fmt::format(", at least {} P2P channels", network_options_.least_p2p_channels);
   }

@@ -16,6 +16,7 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "model/wrapped.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/bench/copies.h"
 #include "validate/commands/gpu.h"
@@ -102,7 +103,8 @@ MicroRecord copies_measured(const CopyRequest& request) {
   const BenchResult result = time_copies(copy_programs(plan, *copier), request.options, *copier, show_progress);
   read_devices("after");
   record.micro_benchmarks = result.measured;
-  record.environment.gpu = fmt::format("{}; {} GPUs", in_words(facts.front()), plan.gpus);
+  record.environment.gpu =
+      fmt::format("{}; {} {}", in_words(facts.front()), plan.gpus, plan.gpus == 1 ? "GPU" : "GPUs");
   record.environment.variables = gpu_variables();
   if (record.micro_benchmarks.empty() && !result.failures.empty()) {
     throw std::runtime_error(result.failures.front());
@@ -121,13 +123,16 @@ std::vector<CopyJudgement> judged_copies(const RunRecord& record, const Machine&
 std::string in_words(const std::vector<CopyJudgement>& judgements, const std::string& machine) {
   std::string text;
   for (const CopyJudgement& judgement : judgements) {
-    text += fmt::format("against {}: copies {} are {}: {} of them, {:.1f} GB/s, {:.1f} expected\n", machine,
-                        judgement.wires, name_of(judgement.health), judgement.copies, judgement.measured.value / 1e9,
-                        judgement.expected.value / 1e9);
+    text += wrapped(fmt::format("against {}: copies {} are {}: {} of them, {:.1f} GB/s, {:.1f} expected", machine,
+                                judgement.wires, name_of(judgement.health), judgement.copies,
+                                judgement.measured.value / 1e9, judgement.expected.value / 1e9),
+                    "", "  ");
     for (const SuspectedCopies& suspect :
          judgement.health == Health::bad ? judgement.suspects : std::vector<SuspectedCopies>{}) {
-      text += fmt::format("  {} at {:.2f} of the rate ({:.0f}%): {}; next: {}\n", suspect.subject, suspect.rate_share,
-                          100.0 * suspect.probability, suspect.fault->summary, suspect.fault->next);
+      text += wrapped(fmt::format("{} at {:.2f} of the rate ({:.0f}%): {}", suspect.subject, suspect.rate_share,
+                                  100.0 * suspect.probability, suspect.fault->summary),
+                      "  ", "    ");
+      text += fmt::format("    next: {}\n", suspect.fault->next);
     }
   }
   return text;

@@ -131,7 +131,7 @@ void require_channels(const LinksRequest& request, const RunRecord& record, std:
   }
 }
 
-/// Prints which copies are slower than the machine of --expect, and returns true if some are.
+/// Prints how each kind of copy compares with the machine of --expect, and returns true if some copies are too slow.
 bool print_slow_copies(const LinksRequest& request, const RunRecord& record, const Machine& machine) {
   const std::vector<CopyJudgement> judgements = judged_copies(record, machine, false_alarms_of(request));
   fmt::print(request.format == "table" ? stdout : stderr, "{}", in_words(judgements, machine.name));
@@ -172,7 +172,7 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
     fmt::print("{}", to_table(findings, ranks, tolerance));
     fmt::print("{}", rates_in_words(record.micro_benchmarks));
     if (!record.noise.samples.empty()) {  // A record without samples has no measured noise.
-      fmt::print("noise floor: {}\n", in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
+      fmt::print("noise floor: {}\n", in_words(record.noise));
     }
   }
   const bool is_below = !request.expect.empty() && print_slower_than_expected(request, record, ranks, findings);

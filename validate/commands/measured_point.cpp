@@ -35,13 +35,13 @@ namespace {
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last long enough to make the delay of waking up negligible.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
-/// A point with real GEMMs that two cores run in a minute. It has a single GEMM, because the model does not price the
-/// arithmetic of elementwise functions.
+/// A point that two cores run for real in a minute. Its scope computes only a GEMM, because the model does not price
+/// the arithmetic of elementwise functions.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_point{
     {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
 constexpr std::int64_t max_bytes = std::int64_t{4} << 30U;
 
-/// True for settings that become flags. Bandwidths of machines do not: --link-bandwidth slows real links here
+/// Returns true for settings that become flags. Bandwidths of machines do not: --link-bandwidth slows real links here
 /// (pace_flags.h), and machines with other links are for predictions only.
 bool has_flag(const Field& field) { return field.uses.has(Use::measure) && field.type != FieldType::bandwidth; }
 
@@ -181,13 +181,13 @@ Settings resolved(const MeasureArguments& arguments, Resolver& resolver) {
   return resolver.finish();
 }
 
-/// Notes on stderr each environment variable that the run cannot use.
+/// Ignores the environment variables that the run cannot use, and prints a note about each on stderr.
 Settings without_unused_variables(Settings settings) {
   fmt::print(stderr, "{}", for_stderr(ignore_unused_variables(settings)));
   return settings;
 }
 
-/// True for settings that change prices, and thus the prediction of a real run, but not the run itself.
+/// Returns true for settings that change prices, and thus the prediction of a real run, but not the run itself.
 bool is_of_prices(const Field& field) {
   return field.uses.has(Use::price) && field.key != "seq" && field.key != "batch";
 }
@@ -196,7 +196,8 @@ bool same_value(const Field& field, const std::string& a, const std::string& b) 
   return a == b || (field.type == FieldType::count && parse_count(a) == parse_count(b));
 }
 
-/// Throws ConfigError if `settings` describe a different run than `recorded`, or choose schedules, which a record has.
+/// Throws ConfigError if `settings` describe a different run than `recorded`, or choose schedules, which the record
+/// already determines.
 void require_same_run(const Settings& recorded, const Settings& settings, const std::string& path) {
   for (const Field& field : run_fields()) {
     const Setting& before = recorded.at(field);
@@ -205,7 +206,7 @@ void require_same_run(const Settings& recorded, const Settings& settings, const 
       continue;
     }
     if (field.key.starts_with("strategy.")) {
-      if (now.origin.source >= Source::set) {  // A file or a variable may be the one that the run had.
+      if (now.origin.source >= Source::set) {  // The measured run may have used the same file or variable.
         throw ConfigError(
             fmt::format("{} chooses what to measure, but a record was given; remove one of them", now.origin.where));
       }
@@ -240,7 +241,6 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
               ->default_str("cpu")),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   offers_words(
-
       command
           .add_option("--compute", arguments.compute,
                       "emulated (default): ops sleep for their predicted time; real: GEMMs and copies run, the default "
@@ -250,8 +250,7 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   add_pace_flags(command, arguments.pace, group);
   add_gpu_flags(command, arguments.gpu, "On a GPU");
   command
-      .add_option("--dilation", arguments.dilation,
-                  "Slow-down factor of emulated ops, to make wake-up times negligible")
+      .add_option("--dilation", arguments.dilation, "Slowdown factor of emulated ops, to make wake-up times negligible")
       ->group(group)
       ->capture_default_str();
   usual(
@@ -404,22 +403,22 @@ struct RunMode {
 };
 
 /// Fills in the defaults. Throws ConfigError for flags that cannot be combined.
-RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& arguments, bool on_processes_here) {
-  RunMode mode{.executor = arguments.executor.empty() ? (on_processes_here ? "mpi" : "cpu") : arguments.executor,
+RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& arguments, bool runs_on_processes) {
+  RunMode mode{.executor = arguments.executor.empty() ? (runs_on_processes ? "mpi" : "cpu") : arguments.executor,
                .compute = arguments.compute,
                .pace = pace_of(arguments.pace)};
   if (mode.compute.empty()) {
     const bool is_real_by_default =
-        on_processes_here || mode.executor == "cuda-virtual" || point.point().machine.executor == mode.executor;
+        runs_on_processes || mode.executor == "cuda-virtual" || point.point().machine.executor == mode.executor;
     mode.compute = is_real_by_default ? "real" : "emulated";
   }
   sim::require_word("--executor", mode.executor, timed_executors, "executor");
   sim::require_word("--compute", mode.compute, computes, "kind of compute");
-  if ((mode.executor == "mpi" || crew_links_of(mode.executor)) != on_processes_here) {
+  if ((mode.executor == "mpi" || crew_links_of(mode.executor)) != runs_on_processes) {
     throw ConfigError(fmt::format(
         "--executor {} is measured by run; write a record with run --out, and give it to compare", mode.executor));
   }
-  if (on_processes_here && (!mode.is_real() || mode.pace)) {
+  if (runs_on_processes && (!mode.is_real() || mode.pace)) {
     throw ConfigError("processes compute and send for real; remove --compute, --link-bandwidth and --link-latency");
   }
   if (mode.executor == "cuda-virtual" && !mode.is_real()) {

@@ -56,8 +56,8 @@ std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t 
   }
   const std::optional<std::int64_t> ranks = parse_integer(text);
   if (!ranks || *ranks < fewest || *ranks > max_ranks) {
-    throw ConfigError(fmt::format("--ranks: {} is not a whole number from {} to {}; write one, as in --ranks 2",
-                                  in_quotes(text), fewest, max_ranks));
+    throw ConfigError(fmt::format("--ranks: {} is not a whole number from {} to {}; write one, as in --ranks {}",
+                                  in_quotes(text), fewest, max_ranks, std::min(max_ranks, usual_threads)));
   }
   return static_cast<std::int32_t>(*ranks);
 }

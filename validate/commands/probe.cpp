@@ -43,12 +43,17 @@ std::vector<const ProbeStage*> stages_of(const std::string& list) {
     return chosen;
   }
   for (const std::string_view word : split_list(list)) {
+    if (word == "all") {
+      throw ConfigError("--stage: 'all' cannot be combined with other values; write --stage all");
+    }
     const auto stage = std::ranges::find(probe_stages(), word, &ProbeStage::name);
     if (stage == probe_stages().end()) {
       throw ConfigError(
           fmt::format("--stage: unknown stage {}; {}", in_quotes(word), remedy_for(word, names, "stages")));
     }
-    chosen.push_back(&*stage);
+    if (std::ranges::find(chosen, &*stage) == chosen.end()) {
+      chosen.push_back(&*stage);
+    }
   }
   return chosen;
 }
@@ -119,8 +124,9 @@ void add_probe(CLI::App& app, int& status) {
             .add_option("--out", request->out, "CSV file to write, stage by stage; stages already in it are skipped")
             ->type_name("FILE");
         command.footer(
-            "Every row is the median, p10 and p90 of 15 samples after a warm-up, timed by\n"
-            "device events behind a gate (host_launch: by the host's clock).\n"
+            "Times are the median, p10 and p90 of 15 samples after a warm-up. Device events\n"
+            "behind a gate measure them; the host's clock measures host_launch, group_enqueue\n"
+            "and init (one sample).\n"
             "launch: a launch, a gap, an event, a graph node, the clock's resolution.\n"
             "products: GEMMs of slices of layers, on all SMs and on fewer.\n"
             "attention: slices of the queries, causal and full.\n"

@@ -41,7 +41,7 @@ std::string row_of(const MeasuredRun& run) {
   return fmt::format(line, name, ms(summary.median.value), ms(summary.p10), ms(summary.p90), range);
 }
 
-std::string to_table(const RunRecord& record, int ranks) {
+std::string to_table(const RunRecord& record) {
   std::string text =
       fmt::format("{:<29} {:>9} {:>9} {:>9} {:>20}\n", "milliseconds", "median", "p10", "p90", "95% interval");
   for (const MeasuredRun& run : record.runs) {
@@ -50,11 +50,11 @@ std::string to_table(const RunRecord& record, int ranks) {
   text += wrapped(fmt::format("executor {}, compute {}, links {}, {}", record.executor, record.compute, record.links,
                               pace_in_words(record.dilation)),
                   "", "  ");
-  return text + wrapped(fmt::format("noise floor: {}", in_words(record.noise, ranks)), "", "  ");
+  return text + wrapped(fmt::format("noise floor: {}", in_words(record.noise)), "", "  ");
 }
 
-int report(const RunRequest& request, const RunRecord& record, int ranks) {
-  fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record, ranks));
+int report(const RunRequest& request, const RunRecord& record) {
+  fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record));
   int code = exit_code::done;
   for (const MeasuredRun& run : record.runs) {
     if (run.status != RunStatus::done) {
@@ -88,7 +88,7 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
   }
   const std::vector<Prediction> predictions = point.requested();
   const RunRecord record = measured(point, predictions, request.arguments, &crew).record;
-  return crew.leads() ? report(request, record, ranks) : exit_code::done;
+  return crew.leads() ? report(request, record) : exit_code::done;
 }
 
 int run(const RunRequest& request, Launch& launch) {
@@ -114,7 +114,7 @@ int run(const RunRequest& request, Launch& launch) {
     fmt::print("{}\n", result.dry_run);
     return exit_code::done;
   }
-  return report(request, result.record, point.point().ranks);
+  return report(request, result.record);
 }
 
 }  // namespace

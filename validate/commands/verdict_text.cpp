@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
+#include "model/analysis/median.h"
 #include "model/math/functions.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
@@ -22,6 +25,11 @@ using Json = nlohmann::ordered_json;
 
 std::string percent(double share) {
   return share > 0.0 && share < 0.005 ? "<1%" : fmt::format("{:.0f}%", 100.0 * share);
+}
+
+/// Returns the permitted share of false alarms exactly, because it may be a fraction of a percent.
+std::string alarms_in_words(const VerdictPage& page) {
+  return fmt::format("at most {:g}% false alarms", 100.0 * page.false_alarms);
 }
 
 std::size_t count_of(const Verdicts& verdicts, Health health) {
@@ -77,10 +85,11 @@ std::string step_in_words(double us) {
 
 std::string job_lines(const JobVerdict& verdict) {
   const StepJudgement& judgement = verdict.judgement;
-  std::string text = wrapped(fmt::format("job {}: {}, P(healthy) {}; {} ranks, {} steps of {}", verdict.job.name,
-                                         name_of(judgement.health), percent(judgement.healthy_probability),
-                                         judgement.ranks, judgement.steps, step_in_words(judgement.step_us)),
-                             "", "  ");
+  std::string text = wrapped(
+      fmt::format("job {}: {}, P(healthy) {}; {} {}, {} {} of {}", verdict.job.name, name_of(judgement.health),
+                  percent(judgement.healthy_probability), judgement.ranks, judgement.ranks == 1 ? "rank" : "ranks",
+                  judgement.steps, judgement.steps == 1 ? "step" : "steps", step_in_words(judgement.step_us)),
+      "", "  ");
   text += wrapped(verdict.why, "  ", "    ");
   if (judgement.health == Health::bad) {
     text += fmt::format("  this makes the step {:.2f} times as long ({})\n", judgement.slowdown,
@@ -244,6 +253,19 @@ Json object_of(const JobVerdict& verdict, const VerdictPage& page) {
           {"false_alarms", page.false_alarms}};
 }
 
+Json object_of(const FleetVerdict& fleet, const VerdictPage& page) {
+  return {{"schema", "commfuse.verdict/1"},
+          {"fleet", fleet.nodes},
+          {"machine", page.machine},
+          {"health", name_of(fleet.median.health)},
+          {"healthy_probability", fleet.median.healthy_probability},
+          {"severity", name_of(fleet.median.severity)},
+          {"slowdown", fleet.median.slowdown},
+          {"spread", fleet.spread},
+          {"why", fleet_sentence(fleet)},
+          {"false_alarms", page.false_alarms}};
+}
+
 /// Replaces bytes that are not UTF-8, so that they do not prevent a verdict.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -267,6 +289,25 @@ std::string cell(std::string_view value) {
 
 std::string gauge(std::string_view name, std::string_view help) {
   return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, help);
+}
+
+/// Returns one row per message, with the median time of its repetitions, because Prometheus refuses a sample that is
+/// given twice.
+std::vector<MeasuredMessage> distinct_rows(const NodeLog& log) {
+  std::vector<std::pair<Message, std::vector<double>>> times_of;  // in the order of the log
+  std::map<decltype(key_of(Message{})), std::size_t> index_of;
+  for (const MeasuredMessage& row : log.rows) {
+    const auto [entry, is_new] = index_of.emplace(key_of(row.message), times_of.size());
+    if (is_new) {
+      times_of.emplace_back(row.message, std::vector<double>{});
+    }
+    times_of[entry->second].second.push_back(row.time_us);
+  }
+  std::vector<MeasuredMessage> rows;
+  for (auto& [message, times] : times_of) {
+    rows.push_back({message, median(std::move(times))});
+  }
+  return rows;
 }
 
 std::string node_table(const Verdicts& verdicts) {
@@ -298,7 +339,10 @@ std::string node_table(const Verdicts& verdicts) {
     }
   }
   if (!verdicts.blamed_hosts.empty()) {
-    text += fmt::format("bad in all its runs with other hosts: {}\n", fmt::join(verdicts.blamed_hosts, ", "));
+    text += wrapped(
+        fmt::format("bad in all {} runs with other hosts: {}", verdicts.blamed_hosts.size() == 1 ? "its" : "their",
+                    fmt::join(verdicts.blamed_hosts, ", ")),
+        "", "  ");
   }
   return text;
 }
@@ -308,11 +352,10 @@ std::string node_table(const Verdicts& verdicts) {
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
   std::string text;
   if (!verdicts.nodes.empty()) {
-    text += fmt::format("against {}, at most {} false alarms: {}\n", page.machine, percent(page.false_alarms),
-                        counts(verdicts));
+    text += wrapped(fmt::format("against {}, {}: {}", page.machine, alarms_in_words(page), counts(verdicts)), "", "  ");
   }
   if (verdicts.fleet) {
-    text += fleet_sentence(*verdicts.fleet) + "\n";
+    text += wrapped(fleet_sentence(*verdicts.fleet), "", "  ");
   }
   text += node_table(verdicts);
   for (const JobVerdict& verdict : verdicts.jobs) {
@@ -324,11 +367,15 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
   }
   return text;
 }
+
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page) {
   std::string text = "[";
   const auto add = [&](const Json& object) { text += (text.size() == 1 ? "\n" : ",\n") + dumped(object); };
   for (const NodeVerdict& verdict : verdicts.nodes) {
     add(object_of(verdict, page));
+  }
+  if (verdicts.fleet) {
+    add(object_of(*verdicts.fleet, page));
   }
   for (const JobVerdict& verdict : verdicts.jobs) {
     add(object_of(verdict, page));
@@ -340,12 +387,13 @@ std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
   pugi::xml_document document;
   pugi::xml_node suite = document.append_child("testsuite");
   const auto number_of = [&](Health health) {
-    return static_cast<unsigned>(count_of(verdicts, health) + count_of(verdicts.jobs, health));
+    const std::size_t fleets = verdicts.fleet && verdicts.fleet->median.health == health ? 1 : 0;
+    return static_cast<unsigned>(count_of(verdicts, health) + fleets + count_of(verdicts.jobs, health));
   };
   suite.append_attribute("name") =
       fmt::format("commfuse-validate verdict{}{}", page.machine.empty() ? "" : " ", page.machine).c_str();
-  suite.append_attribute("tests") =
-      static_cast<unsigned>(verdicts.nodes.size() + verdicts.jobs.size() + page.unread.size());
+  suite.append_attribute("tests") = static_cast<unsigned>(verdicts.nodes.size() + (verdicts.fleet ? 1 : 0) +
+                                                          verdicts.jobs.size() + page.unread.size());
   suite.append_attribute("failures") = number_of(Health::bad);
   suite.append_attribute("errors") = static_cast<unsigned>(page.unread.size());
   suite.append_attribute("skipped") = number_of(Health::undecided);
@@ -368,6 +416,11 @@ std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
   };
   for (const NodeVerdict& verdict : verdicts.nodes) {
     add_result(add_case("node", verdict.log.name), verdict.health, verdict.severity, verdict.why, node_lines(verdict));
+  }
+  if (verdicts.fleet) {
+    const Judgement& median = verdicts.fleet->median;
+    add_result(add_case("fleet", fmt::format("median of {} nodes", verdicts.fleet->nodes)), median.health,
+               median.severity, fleet_sentence(*verdicts.fleet), half_lines(median));
   }
   for (const JobVerdict& verdict : verdicts.jobs) {
     add_result(add_case("job", verdict.job.name), verdict.judgement.health, verdict.judgement.severity, verdict.why,
@@ -397,9 +450,14 @@ std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*pa
           verdict.health == Health::bad ? 1 : 0);
     }
   }
+  if (verdicts.fleet && verdicts.fleet->median.health != Health::undecided) {
+    text +=
+        gauge("commfuse_fleet_bad", "1 where the median node is bad, 0 where it is healthy; absent where undecided.");
+    text += fmt::format("commfuse_fleet_bad {}\n", verdicts.fleet->median.health == Health::bad ? 1 : 0);
+  }
   text += gauge("commfuse_bus_bandwidth_bytes_per_second", "Bus bandwidth as nccl-tests counts it, out of place.");
   for (const NodeVerdict& verdict : verdicts.nodes) {
-    for (const MeasuredMessage& row : verdict.log.rows) {
+    for (const MeasuredMessage& row : distinct_rows(verdict.log)) {
       const Message& message = row.message;
       fmt::format_to(std::back_inserter(text),
                      "commfuse_bus_bandwidth_bytes_per_second{{node=\"{}\",collective=\"{}\",ranks=\"{}\",nodes=\"{}\","
@@ -428,8 +486,7 @@ std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*pa
 std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) {
   std::string text;
   if (!verdicts.nodes.empty()) {
-    text += fmt::format("Against {}, at most {} false alarms: {}.\n", page.machine, percent(page.false_alarms),
-                        counts(verdicts));
+    text += fmt::format("Against {}, {}: {}.\n", page.machine, alarms_in_words(page), counts(verdicts));
   }
   if (verdicts.fleet) {
     text += fmt::format("\n{}.\n", fleet_sentence(*verdicts.fleet));
@@ -457,6 +514,9 @@ std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) 
   }
   for (const std::string& sentence : page.unread) {
     text += fmt::format("\nNot read: {}\n", sentence);
+  }
+  for (const std::string& sentence : page.passed_over) {
+    text += fmt::format("\nNot judged: {}\n", sentence);
   }
   return text;
 }

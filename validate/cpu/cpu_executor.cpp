@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <latch>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -66,8 +68,15 @@ void execute(RunShared& shared, std::span<const std::vector<Command>> commands) 
   std::latch gate(1);
   std::vector<std::jthread> threads;
   threads.reserve(lanes.size());
-  for (LaneRun& lane : lanes) {
-    threads.emplace_back([&] { run_thread(lane, shared.board, ready, gate); });
+  try {
+    for (LaneRun& lane : lanes) {
+      threads.emplace_back([&] { run_thread(lane, shared.board, ready, gate); });
+    }
+  } catch (const std::system_error& error) {
+    // Otherwise the threads that started would wait for the others forever, and so would their destructors.
+    shared.board.fail(std::current_exception());
+    gate.count_down();
+    throw std::runtime_error(too_few_threads({.started = threads.size(), .wanted = lanes.size()}, error.what()));
   }
   ready.wait();
   shared.release = WallClock::now();

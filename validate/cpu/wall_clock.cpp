@@ -5,6 +5,8 @@
 #include <sys/prctl.h>
 #endif
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "model/check.h"
@@ -17,6 +19,12 @@ void ask_for_sharp_timers() {
 #ifdef __linux__
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // NOLINT(cppcoreguidelines-pro-type-vararg): prctl(2)
 #endif
+}
+
+std::string too_few_threads(StartedThreads threads, std::string_view reason) {
+  return fmt::format(
+      "{} of {} threads started: {}; use fewer ranks, or raise the limits on threads and memory (ulimit -u, ulimit -v)",
+      threads.started, threads.wanted, reason);
 }
 
 nanoseconds stretched(Duration duration, double times) {

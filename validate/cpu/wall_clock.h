@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/program/recorder.h"
@@ -18,6 +20,15 @@ using WallTime = WallClock::time_point;
 
 /// Makes this thread wake up at the requested time instead of up to 50 us later, where the system supports that.
 void ask_for_sharp_timers();
+
+struct StartedThreads {
+  std::size_t started = 0;
+  std::size_t wanted = 0;
+};
+
+/// Returns the error of threads that cannot start, for example "3 of 16 threads started: Resource temporarily
+/// unavailable; ...".
+std::string too_few_threads(StartedThreads threads, std::string_view reason);
 
 /// Returns the duration times a factor, to the nanosecond.
 std::chrono::nanoseconds stretched(Duration duration, double times);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "validate/health/check_list.h"
 
@@ -12,6 +14,19 @@ namespace commfuse::validate {
 namespace {
 
 bool is_gpu(const PciPath& path) { return path.device().is_nvidia || path.device().is_amd; }
+
+/// Returns true if the driver's name of a GPU contains the model: "NVIDIA H20-3e" contains "H20", but "NVIDIA H200"
+/// does not, and "NVIDIA GB200" does not contain "B200".
+bool is_model(std::string_view name, std::string_view model) {
+  for (std::size_t at = name.find(model); at != std::string_view::npos; at = name.find(model, at + 1)) {
+    const std::string_view rest = name.substr(at + model.size());
+    const bool begins_a_word = at == 0 || std::isalnum(static_cast<unsigned char>(name[at - 1])) == 0;
+    if (begins_a_word && (rest.empty() || std::isdigit(static_cast<unsigned char>(rest.front())) == 0)) {
+      return true;
+    }
+  }
+  return false;
+}
 
 std::size_t count_of_gpus(const NodeFacts& node, const ManagementFacts& management) {
   const auto on_bus = static_cast<std::size_t>(std::count_if(node.gpus.begin(), node.gpus.end(), is_gpu));
@@ -32,7 +47,7 @@ void look_at_gpus(const ExpectedNode& expected, const NodeFacts& node, const Man
                .remedy = "name the actual machine with --expect"});
   }
   for (const GpuFacts& gpu : management.gpus) {
-    if (!gpu.name.empty() && gpu.name.find(expected.gpu) == std::string::npos) {
+    if (!gpu.name.empty() && !expected.gpu.empty() && !is_model(gpu.name, expected.gpu)) {
       list.bad({.subject = gpu.address,
                 .found = gpu.name,
                 .wrong = fmt::format("{} has {}", expected.machine, expected.gpu),
@@ -83,11 +98,11 @@ void look_at_nics(const ExpectedNode& expected, const NodeFacts& node, CheckList
     return is_active && port.gigabits.value_or(0.0) >= rounding * expected.nic_gigabits;
   });
   if (fast < expected.nics) {
-    list.bad(
-        {.found =
-             fmt::format("{} of {} active ports of {:.0f} Gb/s or more", fast, expected.nics, expected.nic_gigabits),
-         .wrong = fmt::format("{} has {} NICs of {:.0f} Gb/s", expected.machine, expected.nics, expected.nic_gigabits),
-         .remedy = "run ibstat; look at cables, transceivers and the switch's ports"});
+    list.bad({.found = fmt::format("{} of {} active ports of {:.0f} Gb/s or more", fast, expected.nics,
+                                   expected.nic_gigabits),
+              .wrong = fmt::format("{} has {} of {:.0f} Gb/s", expected.machine,
+                                   counted(static_cast<std::size_t>(expected.nics), "NIC"), expected.nic_gigabits),
+              .remedy = "run ibstat; look at cables, transceivers and the switch's ports"});
   }
 }
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const fs::path pci_folder = "sys/bus/pci/devices";
 const fs::path rdma_folder = "sys/class/infiniband";
-constexpr std::size_t max_log_bytes = std::size_t{4} << 20U;
+constexpr std::size_t max_log_bytes = std::size_t{64} << 20U;  // log_buf_len may be many MiB; the newest lines are last
 constexpr std::size_t max_path_steps = 32;
 constexpr std::int64_t max_gids = 4096;
 
@@ -316,11 +316,15 @@ std::string generation_in_words(double speed) {
 
 bool is_mapped_ipv4(const Gid& gid) { return gid.address.starts_with("0000:0000:0000:0000:0000:ffff:"); }
 
-std::optional<int> usable_gid_index(const RdmaPort& port) {
+bool is_routable(const Gid& gid) {
   constexpr std::string_view link_local = "fe80";
+  return gid.type == roce_version_2 && !gid.address.starts_with(link_local);
+}
+
+std::optional<int> usable_gid_index(const RdmaPort& port) {
   std::optional<int> fallback;
   for (const Gid& gid : port.gids) {
-    if (gid.type != roce_version_2 || gid.address.starts_with(link_local)) {
+    if (!is_routable(gid)) {
       continue;
     }
     if (is_mapped_ipv4(gid)) {

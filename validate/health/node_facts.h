@@ -87,6 +87,9 @@ struct RdmaPort {
 /// Returns true if the GID is an IPv4 address mapped into IPv6.
 bool is_mapped_ipv4(const Gid& gid);
 
+/// Returns true if the GID is a RoCE v2 address that routers forward.
+bool is_routable(const Gid& gid);
+
 /// Returns the first RoCE v2 index with an IPv4 address, which NCCL chooses by default. Without one, returns the first
 /// with another routable address, which NCCL chooses only with NCCL_IB_ADDR_FAMILY=AF_INET6.
 std::optional<int> usable_gid_index(const RdmaPort& port);

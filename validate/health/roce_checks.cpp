@@ -42,19 +42,27 @@ std::string table_in_words(const RdmaPort& port) {
 
 bool is_ipv4_of_version_2(const Gid& gid) { return gid.type == roce_version_2 && is_mapped_ipv4(gid); }
 
-/// Reports an NCCL_IB_GID_INDEX that names an entry of RoCE v1, or an entry that this port lacks. Returns true if it
-/// reported one.
+/// Reports an NCCL_IB_GID_INDEX that names an entry of RoCE v1, an entry that this port lacks, or a link-local address
+/// although the port has another. Returns true if it reported one.
 bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   const auto gid = std::ranges::find(port.gids, index, &Gid::index);
-  if (gid != port.gids.end() && gid->type == roce_version_2) {
-    return false;
-  }
   const std::optional<int> usable = usable_gid_index(port);
+  if (gid != port.gids.end() && gid->type == roce_version_2) {
+    if (is_routable(*gid) || !usable) {
+      return false;
+    }
+    list.warn({.subject = name_of_port(port),
+               .found = fmt::format("GID {} is the link-local address {}", index, gid->address),
+               .wrong = "NCCL_IB_GID_INDEX names an address that routers do not forward",
+               .remedy = fmt::format("set NCCL_IB_GID_INDEX={}", *usable)});
+    return true;
+  }
   const bool finds_index = std::ranges::any_of(port.gids, is_ipv4_of_version_2);
   list.bad(
       {.subject = name_of_port(port),
-       .found = gid == port.gids.end() ? fmt::format("no GID of index {}: {}", index, table_in_words(port))
-                                       : fmt::format("GID {} is {}", index, gid->type),
+       .found = port.gids.empty()        ? "no GID"
+                : gid == port.gids.end() ? fmt::format("no GID of index {}: {}", index, table_in_words(port))
+                                         : fmt::format("GID {} is {}", index, gid->type),
        .wrong = gid == port.gids.end() ? fmt::format("NCCL_IB_GID_INDEX is {}, which this port lacks", index)
                                        : "NCCL_IB_GID_INDEX names an address that routers do not forward",
        .remedy = usable ? fmt::format("set NCCL_IB_GID_INDEX={}{}", *usable,
@@ -155,6 +163,20 @@ bool look_at_losses(const RdmaPort& port, CheckList& list) {
   return true;
 }
 
+/// Returns the first index with a routable address on every port.
+std::optional<int> common_index(const std::vector<const RdmaPort*>& ports) {
+  for (const Gid& gid : ports.front()->gids) {
+    const auto has_index = [&](const RdmaPort* port) {
+      return std::ranges::any_of(port->gids,
+                                 [&](const Gid& other) { return other.index == gid.index && is_routable(other); });
+    };
+    if (std::ranges::all_of(ports, has_index)) {
+      return gid.index;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void look_at_roce(const NodeFacts& node, const ManagementFacts& /*management*/, CheckList& list) {
@@ -168,8 +190,11 @@ void look_at_roce(const NodeFacts& node, const ManagementFacts& /*management*/, 
                     .remedy = "run this on the host, or look at show_gids and ibv_devinfo -v"});
     } else if (const bool is_wrong = node.gid_index && look_at_chosen_index(*port, *node.gid_index, list);
                !is_wrong && look_at_table(*port, node.gid_index.has_value(), list)) {
-      ports_of_index[*usable_gid_index(*port)].push_back(name_of_port(*port));
+      ports_of_index[node.gid_index.value_or(*usable_gid_index(*port))].push_back(name_of_port(*port));
     }
+  }
+  if (const std::optional<int> common = ports_of_index.size() > 1 ? common_index(ports) : std::nullopt) {
+    ports_of_index = {{*common, {}}};
   }
   if (ports_of_index.size() > 1) {
     list.warn({.found = fmt::format("GID index of RoCE v2: {}", indices_in_words(ports_of_index)),

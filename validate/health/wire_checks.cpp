@@ -173,7 +173,9 @@ AcsBridges acs_bridges(const NodeFacts& node) {
                                     : *step.redirects_peers ? bridges.redirecting
                                                             : bridges.others;
       into.insert(step.address);
-      bridges.in_a_switch |= step.redirects_peers.value_or(false) && path.steps.size() >= with_a_switch;
+      const bool is_root_port = &step == &path.steps.back();
+      bridges.in_a_switch |=
+          step.redirects_peers.value_or(false) && !is_root_port && path.steps.size() >= with_a_switch;
     }
   }
   return bridges;
@@ -287,6 +289,10 @@ void look_at_gdr(const NodeFacts& node, const ManagementFacts& /*management*/, C
     list.otherwise_ok("DMA-BUF, by the open kernel modules");
   } else if (!has_nvidia && loaded("amdgpu")) {
     list.otherwise_ok("amdgpu is loaded");
+  } else if (!has_nvidia) {
+    list.bad({.found = "amdgpu is not loaded",
+              .wrong = "NICs cannot read GPU memory",
+              .remedy = "load the driver (modprobe amdgpu); if that fails, look at dmesg"});
   } else {
     list.bad({.found = "nvidia_peermem is not loaded, and the driver has no DMA-BUF",
               .wrong = "NICs cannot read GPU memory, so every message is copied through the processor's memory",

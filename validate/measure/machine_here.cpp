@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <fstream>
 #include <latch>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "model/build_info.h"
@@ -44,14 +46,19 @@ std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) 
   {
     std::vector<std::jthread> waiters;
     waiters.reserve(ends.size());
-    for (WallTime& end : ends) {
-      waiters.emplace_back([&] {
-        ask_for_sharp_timers();
-        ready.count_down();
-        gate.wait();
-        std::this_thread::sleep_until(release + wait);
-        end = WallClock::now();
-      });
+    try {
+      for (WallTime& end : ends) {
+        waiters.emplace_back([&] {
+          ask_for_sharp_timers();
+          ready.count_down();
+          gate.wait();
+          std::this_thread::sleep_until(release + wait);
+          end = WallClock::now();
+        });
+      }
+    } catch (const std::system_error& error) {
+      gate.count_down();  // Otherwise the threads that started would wait forever, and so would their destructors.
+      throw std::runtime_error(too_few_threads({.started = waiters.size(), .wanted = ends.size()}, error.what()));
     }
     ready.wait();
     release = WallClock::now();
@@ -64,7 +71,7 @@ std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) 
 
 NoiseFloor noise_floor(int threads) {
   constexpr int samples = 21;
-  NoiseFloor noise{.stated = 1ms};
+  NoiseFloor noise{.stated = 1ms, .threads = threads};
   for (int sample = 0; sample < samples; ++sample) {
     noise.samples.push_back(shortened(longest_of(threads, 1ms), 1.0));
   }

@@ -84,11 +84,14 @@ Summary summary_of(std::vector<Duration> makespans) {
           .p90 = percentile(makespans, 900).value};
 }
 
-std::string in_words(const NoiseFloor& noise, int threads) {
+std::string in_words(const NoiseFloor& noise) {
   const Summary summary = summary_of(noise.samples);
-  return fmt::format("{:g} ms took {:.3f} ms on {} threads simultaneously (p90 {:.3f} ms)",
-                     to_seconds(noise.stated) * 1e3, to_seconds(summary.median.value) * 1e3, threads,
-                     to_seconds(summary.p90) * 1e3);
+  std::string threads;
+  if (noise.threads > 0) {
+    threads = noise.threads == 1 ? " on one thread" : fmt::format(" on {} threads simultaneously", noise.threads);
+  }
+  return fmt::format("{:g} ms took {:.3f} ms{} (p90 {:.3f} ms)", to_seconds(noise.stated) * 1e3,
+                     to_seconds(summary.median.value) * 1e3, threads, to_seconds(summary.p90) * 1e3);
 }
 
 std::string pace_in_words(double dilation) {

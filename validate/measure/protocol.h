@@ -55,7 +55,7 @@ Summary summary_of(std::vector<Duration> makespans);
 /// returned.
 NoiseFloor noise_floor(int threads);
 /// Returns "1 ms took 1.012 ms on 8 threads simultaneously (p90 1.030 ms)".
-std::string in_words(const NoiseFloor& noise, int threads);
+std::string in_words(const NoiseFloor& noise);
 /// Returns "in real time", or "32 times slower; times are divided by that factor".
 std::string pace_in_words(double dilation);
 

@@ -32,7 +32,7 @@ constexpr int max_notes = 4096;
 /// Reads a sentence of another process, which may contain anything.
 std::string sentence_in(PayloadReader& body) { return with_escapes(body.get_text(), "\t\n"); }
 
-/// Reads an exit code as a shell would see it, except that a failure never becomes 0.
+/// Reads an exit code. A shell sees only its last eight bits, so a code outside 0 to 255 becomes exit_code::failed.
 int exit_code_in(PayloadReader& body) {
   const auto code = body.get<int>();
   return code >= 0 && code <= 255 ? code : exit_code::failed;

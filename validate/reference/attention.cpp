@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The spread. Let a hat mean the disturbed matrix, e its bound. A score moves by at most
+// This is why attention_spread() returns an upper bound. A hat marks an element of the disturbed matrix, and e is the
+// bound on how far that element has moved. A score moves by at most
 //   d = max over visible j of sum (|q| e_k + e_q |k| + e_q e_k) / sqrt(head),
 // so every weight p_j of the softmax stays within p_j [exp(-2d), exp(2d)], and with |v^_j| <= |v_j| + e_vj
 //   |sum p^_j v^_j - sum p_j v_j| <= exp(2d) sum p_j e_vj + (exp(2d) - 1) sum p_j |v_j|,
@@ -64,7 +65,7 @@ Rows<const double> part_of(const Matrix<double>& matrix, std::int64_t row, std::
   return {matrix.row(row).data() + column, (matrix.rows() - row + step - 1) / step, count, step * matrix.columns()};
 }
 
-/// The columns of keys, and the rows of values, of one head over the rows of one sequence.
+/// The keys of one kv head in one sequence, by column, and its values, by row.
 struct Head {
   Head(const AttentionLayout& layout, const Matrix<double>& matrix, std::int64_t sequence, std::int64_t column,
        std::int64_t heads)
@@ -81,17 +82,17 @@ struct Query {
   std::int64_t q = 0;    // first column
   std::int64_t out = 0;  // first column of its output
   std::size_t seen = 0;
-  const Head& keys;
-  const Head& bounds;  // bounds of the keys; empty if none are given
+  const Head& keys;    // keys and values
+  const Head& bounds;  // bounds of the keys and values; empty if none are given
 };
 
 /// Calls visit(query) for every query row and every head. `at` has, for each query row, its row in the whole matrix.
-/// `bounds` has the bounds of the keys, or is empty.
+/// `bounds` has the bounds of `keys`, or is empty.
 template <class Visit>
 void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, const Matrix<double>& keys,
                     const Matrix<double>& bounds, const Visit& visit) {
-  const std::int64_t heads = (layout.qkv - layout.out) / 2 / layout.head;  // heads of keys
-  const std::int64_t readers = layout.out / layout.head / heads;           // query heads that share one
+  const std::int64_t heads = (layout.qkv - layout.out) / 2 / layout.head;  // kv heads per block
+  const std::int64_t readers = layout.out / layout.head / heads;           // query heads per kv head
   struct KeyHead {
     std::int64_t block = 0;
     std::int64_t head = 0;
@@ -102,8 +103,8 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
     const std::int64_t head = kv.head;
     const std::int64_t sequence = kv.sequence;
     const std::int64_t column = block * layout.qkv + layout.out + head * layout.head;
-    const Head values(layout, keys, sequence, column, heads);
-    const Head bound(layout, bounds, sequence, column, heads);
+    const Head kv_values(layout, keys, sequence, column, heads);
+    const Head kv_bounds(layout, bounds, sequence, column, heads);
     for (std::size_t row = 0; row < at.size(); ++row) {
       if (at[row] % layout.batch != sequence) {
         continue;
@@ -113,9 +114,9 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
         visit(Query{.row = static_cast<std::int64_t>(row),
                     .q = block * layout.qkv + reader * layout.head,
                     .out = block * layout.out + reader * layout.head,
-                    .seen = layout.causal ? std::min(until, values.k.rows()) : values.k.rows(),
-                    .keys = values,
-                    .bounds = bound});
+                    .seen = layout.causal ? std::min(until, kv_values.k.rows()) : kv_values.k.rows(),
+                    .keys = kv_values,
+                    .bounds = kv_bounds});
       }
     }
   };
@@ -156,8 +157,9 @@ void weigh(const AttentionLayout& layout, const Query& query, const Matrix<doubl
   }
 }
 
-/// Returns std::remainder(x, 5): a small integer that is congruent modulo 5, with the sign of x where it is 0; NaN
-/// stays NaN. Sums of integers, the most frequent case, use integer arithmetic, ten times as fast as the library.
+/// Returns std::remainder(x, 5): for an integer x, the integer from -2 to 2 that is congruent to x modulo 5, with the
+/// sign of x if it is 0. NaN stays NaN. Sums of integers, the most frequent case, use integer arithmetic, ten times as
+/// fast as the library.
 double wrapped(double x) {
   constexpr double largest_integer = 0x1p53;  // beyond it a double may not hold the intended integer
   if (!(std::abs(x) < largest_integer)) {
@@ -271,7 +273,8 @@ Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<doub
         largest = std::max(largest, v);
         largest_reach = std::max(largest_reach, v + v_bound);
       }
-      out.at(query.row, query.out + i) = std::min(spread, largest + largest_reach);
+      // If `growth` is infinite, `spread` may be NaN. In this order, min returns the other bound then.
+      out.at(query.row, query.out + i) = std::min(largest + largest_reach, spread);
     }
   });
   return out;

@@ -27,11 +27,12 @@ enum class SumOrder : std::uint8_t {
   blocked,    ///< with Eigen, many times faster; the order may differ between machines
 };
 
-/// Sums each element over k in ascending order, in fp32: a block of rows or columns of a product has the same bits as
-/// the product of the blocks.
+/// Sums each element over k in ascending order, in the precision of the factors. A block of rows or columns therefore
+/// gets the same bits as in the whole product.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
-/// Returns op(a) x op(b) with the sums of SumOrder::blocked, without copying a factor; `out` overlaps neither factor.
+/// Sets `out` to op(a) x op(b) with the sums of SumOrder::blocked, without copying a factor. Requires that `out`
+/// overlaps neither factor.
 void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<const float>& b, bool transpose_b,
                      const Rows<float>& out);
 
@@ -58,9 +59,10 @@ Matrix<double> widened(const Matrix<float>& narrow);
 Matrix<float> sum(std::span<const Matrix<float>> terms);
 
 /// Applies a function of one matrix whose columns come in blocks of `block` (swiglu pairs them: gate, up). NaN stays
-/// NaN. Computed in double and rounded to fp32 once: within one fp32 rounding of the exact value.
+/// NaN. The result is computed in double and rounded to fp32 once, so it is within one fp32 rounding of the exact
+/// value.
 Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& input);
-/// Returns a + b, element by element.
+/// Returns a + b, element by element; Functions::integer clips it.
 Matrix<float> residual(Functions functions, const Matrix<float>& a, const Matrix<float>& b);
 
 /// Applies the real functions, in double.

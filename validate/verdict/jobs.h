@@ -12,20 +12,20 @@
 namespace commfuse::validate {
 
 struct Job {
-  std::string name;  ///< The file; for traces, their folder or the first of them.
+  std::string name;  ///< The file; for several traces, the folder of the first, or the first if its path has no folder.
   std::vector<RankStep> steps;
   std::map<std::int64_t, std::string> hosts;  ///< By rank, where a file names them.
 };
 
 struct JobFiles {
   std::vector<Job> jobs;
-  std::vector<std::string> others;       ///< Files that belong to no job, in their order.
+  std::vector<std::string> others;       ///< Files that belong to no job, in the given order.
   std::vector<std::string> unread;       ///< Sentences: files of jobs that could not be read, and why.
   std::vector<std::string> passed_over;  ///< Sentences about data that was read but is not judged.
 };
 
 /// Accepts step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
-/// together are one job, with a file for each rank; a trace that states no rank gets its index among the files.
+/// together are one job, with a file for each rank; a trace that states no rank gets its index among the traces.
 JobFiles read_jobs(const std::vector<std::string>& files);
 
 struct JobVerdict {
@@ -38,7 +38,7 @@ struct JobVerdict {
 /// Requires 0 < false_alarms < 0.5.
 JobVerdict verdict_on(const Job& job, double false_alarms);
 
-/// Returns a text such as "rank 5 on node-3".
+/// Formats "rank 5 on node-3", or "rank 5" if no file names the host.
 std::string rank_in_words(const Job& job, std::int64_t rank);
 
 }  // namespace commfuse::validate

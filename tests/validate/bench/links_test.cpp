@@ -153,6 +153,18 @@ TEST(Links, EachOfManyRanksHasALine) {
   EXPECT_NE(table.find("\n     4      10.49      10.49   11 to 4: 6.99!\n"), std::string::npos) << table;
 }
 
+// Ten columns of rates from 100 GB/s would be 84 columns wide.
+TEST(Links, ATooWideMatrixIsPrintedByRank) {
+  auto fast = transfers(10, [](auto /*from*/, auto /*to*/) { return 100us; });
+  EXPECT_NE(to_table(findings_in(fast, {}, 0.2), 10, 0.2).find("from (down) to (right)"), std::string::npos);
+  for (MicroBenchmark& benchmark : fast) {
+    benchmark.bytes = 20 * mib;
+  }
+  const std::string table = to_table(findings_in(fast, {}, 0.2), 10, 0.2);
+  EXPECT_TRUE(table.starts_with("transfers of 20 MiB, GB/s, medians\n")) << table;
+  EXPECT_NE(table.find("\n     9     209.72     209.72   0 to 9: 209.72\n"), std::string::npos) << table;
+}
+
 TEST(Links, EveryOrderedPairAndEveryRankIsMeasuredOnThreads) {
   const std::vector<MicroProgram> programs =
       link_programs({.ranks = 3, .sizes = {{4096}, {8192}}, .product = {.m = 4, .n = 4, .k = 4}});

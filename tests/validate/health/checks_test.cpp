@@ -170,6 +170,15 @@ TEST_F(HealthChecks, AcsThatRedirectsInASwitchIsBad) {
   EXPECT_EQ(complaints_of(node).at(0).found, "the bridges' configuration is readable only by root");
 }
 
+// Requests between devices behind one switch do not reach its root port.
+TEST_F(HealthChecks, AcsThatRedirectsOnlyAtARootPortIsAWarning) {
+  node.write_acs("sys/devices/pci0000:00/0000:00:01.0", 0x1D);
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].found, "ACS redirects requests at 1 bridge: 0000:00:01.0");
+}
+
 TEST_F(HealthChecks, ACircularListOfCapabilitiesEnds) {
   std::string space(4096, '\0');
   space[0x100] = 0x01;
@@ -204,6 +213,14 @@ TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
   EXPECT_EQ(reported[2].found, "SXid 12028 in the kernel's log");
   node.remove("dev/kmsg");
   EXPECT_EQ(complaints_of(node).at(0).status, HealthStatus::unknown);
+}
+
+TEST_F(HealthChecks, TheLastLineOfALongLogIsRead) {
+  constexpr std::size_t size = std::size_t{5} << 20U;
+  node.write("dev/kmsg", std::string(size, '.') + "\n3,900,5,-;NVRM: Xid (PCI:0000:30:00): 79, pid=1, name=python\n");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].found, "Xid 79 in the kernel's log");
 }
 
 TEST_F(HealthChecks, AGpuWithoutADriverAndASilentGpuAreBad) {
@@ -368,6 +385,18 @@ TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
   EXPECT_EQ(checks[3].found, "2 uncorrected errors since the driver was loaded");
   node.remove(gpu + "/driver");
   EXPECT_EQ(complaints_of(node, none).at(0).remedy.substr(0, 33), "load its driver (modprobe amdgpu)");
+}
+
+TEST(HealthChecksOfAmdGpus, WithoutTheirDriverNicsCannotReadTheirMemory) {
+  const PlantedNode node;
+  node.plant_function("pci0000:00/0000:05:00.0", "0x120000", "0x1002");
+  node.plant_nic("pci0000:00/0000:06:00.0", "0", "mlx5_0");
+  const std::vector<HealthCheck> reported = complaints_of(node, {.missing = "no library"});
+  const auto gdr = std::ranges::find(reported, "gdr", &HealthCheck::name);
+  ASSERT_NE(gdr, reported.end());
+  EXPECT_EQ(gdr->status, HealthStatus::bad);
+  EXPECT_EQ(gdr->found, "amdgpu is not loaded");
+  EXPECT_EQ(gdr->remedy, "load the driver (modprobe amdgpu); if that fails, look at dmesg");
 }
 
 TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {

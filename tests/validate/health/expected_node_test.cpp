@@ -81,6 +81,26 @@ TEST(ExpectedNode, EveryShortfallIsBad) {
   EXPECT_EQ(single_complaint(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
 }
 
+// "H20" is a part of "H200", and "B200" of "GB200".
+TEST(ExpectedNode, AModelWhoseNameContainsTheExpectedOneIsBad) {
+  const auto status = [](const char* expected, const char* name) {
+    Facts facts;
+    facts.management.gpus.push_back({.name = name});
+    return expected_checks({.machine = "x", .gpu = expected, .gpus = 1}, facts.node, facts.management).at(0).status;
+  };
+  EXPECT_EQ(status("H20", "NVIDIA H200"), HealthStatus::bad);
+  EXPECT_EQ(status("B200", "NVIDIA GB200"), HealthStatus::bad);
+  EXPECT_EQ(status("H200", "NVIDIA GH200 480GB"), HealthStatus::bad);
+  EXPECT_EQ(status("H20", "NVIDIA H20"), HealthStatus::ok);
+  EXPECT_EQ(status("H20", "NVIDIA H20-3e"), HealthStatus::ok);
+  EXPECT_EQ(status("A100", "NVIDIA A100-SXM4-80GB"), HealthStatus::ok);
+}
+
+TEST(ExpectedNode, ASingleNicIsSingular) {
+  const ExpectedNode expected{.machine = "azure-nc96ads-x2", .nics = 1, .nic_gigabits = 80.0};
+  EXPECT_EQ(expected_checks(expected, {}, {}).at(0).wrong, "azure-nc96ads-x2 has 1 NIC of 80 Gb/s");
+}
+
 TEST(ExpectedNode, MoreGpusAreAWarningAndUnknownValuesAreNotChecked) {
   Facts facts = healthy_node();
   facts.management.gpus.push_back({.name = "NVIDIA H100", .links_up = 18});

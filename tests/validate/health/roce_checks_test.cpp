@@ -110,6 +110,39 @@ TEST_F(RoceChecks, AnIndexThatThePortLacksOrOfVersion1IsBad) {
   EXPECT_EQ(reported[1].remedy, "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
 }
 
+TEST_F(RoceChecks, AnIndexForAPortWithoutAnyGidIsBad) {
+  for (int index = 0; index < 6; ++index) {
+    node.set_gid("mlx5_0", index, "0000:0000:0000:0000:0000:0000:0000:0000", "", "");
+  }
+  node.write("sys/class/infiniband/mlx5_0/device/net/eth2/mtu", "4200");
+  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=3");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].found, "no GID");
+  EXPECT_EQ(reported[0].wrong, "NCCL_IB_GID_INDEX is 3, which this port lacks");
+}
+
+TEST_F(RoceChecks, AnIndexOfALinkLocalAddressIsAWarning) {
+  node.write(port_0 + "/gid_attrs/types/1", "RoCE v2");
+  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=1");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_FALSE(reported.empty());
+  EXPECT_EQ(reported[0].subject, "mlx5_0/1");
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].found.substr(0, 36), "GID 1 is the link-local address fe80");
+  EXPECT_EQ(reported[0].remedy, "set NCCL_IB_GID_INDEX=3");
+}
+
+// The first usable indices of the ports differ, 3 and 5, but both ports have 5.
+TEST_F(RoceChecks, AnIndexThatAllPortsHaveIsOk) {
+  node.set_gid("mlx5_0", 5, "0000:0000:0000:0000:0000:ffff:0a00:0201", "RoCE v2", "eth2");
+  node.set_gid("mlx5_1", 3, "0000:0000:0000:0000:0000:0000:0000:0000", "", "eth3");
+  node.set_gid("mlx5_1", 5, "0000:0000:0000:0000:0000:ffff:0a00:0101", "RoCE v2", "eth3");
+  EXPECT_EQ(checks().at(0).found, "2 ports with RoCE v2, GID index 5");
+  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=5");
+  EXPECT_EQ(checks().at(0).found, "2 ports with RoCE v2, GID index 5");
+}
+
 TEST_F(RoceChecks, TypesThatLinuxDoesNotShowAreUnknown) {
   node.remove(port_0 + "/gid_attrs");
   const std::vector<HealthCheck> reported = complaints();

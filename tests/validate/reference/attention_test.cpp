@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -61,6 +62,21 @@ TEST(AttentionRows, OnIntegersCountEveryQueryKeyAndValue) {
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 2, 3}, {1, 1, 4}})), matrix({{0}, {0}}));
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 3, 3}, {2, 1, 4}})), matrix({{-2}, {1}}));
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 2, 3}, {1, 1, 3}})), matrix({{-1}, {-1}}));
+}
+
+TEST(AttentionSpread, IsBoundedByTheValuesIfScoresAreUnknown) {
+  // The bounds of q and k are so wide that every weight may be anything from 0 to 1.
+  const Matrix<double> qkv(2, layout.qkv);
+  Matrix<double> bound(2, layout.qkv);
+  for (std::int64_t row = 0; row < bound.rows(); ++row) {
+    std::ranges::fill(bound.row(row).first(6), 100.0);
+    bound.row(row)[7] = 0.5;
+  }
+  const Matrix<double> spread = attention_spread(layout, qkv, bound);
+  for (std::int64_t row = 0; row < spread.rows(); ++row) {
+    EXPECT_EQ(spread.at(row, 0), 0.0);
+    EXPECT_EQ(spread.at(row, 1), 0.5);
+  }
 }
 
 TEST(Ulysses, IsBitwiseUnfusedWhereTheOutProjectionIsOneGemm) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For every sequence, column block and kv head: scores = q k^T / sqrt(head), weights = softmax(scores), out = weights
-// v, with the query heads that share the kv head next to each other. Queries are processed in chunks, so that the
-// scores fit into their memory; a causal chunk uses only the keys up to the position of its last query.
+// For every sequence, column block and kv head: scores = q k^T / sqrt(head), weights = softmax(scores), and
+// out = weights v. Each GEMM is batched over the query heads that share the kv head. Queries are processed in chunks,
+// so that scores and weights fit in attention_room; a causal chunk uses only the keys up to the position of its last
+// query.
 #include "validate/cuda/module/fast_attention.h"
 
 #include <algorithm>
@@ -15,9 +16,10 @@ namespace commfuse::validate {
 
 namespace {
 
-/// In a larger chunk, causal queries would compute too many scores for keys that none of them sees.
+/// A chunk computes the scores of all its queries for the keys of its last query. In a larger causal chunk, too many of
+/// these scores would be masked, because their keys come after the query.
 constexpr std::int64_t causal_chunk = 1024;
-/// Rows of scores begin at a multiple of this number of elements, which tensor cores require for bf16.
+/// Rows of scores begin at a multiple of this number of elements, so that they are aligned for tensor cores.
 constexpr std::int64_t row_step = 64;
 
 /// The queries of one sequence and kv head.

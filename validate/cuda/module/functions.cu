@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, activations and norms: the functions of arithmetic.cpp on the device. They use fp32 and double in the same
-// places as the host, and round once. Every sum has the order of the reference, except in norms of very wide rows.
+// Sums, activations and norms: the functions of arithmetic.cpp on the device. With SumOrder::ascending, they use fp32
+// and double in the same places as the host, round once, and sum in the order of the reference, except in norms of rows
+// wider than `ascending_columns`. With SumOrder::blocked, real functions may use fp32 instead of double.
 #include <algorithm>
 
 #include "validate/cuda/module/failures.h"
@@ -134,8 +135,8 @@ struct Norm {
 };
 
 /// Up to this width, a single thread sums a row in the order of the reference, with equal bits. All threads together
-/// sum wider rows, which no host reference computes. Their sums differ by a few roundoffs of double, which shows in
-/// fp32 in about one of ten million elements.
+/// sum a wider row in another order. The sum then differs from the reference's by a few roundoffs of double, which
+/// changes about one in ten million elements in fp32.
 constexpr int ascending_columns = 1024;
 
 /// Returns the sum of squares, in ascending order, in thread 0. Squares of fp32 are exact in double.
@@ -252,8 +253,8 @@ using NoWire = Known<DType::fp32>;
 template <Rule rule>
 constexpr Kernel for_any = elementwise<rule, AnyDtype, AnyDtype, AnyDtype>;
 
-/// Schedules time sums, so there is a kernel for all dtypes of inputs, output and wire except fp8, in which no strategy
-/// sums.
+/// Timed schedules contain sums, so each combination of the dtypes of inputs, output and wire has its own kernel. fp8
+/// has none, because no strategy sums in fp8.
 Kernel sum_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed || dtypes.in == DType::fp8 || dtypes.wire == DType::fp8) {
     return for_any<Rule::sum>;
@@ -267,7 +268,8 @@ Kernel sum_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Schedules also time functions in fp32, so there is a kernel for every dtype of input and output.
+/// Timed schedules also contain functions in fp32, so each combination of the dtypes of input and output has its own
+/// kernel.
 template <Rule rule>
 Kernel timed_kernel(const Dtypes& dtypes) {
   if (dtypes.wire != DType::fp32) {
@@ -279,7 +281,8 @@ Kernel timed_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Functions that are only checked, not timed, have kernels for equal dtypes of input and output, as in all programs.
+/// Functions that are only checked, not timed, have their own kernels only for equal dtypes of input and output, which
+/// all programs use.
 template <Rule rule>
 Kernel checked_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed || dtypes.in != dtypes.out || dtypes.wire != DType::fp32) {
@@ -325,7 +328,7 @@ bool all_aligned(const FunctionCall& call) {
   return is_aligned(call.out) && std::all_of(call.inputs.begin(), call.inputs.end(), is_aligned);
 }
 
-/// Returns the smallest number of inputs of each function; an add has one or more.
+/// Returns the smallest number of inputs that the function accepts; an add accepts one or more.
 std::size_t fewest_inputs(Function function) { return function == Function::add ? 1 : inputs_of(function); }
 
 void require_inputs(const FunctionCall& call) {

@@ -20,7 +20,7 @@ inline constexpr std::int64_t max_blocks_along_y = 65535;
 /// interpreter.
 void launch_exact_product(cudaStream_t stream, const ProductCall& call);
 
-/// Computes element by element, and norms by row, in double where the reference uses double, rounded once.
+/// Computes element by element, and norms by row, in the precision that SumOrder (driver.h) states, rounded once.
 void launch_function(cudaStream_t stream, const FunctionCall& call);
 /// Largest number of terms of an add.
 inline constexpr std::size_t max_terms = 64;
