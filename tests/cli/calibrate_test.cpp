@@ -45,6 +45,25 @@ TEST_F(CalibrateCommand, WritesAHardwareFileThatRunAccepts) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
+TEST_F(CalibrateCommand, ItsLinesFitATerminal) {
+  const auto printed_for = [&](std::int64_t largest) {
+    std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
+    for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 2) {  // 480 GB/s, but the links have 450 GB/s.
+      text += fmt::format("box,send_recv,2,2,{},{}\n", bytes, 10.0 + static_cast<double>(bytes) / 480e3);
+    }
+    fs::remove(out());
+    return run_program(command(write("fast.csv", text))).out;
+  };
+  const std::string many = printed_for(std::int64_t{1} << 30);
+  EXPECT_NE(many.find("\n    limited to the nominal_rate of the link, which the rows exceed: rate,\n"
+                      "      small.rate\n"),
+            std::string::npos)
+      << many;
+  EXPECT_NE(many.find("\n    held out       2 rows, error "), std::string::npos) << many;
+  const std::string few = printed_for(std::int64_t{1} << 22);
+  EXPECT_NE(few.find("\n    held out       1 row,  error "), std::string::npos) << few;
+}
+
 TEST_F(CalibrateCommand, KernelsOfAFrameworkBelongToTheNewMachine) {
   // One shot takes 4 us and 0.1 us per peer, and reads 200 GB/s; two shots take 8 us and 0.5 us per peer, at 300 GB/s.
   std::string text = "hw,kernel,ngpus,bytes,time_us\n";
@@ -179,7 +198,10 @@ TEST_F(CalibrateCommand, AClusterIsCalibratedFromTheLogsOfALauncher) {
   files += " " + write("sendrecv.txt", log_of("sendrecv", 2, 1, 14.0, 40.0));
   const Outcome outcome = run_program("commfuse-sim calibrate --base dgx-h100-x2 --name box --out " + out() + files);
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
-  EXPECT_NE(outcome.out.find("collectives over nodes, from "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\ncollectives over nodes, from two-all_gather.txt, two-reduce_scatter.txt,\n"
+                             "  two-all_reduce.txt\n"),
+            std::string::npos)
+      << outcome.out;
   EXPECT_NE(outcome.out.find("exchanges between nodes, from sendrecv.txt"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("wrote " + (folder_ / "box-node.yaml").string()), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("wrote " + out()), std::string::npos) << outcome.out;

@@ -43,9 +43,17 @@ TEST(List, NoLineIsWiderThanTheTerminal) {
       std::istringstream lines(run_program(fmt::format("env COLUMNS={} commfuse-sim {}", columns, command)).out);
       for (std::string line; std::getline(lines, line);) {
         EXPECT_LE(line.size(), columns) << command << ": " << line;
+        EXPECT_FALSE(line.ends_with(' ')) << command << ": '" << line << "'";
       }
     }
   }
+}
+
+TEST(List, AModelWithoutFeaturesTakesOneLine) {
+  const Outcome models = run_program("env COLUMNS=80 commfuse-sim list models");
+  EXPECT_NE(models.out.find("\nbloom-176b                 176.2B  176.2B      70   14336\ncommfuse-paper-mlp "),
+            std::string::npos)
+      << models.out;
 }
 
 TEST(List, DescribesEveryScopeAndStrategy) {
@@ -88,6 +96,15 @@ TEST(List, FrameworksListTheirOverlapAndTheSpeedOfTheHost) {
   EXPECT_EQ(folder.err, "FOLDER: frameworks have no folder; remove it, or list models\n");
 }
 
+TEST(List, OtherWordsForHardwareHaveNoFolderEither) {
+  for (const std::string word : {"gpus", "machines"}) {
+    EXPECT_EQ(run_program("commfuse-sim list " + word).out, run_program("commfuse-sim list hardware").out);
+    const Outcome folder = run_program("commfuse-sim list " + word + " configs");
+    EXPECT_EQ(folder.code, 2);
+    EXPECT_EQ(folder.err, "FOLDER: " + word + " have no folder; remove it, or list models\n");
+  }
+}
+
 TEST(List, ReadsAFolderOfConfigs) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-list-" + std::to_string(getpid()));
   fs::create_directories(folder / "one");
@@ -102,6 +119,28 @@ TEST(List, ReadsAFolderOfConfigs) {
             "| one | 229M | 53M | 8 | 1024 | 8 kv heads, 2 of 16 experts |\n");
   fs::remove_all(folder);
   EXPECT_EQ(run_program("commfuse-sim list models " + folder.string()).code, 2);
+}
+
+TEST(List, SkipsOtherFilesOfAModelAndLinksThatLeadNowhere) {
+  const fs::path folder = fs::temp_directory_path() / ("commfuse-list-links-" + std::to_string(getpid()));
+  fs::create_directories(folder / "tiny");
+  std::ofstream(folder / "tiny" / "config.json")
+      << R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 1, "vocab_size": 256, "tie_word_embeddings": true})";
+  for (const char* other :
+       {"adapter_config.json", "processor_config.json", "quantize_config.json", "video_preprocessor_config.json"}) {
+    std::ofstream(folder / "tiny" / other) << "{}";
+  }
+  for (const char* link : {"a", "b", "c", "z"}) {  // one of them is probably the last entry of the folder
+    fs::create_symlink("absent", folder / link);
+  }
+  const Outcome outcome = run_program("commfuse-sim list models " + folder.string() + " -o csv");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // 256 x 64 of the embedding; per layer 2 x 64 x 64 and 2 x 64 x 16 of attention, 3 x 64 x 128 of the MLP and two
+  // norms of 64; a last norm of 64: 16,384 + 2 x (10,240 + 24,576 + 128) + 64 = 86,336.
+  EXPECT_NE(outcome.out.find("\ntiny,86K,"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(",1 kv head\r\n"), std::string::npos) << outcome.out;
+  fs::remove_all(folder);
 }
 
 /// --model takes a folder, or a name in the Hugging Face cache.

@@ -182,6 +182,23 @@ TEST(CommfuseSimPlan, AMeasuredStepIsComparedUnderTheJitterOfThePlan) {
   }
 }
 
+TEST(CommfuseSimPlan, AMeasuredStepDoesNotDependOnTheOrderOfOffers) {
+  const OwnFolder folder;
+  std::ofstream("ran.yaml") << "model: llama-3.1-8b\nhardware: h100-sxm\nscope: step\nranks: 2\nseq: 4K\n"
+                               "batch: 128\nparallel: {data: 8}\nstrategy: {name: commfuse}\n";
+  const std::string a100 = "  a100: {hardware: dgx-a100-x2, price: 2, price_date: 2026-05-04, available: 16}\n";
+  const std::string h100 = "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 16}\n";
+  const auto planned = [](const std::string& offers) {
+    std::ofstream("plan.yaml") << "schema: commfuse.plan/1\ntokens: 1e12\ndeadline: 500 d\n"
+                                  "set: {model: llama-3.1-8b, seq: 4K, batch: 128}\ngpus:\n"
+                               << offers;
+    return run_program("commfuse-sim plan plan.yaml --measured-step 3s --measured-config ran.yaml -o verdict");
+  };
+  const Outcome first = planned(h100 + a100);
+  EXPECT_TRUE(first.err.starts_with("Measured 3000.0 ms, predicted ")) << first.err;
+  EXPECT_EQ(planned(a100 + h100).err, first.err);
+}
+
 TEST(CommfuseSimPlan, AMistakeIsOneSentence) {
   const Outcome wrong = run_program("commfuse-sim plan " + plans + "train-70b.yaml -o html");
   EXPECT_EQ(wrong.code, 2);
@@ -210,6 +227,9 @@ TEST(CommfuseSimPlan, ByFlagsNamesTheFlagOfAMistake) {
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus 16 --price 2 --deadline 90d").err,
             "--gpus: the flag names the hardware, as in --gpus h100; write --count 16 for exactly 16 GPUs, or "
             "--available 16 for at most 16\n");
+  EXPECT_EQ(run_program(llama + "--gpus 1 --price 2 --deadline 90d").err,
+            "--gpus: the flag names the hardware, as in --gpus h100; write --count 1 for exactly 1 GPU, or "
+            "--available 1 for at most 1\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus h200 --price 2 --deadline 90d").err,
             "--gpus and --hardware both name the hardware; remove one\n");
 }
@@ -299,7 +319,9 @@ TEST(CommfuseSimPlan, KeysOfAPlanAreExplainedAndInTheSchema) {
   const Outcome explanation = run_program("commfuse-sim config explain plan.limits.power");
   EXPECT_NE(explanation.out.find("in a file    power: \"10 MW\"\n"), std::string::npos) << explanation.out;
   EXPECT_EQ(run_program("commfuse-sim config explain plan.deadlin").err,
-            "unknown key 'deadlin' of a plan; did you mean 'deadline'?\n");
+            "unknown key 'plan.deadlin' of a plan; did you mean 'plan.deadline'?\n");
+  EXPECT_EQ(run_program("commfuse-sim config explain plan.gpus.h100.price").err,
+            "unknown key 'plan.gpus.h100.price' of a plan; did you mean 'plan.gpus.NAME.price'?\n");
   const json schema = json::parse(run_program("commfuse-sim schema plan").out);
   const json& properties = schema.at("properties");
   EXPECT_EQ(properties.at("failures").at("properties").at("per_gpu_hour").at("default"), "2e-5");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "tests/cli/program.h"
 #include "tests/own_folder.h"
@@ -27,7 +28,7 @@ class Report : public testing::Test {
     }
   }
   static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
-  /// Returns the first row with another value of a key.
+  /// Returns the first row as a line, with `key` set to `value`.
   static std::string row_with(const std::string& key, const nlohmann::ordered_json& value) {
     std::string text = contents_of("rows.jsonl");
     nlohmann::ordered_json row = nlohmann::ordered_json::parse(text.substr(0, text.find('\n')));
@@ -54,6 +55,14 @@ TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
   EXPECT_NE(page.find("<figure data-timeline=\"gantt-1\">"), std::string::npos);
   EXPECT_NE(page.find("<figure data-figure=\"breakdown\">"), std::string::npos);
   EXPECT_NE(page.find("90% interval"), std::string::npos);
+}
+
+TEST_F(Report, ThePageShowsTheWholeCommandAsTheShellNeedsIt) {
+  write("my rows.jsonl", contents_of("rows.jsonl"));
+  EXPECT_EQ(run_program("commfuse-sim report 'my rows.jsonl' --verdict-difference 5% --out a.html").code, 0);
+  EXPECT_NE(contents_of("a.html").find(
+                "commfuse-sim report &#39;my rows.jsonl&#39; --out report.html --verdict-difference 5%</code>"),
+            std::string::npos);
 }
 
 TEST_F(Report, AStoreGivesTheSameReportAsItsSweep) {
@@ -189,6 +198,39 @@ TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   EXPECT_NE(page.find(" of 2 schedules were measured within 10% of the prediction"), std::string::npos);
 }
 
+TEST_F(Report, AWrongMeasuredRecordIsNamed) {
+  ASSERT_EQ(run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --ranks 2 --seq "
+                        "1K --strategy serial --iterations 1 --spans --out record.json")
+                .code,
+            0);
+  ASSERT_EQ(run_program("sh -c 'commfuse-sim run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial -o jsonl > "
+                        "same.jsonl'")
+                .code,
+            0);
+  const auto refusal = [](const std::string& record) {
+    write("wrong.json", record);
+    const Outcome outcome = run_program("commfuse-sim report same.jsonl --measured wrong.json --out x.html");
+    EXPECT_EQ(outcome.code, 2);
+    return outcome.err;
+  };
+  const auto record = nlohmann::ordered_json::parse(contents_of("record.json"));
+  auto wrong = record;
+  wrong["settings"]["seq"] = "long";
+  EXPECT_EQ(refusal(wrong.dump()),
+            "--measured: wrong.json has a setting that cannot be read: --seq: 'long' is not a whole number; write one, "
+            "such as 4K\n");
+  const std::string other_ops =
+      "--measured: wrong.json: serial lacks the spans of some ops; measure again with --spans\n";
+  for (const auto& [part, value] : {std::pair(0, 2), std::pair(1, 2'147'483'647)}) {  // a rank, an op
+    wrong = record;
+    wrong["runs"][0]["spans_ps"][0][part] = value;
+    EXPECT_EQ(refusal(wrong.dump()), other_ops);
+  }
+  wrong = record;
+  wrong["runs"][0]["spans_ps"].erase(0);
+  EXPECT_EQ(refusal(wrong.dump()), other_ops);
+}
+
 TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
   ASSERT_EQ(run_program("commfuse-validate run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse "
                         "--iterations 1 --spans --out record.json")
@@ -199,8 +241,8 @@ TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // The page has two timelines. The one of 1K also shows both schedules as measured, and its static drawing labels
-  // them.
+  // The page has two timelines. The timeline of seq 1K also shows both schedules as measured, and its static drawing
+  // labels them.
   const std::string page = contents_of("two.html");
   const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;
@@ -279,6 +321,8 @@ TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsReported) {
   EXPECT_EQ(
       absent.err,
       "--out: PNG needs rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg\n");
+  EXPECT_EQ(run_program("TMPDIR=$PWD/absent commfuse-sim plot rows.jsonl breakdown --out b.png").err,
+            "--out: PNG needs a folder for temporary files; set TMPDIR to one, or write .svg\n");
   EXPECT_FALSE(std::filesystem::exists("b.png"));
   if (run_program("sh -c 'command -v rsvg-convert'").code != 0) {
     GTEST_SKIP() << "rsvg-convert is not installed";

@@ -38,6 +38,27 @@ TEST(CommfuseSimRunStep, PrintsTimeUtilizationAndMemoryOfAWholeModel) {
   EXPECT_TRUE(row.at("fits").get<bool>());
 }
 
+TEST(CommfuseSimRunStep, OneOfANumberOfGpusIsSingular) {
+  const auto answer = [](const std::string& flags) {
+    return run_program("commfuse-sim run --model llama-3.1-8b --strategy serial " + flags).err;
+  };
+  EXPECT_EQ(answer("--scope step --gpus 8"),
+            "note: 8 GPUs: 1 replica of 8 tensor ranks, batch 1 on 1 node of 8 (h100-sxm)\n");
+  EXPECT_EQ(answer("--gpus 1"), "note: 1 GPU: 1 tensor rank on 1 node of 8 (h100-sxm)\n");
+  EXPECT_EQ(answer("--scope step --gpus 8 --data-parallel 2"),
+            "--gpus: 8 GPUs are 1 replica of 8, not the 2 of --data-parallel; remove one\n");
+  EXPECT_EQ(answer("--scope step --gpus 1 --pipeline 4"),
+            "--gpus: 1 GPU is not a multiple of the 4 of one replica (tensor x pipeline x context x ulysses); choose a "
+            "multiple, or fewer ranks\n");
+  EXPECT_EQ(answer("--gpus 1 --ranks 8"),
+            "--gpus: scope mlp has only tensor ranks, and 1 GPU is not the 8 of --ranks; remove one, or choose scope "
+            "step\n");
+  const OwnFolder folder;
+  std::ofstream("one.yaml") << "schema: commfuse.hardware/1\nname: one\nextends: h100-sxm\ngpus_per_node: 1\n";
+  EXPECT_EQ(answer("--gpus 2 --hardware ./one.yaml"),
+            "--gpus: one has 1 GPU, not 2; set nodes: 2 in a cluster file of this machine\n");
+}
+
 TEST(CommfuseSimRunStep, ComparesStrategiesAndReportsInsufficientMemory) {
   const Outcome run = run_program(gpt + "--strategy serial,sliced --micro-batch 8");
   ASSERT_EQ(run.code, 0) << run.err;

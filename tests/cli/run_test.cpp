@@ -12,6 +12,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/known.h"
+#include "tests/texts.h"
 
 namespace commfuse::test {
 namespace {
@@ -34,6 +35,11 @@ TEST(RunImplementations, AsAllReportsScopesWithoutImplementations) {
   const Outcome grid =
       run_program("commfuse-sim run --axis scope=mlp,layer --axis seq=1K,2K --as all --uncertainty off");
   EXPECT_EQ(grid.err, "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
+}
+
+TEST(RunImplementations, AsAllReportsMachinesWithoutImplementations) {
+  EXPECT_EQ(run_program("commfuse-sim run --scope down --hardware mi300x --as all --uncertainty off").err,
+            "--as all: no implementation runs down with 8 ranks on mi300x; only ideal schedules are compared\n");
 }
 
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
@@ -189,6 +195,27 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsSimulated) {
   const Outcome refused = run_program("commfuse-sim run " + fa + " --seq 8K");
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(refused.err, "--seq: a lab workload does not use this setting; remove it, or run without the file\n");
+  for (const std::string flag : {"--size", "--measured-config"}) {
+    EXPECT_EQ(run_program("commfuse-sim run " + fa + " " + flag + " a=3").err,
+              flag + ": not available for lab workloads; remove it\n");
+  }
+}
+
+TEST(CommfuseSimRun, ALabWorkloadOfOneRankAndOneSampleIsInTheSingular) {
+  const Outcome outcome = run_program("commfuse-sim run " COMMFUSE_SOURCE_DIR
+                                      "/configs/lab/fa.yaml --ranks 1 --jitter default --samples 1");
+  EXPECT_EQ(outcome.out.rfind("fa: 1 rank, chunks of 32 KiB at 53.687 GB/s, 500 ns latency\n", 0), 0U) << outcome.out;
+  EXPECT_NE(outcome.out.find("\n  1 run under jitter, us "), std::string::npos) << outcome.out;
+}
+
+TEST(CommfuseSimRun, AVerdictOfSeveralPointsNamesWhatDiffers) {
+  const Outcome outcome = run_program(
+      "commfuse-sim run --axis batch=1,2 --axis interference=static,none --strategy serial,commfuse -o verdict");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* name :
+       {"batch 1, seq 4K, bf16", "batch 2, seq 4K, bf16", "bf16, interference none, launch stream"}) {
+    EXPECT_NE(in_one_line(outcome.out).find(name), std::string::npos) << name << outcome.out;
+  }
 }
 
 TEST(CommfuseSimRun, AnExportRefusesPricesThatChangeAtRunTime) {

@@ -183,5 +183,15 @@ TEST(ScheduleExport, UserErrorsExitWith2) {
   EXPECT_EQ(exported("no-such.yaml").code, 2);
 }
 
+TEST(ScheduleExport, AFileWithoutTimesRefusesEverySetting) {
+  for (const char* flag : {"--ranks", "--set", "--config", "--size"}) {
+    const Outcome outcome =
+        exported(std::string(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml ") + flag + " 8");
+    EXPECT_EQ(outcome.code, 2) << flag;
+    EXPECT_EQ(outcome.err,
+              std::string(flag) + ": has no effect when a file is exported in a format without times; remove it\n");
+  }
+}
+
 }  // namespace
 }  // namespace commfuse::test

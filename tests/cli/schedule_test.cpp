@@ -89,6 +89,13 @@ TEST(CommfuseSimSchedule, ShowPrintsOneScheduleOrAllOnRequest) {
   EXPECT_EQ(refused.err, "an inner ring of 3 does not divide 8 ranks; choose 2 or 4\n");
 }
 
+TEST(CommfuseSimSchedule, SeveralSchedulesInYamlAreDocuments) {
+  const std::string show = "commfuse-sim schedule show --scope qkv --ranks 2 -o yaml --strategy ";
+  const std::string serial = run_program(show + "serial").out;
+  const std::string sliced = run_program(show + "sliced").out;
+  EXPECT_EQ(run_program(show + "serial,sliced").out, serial + "---\n" + sliced);
+}
+
 TEST(CommfuseSimSchedule, EveryGeneratedScheduleIsProved) {
   const Outcome outcome = run_program("commfuse-sim schedule check --strategy all --ranks 1..8");
   EXPECT_EQ(outcome.code, 0);

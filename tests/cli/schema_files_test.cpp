@@ -192,6 +192,42 @@ TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
   EXPECT_EQ(misfit("jitter", jitter + "guess}}\n"), "$ required");
 }
 
+TEST_F(SchemaFiles, ValuesOfSettingsPassWhereTheLoaderReadsThem) {
+  const std::string run = "schema: commfuse.run/1\n";
+  EXPECT_EQ(misfit("run", run + "model: 8192x28672\n"), "");
+  EXPECT_NE(misfit("run", run + "model: 8192x\n"), "");
+  EXPECT_EQ(misfit("run", run + "hardware: dgx-h100-x16\n"), "");
+  EXPECT_NE(misfit("run", run + "hardware: h100-sxm-x16\n"), "");
+  for (const char* rate : {"x0.5", "x1e-1", "450GB/s", "400 Gbit/s", "56 GiB/s", "900000 kB/s"}) {
+    EXPECT_EQ(misfit("run", run + "link_bandwidth: " + rate + "\n"), "") << rate;
+  }
+  EXPECT_EQ(misfit("run", run + "link_bandwidth: 400 Gbps\n"), "$.link_bandwidth pattern");
+  EXPECT_EQ(misfit("sweep", "schema: commfuse.sweep/1\naxes: [{price: 2.5}]\n"), "");
+  const std::string plan =
+      "schema: commfuse.plan/1\ntokens: 1T\ndeadline: 1 day\nset: {model: llama-3.1-8b, parallel.zero: 1}\n"
+      "gpus: {h: {hardware: dgx-h100-x4, price: $2.80, price_date: \"2026-05-04\", count: 64}}\n";
+  EXPECT_EQ(misfit("plan", plan), "");
+  EXPECT_NE(misfit("plan", plan + "budget: much\n"), "");
+}
+
+TEST_F(SchemaFiles, TextsOfASchedulePassWhereTheLoaderReadsThem) {
+  const std::string schedule =
+      "schema: commfuse.schedule/1\nname: a\nmesh: {tp: 2}\ndimensions: {t.local: 2, h: 1}\ntensors: {}\n"
+      "buffers:\n  x: {rows: t.local*2, columns: \"h  *  1\"}\n  y: {rows: t.local*2, columns: h*1}\n"
+      "initial: []\nfinal: []\nunfused: []\nops:\n- {id: 0, op: elementwise, lane: comm1, function: copy, ";
+  const std::string stacked = schedule + "in: \"x[0]; x[1]\", out: y}\n";
+  const std::string listed = schedule + "in: x, out: [\"y[0]\", \"y[1]\"]}\n";
+  {
+    const OwnFolder folder;
+    std::ofstream("stacked.yaml") << stacked;
+    std::ofstream("listed.yaml") << listed;
+    load_schedule("./stacked.yaml");
+    EXPECT_THROW(load_schedule("./listed.yaml"), ConfigError);
+  }
+  EXPECT_EQ(misfit("schedule", stacked), "");
+  EXPECT_NE(misfit("schedule", listed), "");
+}
+
 /// Returns the keys that a loader accepts in the map at `place`, from its message about an unknown key.
 std::set<std::string> keys_accepted_at(const Json& file, const Json::json_pointer& place,
                                        const std::function<void(const std::string&)>& load) {

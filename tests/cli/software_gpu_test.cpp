@@ -276,7 +276,8 @@ TEST_F(SoftwareGpu, ASlowPairOfARecordIsNamedByLinksAndByVerdict) {
   std::ofstream("node-7.json") << to_json(record);
   const Outcome links = run_program("commfuse-validate links node-7.json --tolerance 200 --expect h100-sxm");
   EXPECT_EQ(links.code, 4) << links.err;
-  EXPECT_NE(links.out.find("against h100-sxm: copies between GPUs are bad: 56 of them, 387.9 GB/s, 388.4 expected\n"
+  EXPECT_NE(links.out.find("against h100-sxm: copies between GPUs are bad: 56 of them, 387.9 GB/s, 388.4\n"
+                           "  expected\n"
                            "  GPU 3 – GPU 5 at 0.50 of the rate"),
             std::string::npos)
       << links.out;

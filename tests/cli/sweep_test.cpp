@@ -80,6 +80,21 @@ TEST_F(SweepTest, ALargeSweepNamesTheCommandForItsReport) {
   EXPECT_NE(written("report.html").find("id=\"block-rows\""), std::string::npos);
 }
 
+TEST_F(SweepTest, CommandsThatASweepNamesQuoteItsFolder) {
+  const std::string folder = path("my results");
+  const Outcome outcome = run_program(
+      "commfuse-sim sweep " +
+      file("set: {strategy: {name: serial}, uncertainty: off}\naxes:\n  - ranks: [2, 4, 8]\n  - seq: 1K..512K+64\n"
+           "outputs: [report]\n") +
+      " --out '" + folder + "'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "no report.html: 24531 rows exceed the limit of 20000; write it with commfuse-sim report '" +
+                             folder + "' --out '" + folder + "/report.html'\n");
+  EXPECT_NE(outcome.out.find("\nshow them: commfuse-sim results '" + folder + "/results.sqlite' --where "),
+            std::string::npos)
+      << outcome.out;
+}
+
 TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   const std::string body =
       "axes:\n  - ranks: [2, 3, 8, 16]\n  - zip: {seq: [1K, 1001, 8K], batch: [4, 1, 1]}\nset: {strategy: {variants: "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -38,6 +39,20 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(characters_in(line), 80) << line;
   }
+}
+
+TEST(CommfuseSimTune, ALongHeadingIsWrapped) {
+  const Outcome outcome = run_program(
+      "commfuse-sim tune --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --batch 64 --link-bandwidth 450GB/s "
+      "--network-bandwidth 12.5GB/s");
+  const std::string heading =
+      "llama-3.1-8b on 16 GPUs of dgx-h100-x2, links 450GB/s, network 12.5GB/s, batch\n"
+      "64 (256K tokens), seq 4K, bf16\n8.03B parameters\n";
+  EXPECT_EQ(outcome.out.substr(0, heading.size()), heading) << outcome.err;
+  const std::string single = "llama-3.1-8b on 1 GPU of h100-sxm, batch 8 (32K tokens), seq 4K, bf16\n";
+  EXPECT_EQ(run_program("commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --gpus 1 --batch 8")
+                .out.substr(0, single.size()),
+            single);
 }
 
 TEST(CommfuseSimTune, PrintsTheExpertRanksOfAMixtureInEightyColumns) {
@@ -79,6 +94,16 @@ TEST(CommfuseSimTune, MegatronUsesItsOwnFsdpWhereReplicasShareWeights) {
             std::string::npos)
       << arguments;
   EXPECT_EQ(arguments.find("--overlap-grad-reduce"), std::string::npos) << arguments;
+}
+
+TEST(CommfuseSimTune, MegatronUsesItsOwnFsdpWhereReplicasShareGradients) {
+  const std::string arguments =
+      megatron_arguments_of("--model llama-3.1-8b --hardware h100-sxm --batch 64 --zero 2 --optimizer sgd");
+  EXPECT_NE(arguments.find(" --optimizer sgd --overlap-grad-reduce --overlap-param-gather --use-megatron-fsdp "
+                           "--data-parallel-sharding-strategy optim_grads --use-distributed-optimizer "
+                           "--no-gradient-accumulation-fusion "),
+            std::string::npos)
+      << arguments;
 }
 
 TEST(CommfuseSimTune, MegatronFlagsContainEveryPricedSetting) {
@@ -262,6 +287,24 @@ TEST(CommfuseSimTune, WrittenFilesNameTheMachineOfAUserFromAnyFolder) {
   }
 }
 
+TEST(CommfuseSimTune, WrittenTextsQuoteWhatShellAndYamlWouldMisread) {
+  const OwnFolder folder;
+  std::string model = contents_of(COMMFUSE_SOURCE_DIR "/configs/models/nemotron-h-8b.yaml");
+  const std::string name = "\nname: nemotron-h-8b\n";
+  ASSERT_NE(model.find(name), std::string::npos);
+  std::ofstream("ours.yaml") << model.replace(model.find(name), name.size(), "\nname: \"ours: #2\"\n");
+  const Outcome tuned = run_program(
+      "commfuse-sim tune --model ./ours.yaml --hardware h100-sxm --ranks 8 --pipeline 1 --seq 8K --batch 8 "
+      "--link-bandwidth '450 GB/s' --out 'our plan'");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_NE(in_one_line(tuned.out).find(" --tp-comm-overlap-cfg 'our plan/tp_comm_overlap_cfg.yaml' "),
+            std::string::npos)
+      << tuned.out;
+  EXPECT_NE(contents_of("our plan/tp_comm_overlap_cfg.yaml").find(" --link-bandwidth '450 GB/s' "), std::string::npos);
+  const Outcome run = run_program("commfuse-sim run 'our plan/site-mamba_in.yaml'");
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
 TEST(CommfuseSimTune, FilesOfAHybridHoldTheShapesOfItsProjections) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-hybrid-" + std::to_string(getpid()));
   const Outcome tuned = run_program(
@@ -298,6 +341,17 @@ TEST(CommfuseSimTune, NamesItsObjectiveAndTheCostOfTheAlternative) {
   EXPECT_EQ(run_program(command + "--minimize median").code, 2);
 }
 
+TEST(CommfuseSimTune, NamesItsObjectiveWithoutSites) {
+  const std::string command =
+      "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 1 --batch 64 --samples 100 ";
+  EXPECT_NE(run_program(command + "--minimize p99")
+                .out.find("\nObjective: p99 of the step under jitter default. The step has no sites.\n"),
+            std::string::npos);
+  EXPECT_NE(run_program(command + "--jitter default")
+                .out.find("\nObjective: mean of the step under jitter default. The step has no sites.\n"),
+            std::string::npos);
+}
+
 TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
   EXPECT_EQ(run_program("commfuse-sim tune --cluster dgx-h100 --hardware h100-sxm").err,
             "--cluster: --hardware names a machine too; remove one of them\n");
@@ -326,6 +380,11 @@ TEST(CommfuseSimTune, NamesTheNumberOfPartsOfAscendsOwnSlicing) {
   EXPECT_NE(on_ascend.find("Additional arguments of MindSpeed\n  --use-ascend-coc --coc-parallel-num "),
             std::string::npos)
       << on_ascend;
+  const Outcome uncut = run_program(  // 1000 tokens cannot be cut into two slices of eight shards
+      "commfuse-sim tune --model llama-3.1-8b --hardware ascend-910b-mesh --gpus 8 --ranks 8 --seq 1000 --batch 8 "
+      "--micro-batch 1");
+  EXPECT_EQ(uncut.code, 0) << uncut.err;
+  EXPECT_EQ(uncut.out.find("MindSpeed"), std::string::npos) << uncut.out;
   const std::string elsewhere =
       run_program("commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --gpus 8 --seq 8192").out;
   EXPECT_EQ(elsewhere.find("MindSpeed"), std::string::npos);

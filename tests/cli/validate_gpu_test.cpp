@@ -60,6 +60,15 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
 }
 
+TEST(ValidateGpu, AStageOfProbeRunsOnceAndAllStandsAlone) {
+  const Outcome twice = run_program("commfuse-validate probe --dry-run --quick --stage launch,launch");
+  EXPECT_EQ(twice.code, 0);
+  EXPECT_EQ(twice.err.find("already in"), std::string::npos) << twice.err;
+  const Outcome beside_all = run_program("commfuse-validate probe --stage launch,all");
+  EXPECT_EQ(beside_all.code, 2);
+  EXPECT_EQ(beside_all.err, "--stage: 'all' cannot be combined with other values; write --stage all\n");
+}
+
 // An executor names the flags that it does not use.
 TEST(ValidateGpu, FlagsThatAnExecutorDoesNotUseAreNamed) {
   const auto refusal = [](const std::string& command) {

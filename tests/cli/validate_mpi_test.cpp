@@ -147,6 +147,12 @@ TEST_F(UnderMpirun, LinksAreTimedBetweenProcesses) {
       << alone.err;
 }
 
+TEST_F(UnderMpirun, TheExampleForRanksFitsTheProcesses) {
+  const Outcome one_process = run_program(mpirun(1, "-q") + "commfuse-validate bench --ranks 2");
+  EXPECT_EQ(one_process.code, 2);
+  EXPECT_EQ(one_process.err, "--ranks: '2' is not a whole number from 1 to 1; write one, as in --ranks 1\n");
+}
+
 TEST_F(UnderMpirun, CalibrateRefusesProcesses) {
   const OwnFolder folder;
   const Outcome calibrate = run_program(mpirun(2, "-q") + "commfuse-validate calibrate --out mine.yaml");

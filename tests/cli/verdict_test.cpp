@@ -266,6 +266,25 @@ TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
   EXPECT_GT(step[0]["slow_us"], step[0]["time_us"]);
 }
 
+TEST(ExpectCommand, FlagsOfScopesTakePrecedenceOverSet) {
+  const Outcome outcome = run_program(
+      "commfuse-sim expect --scope decode --model llama-3.1-8b --ranks 1 --set model=llama-3.1-70b --set ranks=8 "
+      "--set seq=1 --set hardware=b200");
+  EXPECT_TRUE(outcome.out.starts_with("decode of llama-3.1-8b on b200-sxm, 1 GPU, batch 1, 1 token\n")) << outcome.out;
+  EXPECT_EQ(run_program("commfuse-sim expect --scope layer --ranks 2,4").err,
+            "--ranks: '2,4' is not a whole number; write one, such as 8\n");
+}
+
+TEST(ExpectCommand, RefusesGroupsThatAreTooLargeOrTooSmall) {
+  const auto error_of = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
+  // 131,072 nodes of 8 GPUs have 1M GPUs, the limit of --ranks.
+  EXPECT_EQ(error_of("--cluster dgx-h100-x2 --nodes 300000000"),
+            "--nodes: 300000000 is too many; use 131072 or fewer\n");
+  EXPECT_EQ(error_of("--gpus-per-node 1"),
+            "a collective takes at least 2 GPUs, and only 1 of h100-sxm takes part; choose more, or a cluster such as "
+            "dgx-h100-x2\n");
+}
+
 TEST(ExpectCommand, ScopesRefuseFlagsOfCollectives) {
   const auto error_of = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   EXPECT_EQ(error_of("--scope layer --sizes 1G"),

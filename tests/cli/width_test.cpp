@@ -109,6 +109,7 @@ TEST_F(Width, RunsFit) {
        {"", "--as all", "--scope down --seq 32K --as all", "--axis seq=1K..8K --axis ranks=2,8",
         "--axis seq=1K..64K --axis ranks=2,4,8 -o map", "--axis link_bandwidth=x0.25..x4 -o map",
         "--seq 8K --jitter default", "--scope step --model llama-3.1-8b",
+        "--scope step --hardware h100 --gpus 4096 --tp 8 --seq 8K",
         "--scope decode --model llama-3.1-8b --jitter default --price 2.80",
         "--scope step --model llama-2-7b --hardware dgx-h100-x16 --ranks 1 --data-parallel 128 --batch 256 "
         "--micro-batch 2 --framework fsdp --jitter default --measured-step 853ms"}) {
@@ -152,8 +153,18 @@ TEST_F(Width, PlansAndLayoutsFit) {
   expect_fits("commfuse-sim tune --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --seq 8K");
 }
 
+TEST_F(Width, SitesWithLongNamesFit) {
+  std::ofstream("shared.yaml") << "schema: commfuse.model/1\nname: shared\nlayers: 4\nhidden: 1024\nffn: 4096\n"
+                                  "heads: 16\nkv_heads: 8\nhead_dim: 64\nvocab: 32000\ngated_mlp: true\n"
+                                  "experts: {count: 8, active: 2, ffn: 512, shared: 1}\n";
+  const std::string tune = "commfuse-sim tune --model ./shared.yaml --hardware h100-sxm --ranks 8 --seq 4K --batch 8";
+  EXPECT_NE(run_program(tune).out.find("\n  shared_gate_up_backward\n                    "), std::string::npos);
+  expect_fits(tune);
+}
+
 TEST_F(Width, ExpectationsFit) {
   for (const char* options : {"--hardware h100-sxm", "--hardware mi300x", "--hardware dgx-h100-x2 --nodes 32",
+                              "--hardware dgx-h100-x2 --nodes 100000 --sizes 1M",
                               "--hardware h100-sxm --gemm 8Kx8Kx8K --copy 1G", "--hardware h100-sxm --scope mlp",
                               "--model llama-3.1-405b --hardware a100-sxm-80 --scope layer --set seq=32K"}) {
     expect_fits(fmt::format("commfuse-sim expect {}", options));

@@ -260,7 +260,7 @@ TEST(House, RetiredPhrasesAreFoundOnlyInLiteralsAndPages) {
   tree.write("docs/howto/b.md", "is played\n3 % longer, and 17 % 5 is 2\n");
   tree.write("page/ui/c.js", "// is played\nit is played(\"a\", 'is \"played', `is played`);\n");
   tree.write("page/ui/index.html", "<p>How it strays.</p>\n<p>See how it strays.</p>\n");
-  tree.write("reports/c.cpp", "\"{:.1f} %, or price {:+.0f} %\";\n\"{:.1f} % ahead, {:.0f} %\";\n");
+  tree.write("reports/c.cpp", "\"{:.1f} %, or price {:+g} %\";\n\"{:.1f} % ahead, {:.0f} %\";\n");
   tree.write("tests/b.cpp", "\"is played\"\n");
   EXPECT_EQ(retired_phrases(tree.root()),
             (Sentences{"page/ui/c.js:2: 'is played' is retired; write 'is simulated, or runs'",

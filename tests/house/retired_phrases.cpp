@@ -52,7 +52,7 @@ constexpr std::array phrases{
 };
 
 /// Lines that may keep a phrase, because it is the name of a column or of a change in JSON.
-constexpr std::array<std::string_view, 2> allowed_lines{"`leans_on`", "price {:+.0f} %"};
+constexpr std::array<std::string_view, 2> allowed_lines{"`leans_on`", "price {:+g} %"};
 
 /// Returns whether a space separates a number or a placeholder from its percent sign, as in "2 %". "17 % 5" is a
 /// remainder.

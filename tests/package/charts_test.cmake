@@ -14,7 +14,8 @@ commfuse_script(npm-without-network "echo 'npm ERR! network' >&2; exit 1")
 commfuse_script(npm "mkdir -p node_modules && echo called >>../npm.log")
 commfuse_script(node "echo bundled >charts.js.gz")
 
-# commfuse_build(<npm> <must> <code>): runs the build step and returns what it printed.
+# commfuse_build(<npm> <must> <code>): runs the build step, which must exit with <code>, and sets `printed` to its
+# output. <must> is ON if charts are required.
 function(commfuse_build npm must code)
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${SOURCE_DIR}/reports/assets" -D "WORK=${work}" -D "NPM=${npm}"
@@ -68,7 +69,7 @@ if(NOT EXISTS "${work}/charts.got")
   message(FATAL_ERROR "a complete download does not count as complete")
 endif()
 
-# Charts are switched off afterwards.
+# A later build without npm removes the charts and states the reason.
 commfuse_build("" OFF 0)
 commfuse_expect(work/charts.js.gz "")
 commfuse_expect(work/charts.txt "there is no npm")
