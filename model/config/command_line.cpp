@@ -357,7 +357,10 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
     return fmt::format("unknown flag {}; {}", in_quotes(flag), remedy_for(flag, known, "flags"));
   }
   if (known.empty()) {
-    return fmt::format("{} takes no argument {}; see {}", verb.get_name(), in_quotes(word), help_command(app));
+    const std::vector<const CLI::Option*> arguments =
+        verb.get_options([](const CLI::Option* option) { return option->get_positional(); });
+    return fmt::format("{} takes no {}argument {}; see {}", verb.get_name(), arguments.empty() ? "" : "further ",
+                       in_quotes(word), help_command(app));
   }
   return fmt::format("unknown command {}; {}", in_quotes(word), remedy_for(word, known, "commands"));
 }

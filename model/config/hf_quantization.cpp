@@ -40,6 +40,12 @@ bool is_true(const Json& object, const char* key) {
   return entry != object.end() && entry->is_boolean() && entry->get<bool>();
 }
 
+/// Returns the number of weights per group; 0 if the file states none, or a size that no group can have.
+double group_size_of(const Json& object, double fallback) {
+  const double size = number_of(object, "group_size").value_or(fallback);
+  return size >= 1.0 ? size : 0.0;
+}
+
 /// Returns the bits per weight including a scale of 16 bits per group.
 double with_scales(double bits, double group) { return group > 0.0 ? bits + 16.0 / group : bits; }
 
@@ -75,7 +81,7 @@ std::optional<WeightFormat> format_of_group(const Json& group) {
   if (bits < 1.0 || bits > 16.0) {
     return std::nullopt;
   }
-  const double size = number_of(*weights, "group_size").value_or(0.0);
+  const double size = group_size_of(*weights, 0.0);
   const bool is_float = text_of(*weights, "type") == "float";
   const auto inputs = group.find("input_activations");
   const bool narrow = inputs != group.end() && inputs->is_object();
@@ -133,7 +139,7 @@ std::optional<WeightFormat> format_of(const Json& quantization) {
   }
   if (method == "awq" || method == "gptq" || method == "auto-round" || method == "gptqmodel") {
     const double bits = std::clamp(number_of(quantization, "bits").value_or(4.0), 1.0, 16.0);
-    const double group = number_of(quantization, "group_size").value_or(128.0);
+    const double group = group_size_of(quantization, 128.0);
     const double zeros = group > 0.0 ? bits / group : 0.0;  // one zero point per group
     return WeightFormat{.name = fmt::format("int{:.0f} ({})", bits, method), .bits = with_scales(bits, group) + zeros};
   }
@@ -302,8 +308,10 @@ std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer
   }
   std::optional<WeightFormat> format = format_of(*quantization);
   if (!format) {
+    const std::string method = text_of(*quantization, "quant_method");
+    const std::string algorithm = text_of(*quantization, "quant_algo");
     file.note(fmt::format("unknown quantization {}; weights are counted as 16 bits wide",
-                          in_quotes(text_of(*quantization, "quant_method") + text_of(*quantization, "quant_algo"))));
+                          in_quotes(method + (method.empty() || algorithm.empty() ? "" : " ") + algorithm)));
     return std::nullopt;
   }
   name_other_groups(*quantization, file);

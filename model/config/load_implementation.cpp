@@ -24,6 +24,13 @@ constexpr std::string_view implementation_schema = "commfuse.implementation/1";
 constexpr Range<std::int64_t> rank_range{2, 1024};
 constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
+/// Returns the noun for a value of a key: "site" for the key "sites".
+std::string_view noun_of(std::string_view key) { return key.substr(0, key.size() - (key.ends_with('s') ? 1 : 0)); }
+
+std::string plural_noun_of(std::string_view key) {
+  return key == "strategy" ? "strategies" : fmt::format("{}s", noun_of(key));
+}
+
 /// Returns the member of `choices` with this name; notes a mistake when there is none.
 template <class Values, class Name>
 auto named(YamlMap map, std::string_view key, std::string_view word, const Values& choices, const Name& name) {
@@ -35,7 +42,8 @@ auto named(YamlMap map, std::string_view key, std::string_view word, const Value
     words.push_back(name(choice));
   }
   if (!word.empty()) {  // an empty word means a missing key, which is noted already
-    map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
+    map.mistake(key, fmt::format("unknown {} {}; {}", noun_of(key), in_quotes(word),
+                                 remedy_for(word, words, plural_noun_of(key))));
   }
   return std::optional<typename Values::value_type>{};
 }
@@ -64,7 +72,7 @@ template <class T, class Values>
 std::vector<T> list_of(YamlMap map, std::string_view key, const Values& choices) {
   std::vector<T> values;
   const std::vector<std::string> words = texts_of(map, key);
-  if (words.empty()) {
+  if (!map.has(key)) {
     map.mistake(key, fmt::format("{} is missing; write a list", key));
   }
   for (const std::string& word : words) {
@@ -93,7 +101,7 @@ void read_strategy(YamlMap map, Into& into) {
     } else if (const auto mistake = mistake_in(*find_field(entry_of(*option).key), text)) {
       YamlMap(*options).mistake(key, *mistake);
     } else {
-      put(*option, text, into.options);
+      put(*option, is_count(*option) ? std::to_string(*parse_count(text)) : text, into.options);
       into.fixed.add(*option);
     }
   }
@@ -265,8 +273,10 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
   if (ranks > implementation.max_ranks || ranks > implementation.max_nodes * machine.gpus_per_node) {
-    return fmt::format("{} supports up to {} ranks on {}; choose fewer ranks", implementation.name,
-                       std::min(implementation.max_ranks, implementation.max_nodes * machine.gpus_per_node),
+    const std::int32_t most_ranks =
+        std::min(implementation.max_ranks, implementation.max_nodes * machine.gpus_per_node);
+    return fmt::format("{} supports up to {} on {}; choose fewer ranks", implementation.name,
+                       most_ranks == 1 ? "1 rank" : fmt::format("{} ranks", most_ranks),
                        implementation.max_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.max_nodes));
   }
   if (!has(implementation.dtypes, dtype)) {

@@ -13,6 +13,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 #include "model/workload/bare_mlp.h"
 #include "model/workload/layers.h"
@@ -70,7 +71,8 @@ void read_layers_with_experts(YamlMap& map, const Transformer& model, std::vecto
   const std::int64_t every = count_or(map, "every", layer_range, 1);
   if (dense >= model.layers) {
     map.mistake("dense_layers",
-                fmt::format("{} dense layers of {} leave no layer with experts; choose fewer", dense, model.layers));
+                fmt::format("{} dense {} of {} {} no layer with experts; choose fewer", dense,
+                            dense == 1 ? "layer" : "layers", model.layers, dense == 1 ? "leaves" : "leave"));
   }
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     LayerKind& kind = kinds[static_cast<std::size_t>(layer)];
@@ -108,8 +110,9 @@ void read_pattern(YamlMap& map, const Transformer& model, std::vector<LayerKind>
     }
   }
   if (std::ssize(pattern) != model.layers) {
-    map.mistake("pattern",
-                fmt::format("{} letters for {} layers; write one letter per layer", pattern.size(), model.layers));
+    map.mistake("pattern", fmt::format("{} {} for {} {}; write one letter per layer", pattern.size(),
+                                       pattern.size() == 1 ? "letter" : "letters", model.layers,
+                                       model.layers == 1 ? "layer" : "layers"));
     return;
   }
   kinds = kinds_of_letters(pattern, model.experts.has_value());
@@ -223,6 +226,9 @@ Transformer load_yaml(const std::filesystem::path& path) {
     root.mistake("kv_heads", fmt::format("{} heads cannot share {} kv heads evenly; choose kv_heads that divide heads",
                                          model.heads, model.kv_heads));
   }
+  if (!file.has_mistakes() && model.experts && layer_counts(model).mixture == 0) {
+    root.mistake("experts", "no layer has experts; change dense_layers, every or the pattern, or remove experts");
+  }
   file.finish();
   return model;
 }
@@ -264,8 +270,8 @@ Transformer load_model(std::string_view name_or_path) {
   if (!hf.unused.empty()) {
     const bool is_one = hf.unused.size() == 1;
     fmt::print(stderr, "warning: {}: {} {} {} not used; check that {} not change the shape\n", path.string(),
-               is_one ? "key" : "keys", fmt::join(hf.unused, ", "), is_one ? "is" : "are",
-               is_one ? "it does" : "they do");
+               is_one ? "key" : "keys", with_escapes(fmt::format("{}", fmt::join(hf.unused, ", "))),
+               is_one ? "is" : "are", is_one ? "it does" : "they do");
   }
   return hf.model;
 }

@@ -24,12 +24,19 @@ constexpr Range<std::int64_t> factor_range{100, 10'000};
 
 void read_row(YamlMap map, const std::string& key, std::span<double, KernelChoice::k_knots.size()> row) {
   const std::vector<std::int64_t> factors = map.counts(key, factor_range);
+  const std::optional<YamlValue> list = map.optional_value(key);
+  if (!list || list->kind() != YamlKind::list) {
+    return;  // noted by counts
+  }
+  const std::size_t items = list->items().size();
+  if (items != row.size()) {
+    map.mistake(key, fmt::format("'{}' has {} {}; write {}, in thousandths of the formula's time, for k of 2^{} to "
+                                 "2^{}",
+                                 key, items, items == 1 ? "item" : "items", row.size(), KernelChoice::k_knots.front(),
+                                 KernelChoice::k_knots.back()));
+  }
   if (factors.size() != row.size()) {
-    map.mistake(
-        key, fmt::format("'{}' has {} items; write {}, in thousandths of the formula's time, for k of 2^{} to "
-                         "2^{}",
-                         key, factors.size(), row.size(), KernelChoice::k_knots.front(), KernelChoice::k_knots.back()));
-    return;
+    return;  // an item is not a factor, or the list has another length
   }
   for (std::size_t i = 0; i < row.size(); ++i) {
     row[i] = static_cast<double>(factors[i]) / thousandths;
@@ -66,7 +73,7 @@ std::optional<YamlMap> map_at(YamlMap map, std::initializer_list<std::string_vie
 /// Reads the table that `as: <hardware file>/<dtype>` names.
 std::shared_ptr<const KernelChoice> read_named(YamlMap map) {
   const std::string name = map.text("as", "h100-sxm/bf16");
-  const std::size_t slash = name.find('/');
+  const std::size_t slash = name.rfind('/');  // a path may contain others
   if (name.empty() || slash == std::string::npos) {
     if (!name.empty()) {
       map.mistake("as", fmt::format("{} names no table; write a hardware file and a dtype, as in h100-sxm/bf16",
@@ -83,6 +90,9 @@ std::shared_ptr<const KernelChoice> read_named(YamlMap map) {
       if (!file.has_mistakes()) {
         return choice;
       }
+      map.mistake("as", fmt::format("the table kernel_choice under {} in {} has mistakes; correct them there",
+                                    in_quotes(dtype), file.path()));
+      return nullptr;
     }
     map.mistake("as", fmt::format("{} has no table kernel_choice under {}; name a file that has one", file.path(),
                                   in_quotes(dtype)));

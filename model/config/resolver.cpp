@@ -14,6 +14,7 @@
 #include "model/config/meant.h"
 #include "model/config_error.h"
 #include "model/text/plain_text.h"
+#include "model/text/ranges.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -53,12 +54,20 @@ bool names_path(Catalogue catalogue, std::string_view text) {
   }
 }
 
-/// Resolves a path in a file against the file's folder; returns any other text unchanged.
+/// Resolves each path in a value from a file against the file's folder; leaves any other text unchanged.
 std::string from_folder_of(const std::string& file, const Field& field, std::string_view text) {
   namespace fs = std::filesystem;
+  if (field.type == FieldType::names && text.find(',') != std::string_view::npos) {
+    std::vector<std::string> names;
+    for (const std::string_view name : split_list(text)) {
+      names.push_back(from_folder_of(file, field, name));
+    }
+    return fmt::format("{}", fmt::join(names, ","));
+  }
   const fs::path path(text);
   const fs::path folder = fs::path(file).parent_path();
-  const bool is_path = field.type == FieldType::name && names_path(field.catalogue, text);
+  const bool may_be_path = field.type == FieldType::name || field.type == FieldType::names;
+  const bool is_path = may_be_path && names_path(field.catalogue, text);
   if (!is_path || path.is_absolute() || folder.empty()) {
     return std::string(text);
   }

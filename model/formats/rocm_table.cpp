@@ -275,7 +275,8 @@ class RocmReader {
     const std::int64_t hops = number(TableKind::hops, a, b, "hops");
     if (hops != 2 && hops != 3) {
       refuse(cell(TableKind::hops, a, b).place,
-             fmt::format("a PCIe path cannot have {} hops; it has 2 below one CPU and 3 across two CPUs", hops));
+             fmt::format("a PCIe path cannot have {} {}; it has 2 below one CPU and 3 across two CPUs", hops,
+                         hops == 1 ? "hop" : "hops"));
     }
     return hops == 2 ? Level::phb : Level::sys;
   }

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reads typed values from a YAML tree. Every function that reads a node throws
-// Wrong, with place and remedy, if it does not hold such a value.
+// SPDX-License-Identifier: Apache-2.0
+// Reads typed values from a YAML tree. Every function that reads a node throws Wrong, with place and remedy, if it does
+// not hold such a value.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class Fields {
 void require_map(const Node& node);
 void require_list(const Node& node);
 const std::string& scalar_of(const Node& node);
-/// Reads a whole number, optionally with a sign.
+/// Reads a whole number, which may be negative.
 std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t greatest);
 bool boolean_of(const Node& node);
 /// Returns false if the key is absent.

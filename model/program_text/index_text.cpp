@@ -165,6 +165,12 @@ class IndexReader {
   Index index_;
 };
 
+/// Returns "block rows 0 to 3", or "only block row 0".
+std::string blocks_in_words(std::int32_t blocks, std::string_view direction) {
+  return blocks == 1 ? fmt::format("only block {} 0", direction.substr(0, direction.size() - 1))
+                     : fmt::format("block {} 0 to {}", direction, blocks - 1);
+}
+
 /// Reads a run of block rows or block columns of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
 std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& around, const Buffer& buffer,
                                          std::string_view direction) {
@@ -179,16 +185,17 @@ std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& aro
       cursor.fail_here(fmt::format("a number of {}", direction), "write the number of blocks, as in +: 2");
     }
     if (*number < 1 || *number > blocks) {
-      throw TextError{at, fmt::format("'{}' has {} block {}, not {}; write a number from 1 to {}", buffer.name, blocks,
-                                      direction, *number, blocks)};
+      const std::string remedy = blocks == 1 ? "1" : fmt::format("a number from 1 to {}", blocks);
+      throw TextError{at, fmt::format("'{}' has {} block {}, not {}; write {}", buffer.name, blocks,
+                                      direction.substr(0, direction.size() - (blocks == 1 ? 1 : 0)), *number, remedy)};
     }
     count = *number;
   }
   const bool constant = first.terms == Index{}.terms;
   if (constant && (first.constant < 0 || first.constant + count > blocks)) {
     const std::string last = count == 1 ? std::string{} : fmt::format(" to {}", first.constant + count - 1);
-    throw TextError{begin, fmt::format("'{}' has block {} 0 to {}, but this region takes {}{}; stay inside the buffer",
-                                       buffer.name, direction, blocks - 1, first.constant, last)};
+    throw TextError{begin, fmt::format("'{}' has {}, but this region takes {}{}; stay inside the buffer", buffer.name,
+                                       blocks_in_words(blocks, direction), first.constant, last)};
   }
   return {first, static_cast<std::int32_t>(count)};
 }
@@ -226,9 +233,9 @@ void require_stackable(const Region& first, const Region& region, std::size_t at
                         above.name, below.name)};
   }
   if (region.columns != first.columns) {
-    throw TextError{
-        at, fmt::format("this region is {} block columns wide, but the region before it is {} wide; make them equal",
-                        region.columns, first.columns)};
+    throw TextError{at,
+                    fmt::format("this region is {} block {} wide, but the region before it is {} wide; make them equal",
+                                region.columns, region.columns == 1 ? "column" : "columns", first.columns)};
   }
 }
 

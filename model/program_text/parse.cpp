@@ -58,8 +58,8 @@ std::string title_of(const Node& node) {
     throw Wrong{node.place, "a name is not UTF-8; save the file as UTF-8"};
   }
   if (title.empty() || title.size() > longest_title) {
-    throw Wrong{node.place,
-                fmt::format("a name has 1 to {} bytes, not {}; write a shorter one", longest_title, title.size())};
+    throw Wrong{node.place, fmt::format("a name has 1 to {} bytes, not {}; write a {} one", longest_title, title.size(),
+                                        title.empty() ? "longer" : "shorter")};
   }
   return title;
 }
@@ -419,15 +419,13 @@ class DeclarationReader {
     constexpr std::array<std::string_view, 4> keys{"rows", "columns", "dtype", "inputs"};
     const Fields fields(node, keys, mistakes_);
     const Node* inputs = fields.find("inputs");
-    return {.function = function,
-            .inputs = inputs == nullptr
-                          ? 1
-                          : integer_of(
-                                *inputs, static_cast<std::int32_t>(function == Function::add ? 1 : inputs_of(function)),
-                                function == Function::add ? max_ranks : static_cast<std::int32_t>(inputs_of(function))),
-            .rows = extent(fields.at("rows", "tokens*4")),
-            .columns = extent(fields.at("columns", "ffn*1")),
-            .dtype = dtype_or_default(fields)};
+    const auto least = static_cast<std::int32_t>(inputs_of(function));
+    return {
+        .function = function,
+        .inputs = inputs == nullptr ? least : integer_of(*inputs, least, function == Function::add ? max_ranks : least),
+        .rows = extent(fields.at("rows", "tokens*4")),
+        .columns = extent(fields.at("columns", "ffn*1")),
+        .dtype = dtype_or_default(fields)};
   }
 
   const Mesh& mesh_;

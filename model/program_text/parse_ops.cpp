@@ -158,9 +158,12 @@ class OpReader {
   [[nodiscard]] std::vector<Index> positions_of(const Node& node, const Operand& queries, const Stack& keys) const {
     require_list(node);
     if (node.items.size() != queries.size()) {
-      throw Wrong{node.place, fmt::format("there are {} positions, but the queries have {} regions; write one position "
+      throw Wrong{node.place, fmt::format("there {}, but the queries have {}; write one position "
                                           "for each region, as in positions: [\"2*tp\"], or remove positions",
-                                          node.items.size(), queries.size())};
+                                          node.items.size() == 1 ? std::string{"is 1 position"}
+                                                                 : fmt::format("are {} positions", node.items.size()),
+                                          queries.size() == 1 ? std::string{"1 region"}
+                                                              : fmt::format("{} regions", queries.size()))};
     }
     std::vector<Index> positions;
     for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -362,11 +365,12 @@ class OpReader {
     for (const Node& item : list->items) {
       const std::int32_t earlier = integer_of(item, 0, max_distance);
       if (earlier >= id) {
-        throw Wrong{item.place, id == 0
-                                    ? std::string{"op 0 is the first op and cannot wait for another op; remove waits"}
-                                    : fmt::format("op {} waits for op {}, which is not earlier; wait for ops 0 to "
-                                                  "{}, or change the order",
-                                                  id, earlier, id - 1)};
+        throw Wrong{item.place,
+                    id == 0
+                        ? std::string{"op 0 is the first op and cannot wait for another op; remove waits"}
+                        : fmt::format("op {} waits for op {}, which is not earlier; wait for {}, or "
+                                      "change the order",
+                                      id, earlier, id == 1 ? std::string{"op 0"} : fmt::format("ops 0 to {}", id - 1))};
       }
       waits.push_back(OpId{earlier});
     }

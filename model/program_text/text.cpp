@@ -15,18 +15,6 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-std::string extent_text(const Program& program, Extent extent) {
-  return fmt::format("{}*{}", program.dimensions[position(extent.dimension)].name, extent.blocks);
-}
-
-std::string operand_text(const Program& program, Slice operand) {
-  std::string text;
-  for (const Region& region : program.regions_of(operand)) {
-    text += (text.empty() ? "" : "; ") + text_of(program, region);
-  }
-  return fmt::format("\"{}\"", text);
-}
-
 /// Returns a double-quoted YAML scalar.
 std::string quoted_text(std::string_view text) {
   std::string result = "\"";
@@ -39,6 +27,23 @@ std::string quoted_text(std::string_view text) {
   return result + "\"";
 }
 
+/// Returns a name as a YAML scalar, in quotes if YAML would read it as an empty value.
+std::string name_text(const std::string& name) {
+  return name == "null" || name == "Null" || name == "NULL" ? quoted_text(name) : name;
+}
+
+std::string extent_text(const Program& program, Extent extent) {
+  return fmt::format("{}*{}", program.dimensions[position(extent.dimension)].name, extent.blocks);
+}
+
+std::string operand_text(const Program& program, Slice operand) {
+  std::string text;
+  for (const Region& region : program.regions_of(operand)) {
+    text += (text.empty() ? "" : "; ") + text_of(program, region);
+  }
+  return fmt::format("\"{}\"", text);
+}
+
 /// Returns the keys of a tensor or a gemm that state which factor is transposed.
 template <class Product>
 std::string transposes_text(const Product& product) {
@@ -49,7 +54,7 @@ std::string transposes_text(const Product& product) {
 std::string tensor_text(const Program& program, const Tensor& tensor) {
   std::string text = fmt::format("{{rows: {}, columns: {}, dtype: {}", extent_text(program, tensor.rows),
                                  extent_text(program, tensor.columns), name_of(tensor.dtype));
-  const auto name = [&](TensorId id) -> const std::string& { return program.tensors[position(id)].name; };
+  const auto name = [&](TensorId id) { return name_text(program.tensors[position(id)].name); };
   if (tensor.definition == Tensor::Definition::product) {
     text += fmt::format(", product: [{}, {}]{}", name(tensor.a), name(tensor.b), transposes_text(tensor));
   } else if (tensor.definition == Tensor::Definition::function) {
@@ -65,20 +70,21 @@ std::string tensor_text(const Program& program, const Tensor& tensor) {
 void write_head(const Program& program, Out out) {
   fmt::format_to(out, "schema: {}\nname: {}\nmesh: {{", words::schema, quoted_text(program.name));
   for (const Axis& axis : program.mesh.axes) {
-    fmt::format_to(out, "{}{}: {}", &axis == program.mesh.axes.data() ? "" : ", ", axis.name, axis.extent);
+    fmt::format_to(out, "{}{}: {}", &axis == program.mesh.axes.data() ? "" : ", ", name_text(axis.name), axis.extent);
   }
   fmt::format_to(out, "}}\ndimensions:{}\n", program.dimensions.empty() ? " {}" : "");
   for (const Dimension& dimension : program.dimensions) {
-    fmt::format_to(out, "  {}: {}\n", dimension.name, dimension.blocks);
+    fmt::format_to(out, "  {}: {}\n", name_text(dimension.name), dimension.blocks);
   }
   fmt::format_to(out, "tensors:{}\n", program.tensors.empty() ? " {}" : "");
   for (const Tensor& tensor : program.tensors) {
-    fmt::format_to(out, "  {}: {}\n", tensor.name, tensor_text(program, tensor));
+    fmt::format_to(out, "  {}: {}\n", name_text(tensor.name), tensor_text(program, tensor));
   }
   fmt::format_to(out, "buffers:{}\n", program.buffers.empty() ? " {}" : "");
   for (const Buffer& buffer : program.buffers) {
-    fmt::format_to(out, "  {}: {{role: {}, rows: {}, columns: {}, dtype: {}}}\n", buffer.name, name_of(buffer.role),
-                   extent_text(program, buffer.rows), extent_text(program, buffer.columns), name_of(buffer.dtype));
+    fmt::format_to(out, "  {}: {{role: {}, rows: {}, columns: {}, dtype: {}}}\n", name_text(buffer.name),
+                   name_of(buffer.role), extent_text(program, buffer.rows), extent_text(program, buffer.columns),
+                   name_of(buffer.dtype));
   }
 }
 
@@ -86,7 +92,7 @@ void write_contents(const Program& program, const char* key, const std::vector<C
   fmt::format_to(out, "{}:{}\n", key, contents.empty() ? " []" : "");
   for (const Content& content : contents) {
     fmt::format_to(out, "  - {{here: \"{}\", tensor: {}, row: \"{}\", column: \"{}\"}}\n",
-                   text_of(program, content.here), program.tensors[position(content.tensor)].name,
+                   text_of(program, content.here), name_text(program.tensors[position(content.tensor)].name),
                    text_of(program.mesh, content.row), text_of(program.mesh, content.column));
   }
 }
@@ -106,7 +112,7 @@ std::string shape_text(const Program& program, const Op& op) {
     const Op& op;
     std::string operator()(const GemmShape& gemm) const { return gemm_text(program, gemm); }
     std::string operator()(const AttentionShape& attention) const {
-      const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };
+      const auto name = [&](DimensionId id) { return name_text(program.dimensions[position(id)].name); };
       return fmt::format(", batch: {}, head: {}, causal: {}", name(attention.batch), name(attention.head),
                          attention.causal) +
              positions_text();
@@ -138,8 +144,8 @@ std::string shape_text(const Program& program, const Op& op) {
       }
       return list.empty() ? "" : fmt::format(", positions: [{}]", list);
     }
-    [[nodiscard]] const std::string& axis_name(std::int8_t axis) const {
-      return program.mesh.axes[static_cast<std::size_t>(axis)].name;
+    [[nodiscard]] std::string axis_name(std::int8_t axis) const {
+      return name_text(program.mesh.axes[static_cast<std::size_t>(axis)].name);
     }
   };
   return std::visit(Writer{program, op}, program.shapes[op.shape]);
@@ -194,7 +200,7 @@ std::string unfused_text(const Program& program, const Shape& shape) {
                        gemm->out ? fmt::format(", out: {}", name_of(*gemm->out)) : "", gemm_text(program, *gemm));
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-    const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };
+    const auto name = [&](DimensionId id) { return name_text(program.dimensions[position(id)].name); };
     return fmt::format(
         "{{attention: {{queries: {}, keys: {}, columns: {}, qkv: {}, batch: {}, head: {}, causal: {}, dtype: {}}}}}",
         extent_text(program, attention->queries), extent_text(program, attention->keys),

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads one short text of a schedule, token by token. Only index_text.cpp uses it.
+// SPDX-License-Identifier: Apache-2.0
+// Reads one short text of a schedule, token by token. Only index_text.cpp uses it.
 #pragma once
 
 #include <fmt/format.h>

@@ -30,8 +30,8 @@ struct Column {
   PlanWords plan_words = PlanWords::nothing;
 };
 
-/// Returns all columns: settings, the strategy, results. Columns of layers are in the order of result_columns(), and
-/// columns of whole models in the order of their rows.
+/// Returns all columns: settings, the strategy, results. Columns of layers are in the order of result_columns(); the
+/// columns that only whole models have are in the order of their rows.
 std::span<const Column> all_columns();
 /// Returns the column, or null if no column has that name.
 const Column* find_column(std::string_view name);

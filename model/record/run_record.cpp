@@ -26,6 +26,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array all_statuses{RunStatus::done, RunStatus::wrong, RunStatus::failed};
 constexpr std::size_t largest_file = std::size_t{256} << 20U;
+/// The commands that write records.
+constexpr std::string_view writers = "commfuse-validate run, bench or links";
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; the longest time of an op
 
@@ -163,8 +165,8 @@ class Reader {
       : value_(value), path_(path), key_path_(std::move(key_path)) {}
 
   [[noreturn]] void refuse(const std::string& sentence) const {
-    throw ConfigError(fmt::format("{}: {}{}{}; record it again with commfuse-validate run --out", path_, key_path_,
-                                  key_path_.empty() ? "" : ": ", sentence));
+    throw ConfigError(fmt::format("{}: {}{}{}; record it again with --out of {}", path_, key_path_,
+                                  key_path_.empty() ? "" : ": ", sentence, writers));
   }
 
   [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
@@ -173,8 +175,7 @@ class Reader {
     const auto entry = value_.find(key);
     const std::string key_path = key_path_.empty() ? key : fmt::format("{}.{}", key_path_, key);
     if (entry == value_.end()) {
-      throw ConfigError(
-          fmt::format("{}: {} is missing; record it again with commfuse-validate run --out", path_, key_path));
+      throw ConfigError(fmt::format("{}: {} is missing; record it again with --out of {}", path_, key_path, writers));
     }
     return {*entry, path_, key_path};
   }
@@ -379,11 +380,10 @@ Json parsed(const std::string& text, const std::string& path) {
   try {
     return parse_json<Json>(text, path);
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: not valid JSON; record it again with commfuse-validate run --out", path,
-                                  line_and_column(text, error.byte)));
+    throw ConfigError(fmt::format("{}:{}: not valid JSON; record it again with --out of {}", path,
+                                  line_and_column(text, error.byte), writers));
   } catch (const Json::exception&) {  // a number outside the range of a double
-    throw ConfigError(
-        fmt::format("{}: a number is out of range; record it again with commfuse-validate run --out", path));
+    throw ConfigError(fmt::format("{}: a number is out of range; record it again with --out of {}", path, writers));
   }
 }
 
@@ -449,7 +449,7 @@ RunRecord parse_run_record(const std::string& text, const std::string& path) {
 RunRecord load_run_record(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    throw ConfigError(fmt::format("{}: no such file; write it with commfuse-validate run --out", path));
+    throw ConfigError(fmt::format("{}: no such file; write it with --out of {}", path, writers));
   }
   const std::string text = read_file(path, largest_file);
   if (text.size() > largest_file) {

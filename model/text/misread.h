@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Returns "'4 GB' is not a bandwidth; write a number and a unit", or, for a text such as 010, a message with the form
-/// to write. `what` includes its article.
+/// Returns "'4 GB' is not a bandwidth; write a number and a unit", or, for a quantity such as 010, a message with the
+/// form to write. `what` includes its article.
 std::string misread(std::string_view text, std::string_view what, std::string_view remedy);
 
 }  // namespace commfuse

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace commfuse {
 
 namespace {
@@ -75,6 +77,11 @@ std::string with_escapes(std::string_view text, std::string_view allowed) {
     }
   }
   return out;
+}
+
+std::size_t characters(std::string_view text) {
+  const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; };
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins));
 }
 
 bool is_utf8(std::string_view text) {

@@ -20,6 +20,9 @@ bool has_control_character(std::string_view text, std::string_view allowed = "")
 /// Returns the text with its control characters, except those in `allowed`, written byte by byte as in "\x1b".
 std::string with_escapes(std::string_view text, std::string_view allowed = "");
 
+/// Counts characters, not bytes, of valid UTF-8.
+std::size_t characters(std::string_view text);
+
 /// Returns true if all bytes are UTF-8 as JSON requires it: no overlong encodings and no surrogates.
 bool is_utf8(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace commfuse {
@@ -90,11 +91,14 @@ std::optional<double> parse_scaled(std::string_view text, std::span<const Unit> 
   return std::nullopt;
 }
 
+/// Returns the value if it is whole up to the rounding of a double: 4.1 x 1e6 is 4099999.9999999995.
 std::optional<std::int64_t> whole(std::optional<double> value) {
-  if (!value || *value != std::floor(*value) || *value > largest_whole) {
+  const double nearest = std::round(value.value_or(0.0));
+  const double rounding = nearest * std::numeric_limits<double>::epsilon();
+  if (!value || std::abs(*value - nearest) > rounding || nearest > largest_whole) {
     return std::nullopt;
   }
-  return static_cast<std::int64_t>(*value);
+  return static_cast<std::int64_t>(nearest);
 }
 
 /// Formats the value in the largest of `units` (smallest first) that leaves at least 1, with the fewest digits that

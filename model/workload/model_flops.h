@@ -39,8 +39,7 @@ struct Tokens {
 ///   appendix A). With windows or selected keys, only the keys that a query sees (mean_keys).
 /// - Indexer: 2 x tokens x seq x its heads x head_dim, half of it if causal.
 /// - Mamba-2 layer: its two projections, and 2 x 3 x tokens x inner x state for its recurrence (Dao and Gu 2024,
-/// section
-///   6): state update and output, one multiply-add each, and the decay.
+///   section 6): state update and output, one multiply-add each, and the decay.
 /// - Gated delta network: 2 x 4 instead of 2 x 3, because it reads the state before it writes it.
 struct ForwardFlops {
   Flops layers;     ///< FLOPs without the attention core

@@ -31,8 +31,9 @@ std::string divisors(std::int64_t size, const Allowed& allowed) {
 
 [[noreturn]] void refuse_split(const Transformer& model, std::string_view what, std::int64_t size, int ranks,
                                std::string_view rule, std::string_view choices) {
+  const std::string_view noun = what.substr(0, what.size() - (size == 1 ? 1 : 0));  // "1 kv head"
   throw ConfigError(fmt::format("{} {} of {} cannot be split over {} ranks; choose ranks that divide {}: {}", size,
-                                what, model.name, ranks, rule, choices));
+                                noun, model.name, ranks, rule, choices));
 }
 
 void require_split(const Transformer& model, std::string_view what, std::int64_t size, int ranks,

@@ -34,9 +34,10 @@ void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t pieces = plan.pipeline * plan.interleave;
   if (!splits_over(model, pieces)) {
     throw ConfigError(
-        fmt::format("{} layers of {} do not split over pipeline {} x interleave {} pieces; choose pieces "
+        fmt::format("{} {} of {} {} not split over pipeline {} x interleave {} pieces; choose pieces "
                     "that divide {} or {}",
-                    model.layers, model.name, plan.pipeline, plan.interleave, model.layers, model.layers + 2));
+                    model.layers, model.layers == 1 ? "layer" : "layers", model.name, model.layers == 1 ? "does" : "do",
+                    plan.pipeline, plan.interleave, model.layers, model.layers + 2));
   }
   if (plan.interleave > 1) {
     require_multiple({"the number of micro-batches", plan.micro_batches()}, {"pipeline", plan.pipeline},

@@ -85,6 +85,7 @@ TEST(FieldTest, CountsAreWholeNumbers) {
   EXPECT_EQ(field_refusal("threads", "x"), "'x' is not a whole number; write one, such as 4");
   EXPECT_EQ(field_refusal("seq", "010"), "'010' begins with 0, which YAML may read as octal; write 10");
   EXPECT_EQ(field_refusal("seq", "00"), "'00' begins with 0, which YAML may read as octal; write 0");
+  EXPECT_EQ(field_refusal("seq", "01/06"), "'01/06' is not a whole number; write one, such as 4K");
 }
 
 TEST(FieldTest, UnknownWordsGetTheNearestWordOrTheWholeList) {

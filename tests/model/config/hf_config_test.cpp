@@ -109,6 +109,15 @@ TEST_F(HfConfigTest, AnUnknownTypeIsReadAndReportedOnceOnStderr) {
                 ": unknown model_type 'llamoid'; treated as a decoder with a gated MLP, so check the shape\n");
 }
 
+TEST_F(HfConfigTest, AnUnusedKeyIsReportedWithoutControlCharacters) {
+  std::ofstream(file_) << llama_with("\"vocab_size\"", "\"new\\u001b[31m\\nidea\": 1, \"vocab_size\"");
+  ::testing::internal::CaptureStderr();
+  load_model(file_.string());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "warning: " + file_.string() +
+                ": key new\\x1b[31m\\x0aidea is not used; check that it does not change the shape\n");
+}
+
 TEST_F(HfConfigTest, AFileWithAnotherNameNamesTheModel) {
   const fs::path file = folder_ / "mine.json";
   std::ofstream(file) << llama_config;
@@ -469,6 +478,28 @@ TEST_F(HfConfigTest, NotesFixedScalesOfInputsWhichAreNotPriced) {
   EXPECT_TRUE(notes(group + "false}}}}"));
   EXPECT_FALSE(notes(group + "true}}}}"));
   EXPECT_FALSE(notes(R"({"quant_method": "fp8", "activation_scheme": "dynamic"})"));
+}
+
+TEST_F(HfConfigTest, NamesAnUnknownQuantizationByItsWords) {
+  const auto note = [&](const std::string& quantization) {
+    return read(small_config("qwen3", R"("quantization_config": )" + quantization)).notes.at(0);
+  };
+  EXPECT_EQ(note(R"({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"})"),
+            "unknown quantization 'modelopt MIXED_PRECISION'; weights are counted as 16 bits wide");
+  EXPECT_EQ(note(R"({"quant_method": "sparse"})"),
+            "unknown quantization 'sparse'; weights are counted as 16 bits wide");
+}
+
+TEST_F(HfConfigTest, GroupsHaveAtLeastOneWeight) {
+  const auto bits = [&](const std::string& size) {
+    return read(small_config("qwen3", R"("quantization_config": {"quant_method": "awq", "bits": 4, "group_size": )" +
+                                          size + "}"))
+        .model.weights.value()
+        .bits;
+  };
+  EXPECT_EQ(bits("64"), 4.0 + 16.0 / 64.0 + 4.0 / 64.0);
+  EXPECT_EQ(bits("-1"), 4.0);  // one group per channel
+  EXPECT_EQ(bits("1e-300"), 4.0);
 }
 
 TEST_F(HfConfigTest, UnusedKeysAreNamed) {

@@ -244,10 +244,13 @@ TEST_F(LoadImplementationTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("transport: tma", "transport: dma"),
             "./loom.yaml:8:12: unknown transport 'dma'; did you mean 'tma'?");
   EXPECT_EQ(refusal("[ag_gemm, gemm_rs]", "[ag_gemm, gemm_ar]"),
-            "./loom.yaml:10:10: unknown sites 'gemm_ar'; did you mean 'gemm_rs'?");
+            "./loom.yaml:10:10: unknown site 'gemm_ar'; did you mean 'gemm_rs'?");
   EXPECT_EQ(refusal("[hopper, blackwell]", "[hoper]"),
-            "./loom.yaml:14:16: unknown generations 'hoper'; did you mean 'hopper'?");
-  EXPECT_EQ(refusal("[bf16, fp8]", "[bf16, fp9]"), "./loom.yaml:11:11: unknown dtypes 'fp9'; did you mean 'fp8'?");
+            "./loom.yaml:14:16: unknown generation 'hoper'; did you mean 'hopper'?");
+  EXPECT_EQ(refusal("[bf16, fp8]", "[bf16, fp9]"), "./loom.yaml:11:11: unknown dtype 'fp9'; did you mean 'fp8'?");
+  EXPECT_EQ(refusal("transport: tma", "transport: pigeon"),
+            "./loom.yaml:8:12: unknown transport 'pigeon'; known transports: nccl, copy_engine, stores, tma, multimem, "
+            "rdma");
   EXPECT_EQ(refusal("  blackwell:\n", "  rubin:\n"),
             "./loom.yaml:17:3: unknown key 'rubin'; known keys: volta, ampere, hopper, blackwell");
   EXPECT_EQ(refusal("summary:", "sumary: x\nsummary:"),
@@ -263,6 +266,12 @@ TEST_F(LoadImplementationTest, AcceptsOnlyOptionsOfTheStrategy) {
             "./loom.yaml:7:19: 'many' is not a whole number; write one, such as 4");
   EXPECT_EQ(refusal("{slices: 4}", "4"),
             "./loom.yaml:7:10: 'options' is not a map; write fields below it, as in \"options: {key: value}\"");
+}
+
+TEST_F(LoadImplementationTest, AcceptsEveryFormOfACountOfAnOption) {
+  EXPECT_EQ(loaded(with("slices: 4", "slices: 1K"))->options.slices, 1024);
+  EXPECT_EQ(loaded(with("slices: 4", "slices: 8.0"))->options.slices, 8);
+  EXPECT_EQ(refusal("slices: 4", "slices: 2K"), "./loom.yaml:7:19: '2K' is out of range; choose 1 to 1K slices");
 }
 
 TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
@@ -292,6 +301,8 @@ TEST_F(LoadImplementationTest, MissingKeysAreNamed) {
   EXPECT_EQ(refusal("strategy: sliced\noptions: {slices: 4}\n", ""),
             "./loom.yaml:1:1: missing key 'strategy'; add it, as in \"strategy: text\"");
   EXPECT_EQ(refusal("  sites: [ag_gemm, gemm_rs]\n", ""), "./loom.yaml:10:3: sites is missing; write a list");
+  EXPECT_EQ(refusal("sites: [ag_gemm, gemm_rs]", "sites: ag_gemm"),
+            "./loom.yaml:10:10: sites must be a list of words, as in sites: [one, another]");
   EXPECT_EQ(refusal("  ranks: 16\n", ""),
             "./loom.yaml:10:3: missing key 'ranks' in 'supports'; add it, as in \"ranks: 8\"");
   EXPECT_EQ(
@@ -339,6 +350,10 @@ TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {
   const auto one_node = loaded(with("  nodes: 2\n", ""));
   EXPECT_EQ(refusal_of(*one_node, load_machine("dgx-h100-x2"), 16, DType::bf16),
             "loom supports up to 8 ranks on one node; choose fewer ranks");
+  Machine small_nodes = load_machine("dgx-h100-x2");
+  small_nodes.gpus_per_node = 1;
+  EXPECT_EQ(refusal_of(*one_node, small_nodes, 2, DType::bf16),
+            "loom supports up to 1 rank on one node; choose fewer ranks");
 }
 
 }  // namespace

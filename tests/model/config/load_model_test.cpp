@@ -8,6 +8,7 @@
 #include "model/config_error.h"
 #include "model/workload/parameters.h"
 #include "tests/own_folder.h"
+#include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
@@ -61,6 +62,37 @@ TEST(LoadModel, ParameterCountsWhoseBytesOverflow64BitsAreRefused) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "huge.yaml: huge has 4.3e+21 parameters, more than 1e+17; check its sizes");
   }
+}
+
+/// Returns the message about a model with these layers and these lines.
+std::string refusal_with(int layers, const std::string& lines) {
+  std::ofstream("mine.yaml") << "schema: commfuse.model/1\nname: mine\nlayers: " + std::to_string(layers) +
+                                    "\nhidden: 64\nffn: 64\nheads: 1\nkv_heads: 1\nhead_dim: 64\nvocab: 64\n"
+                                    "gated_mlp: true\n" +
+                                    lines;
+  return test::refusal_of([] { load_model("mine.yaml"); });
+}
+
+TEST(LoadModel, ExpertsThatNoLayerHasAreRefused) {
+  const OwnFolder folder;
+  const std::string refusal =
+      "mine.yaml:11:10: no layer has experts; change dense_layers, every or the pattern, or remove experts";
+  EXPECT_EQ(refusal_with(8, "experts: {count: 8, active: 2, ffn: 64, every: 8}\n"), "accepted");
+  EXPECT_EQ(refusal_with(4, "experts: {count: 8, active: 2, ffn: 64, every: 8}\n"), refusal);
+  EXPECT_EQ(refusal_with(4, "experts: {count: 8, active: 2, ffn: 64, dense_layers: 3, every: 3}\n"), refusal);
+  EXPECT_EQ(refusal_with(4, "experts: {count: 8, active: 2, ffn: 64, dense_layers: 4}\n"),
+            "mine.yaml:11:55: 4 dense layers of 4 leave no layer with experts; choose fewer");
+  EXPECT_EQ(refusal_with(1, "experts: {count: 8, active: 2, ffn: 64, dense_layers: 1}\n"),
+            "mine.yaml:11:55: 1 dense layer of 1 leaves no layer with experts; choose fewer");
+}
+
+TEST(LoadModel, APatternOfAnotherLengthIsRefused) {
+  const OwnFolder folder;
+  const std::string space = ", inner: 64, head_dim: 64, state: 16}\n";
+  EXPECT_EQ(refusal_with(2, "state_space: {pattern: M" + space),
+            "mine.yaml:11:24: 1 letter for 2 layers; write one letter per layer");
+  EXPECT_EQ(refusal_with(1, "state_space: {pattern: MM" + space),
+            "mine.yaml:11:24: 2 letters for 1 layer; write one letter per layer");
 }
 
 }  // namespace

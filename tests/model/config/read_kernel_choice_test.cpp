@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -51,6 +52,13 @@ TEST(ReadKernelChoice, NamesTheTableOfAnotherFile) {
   const Machine machine = load_machine("machine.yaml");
   ASSERT_NE(bf16_of(machine).kernel_choice, nullptr);
   EXPECT_EQ(bf16_of(machine).kernel_choice->factors, bf16_of(load_machine("h100-sxm")).kernel_choice->factors);
+}
+
+TEST(ReadKernelChoice, TheNameOfAnotherFileMayBeAPath) {
+  const OwnFolder folder;
+  write_machine("      kernel_choice: {as: " COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml/bf16}\n");
+  EXPECT_EQ(bf16_of(load_machine("machine.yaml")).kernel_choice->factors,
+            bf16_of(load_machine("h100-sxm")).kernel_choice->factors);
 }
 
 TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
@@ -116,6 +124,28 @@ TEST(ReadKernelChoice, RefusesMapsThatAreNotATable) {
               load_machine("machine.yaml");
             }).find("'1/128' has 8 items; write 9, in thousandths of the formula's time, for k of 2^5 to 2^16"),
             std::string::npos);
+  std::filesystem::rename("machine.yaml", "broken.yaml");
+  EXPECT_EQ(
+      refusal_with("{as: ./broken.yaml/bf16}"),
+      "machine.yaml:7:27: the table kernel_choice under 'bf16' in ./broken.yaml has mistakes; correct them there");
+}
+
+TEST(ReadKernelChoice, AWrongRowIsASingleMistake) {
+  const OwnFolder folder;
+  KernelChoice choice;
+  choice.source = "mine";
+  const auto refusal_of_row = [&](const std::string& row) {
+    std::string table = kernel_choice_yaml(choice, 6);
+    const std::size_t begin = table.find('[');
+    write_machine(table.replace(begin, table.find(']') + 1 - begin, row));
+    std::string message = refusal_of([] { load_machine("machine.yaml"); });
+    return message.substr(message.find(": ") + 2);
+  };
+  EXPECT_EQ(refusal_of_row("[1000]"),
+            "'1/128' has 1 item; write 9, in thousandths of the formula's time, for k of 2^5 to 2^16");
+  EXPECT_EQ(refusal_of_row("[1, 1, 1, 1, 1, 1, 1, 1, 1]"),
+            "an item of '1/128' is not a whole number from 100 to 10000; write [100]");
+  EXPECT_EQ(refusal_of_row("1000"), "'1/128' is not a list; write [100]");
 }
 
 }  // namespace

@@ -114,6 +114,21 @@ TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
   EXPECT_EQ(resolver.finish().text("model"), "./mine.yaml");
 }
 
+TEST_F(ResolverTest, EachPathInAListStartsAtTheFolderOfTheFile) {
+  fs::create_directories("sub/deeper");
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/implementations/flux.yaml", "sub/mine.yaml");
+  write("sub/deeper/a.yaml", "as: ../mine.yaml\n");
+  write("sub/b.yaml", "as: \"te,./mine.yaml\"\n");
+  write("sub/c.yaml", "as: all\n");
+  Resolver resolver;
+  resolver.read_file("sub/deeper/a.yaml");
+  EXPECT_EQ(resolver.finish().text("as"), "sub/mine.yaml");
+  resolver.read_file("sub/b.yaml");
+  EXPECT_EQ(resolver.finish().text("as"), "te,sub/mine.yaml");
+  resolver.read_file("sub/c.yaml");
+  EXPECT_EQ(resolver.finish().text("as"), "all");
+}
+
 TEST_F(ResolverTest, TheOutputOfShowReadsBackTheSame) {
   Resolver first;
   first.read_set("strategy.slices=2");

@@ -245,7 +245,7 @@ TEST(RocmTable, MistakesNameTheirPlace) {
             fmt::format("topo.txt:6:21: 'N/A' is not a whole number from 0 to 1000000; {}", rocm_remedy));
   EXPECT_EQ(refusal_with("XGMI", "CXL "), "topo.txt:16:21: unknown type of link 'CXL'; known types: XGMI, PCIE");
   EXPECT_EQ(refusal_with("XGMI", "PCIE"),
-            "topo.txt:11:21: a PCIe path cannot have 1 hops; it has 2 below one CPU and 3 across two CPUs");
+            "topo.txt:11:21: a PCIe path cannot have 1 hop; it has 2 below one CPU and 3 across two CPUs");
   EXPECT_EQ(refusal_with("Link Type between two GPUs", "Other"),
             fmt::format("topo.txt:1:1: no table of types of links; {}", rocm_remedy));
   EXPECT_EQ(refusal_with("\nGPU1   15", "\nGPU3   15"),

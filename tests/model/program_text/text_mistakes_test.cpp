@@ -104,7 +104,10 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
       {"out: \"out\"", "out: \"out[0]\"",
        "ring.yaml:19:91: the rows of out are tokens*1, but the rows of the queries are tokens*2; make them equal"},
       {"causal: true, in: [", "causal: true, positions: [\"0\", \"1\"], in: [",
-       "ring.yaml:19:79: there are 2 positions, but the queries have 1 regions; write one position for each region, as "
+       "ring.yaml:19:79: there are 2 positions, but the queries have 1 region; write one position for each region, as "
+       "in positions: [\"2*tp\"], or remove positions"},
+      {"causal: true, in: [\"in\", ", "causal: true, positions: [\"0\"], in: [\"in[0]; in[1]\", ",
+       "ring.yaml:19:79: there is 1 position, but the queries have 2 regions; write one position for each region, as "
        "in positions: [\"2*tp\"], or remove positions"},
       {"causal: true, in: [", "causal: true, positions: 0, in: [",
        "ring.yaml:19:79: expected a list, got a single value; write [a, b] or lines that begin with '-'"},
@@ -144,7 +147,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheHeader) {
       {"name: two-step ring", "name: \"two\\tsteps\"",
        "ring.yaml:2:7: a name is one line of plain text; remove control characters"},
       {"name: two-step ring", "name: Jos\xe9", "ring.yaml:2:7: a name is not UTF-8; save the file as UTF-8"},
-      {"name: two-step ring", "name: \"\"", "ring.yaml:2:7: a name has 1 to 200 bytes, not 0; write a shorter one"},
+      {"name: two-step ring", "name: \"\"", "ring.yaml:2:7: a name has 1 to 200 bytes, not 0; write a longer one"},
       {"name: two-step ring",
        "name:", "ring.yaml:2:1: expected a single value, got nothing; write one word, number or text"},
       {"name: two-step ring", "name: a\nname: b",
@@ -395,6 +398,8 @@ TEST(ScheduleTextMistakes, AreFoundInWaits) {
        "ring.yaml:25:79: op 2 waits for op 2, which is not earlier; wait for ops 0 to 1, or change the order"},
       {"waits: [0]", "waits: [7]",
        "ring.yaml:25:79: op 2 waits for op 7, which is not earlier; wait for ops 0 to 1, or change the order"},
+      {"b: weight, out: \"out[tp]\"", "b: weight, out: \"out[tp]\", waits: [1]",
+       "ring.yaml:24:68: op 1 waits for op 1, which is not earlier; wait for op 0, or change the order"},
       {"waits: [0]", "waits: 0",
        "ring.yaml:25:78: expected a list, got a single value; write [a, b] or lines that begin with '-'"},
       {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is not a whole number from 0 to 268435456; write one"},
@@ -434,6 +439,8 @@ TEST(ScheduleTextMistakes, IncludeStackedRegionsThatDoNotFit) {
        "ring.yaml:24:49: the rows of out are tokens*4, but the rows of a are tokens*1; make them equal"},
       {"out: \"out[tp]\"", "out: \"wide[0, 0]; wide[1]\"",
        "ring.yaml:24:62: this region is 2 block columns wide, but the region before it is 1 wide; make them equal"},
+      {"out: \"out[tp]\"", "out: \"wide[1]; wide[0, 0]\"",
+       "ring.yaml:24:59: this region is 1 block column wide, but the region before it is 2 wide; make them equal"},
   });
 }
 
@@ -483,6 +490,7 @@ TEST(ScheduleTextMistakes, IncludeNumbersOutOfRangeInRegions) {
        "ring.yaml:24:54: a factor of 0 is not allowed here; write a factor from 1 to 89478485"},
       {"out: \"out[tp]\"", "out: \"out[tp +: 5]\"",
        "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
+      {"out: \"out[tp]\"", "out: \"out[tp, 0 +: 2]\"", "ring.yaml:24:63: 'out' has 1 block column, not 2; write 1"},
       {"out: \"out[tp]\"", "out: \"out[4]\"",
        "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[-1]\"",
@@ -490,7 +498,7 @@ TEST(ScheduleTextMistakes, IncludeNumbersOutOfRangeInRegions) {
       {"out: \"out[tp]\"", "out: \"out[3 +: 2]\"",
        "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 3 to 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
-       "ring.yaml:24:57: 'out' has block columns 0 to 0, but this region takes 1; stay inside the buffer"},
+       "ring.yaml:24:57: 'out' has only block column 0, but this region takes 1; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[99999999999]\"", "ring.yaml:24:54: number too large; the limit is 268435456"},
       {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
        "ring.yaml:24:49: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},

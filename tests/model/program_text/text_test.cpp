@@ -275,6 +275,17 @@ TEST(ScheduleText, ShowsOnlyUnusualValues) {
                        R"(b: "w_1.B", out: "x[0 +: 2]"})"));
 }
 
+TEST(ScheduleText, NamesThatYamlWouldReadAsEmptyAreQuoted) {
+  ProgramBuilder builder("nulls", Mesh{{{"null", 2}}});
+  const Extent rows{builder.dimension("Null", 2), 2};
+  const BufferId buffer = builder.buffer("NULL", BufferRole::scratch, rows, rows, DType::bf16);
+  builder.exchange({.send = {builder.rows_of(buffer, 0)}, .receive = {builder.rows_of(buffer, 1)}});
+  const Program program = std::move(builder).build();
+  expect_round_trip(program);
+  EXPECT_NE(to_text(program).find("mesh: {\"null\": 2}\ndimensions:\n  \"Null\": 2\n"), std::string::npos);
+  EXPECT_NE(to_text(program).find("axis: \"null\", shift: 1, wire: bf16, send: \"NULL[0]\""), std::string::npos);
+}
+
 TEST(ScheduleText, AnEmptyProgramReadsBack) {
   const Program program = ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build();
   EXPECT_EQ(to_text(program),
@@ -353,6 +364,26 @@ ops:
   - {id: 1, op: collective, lane: comm, kind: all_gather, axis: tp, wire: bf16, in: "x[tp]", out: "x"}
 )");
   expect_round_trip(brief);
+}
+
+TEST(ScheduleText, UnfusedFunctionsHaveTheirUsualInputs) {
+  const Program program = parse_program(R"(schema: commfuse.schedule/1
+name: sums
+mesh: {tp: 1}
+dimensions: {tokens: 1, hidden: 1}
+tensors: {}
+buffers: {}
+initial: []
+final: []
+unfused:
+  - residual: {rows: tokens*1, columns: hidden*1}
+  - add: {rows: tokens*1, columns: hidden*1}
+ops: []
+)",
+                                        "sums.yaml");
+  EXPECT_EQ(std::get<ElementwiseShape>(program.unfused.at(0)).inputs, 2);
+  EXPECT_EQ(std::get<ElementwiseShape>(program.unfused.at(1)).inputs, 1);
+  expect_round_trip(program);
 }
 
 TEST(ScheduleText, WithTwoAxesTheAxisIsRequired) {

@@ -89,7 +89,7 @@ TEST(RunRecord, IgnoresKeysOfALaterVersion) {
             example_record());
 }
 
-constexpr auto record_again = "; record it again with commfuse-validate run --out";
+constexpr auto record_again = "; record it again with --out of commfuse-validate run, bench or links";
 
 TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
   RunRecord hostile = example_record();
@@ -158,7 +158,8 @@ TEST(RunRecord, RefusesAMissingFile) {
     load_run_record("nowhere.json");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "nowhere.json: no such file; write it with commfuse-validate run --out");
+    EXPECT_STREQ(error.what(),
+                 "nowhere.json: no such file; write it with --out of commfuse-validate run, bench or links");
   }
 }
 

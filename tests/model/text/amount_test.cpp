@@ -22,5 +22,15 @@ TEST(Amount, MoneyHasCentsBelowAThousand) {
   EXPECT_EQ(amount_of_money("$", -159.476), "-$159.48");
 }
 
+TEST(Amount, NumbersThatRoundUpToTheNextLetterHaveIt) {
+  EXPECT_EQ(large_number(999'960.0), "1.00M");
+  EXPECT_EQ(large_number(-999.97), "-1.00k");
+  EXPECT_EQ(large_number(999'900.0), "999.9k");
+  EXPECT_EQ(large_number(99'996.0), "100.0k");
+  EXPECT_EQ(amount_of_money("$", 999.996), "$1.00k");
+  EXPECT_EQ(amount_of_money("$", 999.97), "$999.97");
+  EXPECT_EQ(amount_of_money("$", 0.99996), "$1.00");
+}
+
 }  // namespace
 }  // namespace commfuse

@@ -57,6 +57,14 @@ TEST(ParseSize, IsBinaryForBareLettersAsInNcclTestsAndDecimalForKBAndMB) {
   EXPECT_EQ(parse_size("512 B"), Bytes{512});
 }
 
+TEST(ParseSize, ReadsDecimalSizesWhoseProductIsRounded) {
+  EXPECT_EQ(parse_size("4.1 MB"), Bytes{4'100'000});
+  EXPECT_EQ(parse_size("16.1 kB"), Bytes{16'100});
+  EXPECT_EQ(parse_size("1.07 GB"), Bytes{1'070'000'000});
+  EXPECT_EQ(parse_size("0.27 TB"), Bytes{270'000'000'000});
+  EXPECT_EQ(parse_size("1.0001 kB"), std::nullopt);
+}
+
 TEST(ParseSize, RefusesPartsOfAByteAndMissingOrAmbiguousUnits) {
   for (const char* text : {"0.5 B", "4096", "1 KB", "1 kb", "1 GB/s", "9e18 B"}) {
     EXPECT_EQ(parse_size(text), std::nullopt) << text;

@@ -107,6 +107,14 @@ TEST(RequireDivisible, NamesRanksThatDivide) {
       "7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 448, 512, 896, 1024");
 }
 
+TEST(RequireDivisible, NamesASingleHeadInTheSingular) {
+  Transformer model = llama_70b;
+  model.kv_heads = 1;
+  EXPECT_EQ(test::refusal_of([&] { require_divisible(model, SiteName::qkv, 1024, 2, KeyHeads::split); }),
+            "1 kv head of llama-3.1-70b cannot be split over 2 ranks; choose ranks that divide heads (64) and kv heads "
+            "(1): 1");
+}
+
 TEST(RequireDivisible, GivesEachRankACopyOfAKvHeadWhereThatIsRequested) {
   EXPECT_EQ(site_refusal(SiteName::qkv, 1024, 16, KeyHeads::copied), "accepted");
   EXPECT_EQ(site_refusal(SiteName::qkv, 1024, 16).substr(0, 53),

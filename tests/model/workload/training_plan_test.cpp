@@ -94,6 +94,13 @@ TEST(TrainingPlan, NamesTheTwoSettingsThatClash) {
             "a vocabulary of 7 is less than tensor parallelism 8; choose fewer tensor ranks");
 }
 
+TEST(TrainingPlan, NamesASingleLayerInTheSingular) {
+  Transformer model = llama_405b;
+  model.layers = 1;
+  EXPECT_EQ(plan_refusal({.pipeline = 2, .global_batch = 2}, model),
+            "1 layer of llama does not split over pipeline 2 x interleave 1 pieces; choose pieces that divide 1 or 3");
+}
+
 TEST(TrainingPlan, SplitsASequenceAmongContextAndUlyssesRanks) {
   const TrainingPlan plan{.tensor = 2, .data = 3, .context = 4, .ulysses = 2, .global_batch = 3, .seq = 4096};
   EXPECT_EQ(plan_refusal(plan), "accepted");
