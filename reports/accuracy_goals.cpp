@@ -165,7 +165,7 @@ std::string goal_row(const Goal& goal, Scores scores) {
 std::string ratio_row(Scores scores) {
   Errors ratios;
   for (const TableScore& score : scores) {
-    if (score.variants && begins(score.kind, "overlap") && score.kind != "overlap_schedules") {
+    if (!score.degraded && score.variants && begins(score.kind, "overlap") && score.kind != "overlap_schedules") {
       ratios.insert(ratios.end(), score.variants->ratio_errors.begin(), score.variants->ratio_errors.end());
     }
   }

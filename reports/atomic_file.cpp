@@ -29,6 +29,16 @@ namespace {
 
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
 
+/// Returns the path to which symbolic links lead, although no file may be there yet.
+fs::path end_of_links(fs::path path) {
+  constexpr int max_links = 40;  // the limit of Linux
+  std::error_code error;
+  for (int links = 0; links < max_links && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
+    path = folder_of(path) / fs::read_symlink(path, error);
+  }
+  return path;
+}
+
 /// Returns a name to which no other process and no other thread writes.
 fs::path temporary_next_to(const fs::path& target) {
   static std::atomic<unsigned> files{0};
@@ -36,17 +46,26 @@ fs::path temporary_next_to(const fs::path& target) {
 }
 
 void require_place(const fs::path& path, const fs::path& target) {
-  std::error_code ignored;
-  if (!target.has_filename() || fs::is_directory(target, ignored)) {
+  std::error_code error;
+  if (!target.has_filename() || fs::is_directory(target, error)) {
     refuse(path, "it is a folder; add a file name");
   }
   const fs::path folder = folder_of(target);
-  if (!fs::exists(folder, ignored)) {
+  if (const bool is_present = fs::exists(folder, error); error) {  // no permission, a cycle of links, a long name
+    refuse(path, fmt::format("folder {}: {}; choose another path", folder.string(), error.message()));
+  } else if (!is_present) {
     refuse(path, fmt::format("folder {} does not exist; create it or choose another path", folder.string()));
   }
-  if (!fs::is_directory(folder, ignored)) {
+  if (!fs::is_directory(folder, error)) {
     refuse(path, fmt::format("{} is not a folder; choose another path", folder.string()));
   }
+}
+
+/// Opens an output stream that a shell appends to a file (>>), which keeps its text. Returns -1 for other paths.
+int open_appended(const fs::path& path) {
+  const int stream = path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
+  const int flags = ::fcntl(stream, F_GETFL);
+  return flags >= 0 && (flags & O_APPEND) != 0 ? ::fcntl(stream, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 /// Opening a pipe would wait for a reader.
@@ -57,6 +76,8 @@ void refuse_pipe(const fs::path& path) {
 }
 
 }  // namespace
+
+bool is_output_stream(const fs::path& path) { return path == "/dev/stdout" || path == "/dev/stderr"; }
 
 bool is_database(const fs::path& path) {
   std::error_code ignored;
@@ -88,9 +109,15 @@ void require_no_input(const fs::path& out, std::span<const std::string> inputs) 
 AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_(path) {
   std::error_code error;
   const bool follows = links == Links::followed;
+  descriptor_ = follows ? open_appended(path) : -1;
+  if (descriptor_ >= 0) {
+    return;
+  }
   const fs::file_status status = follows ? fs::status(path, error) : fs::symlink_status(path, error);
   if (const fs::path real = fs::canonical(path, error); !error && follows && fs::is_regular_file(status)) {
     target_ = real;
+  } else if (follows && !fs::exists(status)) {
+    target_ = end_of_links(path);
   }
   require_place(path_, target_);
   const bool replaces = fs::is_regular_file(status);
@@ -108,7 +135,9 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
   const int flags = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
   descriptor_ = ::open((direct ? target_ : temporary_).c_str(), flags, mode);
   if (descriptor_ < 0) {
-    refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
+    const int reason = errno;
+    refuse(path_, fmt::format("{}; choose a {}", std::strerror(reason),
+                              reason == ENAMETOOLONG ? "shorter name" : "folder you may write to"));
   }
   if (replaces) {
     ::fchmod(descriptor_, mode);  // The umask has removed some permissions of the new file.

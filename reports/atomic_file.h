@@ -16,6 +16,10 @@ enum class Links : std::uint8_t {
   replaced,  ///< The program named the path: the file replaces the link, and the former target keeps its contents.
 };
 
+/// Returns whether the path names an output stream of this program, /dev/stdout or /dev/stderr, which a shell may have
+/// redirected to a file.
+bool is_output_stream(const std::filesystem::path& path);
+
 /// Returns whether a file begins like a SQLite database. AtomicFile never replaces a database.
 bool is_database(const std::filesystem::path& path);
 
@@ -25,7 +29,8 @@ void require_no_input(const std::filesystem::path& out, std::span<const std::str
 
 /// Writes a temporary file next to `path`; commit() replaces `path` by that file. Without commit() no new file remains,
 /// and an older file keeps its contents. The file gets the permissions of the file that it replaces. If links are
-/// followed, a target that is not a regular file (/dev/stdout, a device) is written directly.
+/// followed, a target that is not a regular file (a pipe without a name, a device) is written directly, and an output
+/// stream that a shell appends to a file is appended.
 class AtomicFile {
  public:
   /// Throws ConfigError, which names the path and the remedy, if the folder does not exist, the path is a folder, a

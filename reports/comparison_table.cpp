@@ -128,8 +128,9 @@ std::string comparison_table(Rows rows, const VerdictRule& rule, const ModelWord
     return {};
   }
   const ResultRow& first = rows.front();
-  std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, machine_in_words(first),
-                                 format_count(first.batch), first.dtype) +
+  std::string text = wrapped(fmt::format("{} {} on {}, batch {}, {}", first.model, first.scope, machine_in_words(first),
+                                         format_count(first.batch), first.dtype),
+                             "", "  ") +
                      line_on(first.model, words);
   for (const Rows point : rows_by_point(rows)) {
     text += "\n" + block(point, rule, style);

@@ -87,12 +87,18 @@ std::optional<MapEntry> map_entry_of(const StepRow& row) {
       .is_framework = is_framework(row)};
 }
 
+/// Formats three digits, and all digits before the decimal point: "1.5", "37.5", "2048".
+std::string three_digits(double number) {
+  constexpr double first_exponent = 999.5;  // Numbers from here on would have an exponent.
+  return number < first_exponent ? fmt::format("{:.3g}", number) : fmt::format("{:.0f}", number);
+}
+
 std::string kind_in_words(const Scaling& scaling) {
   return scaling.kind == ScalingKind::strong
-             ? fmt::format(
-                   "Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
-                   scaling.fewest_ranks.ranks, scaling.max_ranks.ranks,
-                   static_cast<double>(scaling.max_ranks.ranks) / static_cast<double>(scaling.fewest_ranks.ranks))
+             ? fmt::format("Strong scaling: the work is fixed. From {} to {} ranks, 100% is {} times the speed:",
+                           scaling.fewest_ranks.ranks, scaling.max_ranks.ranks,
+                           three_digits(static_cast<double>(scaling.max_ranks.ranks) /
+                                        static_cast<double>(scaling.fewest_ranks.ranks)))
              : fmt::format(
                    "Weak scaling: {} tokens per rank. From {} to {} ranks, 100% is the same time:",
                    format_count(scaling.fewest_ranks.batch * scaling.fewest_ranks.seq / scaling.fewest_ranks.ranks),
@@ -118,9 +124,11 @@ std::string as_written(MapAxis axis, const MapValue& below, double value) {
                         : fmt::format("{:.{}f}K", value / kibi, value < 100.0 * kibi ? 1 : 0);
   }
   if (below.text.starts_with('x')) {
-    return fmt::format("x{:.2g}", *parse_number(below.text.substr(1)) * value / below.value);
+    constexpr double first_exponent = 99.5;
+    const double factor = *parse_number(below.text.substr(1)) * value / below.value;
+    return factor < first_exponent ? fmt::format("x{:.2g}", factor) : fmt::format("x{:.0f}", factor);
   }
-  return fmt::format("{:.3g} GB/s", value / 1e9);
+  return three_digits(value / 1e9) + " GB/s";
 }
 
 }  // namespace

@@ -17,12 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t map_label_width = 14;
+constexpr std::size_t least_label_width = 14;
 constexpr std::size_t cell_width = 11;
 constexpr std::size_t max_changes = 24;
-
-/// Returns how many sequence lengths fit side by side.
-std::size_t max_columns() { return (terminal_width() - map_label_width) / cell_width; }
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
@@ -51,11 +48,27 @@ MapAxis row_axis(const CrossoverMap& map) {
   return MapAxis::ranks;
 }
 
+/// Returns the width of the labels of a map's rows.
+std::size_t label_width_of(const CrossoverMap& map) {
+  const MapAxis down = row_axis(map);
+  std::size_t width = least_label_width;
+  for (std::size_t row = 0; row < map.values(down).size(); ++row) {
+    width = std::max(width, value_in_words(map, down, row).size());
+  }
+  return width;
+}
+
+/// Returns how many sequence lengths fit beside labels of this width; at least 1.
+std::size_t max_columns(std::size_t label_width) {
+  return std::max<std::size_t>(1, (terminal_width() - std::min(label_width, terminal_width())) / cell_width);
+}
+
 /// Returns a table of at most max_columns() sequence lengths, from `first` on.
 std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
   const std::vector<std::string> names = short_names(map);
   const MapAxis down = row_axis(map);
-  const std::size_t end = std::min(first + max_columns(), map.values(MapAxis::seq).size());
+  const std::size_t label_width = label_width_of(map);
+  const std::size_t end = std::min(first + max_columns(label_width), map.values(MapAxis::seq).size());
   place[index_of(down)] = 0;
   std::string heading;
   for (const MapAxis axis : {MapAxis::ranks, MapAxis::network}) {
@@ -63,15 +76,15 @@ std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
       heading += (heading.empty() ? "" : ", ") + value_in_words(map, axis, place[index_of(axis)]);
     }
   }
-  std::string text = heading.size() > map_label_width ? heading + "\n" : "";
-  text += fmt::format("{:<{}}", heading.size() > map_label_width ? "" : heading, map_label_width);
+  std::string text = heading.size() > label_width ? heading + "\n" : "";
+  text += fmt::format("{:<{}}", heading.size() > label_width ? "" : heading, label_width);
   for (std::size_t s = first; s < end; ++s) {
     text += fmt::format("{:>{}}", value_in_words(map, MapAxis::seq, s), cell_width);
   }
   text += "\n";
   for (std::size_t row = 0; row < map.values(down).size(); ++row) {
     place[index_of(down)] = row;
-    std::string line = fmt::format("{:<{}}", value_in_words(map, down, row), map_label_width);
+    std::string line = fmt::format("{:<{}}", value_in_words(map, down, row), label_width);
     for (std::size_t s = first; s < end; ++s) {
       place[index_of(MapAxis::seq)] = s;
       line += fmt::format("{:>{}}", cell_text(map, names, map.at(place)), cell_width);
@@ -83,11 +96,12 @@ std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
 
 std::string tables(const CrossoverMap& map) {
   const MapAxis down = row_axis(map);
+  const std::size_t columns = max_columns(label_width_of(map));
   const auto extent = [&](MapAxis axis) { return axis == down ? 1 : map.values(axis).size(); };
   std::string text;
   for (std::size_t ranks = 0; ranks < extent(MapAxis::ranks); ++ranks) {
     for (std::size_t network = 0; network < extent(MapAxis::network); ++network) {
-      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += max_columns()) {
+      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += columns) {
         MapPlace place{};
         place[index_of(MapAxis::ranks)] = ranks;
         place[index_of(MapAxis::network)] = network;

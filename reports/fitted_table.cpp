@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "model/text/plain_text.h"
 #include "model/wrapped.h"
 
 namespace commfuse::reports {
@@ -29,7 +30,7 @@ void append_text(const Value& value, std::string& to) {
 }
 
 void append_padded(std::string_view cell, bool is_text, std::size_t width, std::string& lines) {
-  const std::size_t blank = width - cell.size();
+  const std::size_t blank = width - characters(cell);
   lines.append(is_text ? 0 : blank, ' ');
   lines += cell;
   lines.append(is_text ? blank : 0, ' ');
@@ -47,7 +48,7 @@ void FittedTable::Cells::add(const Value& value) {
   append_text(value, text);
   const std::string_view cell = std::string_view(text).substr(before);
   const bool is_text = !at_right && std::holds_alternative<std::string>(value);
-  width = std::max(width, cell.size());
+  width = std::max(width, characters(cell));
   if (repeats == 0) {
     first = cell;
     first_is_text = is_text;
@@ -63,7 +64,7 @@ void FittedTable::Cells::add(const Value& value) {
 FittedTable::FittedTable(std::vector<FittedColumn> columns, std::size_t width)
     : columns_(std::move(columns)), cells_(columns_.size()), width_(width) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    cells_[i].width = columns_[i].name.size();
+    cells_[i].width = characters(columns_[i].name);
     cells_[i].at_right = columns_[i].at_right;
   }
 }

@@ -5,16 +5,26 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
+#include "model/wrapped.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
 
 namespace commfuse::reports {
 
 namespace {
+
+constexpr std::size_t label_width = 24;
+constexpr std::size_t cell_width = 8;
+
+/// Returns how many sequence lengths fit side by side.
+std::size_t max_columns() { return (terminal_width() - label_width) / cell_width; }
 
 /// Formats "+21% " or "-12%~".
 std::string cell_of(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
@@ -32,6 +42,12 @@ const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_vie
   return match == rows.end() ? nullptr : *match;
 }
 
+std::string without_last_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+/// Returns tables of as many sequence lengths as fit side by side.
 std::string map_of(const std::string& name, const std::vector<const ResultRow*>& rows, const VerdictRule& rule) {
   std::set<std::int64_t> ranks;
   std::set<std::int64_t> seqs;
@@ -39,24 +55,28 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
     ranks.insert(row->ranks);
     seqs.insert(row->seq);
   }
+  const std::vector<std::int64_t> columns(seqs.begin(), seqs.end());
   const bool is_unmeasured = std::ranges::any_of(
       rows, [&](const ResultRow* row) { return row->strategy == name && !row->unmeasured_on.empty(); });
-  std::string text = is_unmeasured ? name + ", not measured on such GPUs\n" : std::string{};
-  text += fmt::format("{:<24}", is_unmeasured ? "  ranks" : name + ", ranks");
-  for (const std::int64_t seq : seqs) {
-    text += fmt::format(" {:>6} ", format_count(seq));
-  }
-  text.erase(text.find_last_not_of(' ') + 1);
-  text += "\n";
-  for (const std::int64_t rank : ranks) {
-    std::string line = fmt::format("{:>24}", rank);
-    for (const std::int64_t seq : seqs) {
-      const ResultRow* row = find(rows, name, rank, seq);
-      const ResultRow* serial = find(rows, "serial", rank, seq);
-      line += fmt::format(" {:>7}", row == nullptr || serial == nullptr ? "- " : cell_of(*row, *serial, rule));
+  const std::string title = name + ", ranks";
+  const bool has_heading = is_unmeasured || title.size() > label_width;
+  std::string text = has_heading ? name + (is_unmeasured ? ", not measured on such GPUs\n" : "\n") : std::string{};
+  for (std::size_t first = 0; first < columns.size(); first += max_columns()) {
+    const auto shown = std::span(columns).subspan(first, std::min(max_columns(), columns.size() - first));
+    std::string line = fmt::format("{:<{}}", has_heading ? "  ranks" : title, label_width);
+    for (const std::int64_t seq : shown) {
+      line += fmt::format(" {:>6} ", format_count(seq));
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    text += (first == 0 ? "" : "\n") + without_last_spaces(std::move(line)) + "\n";
+    for (const std::int64_t rank : ranks) {
+      line = fmt::format("{:>{}}", rank, label_width);
+      for (const std::int64_t seq : shown) {
+        const ResultRow* row = find(rows, name, rank, seq);
+        const ResultRow* serial = find(rows, "serial", rank, seq);
+        line += fmt::format(" {:>7}", row == nullptr || serial == nullptr ? "- " : cell_of(*row, *serial, rule));
+      }
+      text += without_last_spaces(std::move(line)) + "\n";
+    }
   }
   return text;
 }
@@ -85,10 +105,11 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
     if (names.empty()) {
       continue;
     }
-    text += fmt::format(
-        "{}{} {} on {}, batch {}, {}\ntime that overlap saves against serial; columns are sequence lengths\n",
-        text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first), format_count(first.batch),
-        first.dtype);
+    text += (text.empty() ? "" : "\n") +
+            wrapped(fmt::format("{} {} on {}, batch {}, {}", first.model, first.scope, machine_in_words(first),
+                                format_count(first.batch), first.dtype),
+                    "", "  ") +
+            "time that overlap saves against serial; columns are sequence lengths\n";
     for (const std::string& name : names) {
       text += "\n" + map_of(name, same_setting, rule);
     }

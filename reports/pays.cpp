@@ -41,8 +41,9 @@ ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
 
 /// Returns, for example, "16 of 19 wins and 9 of 10 losses: balanced accuracy 87%". A kind without pairs is left out.
 std::string agreement(const PayScore& pays) {
-  const std::string wins = fmt::format("{} of {} wins", pays.wins_predicted, pays.wins);
-  const std::string losses = fmt::format("{} of {} losses", pays.losses_predicted, pays.losses);
+  const std::string wins = fmt::format("{} of {} win{}", pays.wins_predicted, pays.wins, pays.wins == 1 ? "" : "s");
+  const std::string losses =
+      fmt::format("{} of {} loss{}", pays.losses_predicted, pays.losses, pays.losses == 1 ? "" : "es");
   const std::optional<double> balanced = pays.balanced_accuracy();
   return balanced ? fmt::format("{} and {}: balanced accuracy {:.0f}%", wins, losses, 100.0 * *balanced)
                   : fmt::format("{}; there is no {} to balance it", pays.wins > 0 ? wins : losses,

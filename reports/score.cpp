@@ -158,8 +158,9 @@ std::string detail_lines(const TableScore& score) {
   if (score.steps) {
     text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent_digits(score.steps->mean),
                         score.steps->rank_correlation);
-    text += fmt::format("    the better of two layouts whose times differ by more than 5% is predicted: {} of {}\n",
-                        score.steps->better_named, score.steps->layout_pairs);
+    text += wrapped(fmt::format("the better of two layouts whose times differ by more than 5% is predicted: {} of {}",
+                                score.steps->better_named, score.steps->layout_pairs),
+                    "    ", "      ");
   }
   if (score.memory) {
     text += fmt::format("    prediction of whether memory suffices is right: {} of {}\n", score.memory->agreed,
@@ -255,7 +256,7 @@ std::string score_faults(std::span<const TableScore> scores) {
       text += fmt::format("{}:{}: {}\n", score.path, fault.line, fault.reason);
     }
     if (const auto more = score.fault_count - static_cast<std::int64_t>(score.faults.size()); more > 0) {
-      text += fmt::format("{}: and {} more rows like these\n", score.path, more);
+      text += fmt::format("{}: and {} more row{} like these\n", score.path, more, more == 1 ? "" : "s");
     }
   }
   return text;

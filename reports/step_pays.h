@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether overlap with implementations beats the baseline of a whole model's plan. The rules are those of points
+// Decides whether overlap with implementations beats the baseline of a whole model's plan, by the rules of points
 // (savings.h, comparison.h).
 #pragma once
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "model/program/names.h"
@@ -315,8 +316,10 @@ std::int64_t pids_per_run(std::span<const TracedRun> runs) {
 }  // namespace
 
 std::filesystem::path trace_path(std::span<const TracedRun> runs, const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (path.extension() == ".json" || path.extension() == ".gz" || path.extension() == ".pftrace" ||
-      (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))) {
+      is_output_stream(path) || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))) {
     return path;
   }
   std::size_t slices = 0;

@@ -20,6 +20,8 @@ namespace commfuse::reports {
 namespace {
 
 constexpr double near = 0.10;
+constexpr double shortest =
+    1e-6;  // Shorter times, relative to the longest, are drawn at the edge: a record may have 0.
 
 double error_of(const MeasuredPair& pair) { return to_seconds(pair.median) / to_seconds(pair.predicted) - 1.0; }
 
@@ -29,8 +31,12 @@ std::string agreement_title(std::span<const MeasuredPair> pairs) {
     errors.push_back(std::abs(error_of(pair)));
   }
   const auto inside = std::count_if(errors.begin(), errors.end(), [](double error) { return error <= near; });
-  return fmt::format("{} of {} schedules were measured within 10% of the prediction; the median error is {}", inside,
-                     errors.size(), percent(quantile(errors, 0.5)));
+  if (errors.size() == 1) {
+    return fmt::format("{} was {}measured within 10% of the prediction; the error is {}", pairs.front().name,
+                       inside == 1 ? "" : "not ", percent(errors.front()));
+  }
+  return fmt::format("{} of {} schedules {} measured within 10% of the prediction; the median error is {}", inside,
+                     errors.size(), inside == 1 ? "was" : "were", percent(quantile(errors, 0.5)));
 }
 
 /// Draws lines from edge to edge of the plot.
@@ -48,20 +54,20 @@ void add_guides(double low, double high, Figure& figure) {
 
 void add_pair(const MeasuredPair& pair, std::size_t index, const TimeUnit& unit, Figure& figure) {
   const LineStyle style = style_of(index);
-  const double x = unit.value(pair.predicted);
+  const auto place = [&](Duration time) { return std::max(unit.value(time), figure.x.low); };
+  const double x = place(pair.predicted);
   const std::string tip =
       fmt::format("{}, {}: predicted {}, measured {} (p10 to p90: {} to {}, {} rounds), {}", pair.name, pair.point,
                   unit.text(pair.predicted), unit.text(pair.median), unit.digits(pair.p10), unit.text(pair.p90),
                   pair.rounds, signed_percent(error_of(pair)));
-  figure.marks.emplace_back(
-      LineMark{.points = {{x, unit.value(pair.p10)}, {x, unit.value(pair.p90)}}, .role = style.role});
-  figure.marks.emplace_back(PointsMark{.points = {{x, unit.value(pair.median)}},
+  figure.marks.emplace_back(LineMark{.points = {{x, place(pair.p10)}, {x, place(pair.p90)}}, .role = style.role});
+  figure.marks.emplace_back(PointsMark{.points = {{x, place(pair.median)}},
                                        .role = style.role,
                                        .symbol = style.symbol,
                                        .size = 6.0,
                                        .name = pair.name,
                                        .tips = {tip}});
-  figure.legend.push_back({pair.name, style.role});
+  figure.legend.push_back({.text = pair.name, .role = style.role, .symbol = style.symbol});
   figure.description += tip + ". ";
   figure.data.rows.push_back({pair.name, pair.point, fmt::format("{}", to_microseconds(pair.predicted)),
                               fmt::format("{}", to_microseconds(pair.median)),
@@ -80,7 +86,7 @@ Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
     longest = std::max({longest, pair.predicted, pair.p90});
   }
   const TimeUnit unit(longest);
-  const double low = unit.value(least) / 1.1;
+  const double low = std::max(unit.value(least), shortest * unit.value(longest)) / 1.1;
   const double high = unit.value(longest) * 1.1;
   Figure figure;
   figure.id = std::move(id);
@@ -123,14 +129,15 @@ std::string residual_title(const FitCheck& fit) {
   for (const FitResidual& residual : fit.residuals) {
     (residual.held_out ? held_out : fitted).push_back(std::abs(residual_of(residual)));
   }
-  std::string text = fitted.empty() ? fmt::format("{}:", fit.name)
-                                    : fmt::format("{0}: median error of the fit over {2} rows: {1}", fit.name,
-                                                  percent(quantile(fitted, 0.5)), fitted.size());
-  if (!held_out.empty()) {
-    text += fmt::format("{} {} of {} held out", fitted.empty() ? "" : ",", percent(quantile(held_out, 0.5)),
-                        held_out.size());
+  if (fitted.empty()) {
+    return fmt::format("{}: median error over {} row{} held out: {}", fit.name, held_out.size(),
+                       held_out.size() == 1 ? "" : "s", percent(quantile(held_out, 0.5)));
   }
-  return text;
+  const std::string text = fmt::format("{}: median error of the fit over {} row{}: {}", fit.name, fitted.size(),
+                                       fitted.size() == 1 ? "" : "s", percent(quantile(fitted, 0.5)));
+  return held_out.empty()
+             ? text
+             : text + fmt::format(", over {} held out: {}", held_out.size(), percent(quantile(held_out, 0.5)));
 }
 
 PointsMark residual_points(const FitCheck& fit, bool held_out) {

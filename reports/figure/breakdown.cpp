@@ -38,7 +38,7 @@ std::string title_of(std::span<const TracedRun> runs) {
   };
   for (const TracedRun& run : runs) {
     best = !run.row.bound && (best->row.bound || makespan_of(run.row) < makespan_of(best->row)) ? &run : best;
-    worst = !run.row.bound && exposed(run) > exposed(*worst) ? &run : worst;
+    worst = !run.row.bound && (worst->row.bound || exposed(run) > exposed(*worst)) ? &run : worst;
   }
   const std::string first =
       fmt::format("{} leaves {} of its time exposed", label_of(best->row), percent(exposed(*best)));

@@ -62,8 +62,4 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
-}
-
 }  // namespace commfuse::reports

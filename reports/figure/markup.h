@@ -11,7 +11,4 @@ namespace commfuse::reports {
 /// and characters outside XML, become U+FFFD.
 std::string escaped(std::string_view text);
 
-/// Counts characters, not bytes, of valid UTF-8.
-std::size_t characters(std::string_view text);
-
 }  // namespace commfuse::reports

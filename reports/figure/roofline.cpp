@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "model/check.h"
@@ -21,6 +20,11 @@ constexpr double tera = 1e12;
 
 double intensity(const RoofedGemm& product) { return product.work.count / static_cast<double>(product.traffic.count); }
 double rate(const RoofedGemm& product) { return product.work.count / to_seconds(product.time); }
+
+/// Formats "989", "728.4", or "0.02" on machines far below 1 TFLOP/s.
+std::string in_tera(double rate, int decimals) {
+  return rate < tera ? fmt::format("{:.2g}", rate / tera) : fmt::format("{:.{}f}", rate / tera, decimals);
+}
 
 std::string title_of(const Roofline& roofline) {
   const auto share = [&](const RoofedGemm& product) { return rate(product) / roofline.peak.value; };
@@ -43,7 +47,7 @@ void add_roof(const Roofline& roofline, Figure& figure) {
       .name = "roof"});
   figure.marks.emplace_back(TextMark{{figure.x.high, roof(figure.x.high)},
                                      "",
-                                     fmt::format("dense peak, {} TFLOP/s", std::llround(roofline.peak.value / tera)),
+                                     fmt::format("dense peak, {} TFLOP/s", in_tera(roofline.peak.value, 0)),
                                      Anchor::end});
 }
 
@@ -57,11 +61,12 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
       names.push_back(product.schedule);
       const LineStyle style = style_of(index);
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
-      figure.legend.push_back({product.schedule, style.role});
+      figure.legend.push_back({.text = product.schedule, .role = style.role, .symbol = style.symbol});
     }
-    const std::string text = fmt::format("{}: {} times, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
-                                         op_in_words(product.shape), product.count, intensity(product),
-                                         rate(product) / tera, percent(rate(product) / roofline.peak.value));
+    const std::string text =
+        fmt::format("{}: {} time{}, {:.0f} FLOP/byte, {} TFLOP/s, {} of the peak", op_in_words(product.shape),
+                    product.count, product.count == 1 ? "" : "s", intensity(product), in_tera(rate(product), 1),
+                    percent(rate(product) / roofline.peak.value));
     marks[index].points.push_back({intensity(product), rate(product) / tera});
     marks[index].tips.push_back(fmt::format("{}, {}", product.schedule, text));
     figure.description += fmt::format("{}, {}. ", product.schedule, text);

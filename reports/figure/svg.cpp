@@ -10,6 +10,7 @@
 
 #include "model/check.h"
 #include "model/math/functions.h"
+#include "model/text/plain_text.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/wording.h"
 

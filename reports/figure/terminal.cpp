@@ -10,8 +10,8 @@
 
 #include "model/check.h"
 #include "model/math/functions.h"
+#include "model/text/plain_text.h"
 #include "model/wrapped.h"
-#include "reports/figure/markup.h"
 
 namespace commfuse::reports {
 

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "reports/trace_label.h"
 
@@ -14,7 +15,7 @@ std::string TimeUnit::name() const { return scale_.name == std::string_view("us"
 
 std::string TimeUnit::text(Duration duration) const { return fmt::format("{} {}", digits(duration), name()); }
 
-std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
+std::string percent(double share) { return with_decimals(100.0 * share, 1) + "%"; }
 
 std::string label_of(const ResultRow& row) { return strategy_label(row.strategy, row.parameters); }
 

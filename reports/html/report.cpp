@@ -122,6 +122,7 @@ class Page {
   [[nodiscard]] std::string title_of(const std::vector<TracedRun>& runs) const;
   [[nodiscard]] std::string terms() const;
   [[nodiscard]] bool has_interval() const;
+  [[nodiscard]] bool has_error() const;
   void tiles();
   void saving_tiles();
   void model_tiles();
@@ -336,6 +337,12 @@ bool Page::has_interval() const {
   return pays && pays->overlap->saving_error;
 }
 
+/// Returns whether a time of the shown point has an error; none has one under --uncertainty off.
+bool Page::has_error() const {
+  return std::ranges::any_of(results_of(shown_point()),
+                             [](const ResultRow& row) { return row.makespan_error.has_value(); });
+}
+
 /// Explains the words of the verdict to readers who are new to them.
 std::string Page::terms() const {
   constexpr std::string_view overlap = "Overlap hides communication under computation";
@@ -375,7 +382,7 @@ void Page::summary_section() {
   quiet(point_sentence());
   quiet(terms());
   html_ += savings_tables(overview_);
-  if (has_layers() && !has_interval()) {
+  if (overview_.largest && !has_interval() && !has_error()) {
     html_ += "<p class=\"note\">No 90% interval: these results were made with --uncertainty off.</p>\n";
   }
   for (const std::string& note : input_.notes) {
@@ -590,9 +597,8 @@ void Page::map_section() {
       std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
   if (shown.size() < candidates) {
     add("<p class=\"note\">{}.</p>\n",
-        charts_.leave_out(
-            fmt::format("Maps of {} settings of {}, evenly spaced from the largest saving to the smallest",
-                        shown.size(), candidates)));
+        charts_.leave_out(fmt::format("Maps of {} settings of {}, evenly spaced{}", shown.size(), candidates,
+                                      overview_.savings.points > 0 ? " from the largest saving to the smallest" : "")));
   }
   html_ += winners_;
   html_ += "</section>\n";
@@ -716,8 +722,9 @@ void Page::table_section() {
     html_ += "<p class=\"note paper\">In print, only some evenly spaced points are shown; the page has more.</p>\n";
   }
   if (shown < overview_.settings.size()) {
-    add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n",
-        overview_.settings.size() - shown);
+    const std::size_t more = overview_.settings.size() - shown;
+    add("<p class=\"note\">{} more setting{} in the CSV and JSON of these results.</p>\n", more,
+        more == 1 ? " is" : "s are");
   }
   if (overview_.settings.empty()) {
     html_ += "<p>There are no results.</p>\n";

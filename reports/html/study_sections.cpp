@@ -31,11 +31,12 @@ std::string jitter_html(const PointStudy& study, Charts& charts) {
   if (study.samples.empty()) {
     return quiet("No percentiles: these results are without jitter. Add --jitter default to the report.");
   }
+  const auto runs = static_cast<std::int64_t>(study.samples.front().sorted.size());
   return charts.add(distribution_figure(study.samples), "Percentiles of the time") +
          quiet(
-             fmt::format("{} runs of each schedule with the same random draws. Bands: the 95% interval of each "
+             fmt::format("{} run{} of each schedule with the same random draws. Bands: the 95% interval of each "
                          "percentile, by order statistics; the highest percentiles have too few runs for an interval.",
-                         with_commas(static_cast<std::int64_t>(study.samples.front().sorted.size()))));
+                         with_commas(runs), runs == 1 ? "" : "s"));
 }
 
 std::string sensitivity_html(const PointStudy& study, Charts& charts) {

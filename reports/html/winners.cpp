@@ -31,7 +31,10 @@ std::string cell_html(const MapCell* cell) {
   if (cell == nullptr) {
     return "<td>\xe2\x80\x94</td>";
   }
-  const std::string share = cell->saved ? percent(*cell->saved) : "";
+  if (!cell->saved) {
+    return fmt::format("<td title=\"the only strategy with a result\">{}</td>", escaped(cell->winner));
+  }
+  const std::string share = percent(*cell->saved);
   const std::string tip = fmt::format(
       "{} of the time of {}{}{}", share, cell->second,
       cell->of_baseline ? fmt::format(", {} of {}", percent(*cell->of_baseline), cell->baseline) : std::string{},
@@ -52,7 +55,8 @@ std::string table_html(const CrossoverMap& map) {
   }
   html += "</tr></thead>\n<tbody>\n";
   std::size_t lines = 0;
-  for (auto cell = map.cells.begin(); cell != map.cells.end() && lines < max_winner_lines; ++lines) {
+  auto cell = map.cells.begin();
+  for (; cell != map.cells.end() && lines < max_winner_lines; ++lines) {
     MapPlace place = cell->place;
     html +=
         fmt::format("<tr><th class=\"where\" scope=\"row\">{}</th>", escaped(place_in_words(map, place, MapAxis::seq)));
@@ -68,7 +72,11 @@ std::string table_html(const CrossoverMap& map) {
     });
   }
   html += "</tbody>\n</table>\n</div>\n";
-  return lines < max_winner_lines
+  if (const std::size_t count = map.values(MapAxis::seq).size(); columns.size() < count) {
+    html += fmt::format("<p class=\"note\">Only {} of {} sequence lengths are shown; map.csv has all.</p>\n",
+                        columns.size(), count);
+  }
+  return cell == map.cells.end()
              ? html
              : html +
                    fmt::format("<p class=\"note\">Only {} lines are shown; map.csv has all.</p>\n", max_winner_lines);
@@ -76,19 +84,24 @@ std::string table_html(const CrossoverMap& map) {
 
 std::string changes_html(const CrossoverMap& map) {
   std::string items;
-  std::size_t lines = 0;
+  std::size_t changes = 0;
   for (const Crossing& crossing : map.crossings) {
-    if (crossing.clear && lines++ < max_winner_lines) {
+    if (crossing.clear && changes++ < max_winner_lines) {
       const std::string where = place_in_words(map, crossing.place, crossing.axis);
       items += fmt::format("<li>along {}{}{}: {}</li>\n", name_of(crossing.axis), where.empty() ? "" : ", ",
                            escaped(where), escaped(crossing_in_words(map, crossing)));
     }
   }
+  const std::string note =
+      changes > max_winner_lines
+          ? fmt::format("<p class=\"note\">Only {} of {} changes are shown; crossovers.csv has all.</p>\n",
+                        max_winner_lines, changes)
+          : std::string{};
   return items.empty() ? "<p>No clear change of winner between neighbouring points.</p>\n"
                        : fmt::format(
-                             "<details open=\"open\"><summary>Where the winner changes</summary>\n<ul>\n{}</ul>\n"
+                             "<details open=\"open\"><summary>Where the winner changes</summary>\n<ul>\n{}</ul>\n{}"
                              "</details>\n",
-                             items);
+                             items, note);
 }
 
 /// The rows of one map.

@@ -284,17 +284,18 @@ std::string plan_json(const CapacityPlan& plan) {
 }
 
 std::string plan_csv(const CapacityPlan& plan) {
-  std::string text;
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : cells_of({}, {}, false)) {
+    names.push_back(name);
+  }
+  std::string text = fmt::format("{}\r\n", fmt::join(names, ","));
   for (std::size_t k = 0; k < plan.kinds.size(); ++k) {
     const CapacityKind& kind = plan.kinds[k];
     for (std::size_t r = 0; r < kind.runs.size(); ++r) {
-      std::vector<std::string_view> names;
       std::vector<std::string> values;
       for (auto& [name, value] : cells_of(kind, kind.runs[r], plan.answer == k && kind.answer == r)) {
-        names.push_back(name);
-        values.push_back(value);
+        values.push_back(std::move(value));
       }
-      text += text.empty() ? fmt::format("{}\r\n", fmt::join(names, ",")) : "";
       text += fmt::format("{}\r\n", fmt::join(values, ","));
     }
   }

@@ -22,6 +22,13 @@ using Row = std::vector<std::string>;
 
 constexpr const char* layout_name = "TPxPPxDPxCP";
 
+/// Returns the limits that a run does not meet: "deadline, p99 step".
+std::string misses_in_words(const CapacityRun& run) {
+  std::string text = run.misses;
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
 /// Names the cheapest run of the front that is shorter and cheaper than the answer, and the limits that it misses.
 /// Empty if no run is both; a run that met all limits would be the answer.
 std::string better_without_limits(const CapacityPlan& plan) {
@@ -32,7 +39,7 @@ std::string better_without_limits(const CapacityPlan& plan) {
     if (kind != nullptr && !run.misses.empty() && run.days.value < kind->best()->days.value &&
         run.cost.value < kind->best()->cost.value) {
       text = fmt::format("{} {} would be both shorter and cheaper ({} days, {}) but miss a limit: {}. ", run.gpus,
-                         run.kind, days(run.days.value), money(plan, run.cost.value), run.misses);
+                         run.kind, days(run.days.value), money(plan, run.cost.value), misses_in_words(run));
     }
   }
   return text;
@@ -148,9 +155,9 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
                    ? fmt::format("Layout: within {} of the fastest on {}, chosen for {}",
                                  share_percent(run.excess_over_fastest), gpus, run.layout_rule)
                    : fmt::format("Layout: the fastest on {}", gpus),
-      .note = fmt::format("{} layouts considered over all numbers of GPUs; {} fit in memory.",
-                          with_commas(static_cast<std::int64_t>(kind.layouts)),
-                          with_commas(static_cast<std::int64_t>(kind.fitting))),
+      .note = fmt::format("{} layout{} considered{}; {} fit{} in memory.", size_with_commas(kind.layouts),
+                          kind.layouts == 1 ? "" : "s", kind.count ? "" : " over all numbers of GPUs",
+                          size_with_commas(kind.fitting), kind.fitting == 1 ? "s" : ""),
       .columns = {{"", true}, {""}, {"", true}, {""}},
       .rows = {{"tensor ranks", number(layout.tensor), "sequences per micro-batch", number(layout.micro_batch)},
                {"pipeline stages", number(layout.pipeline), "recompute", std::string(name_of(layout.recompute))},
@@ -180,8 +187,7 @@ PlanTable sites_table(const CapacityKind& kind) {
 std::string notes_on_run(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
   const auto on_front =
       std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });
-  std::string text = plan.kinds[kind].runs[run].misses;
-  std::replace(text.begin(), text.end(), '_', ' ');
+  std::string text = misses_in_words(plan.kinds[kind].runs[run]);
   text = text.empty() ? "" : "misses " + text;
   const auto add = [&](const char* word) { text = text.empty() ? word : fmt::format("{}; {}", word, text); };
   if (on_front != plan.pareto.end()) {
@@ -333,8 +339,15 @@ PlanTable doubts_table(const CapacityKind& kind) {
 }
 
 std::string failures_in_words(double per_gpu_hour) {
-  return per_gpu_hour > 0.0 ? fmt::format("one per {} GPU-hours", with_commas(std::llround(1.0 / per_gpu_hour)))
-                            : "none";
+  if (per_gpu_hour <= 0.0) {
+    return "none";
+  }
+  constexpr double largest_with_commas = 1e12;
+  const double hours = 1.0 / per_gpu_hour;
+  const std::string text = hours < 10.0                  ? plain(hours)
+                           : hours < largest_with_commas ? with_commas(std::llround(hours))
+                                                         : fmt::format("{:.3g}", hours);
+  return fmt::format("one per {} GPU-hour{}", text, text == "1" ? "" : "s");
 }
 
 void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
@@ -344,9 +357,9 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
   rows.push_back({"model", fmt::format("{}, {} parameters{}", plan.model, large(plan.parameters), active)});
   rows.push_back({"shape", plan.shape});
   rows.push_back({"tokens", large(plan.tokens)});
-  rows.push_back(
-      {"step", fmt::format("{} sequences of {} tokens: {} tokens, {}", with_commas(plan.batch), with_commas(plan.seq),
-                           large(static_cast<double>(plan.batch * plan.seq)), plan.dtype)});
+  rows.push_back({"step", fmt::format("{} sequence{} of {} tokens: {} tokens, {}", with_commas(plan.batch),
+                                      plan.batch == 1 ? "" : "s", with_commas(plan.seq),
+                                      large(static_cast<double>(plan.batch * plan.seq)), plan.dtype)});
   if (!plan.framework.empty()) {
     rows.push_back({"run by", plan.framework});
   }

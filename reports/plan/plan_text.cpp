@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/text/plain_text.h"
 #include "model/wrapped.h"
 #include "reports/figure/markup.h"
 #include "reports/plan/plan_tables.h"

@@ -25,5 +25,15 @@ TEST(AccuracyPage, AGoalWithoutRowsIsNotMet) {
   EXPECT_NE(page_with_rows.find("largest error of MFU, in points | 3.0 | 3 | 4.0 | no |\n"), std::string::npos);
 }
 
+TEST(AccuracyPage, RatiosOfDegradedMachinesAreExcluded) {
+  std::array<TableScore, 2> tables{TableScore{.table = "healthy.csv", .kind = "overlap_pairs"},
+                                   TableScore{.table = "degraded.csv", .kind = "overlap_pairs", .degraded = true}};
+  tables[0].variants = VariantScore{.ratio_errors = {0.05}};
+  tables[1].variants = VariantScore{.ratio_errors = {0.5}};
+  EXPECT_NE(accuracy_page(tables).find(
+                "| overlap tables: ratio of overlapped to serial | 6.0 | 1 | 5.0 | 5.0 | 1 | 5.0 | 5.0 | yes |\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace commfuse::reports

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/record/result.h"
+#include "reports/crossover.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
 
@@ -193,6 +194,56 @@ TEST(Comparison, RowsWithDifferentSettingsAreNotCompared) {
 TEST(Comparison, ADuplicateScheduleDoesNotTieWithItself) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows), fmt::format("commfuse (ring) wins{}: 50.0% less time than serial.", unknown));
+}
+
+TEST(Comparison, ALongHeadingIsWrapped) {
+  std::vector rows{row("serial", "", 1000us)};
+  rows[0].model = "llama-3.1-405b";
+  rows[0].scope = "out_proj_backward";
+  rows[0].hardware = "dgx-h100-x2";
+  rows[0].link_bandwidth = "1200GB/s";
+  rows[0].network_bandwidth = "400Gbit/s";
+  EXPECT_TRUE(
+      comparison_table(rows).starts_with("llama-3.1-405b out_proj_backward on dgx-h100-x2, links 1200GB/s, network\n"
+                                         "  400Gbit/s, batch 1, bf16\n"))
+      << comparison_table(rows);
+}
+
+TEST(Maps, LongLabelsWidenTheirColumn) {
+  std::vector<ResultRow> rows;
+  for (const auto& [text, rate] : {std::pair("100Gbit/s", 12.5e9), std::pair("200Gbit/s", 25e9)}) {
+    for (const ResultRow& base : {row("serial", "", 1000us, 1024), row("commfuse", "", 900us, 1024)}) {
+      rows.push_back(base);
+      rows.back().network_bandwidth = text;
+      rows.back().network_rate = rate;
+    }
+  }
+  const std::string text = map_text(maps_of(std::span<const ResultRow>(rows)));
+  EXPECT_NE(text.find("\n                      seq 1K\n"
+                      "network 100Gbit/s   co 10/10\n"
+                      "network 200Gbit/s   co 10/10\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Maps, LargeValuesHaveNoExponent) {
+  const auto value_at = [](MapValue below, double at) {
+    CrossoverMap map;
+    map.axes[static_cast<std::size_t>(MapAxis::link)] = {std::move(below), {4e12, "4TB/s"}};
+    return crossing_value(map, {.axis = MapAxis::link, .at = at});
+  };
+  EXPECT_EQ(value_at({900e9, "900GB/s"}, 1234e9), "1234 GB/s");
+  EXPECT_EQ(value_at({30e9, "30GB/s"}, 37.54e9), "37.5 GB/s");
+  EXPECT_EQ(value_at({1e9, "x1"}, 123e9), "x123");
+  EXPECT_EQ(value_at({1e9, "x1"}, 1.54e9), "x1.5");
+  const Scaling scaling{.setting = "a",
+                        .fewest_ranks = {.ranks = 8, .seq = 1024},
+                        .max_ranks = {.ranks = 16384, .seq = 1024},
+                        .efficiency = 0.5};
+  EXPECT_EQ(scaling_text({&scaling, 1}),
+            "Strong scaling: the work is fixed. From 8 to 16384 ranks, 100% is 2048 times the\n"
+            "speed:\n"
+            "  a: seq 1K 50%\n");
 }
 
 TEST(Comparison, SizesBeyondTheFitAreReportedOncePerPoint) {

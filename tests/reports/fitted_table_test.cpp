@@ -116,6 +116,16 @@ TEST(FittedTable, NumbersAreRightAligned) {
             "512 MiB\n");
 }
 
+TEST(FittedTable, ALetterOfSeveralBytesIsOneColumnWide) {
+  FittedTable table({{.name = "model"}, {.name = "mfu"}}, 80);
+  table.add(std::vector<Value>{std::string("\u00e9t\u00e9"), 0.5});
+  table.add(std::vector<Value>{std::string("small"), 0.5});
+  EXPECT_EQ(written(table),
+            "model  mfu\n"
+            "\u00e9t\u00e9    0.5\n"
+            "small  0.5\n");
+}
+
 TEST(FittedTable, WithoutRowsHasOnlyItsNames) { EXPECT_EQ(written(table_of({}, 80)), "strategy  time_us  mfu\n"); }
 
 }  // namespace

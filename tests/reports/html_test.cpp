@@ -679,6 +679,42 @@ TEST(Html, LargeSweepsAreTruncatedWithANote) {
   EXPECT_LT(html.size(), 4'000'000U);
 }
 
+TEST(Html, ASingleOmittedSettingIsNamedInTheSingular) {
+  std::vector<ResultRow> rows;
+  for (std::int64_t seq = 1; seq <= 200; ++seq) {
+    rows.push_back(page_row("serial", 2, 1024 * seq, 1000us));
+    rows.push_back(page_row("commfuse", 2, 1024 * seq, 900us));
+  }
+  rows.push_back(page_row("serial", 2, 1024, 1000us));
+  rows.back().batch = rows.front().batch + 1;
+  EXPECT_NE(html_report(small_sweep(rows)).find(">1 more setting is in the CSV and JSON of these results.<"),
+            std::string::npos);
+}
+
+TEST(Html, AMissingIntervalIsExplainedOnlyWithoutErrors) {
+  std::vector<ResultRow> rows{page_row("commfuse", 2, 1024, 1000us), page_row("commfuse", 2, 2048, 2000us)};
+  const std::string note = "these results were made with --uncertainty off";
+  EXPECT_EQ(occurrences(html_report(small_sweep(rows)), note), 1U);
+  for (ResultRow& row : rows) {
+    row.makespan_error = 0.03;
+  }
+  EXPECT_EQ(occurrences(html_report(small_sweep(rows)), note), 0U);
+}
+
+TEST(Html, MapsWithoutSerialAreNotOrderedBySavings) {
+  std::vector<ResultRow> rows;
+  for (std::int64_t batch = 1; batch <= 5; ++batch) {
+    for (const std::int64_t seq : {1024, 2048}) {
+      for (const char* strategy : {"sliced", "commfuse"}) {
+        rows.push_back(page_row(strategy, 2, seq, 1000us));
+        rows.back().batch = batch;
+      }
+    }
+  }
+  EXPECT_EQ(report_figures(small_sweep(rows)).left_out,
+            std::vector<std::string>{"Maps of 4 settings of 5, evenly spaced"});
+}
+
 TEST(Html, TheRuleOfTheVerdictCanBeSet) {
   ReportInput input = small_sweep();
   input.rule = {.difference = 0.15, .probability = 0.8};

@@ -61,6 +61,27 @@ TEST(PayMap, SaysOnWhichGpusNobodyMeasured) {
       << pay_maps(rows, {});
 }
 
+TEST(PayMap, ContinuesBelowWhatEightyColumnsHold) {
+  std::vector<ResultRow> rows;
+  for (std::int64_t seq = 1024; seq <= 131072; seq *= 2) {
+    rows.push_back(row("serial", 1000us, seq));
+    rows.push_back(implemented(790us, 0.95, seq));
+    rows.back().strategy = "triton_distributed";
+  }
+  EXPECT_EQ(pay_maps(rows, {.difference = 0.03, .probability = 0.8}),
+            "8192x28672 down on h100-sxm, batch 1, bf16\ntime that overlap saves against serial; columns are sequence "
+            "lengths\n"
+            "\n"
+            "triton_distributed\n"
+            "  ranks                      1K      2K      4K      8K     16K     32K     64K\n"
+            "                       8   +21%    +21%    +21%    +21%    +21%    +21%    +21%\n"
+            "\n"
+            "  ranks                    128K\n"
+            "                       8   +21%\n"
+            "\n"
+            "~ is a tie; a win needs 3% and a probability of 80%.\n");
+}
+
 TEST(PayMap, IsEmptyWithoutImplementations) {
   const std::vector rows{row("serial", 1000us, 1024), row("fused_kernel", 500us, 1024)};
   EXPECT_EQ(pay_maps(rows, {}), "");

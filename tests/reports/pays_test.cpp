@@ -47,6 +47,12 @@ TEST(PaysReport, StatesNoBalancedAccuracyWithoutLosses) {
   EXPECT_TRUE(object.at("overlap_pays").at("balanced_accuracy").is_null());
 }
 
+TEST(PaysReport, NamesASinglePairInTheSingular) {
+  const std::vector scores{table_with({.wins = 1, .wins_predicted = 1, .losses = 1})};
+  const std::string text = test::in_one_line(pays_table(scores));
+  EXPECT_NE(text.find("agrees for 1 of 1 win and 0 of 1 loss: balanced accuracy 50%."), std::string::npos) << text;
+}
+
 TEST(PaysReport, CountsTheProjectsTablesApartFromOthers) {
   const TableScore published = table_with({.wins = 9, .wins_predicted = 2, .losses = 1, .losses_predicted = 1}, true);
   const std::string text = test::in_one_line(pays_section(std::vector{table_with(both), published}));

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "reports/figure/markup.h"
+#include "model/text/plain_text.h"
 #include "reports/plan/plan_figures.h"
 #include "reports/plan/plan_page.h"
 #include "reports/plan/plan_rows.h"
@@ -257,6 +257,53 @@ TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   EXPECT_NE(plan_csv(plan).find(",2000,"), std::string::npos);
 }
 
+/// Returns the second cell of the row of the input table that begins with `name`.
+std::string input_cell(const CapacityPlan& plan, std::string_view name) {
+  const std::vector<PlanTable> tables = plan_tables(plan);
+  const auto inputs = std::ranges::find(tables, "inputs", &PlanTable::id);
+  const auto row = std::ranges::find_if(inputs->rows, [&](const auto& cells) { return cells[0] == name; });
+  return row == inputs->rows.end() ? "" : (*row)[1];
+}
+
+TEST(CapacityReport, CountsInWordsFitTheirNumbers) {
+  CapacityPlan plan = example_plan();
+  plan.batch = 1;
+  plan.seq = 8192;
+  EXPECT_EQ(input_cell(plan, "step"), "1 sequence of 8192 tokens: 8.19k tokens, bf16");
+  plan.batch = 2;
+  EXPECT_EQ(input_cell(plan, "step"), "2 sequences of 8192 tokens: 16.38k tokens, bf16");
+  for (const auto& [rate, words] :
+       {std::pair(0.0, "none;"), std::pair(1.0, "one per 1 GPU-hour;"), std::pair(0.4, "one per 2.5 GPU-hours;"),
+        std::pair(2e-5, "one per 50,000 GPU-hours;"), std::pair(1e-30, "one per 1e+30 GPU-hours;")}) {
+    plan.failures_per_gpu_hour = rate;
+    EXPECT_TRUE(input_cell(plan, "failures").starts_with(words)) << input_cell(plan, "failures");
+  }
+  plan.kinds[0].layouts = 1;
+  plan.kinds[0].fitting = 1;
+  EXPECT_NE(plan_markdown(plan).find("\n1 layout considered over all numbers of GPUs; 1 fits in memory.\n"),
+            std::string::npos);
+  plan.kinds[0].count = 2048;
+  EXPECT_NE(plan_markdown(plan).find("\n1 layout considered; 1 fits in memory.\n"), std::string::npos);
+}
+
+TEST(CapacityReport, ABetterRunNamesItsMissedLimitsInWords) {
+  CapacityPlan plan = example_plan();
+  plan.kinds[0].runs[2] = run("h100", 4096, 41.5, 9.1e6);
+  plan.kinds[0].runs[2].misses = "p99_step";
+  EXPECT_NE(plan_markdown(plan).find("but miss a limit: p99 step. "), std::string::npos) << plan_markdown(plan);
+}
+
+TEST(CapacityReport, CsvHasTheNamesOfItsColumnsWithoutRuns) {
+  const CapacityPlan plan = example_plan();
+  CapacityPlan without_runs = example_plan();
+  for (CapacityKind& kind : without_runs.kinds) {
+    kind.runs.clear();
+  }
+  const std::string names = plan_csv(without_runs);
+  EXPECT_EQ(names, plan_csv(plan).substr(0, names.size()));
+  EXPECT_TRUE(names.starts_with("kind,hardware,price,") && names.ends_with(",misses,answer\r\n")) << names;
+}
+
 TEST(CapacityReport, TablesOmitRatesBetweenDoublings) {
   CapacityPlan plan = example_plan();
   for (const char* change : {"network x1.5", "links x3", "price -20 %"}) {
@@ -295,7 +342,7 @@ TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {
   plan.kinds[0].runs[2].cost.value = 9e6;
   plan.kinds[0].runs[2].misses = "p99_step";
   const std::string text = plan_markdown(plan);
-  EXPECT_NE(text.find("4096 h100 would be both shorter and cheaper (41.5 days, $9.00M) but miss a limit: p99\\_step."),
+  EXPECT_NE(text.find("4096 h100 would be both shorter and cheaper (41.5 days, $9.00M) but miss a limit: p99 step."),
             std::string::npos)
       << text;
 }

@@ -135,6 +135,13 @@ TEST(ReliabilityReport, CountsTablesOfTheProjectIfThereAreNoOthers) {
   EXPECT_EQ(object["coverage"].size(), 2U);
 }
 
+TEST(ReliabilityReport, CountsASinglePairInTheSingular) {
+  TableScore score = scores().front();
+  score.judged.front().pairs.resize(1);
+  const std::string text = reliability_table(std::vector{score});
+  EXPECT_NE(text.find("    Brier score 0.017 over 1 pair\n"), std::string::npos) << text;  // (1 - 0.87)^2
+}
+
 TEST(ReliabilityReport, IsEmptyWithoutChecks) {
   EXPECT_EQ(reliability_table({}), "");
   EXPECT_EQ(reliability_section({}), "");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "model/text/plain_text.h"
 #include "reports/crossover.h"
 #include "reports/figure/agreement.h"
 #include "reports/figure/breakdown.h"
@@ -14,7 +15,6 @@
 #include "reports/figure/distribution.h"
 #include "reports/figure/figure_json.h"
 #include "reports/figure/heatmap.h"
-#include "reports/figure/markup.h"
 #include "reports/figure/roofline.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/svg.h"
@@ -54,6 +54,14 @@ TEST(Breakdown, TheHeadOfSerialIsTheGather) {
   EXPECT_EQ(parts[4].name, "head");
   EXPECT_EQ(parts[4].time, 60us);
   EXPECT_EQ(parts[5].time + parts[6].time, 0us);
+}
+
+TEST(Breakdown, TheTitleNamesNoBound) {
+  std::vector<TracedRun> runs{traced("serial", SiteKind::ag_gemm, 4), traced("commfuse", SiteKind::ag_gemm, 4)};
+  runs[0].row.bound = true;
+  const Breakdown& parts = runs[1].row.analysis.critical;
+  EXPECT_EQ(breakdown_figure(runs).title, fmt::format("{} leaves {} of its time exposed", label_of(runs[1].row),
+                                                      percent(to_seconds(parts.exposed) / to_seconds(parts.makespan))));
 }
 
 TEST(Breakdown, BarsEndAtTheMakespanEvenIfAPartIsNegative) {
@@ -103,6 +111,14 @@ TEST(Distribution, TheP99OfAThousandIsThe990thWithItsOrderStatisticsBand) {
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 2U);
 }
 
+TEST(Distribution, ASectionNamesASingleRunInTheSingular) {
+  const PointStudy study{.runs = {traced("serial", SiteKind::ag_gemm, 4)}, .samples = {{"serial", {1000us}}}};
+  Charts charts;
+  const std::string html = study_section(study, "a point", charts);
+  EXPECT_NE(html.find("<p class=\"quiet\">1 run of each schedule with the same random draws."), std::string::npos)
+      << html;
+}
+
 TEST(Distribution, AnIndistinguishablePercentileIsNotAWinner) {
   const std::vector<SampledRun> runs{thousand_samples("serial", 1000us), thousand_samples("sliced", 500us + 1ns),
                                      thousand_samples("commfuse", 500us)};
@@ -145,6 +161,25 @@ TEST(RooflineFigure, AGemmIsAtItsIntensityAndRate) {
   const LineMark roof = marks_of<LineMark>(figure).at(0);
   EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge is at 1e15 / 4e12.
   EXPECT_DOUBLE_EQ(roof.points[1].y, 1000.0);
+}
+
+TEST(RooflineFigure, ASlowMachineHasARate) {
+  // 1e7 FLOP in 1 ms are 0.01 TFLOP/s, half of the peak.
+  const Roofline roofline{
+      .accelerator = "cpu",
+      .dtype = "fp32",
+      .peak = {2e10},
+      .memory = {1e9},
+      .gemms = {
+          {.schedule = "serial", .shape = "product", .work = {1e7}, .traffic = {100'000}, .time = 1ms, .count = 1}}};
+  const Figure figure = roofline_figure(roofline);
+  EXPECT_EQ(figure.description, "serial, product: 1 time, 100 FLOP/byte, 0.01 TFLOP/s, 50.0% of the peak. ");
+  EXPECT_EQ(marks_of<TextMark>(figure).at(0).text, "dense peak, 0.02 TFLOP/s");
+}
+
+TEST(Percent, ASmallNegativeShareHasNoSign) {
+  EXPECT_EQ(percent(-0.0004), "0.0%");
+  EXPECT_EQ(percent(-0.0734), "-7.3%");
 }
 
 TEST(Tornado, TheLargestEffectIsFirstInBothDirections) {
@@ -394,18 +429,28 @@ TEST(AgreementFigure, CountsPointsWithinTenPercent) {
   const std::vector<MeasuredPair> pairs{{"serial", "ranks 2", 1000us, 1050us, 1040us, 1060us, 25},
                                         {"commfuse", "ranks 2", 800us, 1000us, 990us, 1010us, 25}};
   const Figure figure = agreement_figure(pairs);
-  EXPECT_EQ(figure.title, "1 of 2 schedules were measured within 10% of the prediction; the median error is 15.0%");
+  EXPECT_EQ(figure.title, "1 of 2 schedules was measured within 10% of the prediction; the median error is 15.0%");
   EXPECT_EQ(marks_of<PointsMark>(figure).size(), 2U);
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 3U + 2U);  // guides, spreads
+}
+
+TEST(AgreementFigure, ATimeOfZeroIsDrawnAtTheEdge) {
+  const MeasuredPair pair{"serial", "ranks 2", 1000us, 0us, 0us, 0us, 25};
+  const Figure figure = agreement_figure({&pair, 1});
+  EXPECT_EQ(figure.title, "serial was not measured within 10% of the prediction; the error is 100.0%");
+  EXPECT_GT(figure.y.low, 0.0);
+  EXPECT_EQ(marks_of<PointsMark>(figure).at(0).points.at(0).y, figure.y.low);
 }
 
 TEST(Residuals, HeldOutRowsAreSeparate) {
   const FitCheck fit{"copies", "a.csv", {{100.0, 110.0, false}, {200.0, 190.0, false}, {50.0, 60.0, true}}};
   const Figure figure = residual_figure(fit, "fit-1");
-  EXPECT_EQ(figure.title, "copies: median error of the fit over 2 rows: 7.5%, 20.0% of 1 held out");
+  EXPECT_EQ(figure.title, "copies: median error of the fit over 2 rows: 7.5%, over 1 held out: 20.0%");
   const std::vector<PointsMark> points = marks_of<PointsMark>(figure);
   ASSERT_EQ(points.size(), 2U);
   EXPECT_NEAR(points[1].points[0].y, 20.0, 1e-9);
+  EXPECT_EQ(residual_figure({"copies", "a.csv", {{50.0, 60.0, true}}}, "fit-2").title,
+            "copies: median error over 1 row held out: 20.0%");
 }
 
 /// Returns a figure with one mark of each kind.

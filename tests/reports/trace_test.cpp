@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/export/trace.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <perfetto_trace.pb.h>
 #include <unistd.h>
@@ -378,6 +379,9 @@ TEST_F(TraceFiles, ANameWithoutAnExtensionGetsOneBySize) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.json");
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json.gz"), folder_ / "mine.json.gz");
+  EXPECT_EQ(trace_path({&run, 1}, "/dev/stdout"), "/dev/stdout") << "even if a shell has redirected it to a file";
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_EQ(trace_path({&run, 1}, folder_ / "loop" / "mine"), folder_ / "loop" / "mine.json");
   run.timeline.resize(max_json_slices + 1);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.pftrace");
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json"), folder_ / "mine.json");
@@ -436,6 +440,20 @@ TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsAUserError) {
                 " is not a folder; choose another path");
 }
 
+TEST_F(TraceFiles, AFolderThatCannotBeReachedIsAUserError) {
+  const fs::path loop = folder_ / "loop";
+  fs::create_symlink("loop", loop);
+  EXPECT_EQ(message_of<ConfigError>(loop / "trace.json"),
+            (loop / "trace.json").string() + " cannot be written: folder " + loop.string() +
+                ": Too many levels of symbolic links; choose another path");
+}
+
+TEST_F(TraceFiles, ALongNameIsAUserError) {
+  const fs::path path = folder_ / (std::string(245, 'a') + ".json");  // 250 letters; the temporary name has more
+  EXPECT_EQ(message_of<ConfigError>(path),
+            path.string() + " cannot be written: File name too long; choose a shorter name");
+}
+
 TEST_F(TraceFiles, AFolderWithoutPermissionIsAUserError) {
   if (::geteuid() == 0) {
     GTEST_SKIP() << "root may write anywhere";
@@ -473,6 +491,25 @@ TEST_F(TraceFiles, ASymbolicLinkStaysALink) {
   atomic_write(folder_ / "link.json", "new");
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
   EXPECT_EQ(read(folder_ / "real.json"), "new");
+}
+
+TEST_F(TraceFiles, ALinkWithoutATargetStaysALink) {
+  fs::create_symlink("later.json", folder_ / "link.json");
+  atomic_write(folder_ / "link.json", "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_EQ(read(folder_ / "later.json"), "new");
+}
+
+TEST_F(TraceFiles, AStreamThatAShellAppendsKeepsItsText) {
+  atomic_write(folder_ / "log", "old\n");
+  const int before = ::dup(STDERR_FILENO);
+  const int log = ::open((folder_ / "log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_GE(::dup2(log, STDERR_FILENO), 0);
+  atomic_write("/dev/stderr", "new\n");
+  ASSERT_GE(::dup2(before, STDERR_FILENO), 0);
+  ::close(log);
+  ::close(before);
+  EXPECT_EQ(read(folder_ / "log"), "old\nnew\n");
 }
 
 TEST_F(TraceFiles, LinksCanBeReplacedInsteadOfTheirTargets) {
