@@ -78,7 +78,9 @@ std::string dry_run_in_words(const PreparedSweep& prepared) {
   const StoreIdentity& identity = prepared.identity;
   const Sample sample = sample_of(prepared, sample_points(identity));
   const std::size_t shard_points = points_of(identity.shard, identity.points);
-  const double scale = static_cast<double>(shard_points) / static_cast<double>(sample.points);
+  // A sweep with fewer blocks of points than shards has shards without points.
+  const double scale =
+      sample.points == 0 ? 0.0 : static_cast<double>(shard_points) / static_cast<double>(sample.points);
   const int chosen_threads = choices_of(prepared.sweep.grid.settings).threads;
   const auto threads = static_cast<double>(chosen_threads > 0 ? chosen_threads : usable_threads());
   std::string text = fmt::format(

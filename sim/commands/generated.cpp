@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
@@ -16,7 +17,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Returns the members of `choices` that `list` names; the word "all" names all of them.
+/// Returns the members of `choices` that `list` names, each once; the word "all" names all of them.
 template <class T, class Values, class Name>
 std::vector<T> chosen(std::string_view flag, std::string_view list, const Values& choices, const Name& name,
                       std::string_view noun) {
@@ -28,7 +29,8 @@ std::vector<T> chosen(std::string_view flag, std::string_view list, const Values
   for (const std::string_view word : split_list(list)) {
     require_word(flag, word, names, noun);
     for (const T& choice : choices) {
-      if (word == "all" || word == name(choice)) {
+      const bool is_known = std::ranges::find(result, name(choice), name) != result.end();
+      if (!is_known && (word == "all" || word == name(choice))) {
         result.push_back(choice);
       }
     }

@@ -223,12 +223,14 @@ int import_words(const std::vector<std::string>& words, ImportRequest request) {
     throw ConfigError(fmt::format("no file was given; write commfuse-sim import FILE, or a format before the file: {}",
                                   import::format_names()));
   }
+  std::error_code ignored;  // A path may be too long, or in a folder that the user may not read.
+  const bool has_file = fs::exists(words.front(), ignored);
   const bool has_overrides = words.size() > 1 && words[1].find('=') != std::string::npos;
-  if (words.size() > 1 && !(has_overrides && fs::exists(words.front()))) {
+  if (words.size() > 1 && !(has_overrides && has_file)) {
     throw ConfigError(
         fmt::format("unknown format {}; {}", in_quotes(words.front()), remedy_for(words.front(), names, "formats")));
   }
-  if (!fs::exists(words.front())) {
+  if (!has_file) {
     throw ConfigError(fmt::format("{} is neither a file nor a format; {}", in_quotes(words.front()),
                                   remedy_for(words.front(), names, "formats")));
   }

@@ -10,11 +10,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "model/config/command_line.h"
 #include "model/config_error.h"
+#include "model/text/shell_word.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
 #include "sim/commands/sweep_folder.h"
@@ -47,15 +50,22 @@ std::vector<fs::path> shard_files(const MergeRequest& request) {
   }
   if (files.empty()) {
     throw ConfigError(fmt::format("{} contains no shards; run some with commfuse-sim sweep FILE --out {} --shard 1/N",
-                                  request.folder, request.folder));
+                                  request.folder, shell_word(request.folder)));
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
-std::string command_for(const Shard& shard, const std::string& folder) {
-  return fmt::format("commfuse-sim sweep {}/{} --out {} --shard {}/{}", folder, settings_file, folder, shard.part,
-                     shard.parts);
+/// Returns the command that runs a shard in the folder of `store`, or in a folder of the user's choice if that folder
+/// has no settings, because a sweep writes into no folder of other files.
+std::string command_for(const Shard& shard, const fs::path& store) {
+  const fs::path folder = store.has_parent_path() ? store.parent_path() : fs::path(".");
+  const fs::path settings = folder / settings_file;
+  std::error_code ignored;
+  const std::string place = fs::exists(settings, ignored)
+                                ? fmt::format("{} --out {}", shell_word(settings.string()), shell_word(folder.string()))
+                                : std::string("FILE --out FOLDER");
+  return fmt::format("commfuse-sim sweep {} --shard {}/{}", place, shard.part, shard.parts);
 }
 
 using Readers = std::map<int, std::unique_ptr<StoreReader>>;
@@ -95,9 +105,11 @@ Readers readers_of(const std::vector<fs::path>& files) {
   return readers;
 }
 
-/// Throws ConfigError, with the commands that still have to run, unless the shards have all points.
-void require_complete(const Readers& readers, const std::string& folder) {
+/// Throws ConfigError, with the commands that still have to run, unless the shards have all points. `then` says how to
+/// merge afterwards.
+void require_complete(const Readers& readers, std::string_view then) {
   const int parts = readers.begin()->second->identity().shard.parts;
+  constexpr int max_listed = 100;
   std::string missing;
   int count = 0;
   for (int part = 1; part <= parts; ++part) {
@@ -106,17 +118,18 @@ void require_complete(const Readers& readers, const std::string& folder) {
     if (is_found && reader->second->counts().points == reader->second->points_wanted()) {
       continue;
     }
-    constexpr int max_listed = 100;
     if (++count <= max_listed) {
-      missing += fmt::format("\n  {}{}", command_for({part, parts}, folder),
+      const StoreReader& near = is_found ? *reader->second : *readers.begin()->second;
+      missing += fmt::format("\n  {}{}", command_for({part, parts}, near.path()),
                              is_found ? fmt::format("  # has {} of {} points", reader->second->counts().points,
                                                     reader->second->points_wanted())
                                       : "");
     }
   }
   if (count > 0) {
-    throw ConfigError(fmt::format("{} of {} shards are missing or not complete; run these, then merge again:{}", count,
-                                  parts, missing));
+    missing += count > max_listed ? fmt::format("\n  and {} more", count - max_listed) : "";
+    throw ConfigError(fmt::format("{} of {} shards {} missing or not complete; run {}, then {}:{}", count, parts,
+                                  count == 1 ? "is" : "are", count == 1 ? "it" : "them", then, missing));
   }
 }
 
@@ -167,7 +180,7 @@ Answer merge(const MergeRequest& request, Caller& caller) {
   Readers readers = readers_of(shard_files(request));
   const StoreIdentity& identity = readers.begin()->second->identity();
   require_format(identity.kind, request.format);
-  require_complete(readers, request.folder);
+  require_complete(readers, request.shards.empty() ? "merge again" : "merge all shards");
   const SweepFolder folder(request.folder, identity.settings, FolderUse::merge);
   folder.begin();
   const fs::path path = folder.path_of(store_file);

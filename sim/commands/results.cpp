@@ -290,7 +290,7 @@ int show_results(const ResultsRequest& request) {
   const Query query = query_of(request, columns);
   const bool has_rows =
       print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(query, take); });
-  if (!has_rows) {
+  if (!has_rows && request.limit != 0) {
     fmt::print(stderr, "no rows{}\n", request.where.empty() ? "" : "; --where matches none");
   }
   return exit_code::done;

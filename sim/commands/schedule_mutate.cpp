@@ -162,8 +162,8 @@ std::vector<Column> columns_of(const MutationReport& report) {
 }
 
 std::string mutant_in_words(const MutantResult& result) {
-  return fmt::format("{} on {} ranks, {}: {}{}{}{}\n", result.schedule, result.ranks, result.mutation,
-                     name_of(result.fate), result.why.empty() ? "" : fmt::format(" ({})", result.why),
+  return fmt::format("{} on {} rank{}, {}: {}{}{}{}\n", result.schedule, result.ranks, result.ranks == 1 ? "" : "s",
+                     result.mutation, name_of(result.fate), result.why.empty() ? "" : fmt::format(" ({})", result.why),
                      result.finding.empty() ? "" : ": ", result.finding);
 }
 

@@ -225,15 +225,22 @@ Answer run_verdicts(const ScoreRequest& request) {
           }};
 }
 
-void require_output_of_residuals(const ScoreRequest& request, std::string_view format) {
+/// Throws ConfigError if a flag has no output in the format.
+void require_output(const ScoreRequest& request, std::string_view format) {
   if (request.options.residuals && format == "markdown") {
     throw ConfigError("--residuals has no markdown output; use -o table or -o json");
+  }
+  if (request.pairs && format != "table") {
+    throw ConfigError("--pairs prints only text; remove -o");
+  }
+  if (request.implementations && format != "table") {
+    throw ConfigError("--implementations prints only YAML; remove -o");
   }
 }
 
 std::string text_of(const ScoreRequest& request, const Scores& scores, std::string_view format) {
   require_word("--output", format, score_formats, "format");
-  require_output_of_residuals(request, format);
+  require_output(request, format);
   return request.rows    ? reports::score_rows_csv(scores)
          : request.pairs ? reports::pairs_table(scores)
          : request.options.residuals
@@ -249,6 +256,7 @@ Answer run_score(ScoreRequest request, Caller& caller) {
   if (request.rows && (request.dynamic || request.format != "table")) {
     throw ConfigError("--rows prints only CSV of tables; remove --dynamic and -o");
   }
+  require_output(request, request.format);
   if (request.dynamic) {
     return run_agreement(request, caller);
   }
@@ -262,7 +270,6 @@ Answer run_score(ScoreRequest request, Caller& caller) {
     require_kind(request.options.kind);
   }
   request.options.hardware = nodes_meant(request.hardware);
-  require_output_of_residuals(request, request.format);
   Scores all_scores = scores_of(request, caller);
   require_tables(request, all_scores);
   require_scored(request, all_scores);
@@ -356,7 +363,8 @@ void add_score(CLI::App& app, Caller& caller) {
         ->excludes(p90);
     usual(command.add_flag("--pairs", request->pairs,
                            "Print every overlapped kernel next to serial, with the command of each"))
-        ->excludes(residuals);
+        ->excludes(residuals)
+        ->excludes("--implementations");
     command.add_flag("--rows", request->rows, "Print measured and predicted time of every scored row as CSV")
         ->excludes(residuals)
         ->excludes("--pairs")
@@ -368,7 +376,9 @@ void add_score(CLI::App& app, Caller& caller) {
         ->excludes(held_out)
         ->excludes(residuals)
         ->excludes(median)
-        ->excludes(p90);
+        ->excludes(p90)
+        ->excludes("--implementations")
+        ->excludes("--pairs");
     add_verdicts_flag(command, *request);
     usual(offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
                            ->type_name("FORMAT")

@@ -53,7 +53,7 @@ std::string bars_table(const VerdictScore& score) {
 
 std::string verdict_score_table(const VerdictScore& score) {
   std::string text = bars_table(score);
-  text += "\nDegraded nodes as they were measured\n";
+  text += score.degraded.empty() ? "" : "\nDegraded nodes as they were measured\n";
   for (const expect::DegradedVerdict& degraded : score.degraded) {
     text += item(fmt::format("{}: {}, {:.2f} times as slow; suspects {}", degraded.node, degraded.health,
                              degraded.slowdown, degraded.suspects));
@@ -80,6 +80,9 @@ std::string verdict_score_table(const VerdictScore& score) {
 
 std::string verdict_score_json(const VerdictScore& score) {
   Json json{{"schema", "commfuse.verdict_score/1"}, {"healthy", score.healthy}, {"too_small", score.too_small}};
+  for (const char* const list : {"counts", "degraded", "faults", "medians", "sibling_shares"}) {
+    json[list] = Json::array();  // Without an entry, a list is empty, not missing.
+  }
   for (const expect::VerdictCount& count : score.counts) {
     json["counts"].push_back({{"what", count.what},
                               {"bar", count.bar},
@@ -123,7 +126,9 @@ std::string verdict_score_section(const VerdictScore& score) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", count.what, count.bar, count.nodes, count.hits,
                         percent(count.share()), yes_or_no(count.is_met()));
   }
-  text += "\nDegraded nodes as they were measured:\n\n| node | verdict | slowdown | suspects |\n|---|---|---:|---|\n";
+  text += score.degraded.empty() ? ""
+                                 : "\nDegraded nodes as they were measured:\n\n"
+                                   "| node | verdict | slowdown | suspects |\n|---|---|---:|---|\n";
   for (const expect::DegradedVerdict& degraded : score.degraded) {
     text += fmt::format("| {} | {} | {:.2f} | {} |\n", degraded.node, degraded.health, degraded.slowdown,
                         degraded.suspects);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "model/config_error.h"
@@ -14,22 +15,37 @@ namespace commfuse::expect {
 
 namespace {
 
+/// Returns for example "8 GPUs; use 1 to 8".
+std::string in_a_node_of(std::int64_t count, std::string_view noun) {
+  return count == 1 ? fmt::format("one {}; use 1", noun) : fmt::format("{0} {1}s; use 1 to {0}", count, noun);
+}
+
+std::string up_to(std::int64_t gpus) { return gpus == 2 ? "2" : fmt::format("2 to {}", gpus); }
+
+/// Returns the values of --ranks that fit if `in_a_node` GPUs of each node take part.
+std::string fitting_ranks(const Machine& machine, std::int64_t in_a_node) {
+  if (machine.nodes == 1) {
+    return fmt::format("{}, or a cluster such as dgx-h100-x2",
+                       in_a_node == 1 ? "a larger --gpus-per-node" : up_to(in_a_node));
+  }
+  return in_a_node == 1 ? up_to(machine.nodes)
+                        : fmt::format("{}, or whole nodes up to {}", up_to(in_a_node), in_a_node * machine.nodes);
+}
+
 /// Returns a message between `gpus` GPUs. If `gpus` exceeds the number of GPUs per node that take part, the group
 /// covers several nodes.
 Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, const Question& question) {
   const std::int64_t in_a_node = question.gpus_per_node == 0 ? machine.gpus_per_node : question.gpus_per_node;
   if (in_a_node < 1 || in_a_node > machine.gpus_per_node) {
-    throw ConfigError(fmt::format("--gpus-per-node: a node of {} has {} GPUs; use 1 to {}", machine.name,
-                                  machine.gpus_per_node, machine.gpus_per_node));
+    throw ConfigError(
+        fmt::format("--gpus-per-node: a node of {} has {}", machine.name, in_a_node_of(machine.gpus_per_node, "GPU")));
   }
   const std::int64_t nodes = (gpus + in_a_node - 1) / in_a_node;
   const Message message{.op = op, .gpus = gpus, .nodes = nodes, .bytes = question.sizes.front()};
   if (!fits(machine, message)) {
-    throw ConfigError(fmt::format(
-        "--ranks: {} GPUs do not fit {}, which has {} of {}; use {}", gpus, machine.name,
-        machine.nodes == 1 ? "one node" : fmt::format("{} nodes", machine.nodes), in_a_node,
-        machine.nodes == 1 ? fmt::format("2 to {}, or a cluster such as dgx-h100-x2", in_a_node)
-                           : fmt::format("2 to {}, or whole nodes up to {}", in_a_node, in_a_node * machine.nodes)));
+    throw ConfigError(fmt::format("--ranks: {} GPUs do not fit {}, which has {} of {}; use {}", gpus, machine.name,
+                                  machine.nodes == 1 ? "one node" : fmt::format("{} nodes", machine.nodes), in_a_node,
+                                  fitting_ranks(machine, in_a_node)));
   }
   return message;
 }
@@ -91,10 +107,10 @@ Machine with_setup(Machine machine, const Setup& setup) {
     throw ConfigError("--ctas: a kernel uses at least one CTA; use 1 or more");
   }
   if (setup.rails && (!machine.network || *setup.rails < 1 || *setup.rails > machine.nics_per_node)) {
-    throw ConfigError(machine.network
-                          ? fmt::format("--rails: a node of {} has {} NICs; use 1 to {}", machine.name,
-                                        machine.nics_per_node, machine.nics_per_node)
-                          : fmt::format("--rails: {} is one node; use a cluster such as dgx-h100-x2", machine.name));
+    throw ConfigError(
+        machine.network
+            ? fmt::format("--rails: a node of {} has {}", machine.name, in_a_node_of(machine.nics_per_node, "NIC"))
+            : fmt::format("--rails: {} is one node; use a cluster such as dgx-h100-x2", machine.name));
   }
   if (setup.nvls == false || (lacks_nvls && has_nvls(machine))) {
     machine = without_nvls(std::move(machine));

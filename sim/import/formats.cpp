@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/config_error.h"
+#include "model/text/shell_word.h"
 #include "sim/import/deepspeed.h"
 #include "sim/import/megatron.h"
 #include "sim/import/nemo.h"
@@ -87,7 +88,7 @@ const Format& format_of(std::string_view text, const std::string& path) {
   if (fitting.size() != 1) {
     throw ConfigError(
         fmt::format("{}: the format cannot be detected {}; write commfuse-sim import FORMAT {}, with one of {}", path,
-                    fitting.empty() ? "from its content" : "with certainty", path, format_names()));
+                    fitting.empty() ? "from its content" : "with certainty", shell_word(path), format_names()));
   }
   return *fitting.front();
 }

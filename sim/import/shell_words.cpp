@@ -34,35 +34,54 @@ Assigned assigned(std::string_view word) {
 /// A word under construction. Blanks and parentheses inside $(...) belong to the word.
 class GrowingWord {
  public:
+  explicit GrowingWord(int line) : word_{.text = {}, .line = line, .joins = {}} {}
   void add(char c) {
-    has_command_ = has_command_ || (c == '(' && text_.ends_with('$'));
+    has_command_ = has_command_ || (c == '(' && word_.text.ends_with('$'));
     open_ += c == '(' ? 1 : c == ')' ? -1 : 0;
-    text_ += c;
+    word_.text += c;
   }
-  [[nodiscard]] bool in_expansion() const { return has_command_ ? open_ > 0 : text_.ends_with('$'); }
-  [[nodiscard]] std::string text() && { return std::move(text_); }
+  /// Continues the word on the next line, which is `line`.
+  void join(int line) {
+    if (word_.text.empty()) {
+      word_.line = line;
+    } else {
+      word_.joins.push_back(word_.text.size());
+    }
+  }
+  [[nodiscard]] bool in_expansion() const { return has_command_ ? open_ > 0 : word_.text.ends_with('$'); }
+  [[nodiscard]] ShellWord word() && { return std::move(word_); }
 
  private:
-  std::string text_;
+  ShellWord word_;
   bool has_command_ = false;  // the word contains $(
   std::int64_t open_ = 0;
 };
 
+/// A text to split, the line on which it begins, and the places where a backslash joined two lines.
+struct TextAtLine {
+  std::string_view text;
+  int line = 1;
+  std::vector<std::size_t> joins;
+};
+
 class Splitter {
  public:
-  Splitter(std::string_view text, int line) : text_(text), line_(line) {}
+  explicit Splitter(TextAtLine source)
+      : text_(source.text), line_(source.line), earlier_joins_(std::move(source.joins)) {}
 
   const std::vector<ShellWord>& words() {
     while (at_ < text_.size()) {
+      while (begins_joined_line()) {
+        ++line_;
+      }
       if (is_blank(text_[at_])) {
         note_array();
         line_ += text_[at_++] == '\n' ? 1 : 0;
       } else if (text_[at_] == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else {
-        const int first_line = line_;
-        if (std::string word = next(); !word.empty()) {
-          words_.push_back({std::move(word), first_line});
+        if (ShellWord word = next(); !word.text.empty()) {
+          words_.push_back(std::move(word));
         }
       }
     }
@@ -82,10 +101,20 @@ class Splitter {
     }
   }
 
-  std::string next() {
-    GrowingWord word;
+  /// Returns whether another line that was joined to the one before begins at or before the current place.
+  bool begins_joined_line() {
+    const bool begins = next_join_ < earlier_joins_.size() && earlier_joins_[next_join_] <= at_;
+    next_join_ += begins ? 1 : 0;
+    return begins;
+  }
+
+  ShellWord next() {
+    GrowingWord word(line_);
     char quote = '\0';
     for (; at_ < text_.size(); ++at_) {
+      while (begins_joined_line()) {
+        word.join(++line_);
+      }
       const char c = text_[at_];
       if (quote == '\0' && is_blank(c) && !word.in_expansion()) {
         break;
@@ -94,7 +123,7 @@ class Splitter {
       if (c == '\\' && quote != '\'' && at_ + 1 < text_.size()) {
         at_ += text_.substr(at_ + 1).starts_with("\r\n") ? 2 : 1;
         if (text_[at_] == '\n') {
-          ++line_;
+          word.join(++line_);
         } else {
           word.add(text_[at_]);
         }
@@ -106,12 +135,14 @@ class Splitter {
         word.add(c);
       }
     }
-    return std::move(word).text();
+    return std::move(word).word();
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
   int line_ = 1;
+  std::vector<std::size_t> earlier_joins_;
+  std::size_t next_join_ = 0;
   std::vector<ShellWord> words_;
   std::size_t array_ = 0;  // first word of the array that is open
   std::map<std::size_t, std::size_t> arrays_;
@@ -120,22 +151,30 @@ class Splitter {
 /// Each level reads its input once, so a small number of levels keeps the work proportional to the size of the text.
 constexpr int max_levels = 8;
 
-/// A text to split, and the line on which it begins.
-struct TextAtLine {
-  std::string_view text;
-  int line = 1;
-};
+/// Returns the last part of a word as a text of its own.
+TextAtLine end_of(const ShellWord& word, std::string_view end) {
+  const std::size_t begin = word.text.size() - end.size();
+  TextAtLine source{.text = end, .line = word.line, .joins = {}};
+  for (const std::size_t join : word.joins) {
+    if (join <= begin) {
+      ++source.line;
+    } else {
+      source.joins.push_back(join - begin);
+    }
+  }
+  return source;
+}
 
-void add_words(const TextAtLine& source, int level, std::vector<ShellWord>& words) {
-  Splitter splitter(source.text, source.line);
+void add_words(TextAtLine source, int level, std::vector<ShellWord>& words) {
+  Splitter splitter(std::move(source));
   for (const ShellWord& word : splitter.words()) {
     const Assigned assignment = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
     if (level < max_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
-      add_words({word.text, word.line}, level + 1, words);
+      add_words(end_of(word, word.text), level + 1, words);
     } else if (level < max_levels && !assignment.name.empty() &&
                assignment.value.find("--") != std::string_view::npos) {
-      add_words({assignment.value, word.line}, level + 1, words);
+      add_words(end_of(word, assignment.value), level + 1, words);
     } else {
       words.push_back(word);
     }
@@ -209,10 +248,10 @@ class Expansion {
  private:
   struct Open {
     std::string_view rest;
-    std::string_view name;  // the variable with this value; empty for the text itself
+    std::string_view name;  // the variable with this value; empty for the text itself and for fallbacks
   };
 
-  /// Expands the variable next, or appends its fallback. Returns false if it has neither a value nor a fallback.
+  /// Expands the variable next, or its fallback. Returns false if it has neither a value nor a fallback.
   bool begin_value(const Reference& reference) {
     ++work_;  // counts empty values too
     const auto variable = variables_.find(reference.name);
@@ -220,7 +259,7 @@ class Expansion {
       open_.push_back({variable->second, reference.name});
       return true;
     }
-    put(reference.fallback.value_or(""));
+    open_.push_back({reference.fallback.value_or(""), {}});
     return reference.fallback.has_value();
   }
 
@@ -264,7 +303,7 @@ std::string joined(const std::vector<ShellWord>& words, std::size_t begin, std::
 
 std::vector<ShellWord> shell_words(std::string_view text) {
   std::vector<ShellWord> words;
-  add_words({.text = text}, 0, words);
+  add_words({.text = text, .line = 1, .joins = {}}, 0, words);
   return words;
 }
 
@@ -288,7 +327,7 @@ Variables assignments(const std::vector<ShellWord>& words) {
 std::vector<Reassigned> reassigned(std::string_view text) {
   constexpr std::size_t max_values = 8;
   constexpr std::size_t max_names = 50;  // bounds the work: the whole text is searched for each name
-  Splitter splitter(text, 1);
+  Splitter splitter({.text = text, .line = 1, .joins = {}});
   const std::vector<ShellWord>& words = splitter.words();
   std::map<std::string_view, std::vector<std::string>> values;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -15,6 +15,7 @@ namespace commfuse::import {
 struct ShellWord {
   std::string text;  ///< Without quotes; variables are not expanded.
   int line = 1;
+  std::vector<std::size_t> joins;  ///< Places in `text` where a backslash joined two lines.
 };
 
 /// The value of each variable, by name.
@@ -45,8 +46,9 @@ struct Reassigned {
 /// or use its earlier value.
 std::vector<Reassigned> reassigned(std::string_view text);
 
-/// Expands `$NAME`, `${NAME}` and `${NAME:-value}`. Returns nullopt if a variable is unknown or refers to itself, if
-/// the text has any other `${...}` expression, or if the result would exceed longest_expansion.
+/// Expands `$NAME`, `${NAME}` and `${NAME:-value}`, whose value may contain `$NAME`. Returns nullopt if a variable is
+/// unknown or refers to itself, if the text has any other `${...}` expression, or if the result would exceed
+/// longest_expansion.
 std::optional<std::string> expanded(std::string_view text, const Variables& variables);
 
 }  // namespace commfuse::import

@@ -161,10 +161,10 @@ int zero_of(KeyedFile& file, const Replicas& replicas, const StepSettings& step,
     return 0;
   }
   if (replicas.copies > 1) {
-    notes.push_back(
-        fmt::format("hybrid sharding ({} copies of {} shards) has no counterpart: all {} replicas share "
-                    "the state",
-                    replicas.copies, replicas.shards, replicas.copies * replicas.shards));
+    notes.push_back(fmt::format(
+        "hybrid sharding ({} copies of {} shard{}) has no counterpart: all {} replicas share "
+        "the state",
+        replicas.copies, replicas.shards, replicas.shards == 1 ? "" : "s", replicas.copies * replicas.shards));
   }
   return policy == "never" || (policy == "default" && step.pipeline > 1) ? 2 : 3;
 }
@@ -290,7 +290,9 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
         fmt::format("activation_checkpoint.selective_ac_option {} recomputes {}: the attention core of every "
                     "layer is recomputed here",
                     in_quotes(operations),
-                    operations == "op" ? "every second GEMM" : fmt::format("one whole layer of every {}", operations)));
+                    operations == "op"  ? "every second GEMM"
+                    : operations == "1" ? "every whole layer"
+                                        : fmt::format("one whole layer of every {}", operations)));
   }
   return mode;
 }

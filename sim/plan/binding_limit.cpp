@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/check.h"
 #include "model/text/amount.h"
@@ -22,6 +23,12 @@ const CapacityRun& min_by(const std::vector<CapacityRun>& runs, double (*value_o
 /// Returns "1 GPU" or "64 GPUs".
 std::string gpus_in_words(std::int64_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
 
+/// Returns "1 day" or "4.5 days".
+std::string days_in_words(double days) {
+  const std::string count = fmt::format("{:.4g}", days);
+  return fmt::format("{} day{}", count, count == "1" ? "" : "s");
+}
+
 double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 double p99_of(const CapacityRun& run) { return run.step_p99_s; }
@@ -40,8 +47,9 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
                        kind.power_w * file.pue / 1e3, file.power->value / 1e3);
   }
   if (tally.too_slow) {
-    return fmt::format("{} is too slow: a step of {} sequences takes more than a million seconds at its dense peak",
-                       kind.machine, search.terms().base.global_batch);
+    const std::int64_t sequences = search.terms().base.global_batch;
+    return fmt::format("{} is too slow: a step of {} sequence{} takes more than a million seconds at its dense peak",
+                       kind.machine, sequences, sequences == 1 ? "" : "s");
   }
   const std::string gpus = kind.count ? fmt::format("the {} of gpus.{}.count", gpus_in_words(limit), kind.name)
                                       : "up to " + gpus_in_words(limit);
@@ -82,9 +90,9 @@ std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
 
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const double allowed = file.deadline->count() / day;
-  return fmt::format(
-      "the deadline binds: the shortest run takes {:.1f} days on {}{}, {:.2f} times the allowed {:.4g} days",
-      days_of(run), gpus_in_words(run.gpus), why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
+  return fmt::format("the deadline binds: the shortest run takes {:.1f} days on {}{}, {:.2f} times the allowed {}",
+                     days_of(run), gpus_in_words(run.gpus), why_no_more(file, kind, run, limit), days_of(run) / allowed,
+                     days_in_words(allowed));
 }
 
 /// `remaining` has the runs that meet the other limits, at least one.
@@ -148,11 +156,14 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
       return budget_binds(file, kind, remaining);
     }
   }
-  const CapacityRun likeliest = min_by(remaining, [](const CapacityRun& run) { return -run.confidence; });
+  const CapacityRun& likeliest = min_by(remaining, [](const CapacityRun& run) { return -run.confidence; });
+  // A chance just below the required one must not round up to it.
+  const double required = 100.0 * file.confidence;
+  const double chance = std::min(std::round(100.0 * likeliest.confidence), std::ceil(required) - 1.0);
   return fmt::format(
-      "confidence binds: the likeliest run, on {}, has a {:.0f}% chance of meeting the limits, and {:.0f}% is "
+      "confidence binds: the chance that the likeliest run, on {}, meets the limits is {:.0f}%, and {:.4g}% is "
       "required",
-      gpus_in_words(likeliest.gpus), 100.0 * likeliest.confidence, 100.0 * file.confidence);
+      gpus_in_words(likeliest.gpus), chance, required);
 }
 
 }  // namespace commfuse

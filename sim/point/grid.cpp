@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "model/config/choices.h"
 #include "model/config_error.h"
@@ -48,50 +51,99 @@ void note(const ConfigError& error, std::vector<std::string>& mistakes) {
   }
 }
 
-/// Returns the settings that fill a MachineChoice, without the machine's name.
+/// Returns the settings that fill a MachineChoice.
 std::vector<const Field*> machine_settings() {
   std::vector<const Field*> settings;
   for (const Field& field : run_fields()) {
     RunChoices run;
     field.put(field.example, run);
-    if (run.machine != MachineChoice() && field.key != "hardware") {
+    if (run.machine != MachineChoice() || field.key == "hardware") {
       settings.push_back(&field);
     }
   }
   return settings;
 }
 
-/// Loads the machine of the settings with every combination of values that the grid has for these fields.
-void load_with(const Grid& grid, std::span<const Field* const> fields, Settings settings, Library& library) {
-  if (fields.empty()) {
-    library.load_machine(settings);
-    return;
-  }
-  const Field& field = *fields.front();
-  for (const std::string& text : values_of(grid, field.key)) {
-    settings.put(field, {text, origin_in(grid, field)});
-    load_with(grid, fields.subspan(1), settings, library);
-  }
-}
-
-/// Loads each hardware with all link rates of the grid.
-void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
-  Settings settings = grid.settings;
-  const auto put = [&](std::string_view key, const std::string& text) {
-    const Field& field = *find_field(key);
-    settings.put(field, {text, origin_in(grid, field)});
-  };
-  const std::vector<std::string> uncertainty = values_of(grid, "uncertainty");
-  put("uncertainty", std::find(uncertainty.begin(), uncertainty.end(), "on") == uncertainty.end() ? "off" : "on");
-  const std::vector<const Field*> machine_fields = machine_settings();
-  for (const std::string& hardware : values_of(grid, "hardware")) {
-    put("hardware", hardware);
-    try {
-      load_with(grid, machine_fields, settings, library);
-    } catch (const ConfigError& error) {
-      note(error, mistakes);
+/// Returns the axis with only the settings that fill a MachineChoice, each step once.
+GridAxis machine_part_of(const GridAxis& axis, std::span<const Field* const> machine_fields) {
+  GridAxis part{.fields = {}, .steps = {}, .origin = axis.origin};
+  std::vector<std::size_t> columns;
+  for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+    if (std::find(machine_fields.begin(), machine_fields.end(), axis.fields[f]) != machine_fields.end()) {
+      part.fields.push_back(axis.fields[f]);
+      columns.push_back(f);
     }
   }
+  std::set<std::vector<std::string>> known;
+  for (const std::vector<Setting>& step : axis.steps) {
+    std::vector<std::string> texts;
+    std::vector<Setting> settings;
+    for (const std::size_t f : columns) {
+      texts.push_back(step[f].text);
+      settings.push_back({step[f].text, axis.origin});
+    }
+    if (known.insert(std::move(texts)).second) {
+      part.steps.push_back(std::move(settings));
+    }
+  }
+  return part;
+}
+
+/// Loads the machines of a grid. Settings that vary together keep to their steps: a single node may be zipped with a
+/// cluster whose network varies.
+class MachineLoader {
+ public:
+  MachineLoader(Library& library, std::vector<std::string>& mistakes) : library_(library), mistakes_(mistakes) {}
+
+  /// Loads the machine of the settings with every combination of steps of the axes. After a mistake, skips the other
+  /// machines with the same hardware.
+  void load(std::span<const GridAxis> axes, const Settings& settings) {
+    if (axes.empty()) {
+      load(settings);
+      return;
+    }
+    const GridAxis& axis = axes.front();
+    for (const std::vector<Setting>& step : axis.steps) {
+      Settings varied = settings;
+      for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+        varied.put(*axis.fields[f], step[f]);
+      }
+      load(axes.subspan(1), varied);
+    }
+  }
+
+ private:
+  void load(const Settings& settings) {
+    if (faulty_.contains(settings.text("hardware"))) {
+      return;
+    }
+    try {
+      library_.load_machine(settings);
+    } catch (const ConfigError& error) {
+      note(error, mistakes_);
+      faulty_.insert(settings.text("hardware"));
+    }
+  }
+
+  Library& library_;
+  std::vector<std::string>& mistakes_;
+  std::set<std::string> faulty_;  // hardware with a mistake
+};
+
+void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
+  Settings settings = grid.settings;
+  const Field& field = *find_field("uncertainty");
+  const std::vector<std::string> uncertainty = values_of(grid, field.key);
+  const bool is_on = std::find(uncertainty.begin(), uncertainty.end(), "on") != uncertainty.end();
+  settings.put(field, {is_on ? "on" : "off", origin_in(grid, field)});
+  const std::vector<const Field*> machine_fields = machine_settings();
+  std::vector<GridAxis> axes;
+  for (const GridAxis& axis : grid.axes) {
+    if (GridAxis part = machine_part_of(axis, machine_fields); !part.fields.empty()) {
+      axes.push_back(std::move(part));
+    }
+  }
+  MachineLoader(library, mistakes).load(axes, settings);
 }
 
 }  // namespace

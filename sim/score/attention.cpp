@@ -2,8 +2,10 @@
 // Scores tables of causal prefill attention kernels.
 #include <fmt/format.h>
 
+#include "model/config_error.h"
 #include "model/cost/attention.h"
 #include "model/fit/holdout.h"
+#include "model/text/plain_text.h"
 #include "sim/score/checked_interval.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
@@ -28,11 +30,18 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     if (match.machine == nullptr) {
       tally.skip(match.why_not);
     } else if (!has_dtype || !match.machine->accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no GEMMs in {}", match.machine->name, row.text(columns.dtype)));
+      tally.skip(fmt::format("{} has no GEMMs in {}", match.machine->name,
+                             has_dtype ? std::string(name_of(size.dtype)) : with_escapes(row.text(columns.dtype))));
     } else {
       const Accelerator& accelerator = match.machine->accelerator;
       const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
-      const double predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
+      double predicted = 0.0;
+      try {
+        predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
+      } catch (const ConfigError& error) {  // it takes longer than any run
+        tally.skip(error.what());
+        continue;
+      }
       if (tally.score(row, *match.machine, held_out, {{measured, predicted, std::span(&part, 1)}})) {
         check_interval(*match.machine,
                        {.shape = shape_of(size),

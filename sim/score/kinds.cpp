@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/text/suggest.h"
 
@@ -166,7 +167,11 @@ std::string mistake_in_header(const Table& table) {
     std::copy_if(kind.columns.begin(), kind.columns.end(), std::back_inserter(missing),
                  [&](std::string_view name) { return !table.column(name).exists(); });
     if (kind.columns.size() >= 4 && missing.size() == 1 && !kind.name.empty()) {
-      const auto near = nearest(missing.front(), header);
+      std::vector<std::string_view> others;  // a column that the kind needs is no misspelling of another one
+      std::copy_if(header.begin(), header.end(), std::back_inserter(others), [&](std::string_view name) {
+        return std::find(kind.columns.begin(), kind.columns.end(), name) == kind.columns.end();
+      });
+      const auto near = nearest(missing.front(), others);
       return fmt::format("the header lacks only the column {} of kind {}; {}", in_quotes(missing.front()), kind.name,
                          near ? fmt::format("is {} a misspelling?", in_quotes(*near)) : "add it");
     }

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "model/config_error.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
+#include "model/text/plain_text.h"
 #include "sim/score/checked_interval.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"
@@ -80,7 +82,7 @@ class Layers {
     const bool held_out = size && is_held_out(framework_kernel_group(hw, op, size->width));
     const Machine* machine = machine_of(row, hw, held_out);
     if (machine != nullptr && !size) {
-      tally_.skip(fmt::format("the table does not state what {} moves", op));
+      tally_.skip(fmt::format("the table does not state what {} moves", with_escapes(op)));
     } else if (machine != nullptr) {
       constexpr std::string_view part = "memory-bound ops";
       const auto price = [&](const Machine& other) {
@@ -120,7 +122,12 @@ class Layers {
       tally_.skip("used to fit the rate of the framework's library");
     } else {
       const Accelerator& accelerator = is_early ? early_accelerator(machine) : machine.accelerator;
-      const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
+      Duration price{};
+      try {
+        price = estimate_gemm(accelerator, size, accelerator.sms).time;
+      } catch (const ConfigError& error) {  // it takes longer than any run
+        return tally_.skip(error.what());
+      }
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
       // Intervals of GEMMs in an early library are not checked, because no run prices such GEMMs.
       if (tally_.score(row, machine, held_out, {time}) && !is_early) {

@@ -63,7 +63,13 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
       tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", match.machine->name, degree, name_of(size.dtype)));
       continue;
     }
-    const double gemm_us = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
+    double gemm_us = 0.0;
+    try {
+      gemm_us = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
+    } catch (const ConfigError& error) {  // it takes longer than any run
+      tally.skip(error.what());
+      continue;
+    }
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
     const double all_reduce_us = to_microseconds(all_reduce_time(match.machine->link, degree, sums));
     // Nothing can be sent before the tiles of the first rank's share are computed.

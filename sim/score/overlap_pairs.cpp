@@ -145,8 +145,11 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   parsed.m = row.count(columns.m);
   parsed.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * parsed.ranks : row.count(columns.n);
   parsed.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * parsed.ranks : row.count(columns.k);
-  parsed.dtype =
-      row.has(columns.dtype) ? dtype_in_table(row.text(columns.dtype)).value_or(columns.usual) : columns.usual;
+  const std::string_view dtype = row.text(columns.dtype);
+  if (!dtype.empty() && !dtype_in_table(dtype)) {
+    row.fault(fmt::format("dtype is {}; it must be bf16, fp16, fp32 or fp8", in_quotes(dtype)));
+  }
+  parsed.dtype = dtype_in_table(dtype).value_or(columns.usual);
   // The unit may differ from column to column.
   const auto us = [&](const Column& time) { return (time.name.ends_with("_ms") ? 1e3 : 1.0) * row.amount(time); };
   if (row.has(columns.serial)) {

@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "model/config_error.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
+#include "model/text/plain_text.h"
 #include "sim/score/checked_interval.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
@@ -33,6 +35,9 @@ GemmRow read_gemm_row(Row& row, const ProductColumns& columns, MachineColumn& ma
   const GemmSize size = columns.size(row);
   const std::string_view hw = row.text(columns.hw);
   const std::string_view word = row.text(columns.dtype);
+  if (word.empty()) {
+    row.fault("dtype is missing");
+  }
   const std::optional<DType> dtype = dtype_in_table(word);
   const std::string_view dtype_word = dtype ? name_of(*dtype) : word;
   GemmRow parsed{.size = size, .machine = nullptr, .held_out = is_held_out(gemm_group(kind, hw, dtype_word, size))};
@@ -43,7 +48,7 @@ GemmRow read_gemm_row(Row& row, const ProductColumns& columns, MachineColumn& ma
   if (known.machine == nullptr) {
     tally.skip(known.why_not);
   } else if (!dtype || !known.machine->accelerator.supports(*dtype)) {
-    tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, word));
+    tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, with_escapes(word)));
   } else {
     parsed.machine = known.machine;
   }
@@ -104,7 +109,13 @@ void score_products(const Table& table, Context& context, Tally& tally) {
     if (parsed.machine == nullptr) {
       continue;
     }
-    const double predicted = predicted_us(*parsed.machine, parsed.size);
+    double predicted = 0.0;
+    try {
+      predicted = predicted_us(*parsed.machine, parsed.size);
+    } catch (const ConfigError& error) {  // it takes longer than any run
+      tally.skip(error.what());
+      continue;
+    }
     const std::string_view part = name_of(parsed.size.dtype);
     if (tally.score(row, *parsed.machine, parsed.held_out, {{measured, predicted, std::span(&part, 1)}})) {
       gemms.push_back({parsed.machine, parsed.size.n, parsed.size.k, static_cast<int>(parsed.size.dtype), parsed.size.m,

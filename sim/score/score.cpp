@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 void add_folder(const fs::path& folder, std::vector<fs::path>& tables) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && entry.path().extension() == ".csv") {
+    std::error_code error;  // a link that leads to itself is no file
+    if (entry.is_regular_file(error) && entry.path().extension() == ".csv") {
       files.push_back(entry.path());
     }
   }
@@ -42,6 +43,9 @@ std::string source_of(const Table& table) {
       continue;
     }
     const std::string_view source = table.cell(row, column);
+    if (source.empty()) {
+      continue;
+    }
     if (!first.empty() && source != first) {
       return first + "; other rows name other sources";
     }

@@ -15,6 +15,11 @@ constexpr std::size_t max_faults = 100;
 /// errors stay below a factor of 300.
 constexpr double other_unit = 300.0;
 
+bool is_in_other_unit(double measured, double predicted) {
+  const double ratio = predicted / measured;
+  return !(ratio < other_unit && ratio > 1.0 / other_unit);
+}
+
 }  // namespace
 
 void Tally::skip(std::string_view reason) {
@@ -68,8 +73,7 @@ std::size_t Tally::place_of(const Machine& machine) {
 
 bool Tally::score(const Row& row, const Machine& machine, bool held_out, std::span<const Compared> times) {
   for (const Compared& time : times) {
-    const double ratio = time.predicted_us / time.measured_us;
-    if (!(ratio < other_unit && ratio > 1.0 / other_unit)) {
+    if (is_in_other_unit(time.measured_us, time.predicted_us)) {
       fault(row, fmt::format("{:.6g} us was measured and {:.6g} us predicted; is it in another unit?", time.measured_us,
                              time.predicted_us));
       return false;
@@ -165,6 +169,11 @@ void Tally::judge(const Machine& machine, std::string_view ways, const JudgedPai
 bool Tally::observe(const Row& row, const Machine& machine, std::span<const Observation> figures) {
   std::vector<Compared> factors;
   for (const Observation& figure : figures) {
+    if (is_in_other_unit(figure.measured, figure.predicted)) {
+      fault(row, fmt::format("a factor of {:.6g} was measured and {:.6g} predicted; is it in another unit?",
+                             figure.measured, figure.predicted));
+      return false;
+    }
     factors.push_back({.measured_us = figure.measured, .predicted_us = figure.predicted});
   }
   if (!score(row, machine, true, factors)) {

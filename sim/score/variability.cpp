@@ -45,7 +45,7 @@ struct VariationSetting {
   std::shared_ptr<const JitterTables> on_one_gpu;  ///< Without variation of ranks, for repetitions on one GPU.
 };
 
-/// Returns the predicted factor for the figure of this name; nothing if the row does not state enough.
+/// Returns the predicted factor for the figure of this name; nothing if no run predicts it.
 using PredictedVariation =
     std::function<std::optional<double>(const VariationSetting& setting, std::string_view figure)>;
 
@@ -61,6 +61,15 @@ std::optional<double> share_of_percentile(std::string_view figure) {
     return 0.50;
   }
   return figure == "p90" ? std::optional(0.90) : figure == "p99" ? std::optional(0.99) : std::nullopt;
+}
+
+/// Returns why no run predicts the figure of this name.
+std::string_view why_unscored(std::string_view figure) {
+  if (figure.empty()) {
+    return "the row does not state which percentile its value is";
+  }
+  const bool is_percentile = figure.front() == 'p' && figure.find_first_not_of("0123456789.", 1) == figure.npos;
+  return is_percentile ? "this percentile is not predicted" : "the row does not state the number of runs";
 }
 
 using namespace std::chrono_literals;
@@ -171,12 +180,13 @@ class Variability {
         observed.push_back({figure.name.empty() ? std::string(what) : fmt::format("{}: {}", what, figure.name),
                             machine.name, figure.factor, *factor});
       } else {
-        tally_.result().remarks.push_back(
-            fmt::format("{}, {}: the row does not state the number of runs, so it is not scored.", what, figure.name));
+        tally_.result().remarks.push_back(fmt::format("{}{}{}: {}, so it is not scored.", what,
+                                                      figure.name.empty() ? "" : ", ", figure.name,
+                                                      why_unscored(figure.name)));
       }
     }
     if (observed.empty()) {
-      tally_.skip("the row does not state the number of runs");
+      tally_.skip(why_unscored(figures.front().name));
     } else {
       tally_.observe(row, machine, observed);
     }

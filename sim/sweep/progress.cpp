@@ -39,7 +39,17 @@ std::string time_in_words(Seconds time) {
                         : fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
 }
 
-std::string rate_in_words(double rate) { return fmt::format("{:.{}f}", rate, rate < 9.95 ? 1 : 0); }
+/// Returns the rate with this many digits after the point; a slow rate, which would be 0.0, has two digits that count.
+std::string with_decimals(int decimals, double rate) {
+  return rate > 0.0 && rate < 0.05 ? fmt::format("{:.2g}", rate) : fmt::format("{:.{}f}", rate, decimals);
+}
+
+std::string rate_in_words(double rate) { return with_decimals(rate < 9.95 ? 1 : 0, rate); }
+
+/// Returns "points", or "point" for a total of 1.
+std::string_view noun_of(const ProgressState& state) {
+  return state.noun.substr(0, state.noun.size() - (state.total == 1 ? 1 : 0));
+}
 
 }  // namespace
 
@@ -58,7 +68,7 @@ Seconds ProgressState::left() const {
 
 std::string in_words(const ProgressState& state) {
   const std::size_t percent = state.total == 0 ? 100 : 100 * state.done / state.total;
-  std::string text = fmt::format("{} of {} {} ({}%)", state.done, state.total, state.noun, percent);
+  std::string text = fmt::format("{} of {} {} ({}%)", state.done, state.total, noun_of(state), percent);
   if (state.rate() > 0.0) {
     text += state.done < state.total ? fmt::format(", {} left", time_in_words(state.left()))
                                      : fmt::format(", took {}", time_in_words(state.elapsed));
@@ -69,8 +79,8 @@ std::string in_words(const ProgressState& state) {
 
 std::string in_json(const ProgressState& state) {
   const std::string left = state.rate() > 0.0 ? fmt::format("{:.1f}", state.left().count()) : "null";
-  return fmt::format(R"({{"done":{},"total":{},"infeasible":{},"rate_per_s":{:.1f},"left_s":{}}})", state.done,
-                     state.total, state.infeasible, state.rate(), left);
+  return fmt::format(R"({{"done":{},"total":{},"infeasible":{},"rate_per_s":{},"left_s":{}}})", state.done, state.total,
+                     state.infeasible, with_decimals(1, state.rate()), left);
 }
 
 std::string as_bar(const ProgressState& state) {

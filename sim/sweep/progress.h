@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, 4> progress_words{"auto", "plain",
 ProgressForm progress_form(std::string_view word, bool on_terminal);
 
 struct ProgressState {
-  std::string_view noun = "points";  ///< Plural noun for what is counted.
+  std::string_view noun = "points";  ///< Plural noun for what is counted; it ends in "s".
   std::size_t done = 0;
   std::size_t total = 0;
   std::size_t infeasible = 0;

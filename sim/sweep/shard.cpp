@@ -93,9 +93,17 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
     refuse("auto finds the number of this task but not the number of tasks; write the number of tasks, as in auto/7");
   }
   if (parts && task->count && *parts != *task->count) {
-    refuse(fmt::format("auto/{} was given, but the scheduler runs {} tasks; write auto", *parts, *task->count));
+    refuse(fmt::format("auto/{} was given, but the scheduler runs {} {}; write auto", *parts, *task->count,
+                       *task->count == 1 ? "task" : "tasks"));
   }
-  return checked(task->index + 1, parts ? *parts : *task->count);
+  Shard shard = checked(1, parts ? *parts : *task->count);
+  if (task->index < 0 || task->index >= shard.parts) {
+    refuse(fmt::format(
+        "auto finds task {} of {}, counted from 0; number the tasks from 0 without gaps, or write the part, as in 3/7",
+        task->index, shard.parts));
+  }
+  shard.part += static_cast<int>(task->index);
+  return shard;
 }
 
 /// Hashes two numbers into one (SplitMix64's finisher).

@@ -5,6 +5,7 @@
 
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
+#include "model/cost/memory_bound.h"
 #include "model/cost/shape_sizes.h"
 
 namespace commfuse {
@@ -31,6 +32,13 @@ std::string gemm_in_words(const Accelerator& accelerator, const GemmSize& size, 
       sms < accelerator.sms ? fmt::format(" on {} of {} SMs", sms, accelerator.sms) : std::string{};
   return fmt::format("tile {} x {}{}, {}{}; {}", estimate.tile_m, estimate.tile_n, splits, waves, limiter,
                      limit_of(estimate, accelerator));
+}
+
+/// A memory-bound kernel takes its floor and the time of its traffic; the longer of the two is named.
+std::string_view memory_bound_in_words(const Accelerator& accelerator, Bytes traffic, int sms) {
+  const Duration floor = accelerator.kernel_floor.value;
+  return memory_bound_time(accelerator, traffic, sms) < 2 * floor ? "the shortest kernel sets most of the time"
+                                                                  : "HBM traffic sets the time";
 }
 
 std::string_view in_words(NcclKernel kernel) {
@@ -104,7 +112,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
     return collective_in_words(group_on_axis(program.mesh, collective->axis, machine), *collective,
                                load_of(*collective, sizes));
   }
-  return "HBM traffic sets the time";
+  return std::string{
+      memory_bound_in_words(machine.accelerator, traffic_of(std::get<ElementwiseShape>(shape), sizes), sms)};
 }
 
 }  // namespace commfuse

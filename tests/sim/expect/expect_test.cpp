@@ -61,6 +61,8 @@ TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
             "--rails: h100-sxm is one node; use a cluster such as dgx-h100-x2");
   EXPECT_EQ(test::message_of([] { with_setup(load_machine("dgx-h100-x2"), {.rails = 9}); }),
             "--rails: a node of dgx-h100-x2 has 8 NICs; use 1 to 8");
+  EXPECT_EQ(test::message_of([] { with_setup(load_machine("azure-nc96ads-x2"), {.rails = 2}); }),
+            "--rails: a node of azure-nc96ads-x2 has one NIC; use 1");
   const Machine machine = load_machine("h100-sxm");
   const Message message{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib}};
   EXPECT_GT(message_time(with_setup(machine, {.nvls = false}), message), message_time(machine, message));
@@ -82,6 +84,16 @@ TEST(ExpectedRows, MayUseFewerGpusPerNodeThanTheNodeHas) {
   EXPECT_EQ(test::message_of([&] { row_of(8, 9); }), "--gpus-per-node: a node of dgx-h100-x2 has 8 GPUs; use 1 to 8");
   EXPECT_EQ(test::message_of([&] { row_of(16, 4); }),
             "--ranks: 16 GPUs do not fit dgx-h100-x2, which has 2 nodes of 4; use 2 to 4, or whole nodes up to 8");
+  EXPECT_EQ(test::message_of([&] { row_of(3, 1); }),
+            "--ranks: 3 GPUs do not fit dgx-h100-x2, which has 2 nodes of 1; use 2");
+  EXPECT_EQ(test::message_of([&] { row_of(8, 2); }),
+            "--ranks: 8 GPUs do not fit dgx-h100-x2, which has 2 nodes of 2; use 2, or whole nodes up to 4");
+  const Expectation node(load_machine("h100-sxm"));
+  EXPECT_EQ(test::message_of([&] {
+              expected_rows(node, {.ops = {LinkOp::all_gather}, .gpus = {2}, .sizes = {{gib}}, .gpus_per_node = 1});
+            }),
+            "--ranks: 2 GPUs do not fit h100-sxm, which has one node of 1; use a larger --gpus-per-node, or a cluster "
+            "such as dgx-h100-x2");
 }
 
 TEST(ExpectedRows, AnotherVersionOfNcclWidensRangesAndMayLackNvls) {

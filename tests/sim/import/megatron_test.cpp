@@ -673,6 +673,30 @@ TEST(ShellWords, AWindowsLineContinuesAfterItsBackslash) {
   EXPECT_EQ(words[4].line, 4);
 }
 
+TEST(ShellWords, LinesAreCountedAcrossBackslashes) {
+  const auto lines_of = [](const std::string& text) {
+    std::string lines;
+    for (const ShellWord& word : shell_words(text)) {
+      lines += fmt::format("{}:{} ", word.text, word.line);
+    }
+    return lines;
+  };
+  EXPECT_EQ(lines_of("x \\\n--a 1 \\\n--b 2\n"), "x:1 --a:2 1:2 --b:3 2:3 ");
+  EXPECT_EQ(lines_of("A=\"\n --a 1 \\\n --b 2 \\\n\"\nx"), "--a:2 1:2 --b:3 2:3 x:5 ");
+  EXPECT_EQ(lines_of("A=\"\\\n--a 1 \\\n--b \\\n2\""), "--a:2 1:2 --b:3 2:4 ");
+  EXPECT_EQ(lines_of("A=\"x B='--a 1 \\\n --b' \\\n --c\""), "x:1 --a:1 1:1 --b:2 --c:3 ");
+  EXPECT_EQ(lines_of("--a\\\nb \\\n c"), "--ab:1 c:3 ");
+}
+
+TEST(ShellWords, FallbacksMayNameVariables) {
+  const auto variables =
+      assignments(shell_words("L=${LAYERS:-$DEFAULT} DEFAULT=32 A=${A:-$B} B=${B:-$A} C=${X:-$NONE}"));
+  EXPECT_EQ(expanded("$L", variables), "32");
+  EXPECT_EQ(expanded("${X:-4$DEFAULT}", variables), "432");
+  EXPECT_EQ(expanded("$A", variables), std::nullopt);
+  EXPECT_EQ(expanded("$C", variables), std::nullopt);
+}
+
 TEST(ShellWords, VariablesAreReplacedWhereTheTextDefinesThem) {
   const auto variables = assignments(shell_words("TP=8 N=${N:-4} ALL=\"$TP\""));
   EXPECT_EQ(expanded("$TP", variables), "8");

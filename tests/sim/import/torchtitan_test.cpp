@@ -118,6 +118,11 @@ TEST_F(Torchtitan, ReplicasShardWhatFsdpShards) {
   ASSERT_EQ(hybrid.notes.size(), 1U);
   EXPECT_EQ(hybrid.notes[0],
             "hybrid sharding (2 copies of 4 shards) has no counterpart: all 8 replicas share the state");
+  const Imported whole = zero(
+      "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 1\ncontext_parallel_degree = 2\n"
+      "tensor_parallel_degree = 2\n");
+  ASSERT_EQ(whole.notes.size(), 1U);
+  EXPECT_EQ(whole.notes[0], "hybrid sharding (2 copies of 1 shard) has no counterpart: all 2 replicas share the state");
 }
 
 TEST_F(Torchtitan, ContextRanksExchangeKeysAsTheFileSays) {
@@ -159,6 +164,14 @@ TEST_F(Torchtitan, GradientsAreReducedInTheDtypeOfTheFile) {
   EXPECT_TRUE(has_line(read(reduce + "\"float32\"\n", "8"), "  gradient_dtype: fp32"));
   EXPECT_EQ(refusal(reduce + "\"int8\"\n"),
             "a.toml:7:1: training.mixed_precision_reduce is 'int8'; write bfloat16, float16 or float32");
+}
+
+TEST_F(Torchtitan, RecomputationOfEveryLayerIsNoted) {
+  const Imported import = read(model + "[activation_checkpoint]\nselective_ac_option = \"1\"\n", "8");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0],
+            "activation_checkpoint.selective_ac_option '1' recomputes every whole layer: the attention core of every "
+            "layer is recomputed here");
 }
 
 TEST_F(Torchtitan, UnreadKeysAreNamed) {

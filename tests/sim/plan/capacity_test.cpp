@@ -7,7 +7,9 @@
 #include <fstream>
 #include <string>
 
+#include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "sim/plan/kind_planner.h"
 #include "tests/own_folder.h"
 #include "tests/sim/message_of.h"
 
@@ -451,6 +453,35 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
                   .starts_with("memory binds: the smallest layout on up to 8 GPUs needs "));
   EXPECT_TRUE(reason("deadline: 1000 days", h100, "model: llama-3.1-8b, batch: 8, seq: 4K, parallel: {data: 16}")
                   .starts_with("no layout of llama-3.1-8b with batch 8 "));
+}
+
+TEST_F(CapacityTest, ABindingLimitOfASingleDayOrSequenceIsSingular) {
+  const std::string late = reason("deadline: 1 day", h100, "model: llama-3.1-70b, seq: 4K, batch: 128");
+  EXPECT_TRUE(late.starts_with("the deadline binds: ")) << late;
+  EXPECT_TRUE(late.ends_with(" times the allowed 1 day")) << late;
+  const std::string slow =
+      reason("deadline: 3 days", "  cpu: {hardware: cpu, price: 1, price_date: 2026-05-04, available: 1}\n",
+             "model: llama-3.1-405b, seq: 128K, batch: 1");
+  EXPECT_EQ(slow, "cpu is too slow: a step of 1 sequence takes more than a million seconds at its dense peak");
+}
+
+TEST_F(CapacityTest, AChanceBelowTheRequiredOneIsNotRoundedUpToIt) {
+  PlanFile file;
+  file.confidence = 0.9;
+  CapacityKind kind{.runs = {{.gpus = 64, .confidence = 0.8996}}};
+  kind.runs[0].goodput.value = 1.0;
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine machine = load_machine("dgx-h100-x2");
+  StructureCache structures;
+  const LayoutSearch search(model, machine, structures, {});
+  EXPECT_EQ(binding_limit(file, kind, search, 64, ""),
+            "confidence binds: the chance that the likeliest run, on 64 GPUs, meets the limits is 89%, and 90% is "
+            "required");
+  file.confidence = 0.825;
+  kind.runs[0].confidence = 0.7;
+  EXPECT_EQ(binding_limit(file, kind, search, 64, ""),
+            "confidence binds: the chance that the likeliest run, on 64 GPUs, meets the limits is 70%, and 82.5% is "
+            "required");
 }
 
 TEST_F(CapacityTest, AnImpossibleKindIsReportedAndOtherKindsAnswer) {

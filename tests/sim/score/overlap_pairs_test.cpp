@@ -136,6 +136,13 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   EXPECT_EQ(row.fault(), "op is 'alltoall'; it must be ag or rs");
 }
 
+TEST(OverlapPairs, AnUnknownDtypeIsAFault) {
+  const Table table(std::string("op,M,N,K,ngpus,dtype,flux_us\nag,4096,28672,8192,8,int8,700\n"));
+  Row row(table, 0);
+  (void)overlap_row(row, overlap_columns(table, "x", known()));
+  EXPECT_EQ(row.fault(), "dtype is 'int8'; it must be bf16, fp16, fp32 or fp8");
+}
+
 /// Comments and header of a table with times of serial communication and of flux on H100.
 constexpr std::string_view table_head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"

@@ -309,6 +309,31 @@ TEST(Variability, UnscorableRowsAreSkippedAndFaultyUnitsReported) {
   EXPECT_EQ(score.faults[0].reason, "unit is 'apples'; write pct or x, as in \"x p50; 1.09 p90\"");
 }
 
+TEST(Variability, AFigureThatNoRunPredictsIsSkippedWithItsReason) {
+  const std::string what = "NCCL run-to-run 64 KiB - 4 MiB,H100,";
+  const TableScore score = score_text(
+      std::string(variability_header) + what + "1.05,x p95,here,seen\n" + what + "1.05,x,here,seen\n", "x.csv", {});
+  EXPECT_EQ(score.scored, 0);
+  ASSERT_EQ(score.skipped.size(), 2U);
+  EXPECT_EQ(score.skipped[0].reason, "this percentile is not predicted");
+  EXPECT_EQ(score.skipped[1].reason, "the row does not state which percentile its value is");
+  ASSERT_EQ(score.remarks.size(), 2U);
+  EXPECT_EQ(score.remarks[0],
+            "NCCL run-to-run 64 KiB - 4 MiB, p95: this percentile is not predicted, so it is not scored.");
+  EXPECT_EQ(score.remarks[1],
+            "NCCL run-to-run 64 KiB - 4 MiB: the row does not state which percentile its value is, so it is not "
+            "scored.");
+}
+
+TEST(Variability, AFactorInAnotherUnitIsNotCalledATime) {
+  const TableScore score = score_text(
+      std::string(variability_header) + "NCCL run-to-run 64 KiB - 4 MiB,H100,500,x p50,here,seen\n", "x.csv", {});
+  ASSERT_EQ(score.faults.size(), 1U);
+  const std::string& reason = score.faults[0].reason;
+  EXPECT_TRUE(reason.starts_with("a factor of 500 was measured and 1.0")) << reason;
+  EXPECT_TRUE(reason.ends_with(" predicted; is it in another unit?")) << reason;
+}
+
 TEST(InterferenceScore, AGemmOfOneWaveLosesTheSmsOfACollective) {
   const TableScore score = score_text(
       "what,hardware,value,unit,source,trust\n"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
@@ -16,6 +17,7 @@
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
 #include "model/hardware/link_rates.h"
+#include "tests/own_folder.h"
 #include "tests/sim/score/gemm_table.h"
 
 namespace commfuse::score {
@@ -95,6 +97,7 @@ TEST(Score, CommentsOrRowsNameTheSourceOfATable) {
   EXPECT_EQ(source_of("# source: https://example.org\nmodel,source\na,b\n"), "https://example.org");
   EXPECT_EQ(source_of("model,source\na,here\nb,here\n"), "here");
   EXPECT_EQ(source_of("model,source\na,here\nb,there\n"), "here; other rows name other sources");
+  EXPECT_EQ(source_of("model,source\na,here\nb,\n"), "here");
   EXPECT_EQ(source_of("model,gpus\na,1\n"), "");
 }
 
@@ -129,6 +132,8 @@ TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
             "the header lacks only the column 'time_us' of kind gemm; add it");
   EXPECT_EQ(fault("op,ngpu,bytes,time_us\nall_gather,8,1,1\n"),
             "the header lacks only the column 'ngpus' of kind collective; is 'ngpu' a misspelling?");
+  EXPECT_EQ(fault("model,gpus,gbs,mbs,seq_len,pp,cp,vp,ep,tokens_s_gpu\n"),
+            "the header lacks only the column 'tp' of kind training_step; add it");
   EXPECT_EQ(fault("H100,bf16,1,1,1,1\n"),
             "'1' is not a column name; the first line that is not a comment names the columns");
   EXPECT_EQ(fault(""), "the table is empty; the first line that is not a comment names the columns");
@@ -147,6 +152,34 @@ TEST(Score, SkipsAndCountsUnsupportedRows) {
   EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Wafer 3'");
   EXPECT_EQ(score.skipped[0].rows, 2);
   EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no GEMMs in int4");
+}
+
+TEST(Score, AMissingDtypeIsAFaultAndAnUnknownOneIsEscaped) {
+  const TableScore score = score_text(std::string(gemm_header) + "H100,,8,8,8,3\nH100,\x1b[31m,8,8,8,3\n", "x.csv", {});
+  ASSERT_EQ(score.faults.size(), 1U);
+  EXPECT_EQ(score.faults[0].reason, "dtype is missing");
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped[0].reason, "h100-sxm has no GEMMs in \\x1b[31m");
+  const TableScore kernels = score_text("hw,op,tp,m,n,k,median_us\nh100,\x1b[31m,2,4096,,,40\n", "x.csv", {});
+  ASSERT_EQ(kernels.skipped.size(), 1U);
+  EXPECT_EQ(kernels.skipped[0].reason, "the table does not state what \\x1b[31m moves");
+}
+
+TEST(Score, ARowThatTakesLongerThanAnyRunIsSkipped) {
+  const auto expect_skipped = [](const std::string& text, std::string_view kind, std::string_view what) {
+    const TableScore score = score_text(text, "x.csv", {});
+    EXPECT_EQ(score.kind, kind);
+    EXPECT_EQ(score.scored, 0);
+    ASSERT_EQ(score.skipped.size(), 1U);
+    EXPECT_TRUE(score.skipped[0].reason.starts_with(fmt::format("{} would take ", what))) << score.skipped[0].reason;
+  };
+  const std::string huge = "16777216,16777216,16777216";
+  expect_skipped(std::string(gemm_header) + "H100,bf16," + huge + ",9\n", "gemm", "a matrix product");
+  expect_skipped("hw,op,tp,m,n,k,median_us\nH100,mlp_up_proj,1," + huge + ",9\n", "gemm_layer", "a matrix product");
+  expect_skipped("hw,batch,seqlen,heads,kv_heads,head_dim,time_us\nH100,1024,16777216,128,128,128,9\n", "attention",
+                 "attention");
+  expect_skipped("hw,ranks,M,K,N,compute_only_us,sequential_us,pipelined_us\n910B,8," + huge + ",9,9,9\n",
+                 "overlap_gemm_ar", "a matrix product");
 }
 
 TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {
@@ -556,6 +589,14 @@ TEST(Score, ScoresTheShippedTables) {
 }
 
 TEST(Score, MissingPathsAreUserErrors) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
+
+TEST(Score, ALinkToItselfIsNoTableOfItsFolder) {
+  const OwnFolder folder;
+  std::filesystem::create_directory("tables");
+  std::ofstream("tables/a.csv") << gemm_header;
+  std::filesystem::create_symlink("loop.csv", "tables/loop.csv");
+  EXPECT_EQ(tables_in({"tables"}), std::vector<std::filesystem::path>{"tables/a.csv"});
+}
 
 // Checks that every row of the tables next to the project, if they exist, is scored, skipped with a reason or reported
 // as faulty.

@@ -41,6 +41,14 @@ TEST(Progress, ShowsProgressRateAndRemainingTime) {
             "10 of 10 points (100%), took 2 min 10 s, 0.1 points/s");
 }
 
+TEST(Progress, ShowsASinglePointAndASlowRate) {
+  EXPECT_EQ(in_words({.done = 1, .total = 1, .elapsed = Seconds(4)}), "1 of 1 point (100%), took 4 s, 0.2 points/s");
+  EXPECT_EQ(in_words({.noun = "tables", .done = 0, .total = 1}), "0 of 1 table (0%)");
+  const ProgressState slow{.done = 1, .total = 2, .elapsed = Seconds(80)};
+  EXPECT_EQ(in_words(slow), "1 of 2 points (50%), 80 s left, 0.013 points/s");
+  EXPECT_EQ(in_json(slow), R"({"done":1,"total":2,"infeasible":0,"rate_per_s":0.013,"left_s":80.0})");
+}
+
 TEST(Progress, PlainWritesALineEachTenSecondsAndAtTheEnd) {
   EXPECT_EQ(lines(ProgressForm::plain, 25, 1.0),
             (std::vector<std::string>{"10 of 25 points (40%), 15 s left, 1.0 points/s, 1 infeasible\n",

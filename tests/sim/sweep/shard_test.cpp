@@ -56,6 +56,20 @@ TEST(Shard, AutoFollowsTheScheduler) {
       "write the part, as in 3/7");
 }
 
+TEST(Shard, AutoRefusesATaskThatIsNotCountedFromZero) {
+  const std::string remedy = ", counted from 0; number the tasks from 0 without gaps, or write the part, as in 3/7";
+  EXPECT_EQ(parsed("auto/7", {{"PBS_ARRAY_INDEX", "6"}}), (Shard{7, 7}));
+  EXPECT_EQ(shard_refusal("auto/7", {{"PBS_ARRAY_INDEX", "7"}}), "--shard: auto finds task 7 of 7" + remedy);
+  EXPECT_EQ(shard_refusal("auto/7", {{"PARALLEL_SEQ", "100001"}}),
+            "--shard: auto finds task 100000 of 7" + remedy);
+  EXPECT_EQ(shard_refusal("auto/7", {{"JOB_COMPLETION_INDEX", "100000"}}),
+            "--shard: auto finds task 100000 of 7" + remedy);
+  EXPECT_EQ(shard_refusal("auto/0", {{"PBS_ARRAY_INDEX", "0"}}),
+            "--shard: part 1 of 0 does not exist; choose 1/N to N/N with N at most 100000");
+  EXPECT_EQ(shard_refusal("auto/7", {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}),
+            "--shard: auto/7 was given, but the scheduler runs 1 task; write auto");
+}
+
 TEST(Shard, EveryPointBelongsToOne) {
   for (const std::size_t points : {1U, 6U, 7U, 8U, 1000U, 12'345U}) {
     for (const int parts : {1, 2, 7, 16}) {

@@ -10,6 +10,7 @@
 #include "model/config_error.h"
 #include "tests/contents_of.h"
 #include "tests/own_folder.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
@@ -70,6 +71,18 @@ const std::string two_axes = "set: {batch: 2}\naxes:\n  - ranks: [8, 2]\n  - seq
 TEST_F(SweepFileTest, TheFirstAxisIsOutermostAndValuesKeepTheirOrder) {
   EXPECT_EQ(points(two_axes), (Texts{"8 1K 2", "8 2K 2", "8 4K 2", "2 1K 2", "2 2K 2", "2 4K 2"}));
   EXPECT_EQ(points(""), (Texts{"8 4K 1"}));
+}
+
+TEST_F(SweepFileTest, ZipLoadsOnlyTheMachinesOfItsSteps) {
+  const auto mistakes = [](const std::string& rates) {
+    return test::message_of([&] {
+      library_of(sweep("axes:\n  - zip: {hardware: [h100-sxm, dgx-h100-x2], network_bandwidth: " + rates + "}\n").grid);
+    });
+  };
+  EXPECT_EQ(mistakes("[x1, x2]"), "");
+  EXPECT_EQ(mistakes("[x2, x1]"),
+            "a.yaml:3:5: h100-sxm is one node without a network; remove network_bandwidth, or choose hardware of "
+            "several nodes");
 }
 
 TEST_F(SweepFileTest, ZipVariesItsListsTogether) {
