@@ -104,8 +104,10 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
   for (const Bytes size : message_sizes(plan)) {
     to.push_back(exchange_alone(plan.ranks, wire, size));
     for (const CollectiveKind kind : all_collectives) {
-      const std::int64_t row_of_all_ranks = 256 * bytes_of(wire) * plan.ranks;
-      to.push_back(collective_alone(plan.ranks, kind, wire, {size.count / row_of_all_ranks * row_of_all_ranks}));
+      const std::int64_t row_of_all_ranks = row_elements * bytes_of(wire) * plan.ranks;
+      if (size.count >= row_of_all_ranks) {  // small messages of many ranks have no whole row for each
+        to.push_back(collective_alone(plan.ranks, kind, wire, {size.count / row_of_all_ranks * row_of_all_ranks}));
+      }
     }
   }
 }
@@ -134,7 +136,8 @@ std::string size_of(const MicroBenchmark& benchmark) {
   if (benchmark.op == "product") {
     return fmt::format("{} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
   }
-  return benchmark.bytes > 0 ? fmt::format("{} KiB", benchmark.bytes >> 10U) : "";
+  const double kib = static_cast<double>(benchmark.bytes) / 1024.0;
+  return benchmark.bytes > 0 ? fmt::format("{:.{}f} KiB", kib, benchmark.bytes % 1024 == 0 ? 0 : 1) : "";
 }
 
 /// Returns the rate with its unit; empty if the op has no rate.
@@ -146,7 +149,8 @@ std::string rate_of(const MicroBenchmark& benchmark, Duration time) {
   if (benchmark.op == "product") {
     const auto flops =
         2.0 * static_cast<double>(benchmark.m) * static_cast<double>(benchmark.n) * static_cast<double>(benchmark.k);
-    return fmt::format("{:.1f} GFLOP/s", flops / seconds / 1e9);
+    const double rate = flops / seconds / 1e9;
+    return rate < 999.95 ? fmt::format("{:.1f} GFLOP/s", rate) : fmt::format("{:.1f} TFLOP/s", rate / 1e3);
   }
   return fmt::format("{:.2f} GB/s", static_cast<double>(benchmark.bytes) / seconds / 1e9);
 }
@@ -206,6 +210,11 @@ std::string name_of(const MicroBenchmark& benchmark) {
   return benchmark.beside.empty() ? benchmark.op : fmt::format("{} beside {}", benchmark.op, benchmark.beside);
 }
 
+std::string with_size(const MicroBenchmark& benchmark) {
+  const std::string size = size_of(benchmark);
+  return size.empty() ? name_of(benchmark) : fmt::format("{} {}", name_of(benchmark), size);
+}
+
 }  // namespace
 
 BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions& options, const MakeExecutor& make,
@@ -227,8 +236,7 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
       }
       failed[index] = true;
       benchmark.samples.clear();
-      result.failures.push_back(
-          fmt::format("{} {}: not measured: {}", name_of(benchmark), size_of(benchmark), error.what()));
+      result.failures.push_back(fmt::format("{}: not measured: {}", with_size(benchmark), error.what()));
     }
   };
   const std::size_t measurements = programs.size() * static_cast<std::size_t>(options.passes);
@@ -253,13 +261,14 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
 }
 
 std::string to_table(const std::vector<MicroBenchmark>& measured) {
-  constexpr auto line = "{:<24} {:<5} {:<18} {:>8} {:>17} {}\n";
-  std::string text = fmt::format(line, "milliseconds", "", "", "median", "p10..p90", "");
+  constexpr auto line = "{:<14} {:<4} {:<19} {:>8} {:>17}{}{}\n";
+  std::string text = fmt::format(line, "milliseconds", "", "", "median", "p10..p90", "", "");
   for (const MicroBenchmark& benchmark : measured) {
     const Summary summary = summary_of(benchmark.samples);
-    text +=
-        fmt::format(line, name_of(benchmark), benchmark.dtype, size_of(benchmark), ms(summary.median.value),
-                    fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(benchmark, summary.median.value));
+    const std::string rate = rate_of(benchmark, summary.median.value);
+    text += fmt::format(line, benchmark.op, benchmark.dtype, size_of(benchmark), ms(summary.median.value),
+                        fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate.empty() ? "" : " ", rate);
+    text += benchmark.beside.empty() ? "" : fmt::format("  beside {}\n", benchmark.beside);
   }
   return text;
 }

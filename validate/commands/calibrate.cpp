@@ -38,6 +38,16 @@ int run(const CalibrateRequest& request, Launch& launch) {
   const std::string name = out.stem().string();
   sim::require_new_machine(name, out);
   reports::require_no_input(request.record, std::array{request.base});
+  if (!request.record.empty() &&
+      fs::weakly_canonical(fs::absolute(request.record)) == fs::weakly_canonical(fs::absolute(out))) {
+    throw ConfigError(fmt::format("--record: {} is also --out; choose another file", request.record));
+  }
+  if (crew_links_of(request.arguments.executor) || request.arguments.executor == "mpi") {
+    throw ConfigError(fmt::format(
+        "--executor {}: calibrate runs in one process; choose cpu or cuda-virtual, or give a record of bench --out to "
+        "commfuse-sim calibrate",
+        request.arguments.executor));
+  }
   const Machine base = load_machine(request.base);
   const MicroWhere where = where_of(request.arguments, launch);
   if (where.crew != nullptr) {

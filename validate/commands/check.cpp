@@ -237,6 +237,11 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
       }
     }
   }
+  if (points.empty()) {
+    throw ConfigError(
+        fmt::format("--strategy {}: no schedule for --scope {} and --ranks {}; choose other strategies or scopes",
+                    request.strategy, request.scope, request.ranks));
+  }
   return points;
 }
 
@@ -371,8 +376,9 @@ int run(const CheckRequest& request) {
   }
   const int code = report(request, results);
   if (results.size() < points.size()) {
-    fmt::print(stderr, "--limit {}: {} of {} schedules were not checked\n", request.limit,
-               points.size() - results.size(), points.size());
+    const std::size_t skipped = points.size() - results.size();
+    fmt::print(stderr, "--limit {}: {} of {} {} {} not checked\n", request.limit, skipped, points.size(),
+               points.size() == 1 ? "schedule" : "schedules", skipped == 1 ? "was" : "were");
     return std::max(code, static_cast<int>(exit_code::failed_points));
   }
   return code;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -158,6 +159,9 @@ Compared compared_with_record(const CompareRequest& request, std::vector<HandWri
   result.hardware = point.settings().text("hardware");
   result.mismatch = mismatch_in_words(result.record, point);
   for (const MeasuredRun& run : result.record.runs) {
+    if (std::ranges::any_of(run.makespans, [](Duration makespan) { return makespan <= Duration{}; })) {
+      throw ConfigError(fmt::format("{}: a makespan of {} is 0; measure again", request.record, run.strategy));
+    }
     const Prediction prediction = point.recorded(run, request.record);
     result.schedules.push_back(compared(run, prediction));
     compare_ops(request, point, run, prediction, result);
@@ -177,8 +181,27 @@ std::optional<double> limit_of(const CompareRequest& request) {
   return *percent / 100.0;
 }
 
+/// Returns the flags that determine how a new run is executed and paced, if they differ from their defaults.
+std::string run_flags_of(const MeasureArguments& arguments) {
+  using Flag = std::pair<const char*, std::string MeasureArguments::*>;
+  const MeasureArguments defaults;
+  std::string flags;
+  const auto add = [&](const char* flag, const std::string& value, const std::string& preset) {
+    flags += value == preset ? "" : fmt::format(" {} {}", flag, shell_word(value));
+  };
+  for (const auto& [flag, member] :
+       {Flag{"--executor", &MeasureArguments::executor}, Flag{"--compute", &MeasureArguments::compute},
+        Flag{"--dilation", &MeasureArguments::dilation}, Flag{"--iterations", &MeasureArguments::iterations},
+        Flag{"--warm-up", &MeasureArguments::warm_up}}) {
+    add(flag, arguments.*member, defaults.*member);
+  }
+  add("--link-bandwidth", arguments.pace.bandwidth, "");
+  add("--link-latency", arguments.pace.latency, "");
+  return flags;
+}
+
 /// Returns the command that makes the page again. The command names the record or, if there is none, every setting of
-/// the point.
+/// the point and the flags of the run.
 std::string command_of(const CompareRequest& request, const Compared& result) {
   std::string command = "commfuse-validate compare";
   std::string files;
@@ -189,16 +212,15 @@ std::string command_of(const CompareRequest& request, const Compared& result) {
     files += fmt::format(" --size {}", shell_word(size));
   }
   if (!request.record.empty()) {
-    return fmt::format("{} {} --hardware {}{} --page {}", command, request.record, result.hardware, files,
-                       request.page);
+    return fmt::format("{} {} --hardware {}{} --page {}", command, shell_word(request.record),
+                       shell_word(result.hardware), files, shell_word(request.page));
   }
   for (const auto& [key, value] : result.record.settings) {
     if (files.empty() || key != "scope") {  // a file has its own scope
-      command += fmt::format(" --set {}='{}'", key, value);
+      command += fmt::format(" --set {}", shell_word(fmt::format("{}={}", key, value)));
     }
   }
-  command += files;
-  return fmt::format("{} --page {}", command, request.page);
+  return fmt::format("{}{}{} --page {}", command, files, run_flags_of(request.arguments), shell_word(request.page));
 }
 
 void write_files(const CompareRequest& request, const Compared& result) {
@@ -217,9 +239,10 @@ void write_files(const CompareRequest& request, const Compared& result) {
 int run(const CompareRequest& request) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
   const std::optional<double> limit = limit_of(request);
-  for (const std::string& out : {request.page, request.trace}) {
+  for (const std::string& out : {request.page, request.trace, request.arguments.out}) {
     reports::require_no_input(out, std::array{request.record});
     reports::require_no_input(out, sim::files_named(request.arguments.settings));
+    reports::require_no_input(out, request.arguments.schedules.files);
   }
   std::optional<std::vector<HandWritten>> schedules = sim::read_schedules(request.arguments.schedules);
   if (!schedules) {
@@ -239,13 +262,15 @@ int run(const CompareRequest& request) {
   if (!result.mismatch.empty()) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", result.mismatch)));
   }
+  bool is_wrong = false;
   for (const MeasuredRun& measured_run : result.record.runs) {
-    if (measured_run.status == RunStatus::failed) {
-      fmt::print(stderr, "{}: {}\n", measured_run.strategy, measured_run.message);
+    is_wrong = is_wrong || measured_run.status == RunStatus::wrong;
+    if (measured_run.status != RunStatus::done) {
+      fmt::print(stderr, "{}", for_stderr(fmt::format("{}: {}\n", measured_run.strategy, measured_run.message)));
     }
   }
   const std::optional<Agreement> agreement = agreement_of(result.schedules);
-  if (!agreement || agreement->compared < result.schedules.size()) {
+  if (is_wrong || !agreement || agreement->compared < result.schedules.size()) {
     return exit_code::failed;
   }
   return limit && agreement->median_error > *limit ? exit_code::gate_missed : exit_code::done;
@@ -289,7 +314,7 @@ void add_compare(CLI::App& app, int& status) {
         "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n"
         "\n"
         "Exit codes: 0 done; 4 over the limit, or a proof failed; 1 a schedule did not\n"
-        "finish; 2 the input is wrong.");
+        "finish, or was wrong; 2 the input is wrong.");
     command.callback([request, &command, &status] {
       if (!request->record.empty()) {
         refuse_measurement_flags(command);

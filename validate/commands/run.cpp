@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,7 +13,9 @@
 #include "model/columns.h"
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
+#include "model/stderr_text.h"
 #include "model/wrapped.h"
+#include "reports/atomic_file.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/measured_point.h"
 #include "validate/mpi/launch.h"
@@ -59,7 +62,7 @@ int report(const RunRequest& request, const RunRecord& record) {
   for (const MeasuredRun& run : record.runs) {
     if (run.status != RunStatus::done) {
       code = exit_code::failed;
-      fmt::print(stderr, "{}: {}\n", run.strategy, run.message);
+      fmt::print(stderr, "{}", for_stderr(fmt::format("{}: {}\n", run.strategy, run.message)));
     }
   }
   return code;
@@ -93,6 +96,7 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
 
 int run(const RunRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  reports::require_no_input(request.arguments.out, request.arguments.schedules.files);
   if (crew_links_of(request.arguments.executor)) {
     return run_on_processes(request, launch.crew_anyhow(default_patience));
   }

@@ -18,6 +18,7 @@
 #include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -51,7 +52,29 @@ double false_alarms_of(const VerdictRequest& request) {
   return *share;
 }
 
-/// Returns the paths, with every folder replaced by its files in sorted order. Throws ConfigError for duplicates.
+/// Returns the files below a folder, sorted. Throws ConfigError if there are none.
+std::vector<std::string> files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_regular_file(ignored)) {
+      files.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    throw ConfigError(fmt::format("{}: the folder cannot be read ({}); give its files", folder, error.message()));
+  }
+  if (files.empty()) {
+    throw ConfigError(fmt::format("{}: the folder has no files; give the folder of the logs", folder));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Returns the paths, with every folder replaced by its files in sorted order. Throws ConfigError for duplicates and
+/// empty folders.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -60,13 +83,7 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
       files.push_back(path);
       continue;
     }
-    std::vector<std::string> folder_files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-      if (entry.is_regular_file()) {
-        folder_files.push_back(entry.path().string());
-      }
-    }
-    std::sort(folder_files.begin(), folder_files.end());
+    const std::vector<std::string> folder_files = files_below(path);
     files.insert(files.end(), folder_files.begin(), folder_files.end());
   }
   const std::vector<std::filesystem::path> given(files.begin(), files.end());
@@ -119,15 +136,29 @@ FittedTo fitted_to(const std::string& name, const Machine& machine) {
   return is_copy ? FittedTo::other_nodes : FittedTo::this_fleet;
 }
 
-/// Reads the logs to judge. Logs of healthy nodes go into the options.
-NodeLogs read_logs(const VerdictRequest& request, const std::vector<std::string>& files, Machine& machine,
-                   VerdictOptions& options) {
+/// The files to read, without folders.
+struct InputFiles {
+  std::vector<std::string> logs;
+  std::vector<std::string> healthy;
+};
+
+/// Returns the files. Throws ConfigError if the output would replace one of them.
+InputFiles input_files_of(const VerdictRequest& request) {
+  InputFiles inputs{.logs = files_of(request.files), .healthy = files_of(request.healthy)};
+  reports::require_no_input(request.out, inputs.logs);
+  reports::require_no_input(request.out, inputs.healthy);
+  return inputs;
+}
+
+/// Reads the logs to judge, and those of healthy nodes, which go into the options.
+NodeLogs read_logs(const VerdictRequest& request, const InputFiles& files, Machine& machine, VerdictOptions& options) {
   const NodeBy by = request.by == "file" ? NodeBy::file : NodeBy::host;
-  NodeLogs logs = read_node_logs(files, by, machine);
-  if (!request.healthy.empty()) {
-    NodeLogs healthy = read_node_logs(files_of(request.healthy), by, machine);
+  NodeLogs logs = read_node_logs(files.logs, by, machine);
+  if (!files.healthy.empty()) {
+    NodeLogs healthy = read_node_logs(files.healthy, by, machine);
     options.healthy = std::move(healthy.nodes);
     logs.unread.insert(logs.unread.end(), healthy.unread.begin(), healthy.unread.end());
+    logs.passed_over.insert(logs.passed_over.end(), healthy.passed_over.begin(), healthy.passed_over.end());
   }
   return logs;
 }
@@ -140,13 +171,17 @@ int run(const VerdictRequest& request) {
     throw ConfigError("--rows adds measurements to JSON only; add -o json");
   }
   VerdictOptions options{.false_alarms = false_alarms_of(request)};
-  JobFiles jobs = read_jobs(files_of(request.files));
+  InputFiles files = input_files_of(request);
+  JobFiles jobs = read_jobs(files.logs);
+  files.logs = jobs.others;
   NodeLogs logs;
   Verdicts verdicts;
   std::string machine_name;
-  if (!jobs.others.empty() || jobs.jobs.empty()) {
+  // If no file of a job can be read, the reasons are printed even without a machine.
+  const bool has_jobs = !jobs.jobs.empty() || (!jobs.unread.empty() && request.machine.empty());
+  if (!jobs.others.empty() || !has_jobs) {
     Machine machine = load_machine(meant_name(Catalogue::hardware, machine_of(request)));
-    logs = read_logs(request, jobs.others, machine, options);
+    logs = read_logs(request, files, machine, options);
     options.fitted_to = fitted_to(request.machine, machine);
     verdicts = verdicts_on(logs.nodes, machine, options);
     machine_name = machine.name;
@@ -170,7 +205,7 @@ int run(const VerdictRequest& request) {
     reports::atomic_write(request.out, text);
   }
   for (const std::string& sentence : logs.unread) {
-    fmt::print(stderr, "{}\n", sentence);
+    fmt::print(stderr, "{}", for_stderr(sentence + "\n"));
   }
   return code_of(verdicts, logs.unread);
 }

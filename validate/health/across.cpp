@@ -17,6 +17,8 @@ namespace {
 
 std::string named(const std::string& value) { return value.empty() ? "none" : value; }
 
+const char* has_or_have(std::size_t processes) { return processes == 1 ? "has" : "have"; }
+
 std::string tally(const std::map<std::string, int>& counts) {
   std::vector<std::string> words;
   for (const auto& [what, count] : counts) {
@@ -46,14 +48,15 @@ HealthCheck difference(std::span<const NodeReport> reports, const CommonFact& fa
   std::vector<std::string> words;
   for (const auto& [value, processes] : values) {
     if (value != usual->first) {
-      words.push_back(fmt::format("{} has {}", named_processes(reports, processes), named(value)));
+      words.push_back(
+          fmt::format("{} {} {}", named_processes(reports, processes), has_or_have(processes.size()), named(value)));
     }
   }
   return {.name = "ranks",
           .subject = fact.name,
           .status = fact.unlike,
-          .found = fmt::format("{}; {} of {} have {}", fmt::join(words, "; "), usual->second.size(), reports.size(),
-                               named(usual->first)),
+          .found = fmt::format("{}; {} of {} {} {}", fmt::join(words, "; "), usual->second.size(), reports.size(),
+                               has_or_have(usual->second.size()), named(usual->first)),
           .wrong = fmt::format("nodes of this job differ in their {}", fact.name),
           .remedy = "configure the named nodes like the others, or exclude them from the job (--exclude)"};
 }

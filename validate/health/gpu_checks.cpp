@@ -275,20 +275,31 @@ void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
   }
 }
 
+/// Compares GPUs of the same model, because another model may have fewer NVLinks, or none.
 void look_at_links(const ManagementFacts& management, CheckList& list) {
-  int max_links_up = 0;
+  std::map<std::string, int> max_links_up;
   for (const GpuFacts& gpu : management.gpus) {
-    max_links_up = std::max(max_links_up, gpu.links_up);
+    int& max_of_model = max_links_up[gpu.name];
+    max_of_model = std::max(max_of_model, gpu.links_up);
   }
   for (const GpuFacts& gpu : management.gpus) {
-    if (gpu.links_up < max_links_up) {
+    const int max_of_model = max_links_up.at(gpu.name);
+    if (gpu.links_up < max_of_model) {
       list.bad({.subject = subject_of(gpu),
-                .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, max_links_up),
+                .found = fmt::format("{} of {} up, {} on other GPUs", gpu.links_up,
+                                     counted(static_cast<std::size_t>(gpu.links), "NVLink"), max_of_model),
                 .wrong = "NVLinks of this GPU are down",
                 .remedy = "drain the node, reset all GPUs together or reboot; if this recurs, look at nvidia-smi "
                           "nvlink -e and replace the GPU or its board"});
     }
   }
+}
+
+/// Returns "18 NVLinks", or "0 to 12 NVLinks" if GPUs of several models differ.
+std::string links_up_in_words(const ManagementFacts& management) {
+  const auto [fewest, largest] = std::ranges::minmax(management.gpus, {}, &GpuFacts::links_up);
+  const std::string links = counted(static_cast<std::size_t>(largest.links_up), "NVLink");
+  return fewest.links_up == largest.links_up ? links : fmt::format("{} to {}", fewest.links_up, links);
 }
 
 }  // namespace
@@ -310,7 +321,7 @@ void look_at_driver(const NodeFacts& node, const ManagementFacts& management, Ch
   for (const PciPath& gpu : node.gpus) {
     look_at_bound_driver(gpu.device(), list);
   }
-  if (management.is_broken) {
+  if (management.is_broken && on_bus > 0) {
     list.bad({.found = management.missing,
               .wrong = "programs here cannot use the GPUs",
               .remedy = "reload the kernel module or reboot, as after an update of the driver, and look at dmesg"});
@@ -359,9 +370,9 @@ void look_at_peers(const NodeFacts& node, const ManagementFacts& management, Che
   list.otherwise_ok(management.gpus.size() == 1 ? "one GPU, no peers"
                     : management.peers.empty()
                         ? counted(management.gpus.size(), "GPU")
-                        : fmt::format("{}, all {} pairs can access each other's memory, {} NVLinks up on each",
+                        : fmt::format("{}, all {} pairs can access each other's memory, {} up on each",
                                       counted(management.gpus.size(), "GPU"), management.peers.size(),
-                                      management.gpus.front().links_up));
+                                      links_up_in_words(management)));
 }
 
 void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
@@ -373,12 +384,13 @@ void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, Ch
     if (gpu.fabric == FabricState::completed && gpu.fabric_error == 0) {
       ++completed;
     } else if (gpu.fabric != FabricState::not_supported) {
+      const bool is_completed = gpu.fabric == FabricState::completed;
       const char* const state = gpu.fabric == FabricState::not_started   ? "has not started"
                                 : gpu.fabric == FabricState::in_progress ? "is in progress"
                                                                          : "failed";
       list.bad({.subject = subject_of(gpu),
                 .found = fmt::format("the GPU's registration with the NVSwitches {}{}", state,
-                                     gpu.fabric_error == 0 ? "" : fmt::format(" with error {}", gpu.fabric_error)),
+                                     is_completed ? fmt::format(" with error {}", gpu.fabric_error) : ""),
                 .wrong = "CUDA does not start on it, or runs without NVLink",
                 .remedy = "start nvidia-fabricmanager of the driver's version (systemctl status nvidia-fabricmanager), "
                           "on racks with nvidia-imex too"});
@@ -451,7 +463,10 @@ void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, Ch
   const std::string load = !is_known     ? ""
                            : loaded == 0 ? "; idle, so check again during a job for clocks under load"
                                          : fmt::format("; {} under load", counted(loaded, "GPU"));
-  list.otherwise_ok(fmt::format("{}{}not throttled{}", fmt::join(clocks, "; "), clocks.empty() ? "" : ", ", load));
+  const bool has_reasons =
+      std::ranges::any_of(management.gpus, [](const GpuFacts& gpu) { return gpu.throttled_by.has_value(); });
+  list.otherwise_ok(fmt::format("{}{}{}{}", fmt::join(clocks, "; "), clocks.empty() ? "" : ", ",
+                                has_reasons ? "not throttled" : "throttling not reported", load));
 }
 
 }  // namespace commfuse::validate

@@ -92,7 +92,7 @@ struct MeasuredRank {
 };
 
 /// Returns nothing if the record is not a record of links.
-std::optional<Job> job_of_record(const std::string& file) {
+std::optional<Job> job_of_record(const std::string& file, std::vector<std::string>& passed_over) {
   const RunRecord record = load_run_record(file);
   std::int64_t largest = 0;
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
@@ -137,6 +137,12 @@ std::optional<Job> job_of_record(const std::string& file) {
     }
   }
   const bool is_of_links = !job.steps.empty() && record.links != "emulated";
+  const bool has_collectives = std::any_of(record.micro_benchmarks.begin(), record.micro_benchmarks.end(),
+                                           [](const MicroBenchmark& benchmark) { return benchmark.rank < 0; });
+  if (is_of_links && has_collectives) {
+    passed_over.push_back(fmt::format(
+        "{}: the collectives, because a record of links compares ranks; measure them with bench", job.name));
+  }
   return is_of_links ? std::optional(std::move(job)) : std::nullopt;
 }
 
@@ -245,7 +251,7 @@ JobFiles read_jobs(const std::vector<std::string>& files) {
       if (kind == JobFile::steps) {
         job = job_of_steps(file, result.passed_over);
       } else if (kind == JobFile::record) {
-        job = job_of_record(file);
+        job = job_of_record(file, result.passed_over);
       }
       if (job) {
         result.jobs.push_back(std::move(*job));

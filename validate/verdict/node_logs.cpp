@@ -52,8 +52,12 @@ NcclTestsRun run_of(const MicroBenchmark& benchmark, const RunRecord& record) {
   run.nodes = std::max(1, static_cast<int>(run.hosts.size()));
   std::vector<Duration> samples = benchmark.samples;
   std::sort(samples.begin(), samples.end());
-  run.rows.push_back(
-      {.bytes = benchmark.bytes, .time_us = to_microseconds(percentile(samples, 500).value), .place = benchmark.op});
+  const Duration time = percentile(samples, 500).value;
+  if (time > Duration{}) {
+    run.rows.push_back({.bytes = benchmark.bytes, .time_us = to_microseconds(time), .place = benchmark.op});
+  } else {
+    run.mistakes.push_back({.place = benchmark.op, .reason = "the time is not above 0"});
+  }
   return run;
 }
 
@@ -116,13 +120,13 @@ ReadFile read_any(const std::string& file) {
   if (is_run_record(text)) {
     return read_record(file);
   }
+  if (has_key(text, {"\"DCGM Diagnostic\"", "\"DCGM GPU Diagnostic\""})) {  // One of its tests is "nvbandwidth".
+    const DcgmDiagnostic diagnostic = read_dcgm_diag(text, file);
+    return with_notes(file, results_of(diagnostic), diagnostic.notes);
+  }
   if (has_key(text, {"\"nvbandwidth\""})) {
     const BandwidthRun run = read_nvbandwidth(text, file);
     return with_notes(file, results_of(run), run.notes);
-  }
-  if (has_key(text, {"\"DCGM Diagnostic\"", "\"DCGM GPU Diagnostic\""})) {
-    const DcgmDiagnostic diagnostic = read_dcgm_diag(text, file);
-    return with_notes(file, results_of(diagnostic), diagnostic.notes);
   }
   return {.file = file,
           .runs = read_nccl_tests(text, file, nccl_program_in(std::filesystem::path(file).filename().string())),
@@ -162,12 +166,12 @@ class ByNode {
     NodeLog& node = node_of(read.file, read.run.hosts);
     add_hosts(node.hosts);
     for (const NcclTestsMistake& mistake : run.mistakes) {
-      const std::string sentence = fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason);
       if (mistake.is_wrong_result) {
-        node.wrong_results.push_back(with_escapes(sentence));
+        node.wrong_results.push_back(with_escapes(fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason)));
       } else {
-        pass_row_over(
-            fmt::format("{}: rows that cannot be read, the first: {}: {}", read.file, mistake.place, mistake.reason));
+        const std::string sentence =
+            fmt::format("{}: rows that cannot be read, the first: {}: {}", read.file, mistake.place, mistake.reason);
+        pass_row_over(unread_rows_.try_emplace(read.file, sentence).first->second);
       }
     }
     if (!run.nccl_version.empty() &&
@@ -264,7 +268,8 @@ class ByNode {
   std::map<std::string, NodeLog> nodes_;
   std::set<std::string> hosts_;  // hosts that files name
   std::map<std::string, std::size_t> passed_over_;
-  std::set<std::string> rows_passed_over_;  // sentences of passed_over_ whose counts are of rows
+  std::set<std::string> rows_passed_over_;          // sentences of passed_over_ whose counts are of rows
+  std::map<std::string, std::string> unread_rows_;  // by file, the sentence about all its rows that cannot be read
 };
 
 }  // namespace

@@ -268,7 +268,8 @@ void decide(NodeVerdict& verdict) {
     verdict.health = Health::healthy;
     verdict.why = "copies between GPUs are as expected; collectives were not judged";
   } else {
-    verdict.why = verdict.log.has_passed_tests ? "dcgmi diag found nothing wrong, but does not test rates; " : "";
+    const bool is_passed = verdict.log.has_passed_tests && verdict.log.findings.empty();
+    verdict.why = is_passed ? "dcgmi diag found nothing wrong, but does not test rates; " : "";
     verdict.why += "not enough to decide: eight bandwidth-limited sizes, from two collectives, are needed";
     verdict.next = "for c in all_reduce all_gather; do ${c}_perf -b 1K -e 8G -f 2 -g 8; done";
   }

@@ -120,6 +120,11 @@ TEST(Bench, KeepsItsSamplesWhenAnOpFails) {
   ASSERT_EQ(result.measured.size(), 1U);
   EXPECT_EQ(result.measured[0].op, "copy");
   EXPECT_EQ(result.failures, std::vector<std::string>{"product 4 x 4 x 4: not measured: out of memory"});
+  const MakeExecutor failing = [](const Lowered&, const Sizes&) -> std::unique_ptr<Executor> {
+    throw std::runtime_error("out of memory");
+  };
+  EXPECT_EQ(bench({gaps(1, false)}, {}, failing).failures,
+            std::vector<std::string>{"next: not measured: out of memory"});
 }
 
 TEST(Bench, EndsAtTheFirstFailureWhereOtherProcessesWait) {
@@ -182,9 +187,34 @@ TEST(Bench, TheTableHasRates) {
                  .samples = {2ms}},
                 {.op = "copy", .dtype = "fp32", .bytes = 1 << 20, .samples = {1ms, 2ms, 3ms}},
                 {.op = "wake", .samples = {4us}}});
-  EXPECT_NE(table.find("2.0 GFLOP/s"), std::string::npos) << table;
-  EXPECT_NE(table.find("product beside exchange  bf16  100 x 100 x 100       2.000"), std::string::npos) << table;
-  EXPECT_NE(table.find("1024 KiB              2.000      1.000..3.000 0.52 GB/s"), std::string::npos) << table;
+  EXPECT_EQ(table,
+            "milliseconds                              median          p10..p90\n"
+            "product        bf16 100 x 100 x 100        1.000      1.000..1.000 2.0 GFLOP/s\n"
+            "product        bf16 100 x 100 x 100        2.000      2.000..2.000 1.0 GFLOP/s\n"
+            "  beside exchange\n"
+            "copy           fp32 1024 KiB               2.000      1.000..3.000 0.52 GB/s\n"
+            "wake                                       0.004      0.004..0.004\n");
+}
+
+TEST(Bench, TheTableFitsInATerminalAndShowsPartsOfAKiB) {
+  EXPECT_EQ(to_table({{.op = "product", .dtype = "bf16", .m = 8192, .n = 12288, .k = 6144, .samples = {2ms}},
+                      {.op = "reduce_scatter", .dtype = "bf16", .bytes = 7680, .samples = {1500ms}}}),
+            "milliseconds                              median          p10..p90\n"
+            "product        bf16 8192 x 12288 x 6144    2.000      2.000..2.000 618.5 TFLOP/s\n"
+            "reduce_scatter bf16 7.5 KiB             1500.000 1500.000..1500.000 0.00 GB/s\n");
+}
+
+TEST(Bench, CollectivesOfManyRanksHaveARowForEachRank) {
+  const std::vector<MicroProgram> programs =
+      micro_programs({.ranks = 9, .dtypes = {DType::fp32}, .parts = {BenchPart::messages}});
+  std::vector<std::int64_t> gathered;
+  for (const MicroProgram& program : programs) {
+    if (program.what.op == "all_gather") {
+      gathered.push_back(program.what.bytes);
+    }
+  }
+  ASSERT_EQ(gathered.size(), 22U);  // one fewer than exchanges, because 8 KiB is less than 9 rows of 1 KiB
+  EXPECT_EQ(gathered.front(), 9216);
 }
 
 }  // namespace

@@ -39,14 +39,14 @@ TEST(Across, ADifferentDriverOnOneRankIsNamed) {
 
 TEST(Across, TheFirstProcessDecidesBetweenEquallyCommonValues) {
   EXPECT_EQ(differences(reports({"550.54", "535.129"})).at(0).found,
-            "process 1 on node-0 has 535.129; 1 of 2 have 550.54");
-  EXPECT_EQ(differences(reports({"", "535.129"})).at(0).found, "process 1 on node-0 has 535.129; 1 of 2 have none");
+            "process 1 on node-0 has 535.129; 1 of 2 has 550.54");
+  EXPECT_EQ(differences(reports({"", "535.129"})).at(0).found, "process 1 on node-0 has 535.129; 1 of 2 has none");
 }
 
 TEST(Across, ManyProcessesAreCountedAndADifferentKernelIsAWarning) {
   std::vector<NodeReport> changed = reports({"a", "b", "b", "b", "b", "b", "a", "a", "a", "a", "a"});
   EXPECT_EQ(differences(changed).at(0).found,
-            "process 1 on node-0, process 2 on node-1, process 3 on node-1, process 4 on node-2 and 1 more has b; "
+            "process 1 on node-0, process 2 on node-1, process 3 on node-1, process 4 on node-2 and 1 more have b; "
             "6 of 11 have a");
   changed = reports({"a", "a"});
   changed[1].facts[0].value = "5.15.0";

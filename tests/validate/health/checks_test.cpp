@@ -266,6 +266,30 @@ TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
   EXPECT_EQ(rest.back().found, "2 uncorrected memory errors since the driver was loaded");
 }
 
+TEST_F(HealthChecks, LinksOfGpusOfAnotherModelAreNotMissed) {
+  ManagementFacts management = two_gpus();
+  management.gpus[0].links = management.gpus[0].links_up = 1;
+  management.gpus[1].name = "NVIDIA T1000";
+  management.gpus[1].links = management.gpus[1].links_up = 0;
+  const auto peers = [&] { return checks_of(node, management).at(1); };
+  EXPECT_EQ(peers().found, "2 GPUs, all 2 pairs can access each other's memory, 0 to 1 NVLink up on each");
+  management.gpus[1] = management.gpus[0];
+  EXPECT_EQ(peers().found, "2 GPUs, all 2 pairs can access each other's memory, 1 NVLink up on each");
+  management.gpus[1].links_up = 0;
+  EXPECT_EQ(peers().found, "0 of 1 NVLink up, 1 on other GPUs");
+  EXPECT_EQ(peers().status, HealthStatus::bad);
+}
+
+TEST_F(HealthChecks, ErrorsOfTheFabricCountOnceItIsCompleted) {
+  ManagementFacts management = two_gpus();
+  management.gpus[0].fabric_error = management.gpus[1].fabric_error = 3;
+  management.gpus[1].fabric = FabricState::not_started;
+  const std::vector<HealthCheck> reported = complaints_of(node, management);
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].found, "the GPU's registration with the NVSwitches failed with error 3");
+  EXPECT_EQ(reported[1].found, "the GPU's registration with the NVSwitches has not started");
+}
+
 TEST_F(HealthChecks, ALibraryThatDoesNotStartIsBad) {
   const std::vector<HealthCheck> reported = complaints_of(node, {.missing = "it does not start", .is_broken = true});
   EXPECT_EQ(reported.at(0).name, "driver");
@@ -339,6 +363,14 @@ TEST_F(HealthChecks, IdleClocksAreNotCompared) {
             "345 of 1980 MHz, not throttled; idle, so check again during a job for clocks under load");
 }
 
+TEST_F(HealthChecks, ThrottlingThatIsNotReportedIsNotDenied) {
+  ManagementFacts management = two_gpus();
+  for (GpuFacts& gpu : management.gpus) {
+    gpu.throttled_by.reset();
+  }
+  EXPECT_EQ(clock_checks(node, management).at(0).found, "1980 of 1980 MHz, throttling not reported");
+}
+
 TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
   ManagementFacts management = two_gpus();
   management.gpus[0].limit_watts = 500.0;
@@ -383,6 +415,8 @@ TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
   checks = checks_of(node, none);
   EXPECT_EQ(checks[3].subject, "0000:05:00.0");
   EXPECT_EQ(checks[3].found, "2 uncorrected errors since the driver was loaded");
+  const ManagementFacts broken{.missing = "NVIDIA's library does not start", .is_broken = true};
+  EXPECT_EQ(checks_of(node, broken)[0].found, "amdgpu, 1 AMD GPU");
   node.remove(gpu + "/driver");
   EXPECT_EQ(complaints_of(node, none).at(0).remedy.substr(0, 33), "load its driver (modprobe amdgpu)");
 }

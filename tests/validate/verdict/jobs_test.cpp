@@ -152,6 +152,12 @@ TEST(Jobs, RecordsOfLinksNameRanksThatComputeOrSendSlowly) {
   ASSERT_EQ(files.jobs.size(), 1U) << (files.unread.empty() ? "" : files.unread.front());
   const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
   EXPECT_TRUE(verdict.why.starts_with("rank 1 on node-1 sends slowly")) << verdict.why;
+  EXPECT_TRUE(files.passed_over.empty());
+  record.micro_benchmarks.push_back({.op = "all_gather", .bytes = 1, .ranks = 4, .samples = {microseconds(9)}});
+  write("links.json", to_json(record));
+  EXPECT_EQ(read_jobs({"links.json"}).passed_over,
+            std::vector<std::string>{
+                "links.json: the collectives, because a record of links compares ranks; measure them with bench"});
   record.links = "emulated";
   write("links.json", to_json(record));
   EXPECT_EQ(read_jobs({"links.json"}).others.size(), 1U);

@@ -168,6 +168,26 @@ TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
             "c.json: has neither collectives nor copies; give a record of commfuse-validate bench or links --copies");
 }
 
+TEST_F(NodeLogsTest, RowsThatCannotBeReadAreCountedPerFile) {
+  const std::string zero = "  1048576   262144  float  sum  -1   0.0  41.9  73.4  0   24.0  43.7  76.5  0\n";
+  const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"n", "n"}, zero + zero + two_rows))});
+  EXPECT_EQ(
+      logs.passed_over,
+      std::vector<std::string>{"a.txt: rows that cannot be read, the first: line 7: the time is not above 0 (2 rows)"});
+  EXPECT_EQ(logs.nodes.at(0).rows.size(), 2U);
+}
+
+TEST_F(NodeLogsTest, TimesOfZeroInARecordAreNotJudged) {
+  RunRecord record{.executor = "nccl", .compute = "real", .links = "nccl"};
+  record.micro_benchmarks = {{.op = "all_gather", .bytes = 1 << 20, .ranks = 2, .samples = {Duration{}}}};
+  const NodeLogs logs = read({file("a.json", to_json(record))});
+  ASSERT_EQ(logs.nodes.size(), 1U);
+  EXPECT_TRUE(logs.nodes[0].rows.empty());
+  EXPECT_EQ(logs.passed_over,
+            std::vector<std::string>{
+                "a.json: rows that cannot be read, the first: all_gather: the time is not above 0 (1 row)"});
+}
+
 TEST_F(NodeLogsTest, RecordsOfLinksHaveCopies) {
   RunRecord record{.executor = "cuda", .compute = "real", .links = "copies"};
   record.micro_benchmarks = {{.op = "device_to_device_memcpy_write_ce",
@@ -187,6 +207,16 @@ const std::string dcgm =
     R"({"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [{"name": "memory", "results": [
         {"entity_group": "GPU", "entity_group_id": 1, "entity_id": 2, "status": "Fail", "warnings": [{"warning": "bits"}]}
        ]}]}], "version": "4.2.3"}})";
+
+TEST_F(NodeLogsTest, TheNvbandwidthTestOfDcgmIsNotOutputOfNvbandwidth) {
+  std::string text = dcgm;
+  text.replace(text.find("\"memory\""), 8, "\"nvbandwidth\"");
+  const NodeLogs logs = read({file("a.json", text)});
+  ASSERT_TRUE(logs.unread.empty()) << logs.unread.front();
+  ASSERT_EQ(logs.nodes.at(0).findings.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].findings[0].test, "nvbandwidth");
+  EXPECT_EQ(logs.nodes[0].findings[0].cause, "a copy is below DCGM's floor");
+}
 
 std::string bandwidth_of(const std::string& host) {
   return R"json({"nvbandwidth": {"version": "v0.8", "GPU Device list": ["0: NVIDIA H100: ()json" + host + R"json()"],

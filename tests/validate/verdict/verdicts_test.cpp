@@ -155,10 +155,15 @@ TEST(Verdicts, ADcgmPassDoesNotDecideRates) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog log = log_of("node-7", std::vector<MeasuredMessage>{});
   log.has_passed_tests = true;
-  const NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
+  NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
   EXPECT_EQ(verdict.health, Health::undecided);
   EXPECT_TRUE(verdict.why.starts_with("dcgmi diag found nothing wrong, but does not test rates; not enough"))
       << verdict.why;
+  log.findings.push_back({.tool = "dcgmi diag", .test = "pcie", .cause = "a cause", .is_bad = false});
+  verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.why,
+            "not enough to decide: eight bandwidth-limited sizes, from two collectives, are needed; dcgmi diag pcie "
+            "warns: a cause");
 }
 
 // 10% is within the error of the shipped file, so one node alone passes; among nine nodes, no other is as slow.
