@@ -200,6 +200,11 @@ TEST(Import, RecognisesTheFormatOfAFile) {
       run_program("commfuse-sim import a.txt").err,
       "a.txt: the format cannot be detected from its content; write commfuse-sim import FORMAT a.txt, with one of " +
           import::format_names() + "\n");
+  std::filesystem::rename("a.txt", "my file");
+  EXPECT_EQ(run_program("commfuse-sim import 'my file'").err,
+            "my file: the format cannot be detected from its content; write commfuse-sim import FORMAT 'my file', with "
+            "one of " +
+                import::format_names() + "\n");
 }
 
 constexpr const char* small_yaml =
@@ -252,6 +257,9 @@ TEST(Import, ReportsAnUnknownFormat) {
             "unknown format 'megatrn'; did you mean 'megatron'?\n");
   EXPECT_EQ(run_program("commfuse-sim import a.sh").err,
             "'a.sh' is neither a file nor a format; known formats: " + import::format_names() + "\n");
+  const Outcome long_name = run_program("commfuse-sim import " + std::string(300, 'x'));
+  EXPECT_EQ(long_name.code, 2);
+  EXPECT_NE(long_name.err.find("is neither a file nor a format; known formats: "), std::string::npos) << long_name.err;
   EXPECT_EQ(run_program("commfuse-sim import").code, 2);
   EXPECT_EQ(run_program("commfuse-sim import --name a megatron a.sh").err,
             "--name comes before the format; write it after: commfuse-sim import megatron FILE --name ...\n");

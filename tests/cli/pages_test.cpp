@@ -161,6 +161,13 @@ TEST(Pages, NamesComeFromTheCatalogue) {
   EXPECT_EQ(run_program("commfuse-sim pages man models").err, "LIST: man takes no list; remove 'models'\n");
 }
 
+TEST(Pages, AnArgumentTooManyIsAUserError) {
+  EXPECT_EQ(run_program("commfuse-sim pages names models hardware").err,
+            "pages takes no further argument 'hardware'; see commfuse-sim pages --help\n");
+  EXPECT_EQ(run_program("commfuse-sim version now").err,
+            "version takes no argument 'now'; see commfuse-sim version --help\n");
+}
+
 TEST(Pages, AnUnknownFormIsAUserError) {
   const Outcome outcome = run_program("commfuse-sim pages pdf");
   EXPECT_EQ(outcome.code, 2);

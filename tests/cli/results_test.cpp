@@ -255,6 +255,8 @@ TEST_F(ResultsTest, AKnownColumnThatNoRowHasIsEmpty) {
 TEST_F(ResultsTest, HintsAndMessagesFitTheQueriedRows) {
   ASSERT_EQ(sweep("out").code, 3);
   EXPECT_EQ(run_program("commfuse-sim best out --where \"ranks = 3\"").err, "no rows; --where matches none\n");
+  EXPECT_EQ(run_program("commfuse-sim results out --where \"ranks = 3\"").err, "no rows; --where matches none\n");
+  EXPECT_EQ(run_program("commfuse-sim results out --where \"ranks = 2\" --limit 0").err, "");
   EXPECT_EQ(run_program("commfuse-sim best out --where \"ranks = 16\"").err,
             "no row wins: none has a value of makespan_us\n");
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 4, strategy: "

@@ -52,6 +52,10 @@ TEST(ScheduleMutate, EquivalentMutantsAreListedWithTheirReason) {
             std::string::npos)
       << outcome.out;
   EXPECT_EQ(outcome.out.find("caught ("), std::string::npos);
+  const Outcome alone = run_program("commfuse-sim schedule mutate --strategy serial --ranks 1 --list equivalent");
+  EXPECT_NE(alone.out.find("serial data_parallel on 1 rank, op 4 (gemm): no wait for op 2: equivalent (same order)\n"),
+            std::string::npos)
+      << alone.out;
 }
 
 TEST(ScheduleMutate, JsonHasAnObjectPerKindOrMutant) {

@@ -112,6 +112,13 @@ TEST(CommfuseSimSchedule, EveryGeneratedScheduleIsProved) {
             std::to_string(schedules) + " schedules proved: matched, free of deadlock and hazards, contents exact\n");
 }
 
+TEST(CommfuseSimSchedule, AWordGivenTwiceIsProvedOnce) {
+  const std::string check = "commfuse-sim schedule check --ranks 2 --scope mlp";
+  EXPECT_EQ(run_program(check + ",mlp --strategy serial,serial").out,
+            "1 schedule proved: matched, free of deadlock and hazards, contents exact\n");
+  EXPECT_EQ(run_program(check + " --strategy all,serial").out, run_program(check + " --strategy all").out);
+}
+
 TEST(CommfuseSimSchedule, AFileIsProvedLikeAGeneratedOne) {
   const Schedule good(shown("--form direct -o yaml"));
   const Outcome outcome = run_program("commfuse-sim schedule check " + good.path());

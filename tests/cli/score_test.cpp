@@ -213,6 +213,38 @@ TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
   EXPECT_EQ(run_program("commfuse-sim score --data " + wide).err, wide + ": it is in UTF-16; save it in UTF-8\n");
 }
 
+TEST_F(ScoreCommand, FlagsWithAnOutputOfTheirOwnRefuseOthers) {
+  const auto refusal = [](const std::string& flags) {
+    const Outcome outcome = run_program("commfuse-sim score " + flags);
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_EQ(outcome.out, "") << flags;
+    return outcome.err;
+  };
+  EXPECT_EQ(refusal("--pairs -o json"), "--pairs prints only text; remove -o\n");
+  EXPECT_EQ(refusal("--pairs -o markdown"), "--pairs prints only text; remove -o\n");
+  EXPECT_EQ(refusal("--implementations -o json"), "--implementations prints only YAML; remove -o\n");
+  const std::string help = "; see commfuse-sim score --help\n";
+  EXPECT_EQ(refusal("--implementations --pairs"), "--implementations excludes --pairs" + help);
+  EXPECT_EQ(refusal("--implementations --dynamic"), "--implementations excludes --dynamic" + help);
+  EXPECT_EQ(refusal("--pairs --dynamic"), "--pairs excludes --dynamic" + help);
+}
+
+TEST_F(ScoreCommand, VerdictsWithoutDegradedNodesHaveAnEmptyList) {
+  std::string rows = "# hardware: 8x RTX PRO 6000 Blackwell server, PCIe 5, no NVLink\nop,ngpus,bytes,time_us\n";
+  for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30U; bytes *= 2) {
+    const std::string row = ",8," + std::to_string(bytes) + "," + std::to_string(40 + bytes / 15000) + "\n";
+    rows += "all_gather" + row + "all_reduce" + row;
+  }
+  const std::string path = write("nccl_rtxpro6000_pcie_aic.csv", rows);  // This name says that the node is healthy.
+  const Outcome outcome = run_program("commfuse-sim score --verdicts -o json --data " + path);
+  EXPECT_EQ(outcome.code, 4);
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("healthy"), 1);
+  EXPECT_EQ(json.at("degraded"), nlohmann::json::array());
+  const Outcome table = run_program("commfuse-sim score --verdicts --data " + path);
+  EXPECT_EQ(table.out.find("Degraded nodes"), std::string::npos) << table.out;
+}
+
 TEST_F(ScoreCommand, AMissingFileIsAUserError) {
   const Outcome outcome = run_program("commfuse-sim score --data /nowhere/at/all.csv");
   EXPECT_EQ(outcome.code, 2);

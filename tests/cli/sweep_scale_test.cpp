@@ -135,12 +135,28 @@ TEST_F(SweepScale, MergeNamesTheMissingShards) {
   const Outcome outcome = run_program("commfuse-sim merge all");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "2 of 3 shards are missing or not complete; run these, then merge again:\n"
+            "2 of 3 shards are missing or not complete; run them, then merge again:\n"
             "  commfuse-sim sweep all/settings.yaml --out all --shard 1/3\n"
             "  commfuse-sim sweep all/settings.yaml --out all --shard 3/3\n");
   EXPECT_FALSE(fs::exists("all/results.sqlite"));
   EXPECT_EQ(run_program("commfuse-sim merge none").err,
             "none contains no shards; run some with commfuse-sim sweep FILE --out none --shard 1/N\n");
+  EXPECT_EQ(run_program("commfuse-sim merge 'no shards'").err,
+            "no shards contains no shards; run some with commfuse-sim sweep FILE --out 'no shards' --shard 1/N\n");
+}
+
+TEST_F(SweepScale, MergeNamesCommandsThatAShellCanRun) {
+  run_program(sweep("'my parts'", "--shard 1/2"));
+  const std::string command = "  commfuse-sim sweep 'my parts/settings.yaml' --out 'my parts' --shard 2/2\n";
+  EXPECT_EQ(run_program("commfuse-sim merge 'my parts'").err,
+            "1 of 2 shards is missing or not complete; run it, then merge again:\n" + command);
+  EXPECT_EQ(run_program("commfuse-sim merge all 'my parts/shard-1-of-2.sqlite'").err,
+            "1 of 2 shards is missing or not complete; run it, then merge all shards:\n" + command);
+  fs::create_directory("moved");
+  fs::copy_file("my parts/shard-1-of-2.sqlite", "moved/shard-1-of-2.sqlite");
+  EXPECT_EQ(run_program("commfuse-sim merge moved").err,
+            "1 of 2 shards is missing or not complete; run it, then merge again:\n"
+            "  commfuse-sim sweep FILE --out FOLDER --shard 2/2\n");
 }
 
 TEST_F(SweepScale, MergeRefusesRepeatedShardsAndShardsOfOtherSweeps) {
@@ -247,6 +263,16 @@ TEST_F(SweepScale, ReportsADamagedStoreAndKeepsAForeignOne) {
   EXPECT_NE(foreign.code, 0);
   EXPECT_EQ(foreign.err, "out/results.sqlite is not a commfuse result store; choose another file or folder\n");
   EXPECT_EQ(contents_of("out/results.sqlite"), "years of work, and no database at all");
+}
+
+TEST_F(SweepScale, ADryRunOfAShardWithoutPointsEstimatesNothing) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, strategy: {name: serial}}\naxes:\n"
+                             "  - seq: [4K, 8K, 16K]\n";
+  EXPECT_EQ(run_program("commfuse-sim sweep b.yaml --dry-run -j 1 --shard 5/5").out,
+            "points  0 of 3, shard 5-of-5\n"
+            "rows    about 0; in a sample of 0, 0 could not be run\n"
+            "time    about 0.0 s on 1 thread\n"
+            "disk    about 0 KB\n");
 }
 
 TEST_F(SweepScale, ADryRunEstimatesTheWorkAndWritesNothing) {

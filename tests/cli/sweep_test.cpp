@@ -95,6 +95,16 @@ TEST_F(SweepTest, CommandsThatASweepNamesQuoteItsFolder) {
       << outcome.out;
 }
 
+TEST_F(SweepTest, AShardOfOnePointNamesTheCommandThatMergesIt) {
+  const std::string folder = path("my results");
+  const Outcome outcome =
+      run_program("commfuse-sim sweep " + file("axes:\n  - seq: [1K, 2K]\n") + " --shard 1/2 --out '" + folder + "'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "shard 1-of-2: 1 point in " + folder +
+                             "/shard-1-of-2.sqlite; when all shards are complete: commfuse-sim merge '" + folder +
+                             "'\n");
+}
+
 TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   const std::string body =
       "axes:\n  - ranks: [2, 3, 8, 16]\n  - zip: {seq: [1K, 1001, 8K], batch: [4, 1, 1]}\nset: {strategy: {variants: "

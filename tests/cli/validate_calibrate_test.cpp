@@ -29,6 +29,15 @@ TEST(ValidateCalibrate, MeasuresNothingForAnUnwritableFile) {
             std::string::npos);
 }
 
+TEST(ValidateCalibrate, RefusesExecutorsOfProcessesAndARecordInItsOwnPlace) {
+  const OwnFolder folder;
+  EXPECT_EQ(refusal("calibrate --executor nccl --out mine.yaml"),
+            "--executor nccl: calibrate runs in one process; choose cpu or cuda-virtual, or give a record of bench "
+            "--out to commfuse-sim calibrate\n");
+  EXPECT_EQ(refusal("calibrate --out mine.yaml --record ./mine.yaml"),
+            "--record: ./mine.yaml is also --out; choose another file\n");
+}
+
 TEST(ValidateLinks, FlagsThatMakeNoSenseAreRefused) {
   EXPECT_NE(refusal("links --ranks 1").find("--ranks: '1' is not a whole number from 2 to 16"), std::string::npos);
   EXPECT_NE(refusal("links --bytes 100").find("--bytes: '100' is not a multiple of 512 bytes"), std::string::npos);

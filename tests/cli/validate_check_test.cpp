@@ -26,6 +26,16 @@ TEST(ValidateCheck, ALimitOmitsSchedulesAndCountsThem) {
   EXPECT_NE(outcome.err.find(" schedules were not checked"), std::string::npos) << outcome.err;
 }
 
+TEST(ValidateCheck, ASingleOmittedScheduleIsSingular) {
+  EXPECT_EQ(run_program("commfuse-validate check --strategy serial --scope gemm_rs --ranks 2 --limit '1 ns'").err,
+            "--limit 1 ns: 1 of 1 schedule was not checked\n");
+}
+
+TEST(ValidateCheck, RefusesAStrategyWithoutAScheduleForTheScope) {
+  EXPECT_EQ(refusal("check --strategy commfuse --scope mlp_ar --ranks 2"),
+            "--strategy commfuse: no schedule for --scope mlp_ar and --ranks 2; choose other strategies or scopes\n");
+}
+
 TEST(ValidateCheck, ProvesAndRunsEverySchedule) {
   const Outcome outcome = run_program("commfuse-validate check --strategy all --ranks 1..4");
   EXPECT_EQ(outcome.code, 0);

@@ -127,7 +127,7 @@ TEST(DoctorCommand, ProcessesThatALauncherStartedAreCompared) {
   const auto driver =
       std::find_if(across.begin(), across.end(), [](const json& check) { return check.at("subject") == "driver"; });
   ASSERT_NE(driver, across.end()) << across;
-  EXPECT_EQ(driver->at("found"), "process 1 on node-2 has 535.129.03; 1 of 2 have 550.54.15");
+  EXPECT_EQ(driver->at("found"), "process 1 on node-2 has 535.129.03; 1 of 2 has 550.54.15");
   EXPECT_EQ(driver->at("status"), "bad");
 }
 

@@ -71,6 +71,47 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_NE(over.out.find("Noise floor: 1 ms took "), std::string::npos);
 }
 
+TEST(ValidateRun, CompareReportsWrongResultsAndRefusesTimesOfZero) {
+  const OwnFolder folder;
+  const Outcome run = run_program(
+      "commfuse-validate run --seq 1K --ranks 2 --strategy serial --iterations 1 --warm-up 0 --dilation 1 --out "
+      "r.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  RunRecord record = load_run_record("r.json");
+  record.runs.at(0).status = RunStatus::wrong;
+  record.runs.at(0).message = "its results on small matrices are wrong";
+  std::ofstream("wrong.json") << to_json(record);
+  const Outcome wrong = run_program("commfuse-validate compare wrong.json");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_EQ(wrong.err, "serial: its results on small matrices are wrong\n");
+  record.runs.at(0).makespans = {Duration{}};
+  std::ofstream("zero.json") << to_json(record);
+  EXPECT_EQ(refusal("compare zero.json"), "zero.json: a makespan of serial is 0; measure again\n");
+}
+
+TEST(ValidateRun, ThePageOfCompareHasItsWholeCommand) {
+  const OwnFolder folder;
+  const std::string flags = "--dilation 1 --iterations 1 --warm-up 0";
+  const Outcome measured = run_program("commfuse-validate compare --seq 1K --ranks 2 --strategy serial " + flags +
+                                       " --out 'my record.json' --page page.html");
+  EXPECT_EQ(measured.code, 0) << measured.err;
+  const std::string html = contents_of("page.html");
+  EXPECT_NE(html.find(" --set seq=1K "), std::string::npos);
+  EXPECT_NE(html.find(" " + flags + " --page page.html"), std::string::npos);
+  EXPECT_EQ(run_program("commfuse-validate compare 'my record.json' --page 'my page.html'").code, 0);
+  EXPECT_NE(contents_of("my page.html")
+                .find("compare &#39;my record.json&#39; --hardware h100-sxm --page &#39;my page.html&#39;"),
+            std::string::npos);
+}
+
+TEST(ValidateRun, ASchedulesFileIsNeverReplacedByTheOutput) {
+  const OwnFolder folder;
+  std::filesystem::copy_file(project_folder / "configs/schedules/doubling.yaml", "d.yaml");
+  const std::string refused = "d.yaml cannot be written: the command reads this file; choose another path\n";
+  EXPECT_EQ(refusal("run --schedule ./d.yaml --out d.yaml"), refused);
+  EXPECT_EQ(refusal("compare --schedule ./d.yaml --page d.yaml"), refused);
+}
+
 TEST(ValidateRun, MeasuresRealGemmsOverPacedLinks) {
   const Outcome run = run_program(
       "commfuse-validate run --compute real --link-bandwidth '1 GB/s' --link-latency '10 us' --model gpt-2-xl --ranks "
@@ -141,7 +182,8 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
   EXPECT_EQ(refusal("run --model mistral-7b --scope attention --ranks 4 --seq 8K"),
             "mistral-7b attends to 4096 keys in some layers, but executors attend to all 8192; choose a scope without "
             "attention, such as mlp, or seq up to 4096\n");
-  EXPECT_EQ(refusal("compare nowhere.json"), "nowhere.json: no such file; write it with commfuse-validate run --out\n");
+  EXPECT_EQ(refusal("compare nowhere.json"),
+            "nowhere.json: no such file; write it with --out of commfuse-validate run, bench or links\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),
             "--iterations applies to a measurement, but a record was given; remove one of them\n");
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -110,6 +111,49 @@ TEST(VerdictCommand, RefusesUnsupportedRequests) {
   EXPECT_EQ(error_of("--expect h100-sxm --false-alarms 60%"),
             "--false-alarms: '60%' is not a share of 0.0001% to 25%; write one, as in 1%\n");
   EXPECT_NE(error_of("--expect h100-smx").find("h100-sxm"), std::string::npos);
+}
+
+TEST(VerdictCommand, AFileOfAJobThatCannotBeReadIsNamedWithoutAMachine) {
+  const OwnFolder folder;
+  write("bad.csv", "rank,step,time_us\n0,0,abc\n");
+  const Outcome outcome = run_program("commfuse-validate verdict bad.csv");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.err, "bad.csv:2: time_us: 'abc' is not a time; write a number of more than 0\n");
+}
+
+TEST(VerdictCommand, RefusesEmptyFoldersAndIgnoresBrokenLinks) {
+  const OwnFolder folder;
+  std::filesystem::create_directory("logs");
+  std::filesystem::create_symlink("loop", "logs/loop");
+  const Outcome empty = run_program("commfuse-validate verdict logs --expect h100-sxm");
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_EQ(empty.err, "logs: the folder has no files; give the folder of the logs\n");
+  write("logs/good.txt", log_of("good", 1.0));
+  EXPECT_EQ(run_program("commfuse-validate verdict logs --expect h100-sxm").code, 0);
+}
+
+TEST(VerdictCommand, NeverReplacesALog) {
+  const OwnFolder folder;
+  write("good.txt", log_of("good", 1.0));
+  for (const char* const files : {"good.txt", "other.txt --healthy good.txt"}) {
+    const Outcome outcome =
+        run_program(std::string("commfuse-validate verdict --expect h100-sxm --out ./good.txt ") + files);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err, "./good.txt cannot be written: the command reads this file; choose another path\n");
+  }
+  EXPECT_EQ(contents_of("good.txt"), log_of("good", 1.0));
+}
+
+TEST(VerdictCommand, DataOfHealthyNodesThatIsNotUsedIsNamed) {
+  const OwnFolder folder;
+  write("log.txt", log_of("node-a", 1.0));
+  std::string broken = log_of("node-b", 1.0);
+  broken.replace(broken.find("float sum -1 "), 13, "float sum -1 x");
+  write("good.txt", broken);
+  const Outcome outcome =
+      run_program("commfuse-validate verdict log.txt --expect h100-sxm --healthy good.txt -o markdown");
+  EXPECT_NE(outcome.out.find("\nNot judged: good.txt: rows that cannot be read, the first: line "), std::string::npos)
+      << outcome.out;
 }
 
 /// Returns the output of nvbandwidth -j for eight GPUs on one host; one pair has only `share` of the others' rate.

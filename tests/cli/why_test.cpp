@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -23,6 +24,24 @@ TEST(CommfuseSimWhy, BreaksDownTheFastestAndNamesItsRivals) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80U) << line;
   }
+}
+
+TEST(CommfuseSimWhy, NamesTheLimitOfAMemoryBoundOp) {
+  const auto limits = [](const std::string& seq) {
+    const Outcome outcome =
+        run_program("commfuse-sim why --model llama-3.1-8b --scope layer --strategy serial -o json --seq " + seq);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::set<std::string> words;
+    const auto report = nlohmann::json::parse(outcome.out);
+    for (const nlohmann::json& op : report.at("ops")) {
+      if (op.at("shape").get<std::string>().starts_with("memory-bound")) {
+        words.insert(op.at("how").get<std::string>());
+      }
+    }
+    return words;
+  };
+  EXPECT_EQ(limits("256"), std::set<std::string>{"the shortest kernel sets most of the time"});
+  EXPECT_EQ(limits("128K"), std::set<std::string>{"HBM traffic sets the time"});
 }
 
 TEST(CommfuseSimWhy, ResultIsTheRowOfRun) {
