@@ -60,8 +60,7 @@ TEST(Shard, AutoRefusesATaskThatIsNotCountedFromZero) {
   const std::string remedy = ", counted from 0; number the tasks from 0 without gaps, or write the part, as in 3/7";
   EXPECT_EQ(parsed("auto/7", {{"PBS_ARRAY_INDEX", "6"}}), (Shard{7, 7}));
   EXPECT_EQ(shard_refusal("auto/7", {{"PBS_ARRAY_INDEX", "7"}}), "--shard: auto finds task 7 of 7" + remedy);
-  EXPECT_EQ(shard_refusal("auto/7", {{"PARALLEL_SEQ", "100001"}}),
-            "--shard: auto finds task 100000 of 7" + remedy);
+  EXPECT_EQ(shard_refusal("auto/7", {{"PARALLEL_SEQ", "100001"}}), "--shard: auto finds task 100000 of 7" + remedy);
   EXPECT_EQ(shard_refusal("auto/7", {{"JOB_COMPLETION_INDEX", "100000"}}),
             "--shard: auto finds task 100000 of 7" + remedy);
   EXPECT_EQ(shard_refusal("auto/0", {{"PBS_ARRAY_INDEX", "0"}}),
