@@ -49,10 +49,33 @@ commands_of() {
   cat "$work/commands/${1//\//_}"
 }
 
-# compile SOURCE OUTPUT TARGET...: compiles a source of the patched tree for the target; prints "OLD NEW" lines of
-# objects.
+# Prints the file that the compiler reads for a source of the built tree: the source itself, or the unity file of the
+# target that includes it.
+unit_of() {
+  local source=$1 target=$2 unit
+  while read -r unit; do
+    if [[ $unit == "$home/$source" ]] || { [[ $unit == */Unity/* ]] && grep -qF "\"$home/$source\"" "$unit"; }; then
+      echo "$unit"
+    fi
+  done < <(commands_of "$target" | sed -nE 's/.* -c ([^ ]+).*/\1/p' | sort -u)
+}
+
+# compile SOURCE TARGET: compiles a source of the patched tree for the target; prints "OLD NEW" lines of objects. A unity
+# file is copied, so that it includes the patched tree.
 compile() {
-  local source=$1 target=$2 number=0 line object new archive link
+  local source=$1 target=$2 unit
+  while read -r unit; do
+    compile_unit "$unit" "$source" "$target"
+  done < <(unit_of "$source" "$target")
+}
+
+compile_unit() {
+  local unit=$1 source=$2 target=$3 number=0 line object new archive link
+  local compiled=$tree/$source
+  if [[ $unit == */Unity/* ]]; then
+    compiled=$work/objects/unity_${target//\//_}_${source//\//_}.cxx
+    sed "s|\"$home/|\"$tree/|" "$unit" >"$compiled"
+  fi
   link=$(commands_of "$target" | tail -1)
   while IFS= read -r line; do
     object=$(sed -E 's/.* -o ([^ ]+) .*/\1/' <<<"$line")
@@ -62,12 +85,12 @@ compile() {
     fi
     new=$work/objects/${target//\//_}_${source//\//_}_$((number += 1)).o
     line=${line//"-I$home "/"-I$tree "}
-    line=${line//" -c $home/$source"/" -c $tree/$source"}
+    line=${line//" -c $unit"/" -c $compiled"}
     line=${line//" -o $object "/" -o $new -w "}
     line=$(sed -E 's/ -M(D|MD)//g; s/ -M[TF] [^ ]+//g' <<<"$line")
     (cd "$build" && eval "$line")
     echo "$object $new"
-  done < <(commands_of "$target" | grep -F -- " -c $home/$source")
+  done < <(commands_of "$target" | grep -F -- " -c $unit")
 }
 
 # relink TARGET OUTPUT MORE: links the target with the new objects in place of the old ones.
@@ -94,6 +117,8 @@ make() {
   for source in "$@"; do
     compile "$source" "$target" >>"$work/objects/list"
   done
+  sort -u -t ' ' -k 1,1 -o "$work/objects/list" "$work/objects/list"  # two sources may share a unity file
+  [[ ! -s $work/objects/list ]] || is_compiled=yes
   relink "$target" "$output" "$more"
 }
 
@@ -119,7 +144,7 @@ run_test() {
 # Checks that the test of a fault fails, and that it passes without the fault. The patched tree, programs and plugin are
 # in $work.
 try() {
-  local fault=$1 program filter target
+  local fault=$1 program filter target other is_compiled=""
   local -a sources
   read -r program filter <<<"$(field "$fault" Test)"
   mapfile -t sources < <({
@@ -143,7 +168,6 @@ try() {
   if [[ $(field "$fault" Plugin) == yes ]]; then
     make $plugin "$work/lib/libcommfuse_cuda.so" "$(field "$fault" Link)" "${sources[@]}"
   fi
-  local other
   other=$(field "$fault" Program)
   for target in $other $program; do
     rm -f "$work/bin/$target"
@@ -151,6 +175,10 @@ try() {
   done
   if patches "$fault"; then
     git -C "$tree" apply --reverse "$here/faults/$fault.patch"
+    if [[ -z $is_compiled ]]; then
+      outcome="not built"  # no program or plugin contains the patched files
+      return
+    fi
   fi
   run_test "$fault" "$program" "$filter"
 }
