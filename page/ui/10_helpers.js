@@ -51,9 +51,12 @@ const signedPercent = (share, decimals = 1) => {
   return Number.parseFloat(digits) === 0 ? digits : `${share < 0 ? MINUS : "+"}${digits}`; // never "-0.0%"
 };
 
-/// Writes counts as the command line does: 8192 is "8K", 1536 is "1536".
+/// Writes counts as the command line does: 8192 is "8K", 1048576 is "1M", 1536 is "1536".
 function count(number) {
   const value = Number(number);
+  if (value >= 2 ** 20 && value % 2 ** 20 === 0) {
+    return `${value / 2 ** 20}M`;
+  }
   return value >= 1024 && value % 1024 === 0 ? `${value / 1024}K` : String(number);
 }
 
@@ -127,6 +130,8 @@ async function copy(text, button) {
     box.select();
     document.execCommand("copy"); // Pages opened from disk may have no clipboard.
     box.remove();
+    // The box had the focus.
+    button.focus();
   }
   const before = button.dataset.name ?? (button.dataset.name = button.textContent);
   button.textContent = "Copied";

@@ -109,6 +109,7 @@ const LIMITS = {
   "HBM traffic sets the time": "HBM traffic sets its time.",
   "the k loops set the time": "The loops over k set its time.",
   "the shortest kernel sets the time": "It takes as long as the shortest kernel.",
+  "the shortest kernel sets most of the time": "Most of its time is that of the shortest kernel.",
 };
 const WAYS = [
   [/^NCCL's (ring|tree) with (\w+)$/, (shape, protocol) => `NCCL runs it as a ${shape} with protocol ${protocol}.`],
@@ -157,7 +158,9 @@ class Hints {
       hovers && this.owner !== document.activeElement && follow(event); // A focused element keeps its tip.
     });
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
-    addEventListener("scroll", () => this.owner && this.show(this.owner), { capture: true, passive: true });
+    // A new answer replaces tables.
+    const move = () => (this.owner.isConnected ? this.show(this.owner) : this.hide());
+    addEventListener("scroll", () => this.owner && move(), { capture: true, passive: true });
   }
 
   show(owner) {

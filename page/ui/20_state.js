@@ -90,13 +90,13 @@ function readHash(hash) {
       unknown.push(part);
       continue;
     }
-    const key = part.slice(0, at);
-    if (at > 0 && key in state.presets) {
+    const key = at > 0 ? part.slice(0, at) : "";
+    if (Object.keys(state.presets).includes(key)) {
       settings[key] = normal(key, text);
     } else if (VIEW_KEYS.includes(key)) {
       view[key] = knownView(key, text);
       view[key] !== text && unknown.push(part);
-    } else if (key.startsWith("plan.") && key.slice(5) in plan) {
+    } else if (key.startsWith("plan.") && Object.keys(PLAN_PRESETS).includes(key.slice(5))) {
       plan[key.slice(5)] = text;
     } else if (!["verdict", ""].includes(part)) {
       unknown.push(part);

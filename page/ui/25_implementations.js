@@ -63,13 +63,18 @@ function groupsOf(rows) {
     : [["", order]];
 }
 
-/// "2%" becomes 0.02.
-const shareOf = (text, otherwise) => (/^[\d.]+%$/.test(text) ? Number.parseFloat(text) / 100 : otherwise);
+/// "2%" and "0.02" become 0.02.
+function shareOf(text, otherwise) {
+  const share = Number.parseFloat(text) / (text.includes("%") ? 100 : 1);
+  return Number.isFinite(share) ? share : otherwise;
+}
 
 /// Smaller differences are ties.
 const winDifference = () => shareOf(setting("verdict.difference"), 0.02);
 
 const surelyBeats = () => shareOf(setting("verdict.probability"), 0.8);
+
+const tieWords = () => `, and ${Number((100 * winDifference()).toPrecision(3))}% or less is a tie`;
 
 /// Returns the recommended row: the fastest implementation that surely beats serial, or the fastest of all if none
 /// does.
@@ -102,7 +107,9 @@ function recommendationOf(rows) {
 function recommendationHeadline({ have, times, certainty, isSingle, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
   const what = times < 1 ? "to beat serial" : "that serial is faster";
-  const surely = certainty === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(certainty)} ${what})`;
+  // The difference is small, but certain.
+  const isTie = pay === "unclear" && (certainty ?? 1) >= surelyBeats();
+  const surely = isTie ? tieWords() : certainty === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(certainty)} ${what})`;
   const leads = {
     pays: "Overlap pays with kernels you can get",
     loses: "Overlap does not pay with kernels you can get",

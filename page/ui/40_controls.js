@@ -76,6 +76,8 @@ function sliderField(key, { name, steps, show, note }) {
       : plainCount(text);
   range.addEventListener("input", () => change({ [key]: shown[range.value] }));
   box.addEventListener("change", () => box.value.trim() && change({ [key]: typed(box.value) }));
+  // An emptied box changes nothing.
+  box.addEventListener("blur", () => (box.value = show(setting(key))));
   const place = element(
     "div",
     { class: "field" },
@@ -158,7 +160,13 @@ function otherField({ key, words, preset, choices }) {
   const note = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
   box.setAttribute("aria-describedby", note.id);
   box.addEventListener("change", () => change({ [key]: normal(key, box.value.trim() || preset) }));
-  controls.set(key, { show: () => (box.value = choices || setting(key) !== preset ? setting(key) : "") });
+  const showIt = () => {
+    if (choices || document.activeElement !== box) {
+      box.value = choices || setting(key) !== preset ? setting(key) : "";
+    }
+  };
+  box.addEventListener("blur", showIt);
+  controls.set(key, { show: showIt });
   return element("div", { class: "field" }, element("label", { for: id }, name), box, note);
 }
 
@@ -283,12 +291,13 @@ function showControls() {
 }
 
 /// Applies a change by the user. If a new machine has fewer GPUs than ranks, the ranks become the largest power of two
-/// that it has.
+/// that it has. The engine checks the ranks on a machine from the user's own file.
 function change(changes) {
   const settings = { ...state.settings, ...changes };
   let notice = "";
-  if (changes.hardware && changes.ranks === undefined) {
-    const gpus = gpusOf(facts.hardware.get(changes.hardware));
+  const machine = facts.hardware.get(changes.hardware);
+  if (machine && changes.ranks === undefined) {
+    const gpus = gpusOf(machine);
     if (Number(setting("ranks")) > gpus) {
       settings.ranks = String(2 ** Math.floor(Math.log2(gpus)));
       notice = `${changes.hardware} has ${gpus} GPUs, so the ranks are ${settings.ranks} now.`;

@@ -14,9 +14,12 @@ function fastestOf(rows) {
 const bestOf = (rows) => recommendationOf(rows)?.have ?? fastestOf(rows);
 
 /// Returns "wins", "ties", "loses" or "bound" for every row. Whole models have no such column, so the rule is applied
-/// here.
+/// here: a row ties if it is near the fastest, or if the fastest is not surely faster.
 function verdictsOf(rows) {
   const best = fastestOf(rows);
+  const isNear = (row) => timeOf(row) / timeOf(best) - 1 <= winDifference();
+  const isUnsure = ({ win_probability: p }) => typeof p === "number" && p <= 0.5 && 1 - p < surelyBeats();
+  const front = best ? rows.filter((row) => ran(row) && (row === best || isNear(row) || isUnsure(row))) : [];
   return rows.map((row) => {
     if (row.verdict !== undefined) {
       return row.verdict;
@@ -24,10 +27,7 @@ function verdictsOf(rows) {
     if (!best || !ran(row)) {
       return null;
     }
-    const beaten =
-      rows.filter((other) => ran(other) && other !== best && timeOf(other) / timeOf(best) > 1.02).length === rows.filter(ran).length - 1;
-    const wins = beaten && (best.win_probability ?? 1) >= 0.8;
-    return row === best ? (wins ? "wins" : "ties") : wins || timeOf(row) / timeOf(best) > 1.02 ? "loses" : "ties";
+    return !front.includes(row) ? "loses" : front.length === 1 ? "wins" : "ties";
   });
 }
 
@@ -78,7 +78,7 @@ function headlineOf(rows) {
     return `Even with ideal kernels overlap does not pay: ${base.strategy} ${wins ? "wins" : "is the fastest"}${surely}.`;
   }
   if (pay === "unclear") {
-    const doubt = p !== null && p > 0.2 ? ` (only ${sure(1 - p)} to beat ${base.strategy})` : `, and ${percent(winDifference(), 0)} or less is a tie`;
+    const doubt = p !== null && 1 - p < surelyBeats() ? ` (only ${sure(1 - p)} to beat ${base.strategy})` : tieWords();
     return best === base
       ? `With ideal kernels it is too close to call: ${base.strategy} is among the fastest.`
       : `With ideal kernels it is too close to call: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;
@@ -134,18 +134,21 @@ function unfitSentence(rows) {
   return message ? `${message.replace(OUT_OF_MEMORY, "This does not fit in memory: ")}.` : unfit.length > 0 ? `This does not fit in memory${which}: the fullest GPU ${size}.` : "";
 }
 
+/// Returns a setting of the point on the screen, which may be older than the controls.
+const shownSetting = (key) => live.settings[key] ?? state.presets[key] ?? "";
+
 function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
   const best = bestOf(rows);
   const error = best && errorOf(best);
   const kinds = best?.leans_on?.split("+").map((kind) => PROVENANCES[kind] ?? kind);
   const unit = best && timeUnit(timeOf(best));
-  const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
+  const point = `${shownPath(shownSetting("model"))} ${shownSetting("scope")} on ${shownSetting("ranks")} \u00d7 ${shownPath(shownSetting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
   const sources = kinds ? ` The time depends on ${listed(kinds)} parameters of the machine.` : "";
-  put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
+  put("headline", headline.replace(/\.$/, `${scopeWords(shownSetting("scope"))}.`));
   put("second", secondOf(answer.verdict ?? "", rows));
-  put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");
+  put("size", best ? `${point}, ${count(shownSetting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");
   const warnings = warningsOf(rows).filter((warning) => !OUT_OF_MEMORY.test(warning));
   put("unfit", unfitSentence(rows));
   $("unfit").hidden = $("unfit").textContent === "";

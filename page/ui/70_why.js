@@ -56,7 +56,13 @@ class Why {
       }
       select.value = value;
     }
-    this.out.classList.add("stale-part");
+    const point = JSON.stringify(live.settings);
+    if (this.point !== point) {
+      this.point = point;
+      // Answers about the previous point come too late.
+      this.asking = (this.asking ?? 0) + 1;
+      this.out.classList.add("stale-part");
+    }
   }
 
   async fill() {
@@ -80,7 +86,7 @@ class Why {
         this.out.replaceChildren(element("p", { class: "problem" }, error.message));
       }
     }
-    this.out.classList.remove("stale-part");
+    asking === this.asking && this.out.classList.remove("stale-part");
   }
 
   draw(first, second, a, b) {
@@ -121,7 +127,7 @@ function diffBars(differences, total, unit) {
     return [
       element("span", { title: words }, name === "time" ? element("b", {}, "time") : name),
       element("span", { class: "rod", "aria-hidden": "true" }, bar, element("b")),
-      element("span", { class: "time" }, `${us > 0 ? "+" : ""}${unit.text(us)}`),
+      element("span", { class: "time" }, `${Number.parseFloat(unit.digits(us)) > 0 ? "+" : ""}${unit.text(us)}`),
     ];
   });
   return element("div", { class: "diff" }, ...lines);

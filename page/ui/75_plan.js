@@ -15,7 +15,7 @@ const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
 /// Checks the form for input that a plan would refuse in the words of the command line; "" if the input is valid.
 function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
-  const match = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
+  const match = /^([\d,]+)(?![\d,])\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
   const [number, kind] = match ? [match[1], match[2]] : [/^[\d,]+$/.exec(texts.gpus)?.[0], "h100"];
   if (missing.length === 0 && texts.deadline === "" && texts.budget === "") {
     return `${controlName("deadline")} and ${controlName("budget")} are both empty; write one, as in 90d or 2M`;
@@ -41,7 +41,10 @@ class Plan {
       { id: "plan-model" },
       ...[...facts.start.models.map((model) => model.name)].map((name) => element("option", { value: name }, name)),
     );
-    this.model.addEventListener("change", () => change({ model: this.model.value }));
+    this.model.addEventListener("change", () => {
+      change({ model: this.model.value });
+      this.age();
+    });
     const form = element(
       "form",
       { class: "plan-form" },
@@ -76,6 +79,7 @@ class Plan {
     box.addEventListener("change", () => {
       state.plan[key] = box.value.trim();
       writeHash();
+      this.age();
     });
     this.inputs.set(key, box);
     return element(
@@ -95,6 +99,16 @@ class Plan {
       this.model.prepend(element("option", { value: now }, shownPath(now)));
     }
     this.model.value = now;
+    this.age();
+  }
+
+  settings() {
+    return { model: setting("model"), ...Object.fromEntries(Object.entries(state.plan).filter(([, text]) => text !== "")) };
+  }
+
+  /// Dims a plan for other input than that of the form.
+  age() {
+    this.out.classList.toggle("stale-part", this.drawn !== undefined && this.drawn !== JSON.stringify(this.settings()));
   }
 
   stop(words) {
@@ -128,11 +142,13 @@ class Plan {
     const tick = () => (this.status.textContent = `Trying layouts: ${Math.round((performance.now() - begun) / 1000)} s`);
     tick();
     this.timer = setInterval(tick, 1000);
-    const settings = { model: setting("model"), ...Object.fromEntries(Object.entries(state.plan).filter(([, text]) => text !== "")) };
+    const settings = this.settings();
     try {
       const answer = await this.simulator.ask({ ask: "plan", settings });
       this.idle(`Planned in ${((performance.now() - begun) / 1000).toFixed(1)} s.`);
       this.draw(JSON.parse(answer.json), answer);
+      this.drawn = JSON.stringify(settings);
+      this.age();
     } catch (error) {
       if (error.message !== "cancelled") {
         this.idle("");
@@ -142,6 +158,8 @@ class Plan {
   }
 
   refuse(words) {
+    this.drawn = undefined;
+    this.age();
     this.out.replaceChildren(element("p", { class: "problem", role: "alert" }, words));
   }
 
@@ -178,9 +196,13 @@ class Plan {
           : null,
       ),
       ...(best ? [planTiles(best, plan, currency)] : []),
-      element("section", {}, element("h2", {}, "Days against money"), planChart(runs, plan, currency)),
-      element("section", {}, element("h2", {}, countsTitle(plan)), planTable(runs, plan, currency)),
-      element("section", {}, element("h2", {}, "What if"), whatIfTable(plan, currency)),
+      ...(runs.length > 0
+        ? [
+            element("section", {}, element("h2", {}, "Days against money"), planChart(runs, plan, currency)),
+            element("section", {}, element("h2", {}, countsTitle(plan)), planTable(runs, plan, currency)),
+          ]
+        : []),
+      plan.what_if.length > 0 ? element("section", {}, element("h2", {}, "What if"), whatIfTable(plan, currency)) : "",
       element("section", {}, element("h2", {}, "The same on the command line"), command, copyIt),
     );
   }
@@ -192,6 +214,12 @@ function money(value, currency) {
   const amount = value / size;
   return `${currency}${letter === "" || amount >= 999.5 ? amount.toFixed(letter === "" ? 2 : 0) : amount.toPrecision(3)}${letter}`;
 }
+
+/// Returns days with one decimal, or with two digits if they are few: "74.5", "0.4", "0.037".
+const daysText = (days) => (days < 0.095 ? String(Number(days.toPrecision(2))) : days.toFixed(1));
+
+/// Returns a deadline such as "90 days" or "1 day".
+const deadlineText = (days) => `${Number(daysText(days))} ${Number(daysText(days)) === 1 ? "day" : "days"}`;
 
 /// Labels an axis with round ticks: $1.50M becomes "$1.5M", $1.00M becomes "$1M", and $300k stays.
 const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
@@ -209,7 +237,7 @@ function planHeadline(best, plan, currency) {
   if (!best) {
     return /^No option meets the limits[^.]*\./.exec(plan.verdict ?? "")?.[0] ?? "No option meets the limits.";
   }
-  const what = `${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`;
+  const what = `${daysText(best.days.value)} days, ${money(best.cost.value, currency)}`;
   const name = `${grouped(best.gpus)} ${best.kind}`;
   const limits = limitsOf(plan.asked);
   return limits ? `${name}, ${chance(best.confidence)} sure to meet ${limits}: ${what}.` : `${name}: ${what}.`;
@@ -246,7 +274,8 @@ function countedSentences(best, { asked }) {
   const together = tokens % 2 ** 20 === 0 ? `${tokens / 2 ** 20}M` : grouped(tokens);
   const step = `A step takes ${grouped(asked.batch)} sequences of ${count(asked.seq)} tokens (the global batch, ${together} tokens), in ${asked.dtype}.`;
   const fails = asked.failures_per_gpu_hour > 0;
-  const failures = best && fails ? `about ${Number(best.failures.toPrecision(2))} failures of GPUs (each a restart of ${grouped(asked.restart_s)}${NARROW}s, and the work since the last checkpoint again)` : "";
+  const failed = best && Number(best.failures.toPrecision(2));
+  const failures = best && fails ? `about ${failed} ${failed === 1 ? "failure of a GPU" : "failures of GPUs"} (each a restart of ${grouped(asked.restart_s)}${NARROW}s, and the work since the last checkpoint again)` : "";
   const saves = best && asked.checkpoint_s > 0 && best.checkpoint_every_s ? `a checkpoint of ${grouped(asked.checkpoint_s)}${NARROW}s every ${grouped(Math.round(best.checkpoint_every_s / 60))} minutes` : "";
   const counted = [failures, saves].filter(Boolean);
   const lost = counted.length > 0 ? `Days and cost include ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are included." : "";
@@ -271,7 +300,7 @@ function surerSentence(best, runs, currency, shortest = false) {
   const share = surer.cost.value / best.cost.value - 1;
   const difference = percent(Math.abs(share));
   const cost = Number.parseFloat(difference) === 0 ? "the same money" : `${difference} ${share < 0 ? "less" : "more"} money`;
-  const what = `${surer.days.value.toFixed(1)} days, ${money(surer.cost.value, currency)}`;
+  const what = `${daysText(surer.days.value)} days, ${money(surer.cost.value, currency)}`;
   return `To be ${chance(surer.confidence)} sure, take ${grouped(surer.gpus)} ${surer.kind} for ${cost}: ${what}.`;
 }
 
@@ -290,15 +319,15 @@ function planTiles(best, plan, currency) {
     );
   const limits = limitsOf(plan.asked);
   const { deadline_days: deadline, budget } = plan.asked;
-  const limitTexts = [deadline && `${Number(deadline.toFixed(1))} days`, budget && money(budget, currency)].filter(Boolean);
+  const limitTexts = [deadline && deadlineText(deadline), budget && money(budget, currency)].filter(Boolean);
   const between = (interval, text) => `90% between ${text(interval.low)} and ${text(interval.high)}`;
   return element(
     "dl",
     { class: "tiles" },
     tile(
       "Days",
-      best.days.value.toFixed(1),
-      between(best.days, (value) => value.toFixed(1)),
+      daysText(best.days.value),
+      between(best.days, daysText),
     ),
     tile(
       "Cost",
@@ -322,7 +351,7 @@ const TICKS = [1, 1.5, 2, 3, 5, 7]; // multiples of a power of ten, for short ax
 
 /// Returns a text such as "deadline, 90 days; budget, $2.00M".
 function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
-  return [deadline && `deadline, ${Number(deadline.toFixed(1))} days`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
+  return [deadline && `deadline, ${deadlineText(deadline)}`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
 }
 
 /// Both axes are logarithmic. Dotted lines span nine of ten draws; dashed lines are deadline and budget.
@@ -346,7 +375,7 @@ function planChart(runs, plan, currency) {
     class: "chart",
     viewBox: `0 0 ${wide} ${high}`,
     role: "img",
-    "aria-label": `Days and cost of ${runs.length} numbers of GPUs; the table below has them.`,
+    "aria-label": `Days and cost of ${runs.length} ${runs.length === 1 ? "number" : "numbers"} of GPUs; the table below has them.`,
   });
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
@@ -379,7 +408,7 @@ function planChart(runs, plan, currency) {
       drawing(
         "circle",
         { cx: x(run.days.value), cy: y(run.cost.value), r: run.isAnswer ? 8 : run.isFront ? 6 : 4, class: look },
-        drawing("title", {}, `${run.gpus} ${run.kind}: ${run.days.value.toFixed(1)} days, ${money(run.cost.value, currency)}`),
+        drawing("title", {}, `${run.gpus} ${run.kind}: ${daysText(run.days.value)} days, ${money(run.cost.value, currency)}`),
       ),
     );
   }
@@ -420,9 +449,9 @@ function planTable(runs, plan, currency) {
       { class: run.isAnswer ? "fastest" : isBeaten(run) ? "beaten" : null, hidden: isBeaten(run) },
       element("th", { scope: "row" }, grouped(run.gpus)),
       element("td", {}, run.kind),
-      element("td", {}, run.days.value.toFixed(1)),
+      element("td", {}, daysText(run.days.value)),
       element("td", {}, money(run.cost.value, currency)),
-      element("td", {}, `${run.days.low.toFixed(1)} to ${run.days.high.toFixed(1)}`),
+      element("td", {}, `${daysText(run.days.low)} to ${daysText(run.days.high)}`),
       element("td", {}, layoutText(run.layout)),
       element("td", {}, percent(run.mfu.value)),
       element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`),
@@ -459,7 +488,7 @@ function whatIfTable(plan, currency) {
       "tr",
       {},
       element("th", { scope: "row" }, changeText(whatIf)),
-      element("td", {}, whatIf.days.value.toFixed(1)),
+      element("td", {}, daysText(whatIf.days.value)),
       element("td", {}, money(whatIf.cost.value, currency)),
       element("td", {}, Number.parseFloat(percent(Math.abs(whatIf.days_share))) === 0 ? "\u2013" : signedPercent(whatIf.days_share)),
     ),

@@ -124,8 +124,12 @@ const live = {
     }
     const timelines = answer.timelines ?? [];
     const labels = labelsOf(rows, timelines);
-    showVerdict(answer, rows);
-    put("command", shownPath(answer.command ?? ""));
+    // The rows are then those of an earlier point.
+    const isRefused = !$("problem").hidden;
+    if (!isRefused) {
+      showVerdict(answer, rows);
+      put("command", shownPath(answer.command ?? ""));
+    }
     parts.timelines.show(timelines, rows, shownIds(rows));
     $("timelines").parentElement.classList.toggle("whole", this.whole);
     $("no-timelines").hidden = timelines.length > 0;
@@ -138,9 +142,11 @@ const live = {
     describe("options", [...new Map(labels.flatMap(scheduleOptions))]);
     parts.results.show(rows, timelines, labels);
     parts.map.learn(rows, this.settings);
-    put("change", parts.map.change());
+    if (!isRefused) {
+      put("change", parts.map.change());
+      parts.guide.tell(rows);
+    }
     parts.why.show(rows);
-    parts.guide.tell(rows);
     put("jitter-note", this.jitterNote());
     showControls();
   },
@@ -209,10 +215,17 @@ const live = {
   later(sentence) {
     const seconds = Math.ceil((page.answerMs / 1000) * 40); // about this many points
     const { turn } = this;
-    const begin = () =>
-      (this.refining = this.refineNow(() => turn !== this.turn, true)
+    const lock = (on) => document.querySelectorAll(".later button").forEach((button) => (button.disabled = on));
+    const begin = () => {
+      lock(true);
+      announce(LOOKING);
+      this.refining = this.refineNow(() => turn !== this.turn, true)
         .catch((error) => error.ended || page.failures.push(String(error.stack ?? error)))
-        .then(() => (this.refining = null)));
+        .then(() => {
+          this.refining = null;
+          lock(false);
+        });
+    };
     const time = seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
     return element(
       "p",
@@ -245,7 +258,7 @@ const live = {
           }
         },
         (error) => {
-          put("jitter-note", `p99 under jitter: ${error.message}`);
+          isStale() || put("jitter-note", `p99 under jitter: ${error.message}`);
           if (error.ended) {
             throw error;
           }
@@ -347,11 +360,13 @@ function drawChips(rows, timelines) {
 }
 
 function chipOf(row, rows) {
+  const words = isImplementation(row) ? implementationWords(row.strategy) : strategyWords(row.strategy);
   const attributes = {
     type: "button",
     class: isIdeal(row, rows) ? "quiet" : null,
     "data-name": idOf(row),
-    "data-hint": isImplementation(row) ? implementationWords(row.strategy) : strategyWords(row.strategy),
+    "data-hint": words,
+    "aria-description": words,
     "aria-label": isIdeal(row, rows) ? shortLabel(row, rows) : null,
     onclick: () => toggle(idOf(row)),
   };
@@ -426,23 +441,25 @@ function startTabs() {
 
 /// Passes the user's files to the engine, and shows what they are, or what is wrong with them.
 async function takeFiles(files) {
+  const sentences = [];
+  const tell = (sentence) => showNotice((sentences.push(sentence), sentences.join("\n")));
   for (const file of files) {
     if (file.size > 4e6) {
-      showNotice(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
+      tell(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
       continue;
     }
     const text = await file.text();
     if (/[\0\uFFFD]/.test(text)) {
-      showNotice(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
+      tell(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
       continue;
     }
     try {
       const { key, value } = await live.main.file(file.name, text);
       change({ [key]: value });
       parts.plan?.show();
-      showNotice(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
+      tell(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
     } catch (error) {
-      showNotice(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
+      tell(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
     }
   }
 }
@@ -480,7 +497,7 @@ function showLocation(notice) {
 function askFirst() {
   const missing = ["Worker", "WebAssembly", "DecompressionStream"].filter((name) => !(name in globalThis));
   if (missing.length > 0) {
-    throw new Error(`this browser lacks ${listed(missing)}; use Chrome 80, Firefox 113, Safari 16.4 or later`);
+    throw new Error(`this browser lacks ${listed(missing)}; use Chrome 92, Firefox 113, Safari 16.4 or later`);
   }
   openKit();
   live.main = new Simulator();

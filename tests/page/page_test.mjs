@@ -165,6 +165,9 @@ async function checkLinks(page) {
   );
   checks.equal(await page.value(`document.querySelector("#problem button").textContent`), "ranks 8", "a button offers a possible value");
   checks.equal(await page.value(text("headline")), "This point cannot be simulated.", "a refused point keeps no earlier verdict");
+  await page.value('document.querySelector("#chips button").click()');
+  checks.equal(await page.value(text("headline")), "This point cannot be simulated.", "a button of the timelines does not restore the earlier verdict");
+  await page.value('document.querySelector("#chips button").click()');
   const below = 'document.getElementById("share").getBoundingClientRect().top > document.getElementById("problem").getBoundingClientRect().top';
   checks.that(await page.value(below), "the reason comes first");
   await page.value('location.hash = "#scope=prefill&seq=4096"');
@@ -185,6 +188,7 @@ async function checkLinks(page) {
   );
   await page.value('[...document.querySelectorAll("#chips button")].find((b) => b.textContent === "sliced").click()');
   checks.equal(await page.value("commfusePage.state.view.show"), "serial,sliced,commfuse", "buttons change the schedules that are shown");
+  checks.equal(await page.value('document.querySelectorAll("#why .stale-part").length'), 0, "they do not dim the comparison");
   await page.value('location.hash = "#seq=4096"');
   await settled(page);
 }

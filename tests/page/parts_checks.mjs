@@ -83,7 +83,11 @@ export async function checkSlow(page, checks) {
   checks.that(/^This point takes a long time, so the map is computed only when you ask for it\. Simulate .*, about \d+ s$/.test(await words("map")), "the map states why it waits");
   checks.that(/^This point takes a long time, so the comparison is computed only when you ask for it\. Simulate /.test(await words("why")), "the comparison states why it waits");
   checks.that(!(await page.value(text("change"))).startsWith("Looking"), "what would change the verdict is known");
-  await page.value('document.querySelector("#map .later button").click()');
+  checks.equal(
+    await page.value('(document.querySelector("#map .later button").click(), [...document.querySelectorAll(".later button")].map((e) => e.disabled))'),
+    [true, true],
+    "a click on either button disables both, because it simulates both parts",
+  );
   await page.until('document.querySelector("#map .cell") && document.querySelector("#why .lead")');
 }
 
@@ -105,6 +109,7 @@ export async function checkWords(page, checks) {
     'howText("tile 64 x 128, k in 4 parts, one wave, 48% full; the k loops set the time")',
     "It runs in tiles of 64 \u00d7 128, in one wave, 48% full, with k in 4 parts. The loops over k set its time.",
   );
+  await expectValue('howText("the shortest kernel sets most of the time")', "Most of its time is that of the shortest kernel.");
   await expectValue('howText("NVLink 4 on NVSwitch 3")', "It goes over NVLink 4 on NVSwitch 3.");
   await expectValue('howText("NCCL\'s ring with LL128")', "NCCL runs it as a ring with protocol LL128.");
   await expectValue('[3e5, 1e3, 1500, 2e3, 1e6, 1.5e6, 2e9, 50].map((amount) => tickMoney(amount, "$"))', ["$300k", "$1k", "$1.5k", "$2k", "$1M", "$1.5M", "$2B", "$50"]);
@@ -120,6 +125,7 @@ export async function checkWords(page, checks) {
   const texts = (changes) => JSON.stringify({ tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "", ...changes });
   await expectValue(`planMistake(${texts({})})`, "");
   await expectValue(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cGPUs available\u201d");
+  await expectValue(`planMistake(${texts({ gpus: "256" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 256 under \u201cGPUs available\u201d");
   await expectValue(`planMistake(${texts({ price: "", tokens: "" })})`, "Tokens to train on is missing; write it, as in 2T\nPrice of a GPU-hour is missing; write it, as in 2.80");
   await expectValue(`planMistake(${texts({ deadline: "" })})`, "Deadline and Budget are both empty; write one, as in 90d or 2M");
   await expectValue('timeUnit(28182276).text(28182276)', "28.182\u202fs");
@@ -129,6 +135,13 @@ export async function checkWords(page, checks) {
   const noOption = JSON.stringify({ asked: {}, verdict: "No option meets the limits: the deadline needs about 17,000 h100. For h100, the deadline binds: the shortest run takes 43.4 days on 5248 GPUs, 2.29 times the allowed 19 days." });
   await expectValue(`planHeadline(undefined, ${noOption}, "$")`, "No option meets the limits: the deadline needs about 17,000 h100.");
   await expectValue('limitWords({ asked: { deadline_days: 90, budget: 2e6 } }, "$")', "deadline, 90 days; budget, $2.00M");
+  await expectValue('limitWords({ asked: { deadline_days: 1, budget: null } }, "$")', "deadline, 1 day");
+  await expectValue("[74.46, 1, 0.36, 0.0371].map(daysText)", ["74.5", "1.0", "0.4", "0.037"]);
+  await expectValue("[1536, 8192, 1048576, 1572864, 2097152].map(count)", ["1536", "8K", "1M", "1536K", "2M"]);
+  await expectValue('["2%", "0.05", "5e-2", ""].map((share) => shareOf(share, 0.02))', [0.02, 0.05, 0.05, 0.02]);
+  const whole = (strategy, time_ms, win_probability) => ({ strategy, time_ms, win_probability });
+  await expectValue(`verdictsOf(${JSON.stringify([whole("serial", 105, 0.3), whole("commfuse", 100, 0.7)])})`, ["ties", "ties"]);
+  await expectValue(`verdictsOf(${JSON.stringify([whole("serial", 105, 0.1), whole("commfuse", 100, 0.9)])})`, ["loses", "wins"]);
   await expectValue('["price -20 %", "links x0.5"].map((change) => changeText({ change }))', ["price \u221220%", "links \u00d70.5"]);
   await expectValue(`surerSentence(${runs}[0], ${runs}, "$", true)`, "To be over 99% sure, take 32 h100 for 2.0% more money: 9.5 days, $20.4k.");
   await expectValue('planRefusal("--gpus: unknown hardware \'zzz\'; known: a, b; a path contains \'/\'")', "Kind of GPU: unknown hardware 'zzz'; choose one of this field's list, or a short name such as h100");
