@@ -293,6 +293,56 @@ TEST_F(FirstRunByFakes, FailedTestsRunOnceMoreSeparately) {
   EXPECT_NE(contents_of("bundle/log.txt").find("CudaMoves.A passes on its own\nwrong bits\n"), std::string::npos);
 }
 
+TEST_F(FirstRunByFakes, TestsThatEndEarlyAreNotZeroFailedTests) {
+  program("commfuse-test-validate", "echo '[ RUN      ] CudaMoves.A'; exit 139");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=tests");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(prints(outcome, "budget 60 s: the tests ended with exit 139 in CudaMoves.A")) << outcome.err;
+}
+
+TEST_F(FirstRunByFakes, OpsThatCouldNotBeMeasuredDoNotStopTheStage) {
+  program("commfuse-validate", std::string(doctor) + answer + "[ $1 != bench ] || exit 3");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES='middle calibration'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists("bundle/records.tgz")) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists("bundle/h100-sxm-measured.yaml")) << outcome.err;
+}
+
+TEST_F(FirstRunByFakes, AHardwareFileMayBeAPath) {
+  std::filesystem::copy(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml", "My_H100.yaml");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=calibration FIRST_RUN_HARDWARE=\"$PWD/My_H100.yaml\"");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(contents_of("bundle/my-h100-measured.yaml").find("--name my-h100-measured"), std::string::npos);
+}
+
+TEST_F(FirstRunByFakes, AnUnknownStageIsRefused) {
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES='links product'");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(prints(outcome, "unknown stage 'product' in FIRST_RUN_STAGES; stages: all environment ")) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists("bundle"));
+}
+
+TEST_F(FirstRunByFakes, PackDoesNotEmptyAFolderThatHoldsNoKit) {
+  std::filesystem::create_directory("bundle");
+  std::ofstream("bundle/results") << "x\n";
+  const Outcome outcome = first_run("pack", "FIRST_RUN_BUILD=nowhere");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(prints(outcome, "bundle is not empty and holds no kit; give another folder")) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists("bundle/results"));
+}
+
+TEST_F(FirstRunByFakes, ASignalStopsTheStage) {
+  validator(
+      "[ $1 != probe ] || { here=\"$FIRST_RUN_PROGRAMS/..\"; trap 'echo >\"$here/stopped\"; exit 1' TERM; "
+      "echo >\"$here/started\"; sleep 60 & wait; }");
+  const Outcome outcome = run_program(
+      "FIRST_RUN_PROGRAMS=\"$PWD/fakes\" FIRST_RUN_STAGES=launch " COMMFUSE_SOURCE_DIR
+      "/validate/cuda/first_run.sh run \"$PWD/bundle\" & for i in $(seq 300); do [ ! -e started ] || break; sleep 0.1; "
+      "done; kill $!; wait $!; code=$?; for i in $(seq 50); do [ ! -e stopped ] || break; sleep 0.1; done; exit $code");
+  EXPECT_EQ(outcome.code, 143) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists("stopped")) << outcome.err;
+}
+
 TEST_F(FirstRunByFakes, ACheckOutOfTimePassesAndAWrongCheckFails) {
   validator("case $1 in check) echo header; echo \"row $*\"; exit 3 ;; esac");
   EXPECT_TRUE(prints(first_run("run", "FIRST_RUN_STAGES=checks"), "checks: exit 0"));
@@ -373,7 +423,7 @@ TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
 }
 
 TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
-  const Outcome outcome = first_run("plan");
+  const Outcome outcome = first_run("plan", "FIRST_RUN_QUICK=1");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("launch            11 s         1000   2.500 s   1.500 s  launches"), std::string::npos)
       << outcome.out;
@@ -382,12 +432,13 @@ TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   EXPECT_LE(std::stoi(outcome.out.substr(sum + 6)), 2 * 570);
   EXPECT_TRUE(prints(outcome, "the stages can run here")) << outcome.err;
   const std::string counted = contents_of("dry_runs");
+  EXPECT_EQ(counted.find("--quick"), std::string::npos) << counted;
   EXPECT_EQ(first_run("plan").out, outcome.out);
   EXPECT_EQ(contents_of("dry_runs"), counted);
 }
 
 TEST_F(FirstRunByFakes, TheSanitizerRunsThreeToolsAndItsAbsenceIsReported) {
-  if (run_program("command -v compute-sanitizer").code != 0) {
+  if (run_program("command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer").code != 0) {
     const Outcome missing = first_run("sanitize");
     EXPECT_EQ(missing.code, 69);
     EXPECT_EQ(missing.err, "first_run: no compute-sanitizer here; it comes with the CUDA Toolkit\n");

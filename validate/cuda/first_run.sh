@@ -27,7 +27,7 @@ usage: validate/cuda/first_run.sh [VERB] [FOLDER]
 
 Environment:
   FIRST_RUN_HARDWARE  hardware file to start from (default: the file of the GPU that is found)
-  FIRST_RUN_STAGES    stages to run, separated by spaces (default all)
+  FIRST_RUN_STAGES    stages to run, separated by spaces (default all); plan lists them
   FIRST_RUN_QUICK     1: a few sizes of everything
   FIRST_RUN_LIMIT     seconds per call (default 570); a stage that does not fit is left for the next call
   FIRST_RUN_PATIENCE  a stage is stopped after this many times its budget (default 2)
@@ -159,10 +159,11 @@ run_predictions() {
 # An error of CUDA can make all later tests of its process fail, so tests that failed run once more, each in its own
 # process.
 run_tests() {
-  local code=0 name
+  local code=0 name failed
   [[ -x $programs/commfuse-test-validate ]] || unavailable "no commfuse-test-validate next to the programs; pack it"
   SOFTWARE_GPU=off ours commfuse-test-validate --gtest_filter='Cuda*' | tee "$out/tests.txt" || code=$?
   ! grep -q '^\[  PASSED  \] 0 tests' "$out/tests.txt" || [[ $code != 0 ]] || unavailable "every test was skipped"
+  failed=$(grep -cE '^\[  FAILED  \] .* \(' "$out/tests.txt") || true
   while read -r name; do
     if SOFTWARE_GPU=off ours commfuse-test-validate --gtest_filter="$name" >"$out/test.txt" 2>&1; then
       echo "$name passes on its own"
@@ -170,7 +171,11 @@ run_tests() {
       cat "$out/test.txt"
     fi
   done < <(sed -nE 's/^\[  FAILED  \] ([A-Za-z0-9_.\/]+) \(.*/\1/p' "$out/tests.txt")
-  [[ $code == 0 ]] || echo "$(grep -cE '^\[  FAILED  \] .* \(' "$out/tests.txt") tests failed"
+  if ((code != 0 && failed == 0)); then
+    echo "the tests ended with exit $code in $(sed -n 's/^\[ RUN      \] //p' "$out/tests.txt" | tail -n 1)"
+  elif ((code != 0)); then
+    echo "$failed tests failed"
+  fi
   return "$code"
 }
 
@@ -205,13 +210,20 @@ link_ctas_of() {
     }'
 }
 
+# Exit code 3 means that some ops could not be measured; the record has the others.
+bench() {
+  local code=0
+  validate bench --executor cuda-virtual "$@" || code=$?
+  [[ $code == 3 ]] || return "$code"
+}
+
 # Measures the link by itself at this pace, then the schedules over it. The link is measured at all sizes, because
 # calibrate refuses the few sizes of --quick.
 measure_pace() {
   local scope=$1 seq=$2 bandwidth=$4 ctas=$5 folder=$6
   local link=(--link-latency "${latency_us}us" --link-bandwidth "$bandwidth GB/s" --link-ctas "$ctas")
   mkdir -p "$folder"
-  validate bench --executor cuda-virtual --only messages --ranks "$ranks" "${link[@]}" \
+  bench --only messages --ranks "$ranks" "${link[@]}" \
     --out "$folder/link.json" >/dev/null &&
     validate run --executor cuda-virtual --model "$model" --hardware "$hardware" --scope "$scope" --seq "$seq" \
       --ranks "$ranks" --strategy "$strategies" "${link[@]}" --multiprocessors "$((multiprocessors - ctas))" \
@@ -272,17 +284,23 @@ run_checks() {
 }
 
 run_calibration() {
-  validate bench --executor cuda-virtual --only products,kernels,gaps "${quick[@]}" --out "$out/bench.json"
+  local name code=0
+  bench --only products,kernels,gaps "${quick[@]}" --out "$out/bench.json"
   [[ -z $dry_run ]] || return 0
-  rm -f "$out/$hardware-measured.yaml" "$out/comparisons.jsonl"
-  sim calibrate --base "$hardware" --name "$hardware-measured" "$out/bench.json" --out "$out/$hardware-measured.yaml"
-  each_pace compare_pace false
-  each_pace compare_pace true
+  name=$(machine_name)-measured
+  rm -f "$out/$name.yaml" "$out/comparisons.jsonl"
+  sim calibrate --base "$hardware" --name "$name" "$out/bench.json" --out "$out/$name.yaml"
+  each_pace compare_pace false || code=$?
+  each_pace compare_pace true || code=$?
+  return "$code"
 }
+
+# The toolkit's installer does not add its folder to PATH.
+find_sanitizer() { command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer; }
 
 run_sanitize() {
   local tool kind code worst=0 seconds=$((${FIRST_RUN_BUDGET:-60} / 6))
-  tool=$(command -v compute-sanitizer) ||
+  tool=$(find_sanitizer) ||
     unavailable "no compute-sanitizer here; it comes with the CUDA Toolkit"
   for kind in memcheck racecheck synccheck; do
     code=0
@@ -297,13 +315,31 @@ run_sanitize() {
 
 is_divisible() { [[ $(field_of_stage "$1" kind) == divisible ]]; }
 
+# `timeout` runs a stage in a process group of its own, which Ctrl-C does not reach, so the stage is stopped here.
+stage_process=
+stop() {
+  trap '' HUP INT TERM
+  if [[ -n $stage_process ]] && kill "$stage_process" 2>/dev/null; then
+    wait "$stage_process" || true
+  fi
+  exit "$1"
+}
+
+stop_on_signals() {
+  trap 'stop 129' HUP
+  trap 'stop 130' INT
+  trap 'stop 143' TERM
+}
+
 # run_stage NAME SECONDS BUDGET: writes the output of a stage to the log. Other stages run even if this one fails.
 run_stage() {
   local name=$1 seconds=$2 budget=$3 begun=$SECONDS code=0 reason=""
   say "$name"
   printf '== %s\n' "$name" >>"$out/log.txt"
-  FIRST_RUN_BUDGET=$budget timeout -k 5 "$seconds" "$script" --stage "$name" "$out" >>"$out/log.txt" 2>&1 ||
-    code=$?
+  FIRST_RUN_BUDGET=$budget timeout -k 5 "$seconds" "$script" --stage "$name" "$out" >>"$out/log.txt" 2>&1 &
+  stage_process=$!
+  wait "$stage_process" || code=$?
+  stage_process=
   case $code in
     0)
       printf 'done %s\n' "$name" >>"$out/log.txt"
@@ -339,6 +375,17 @@ consider_stage() {
   fi
   seconds=$((patience * budget < left ? patience * budget : left))
   run_stage "$name" "$seconds" "$budget"
+}
+
+require_known_stages() {
+  local name
+  [[ ${FIRST_RUN_STAGES:-all} != all ]] || return 0
+  for name in $FIRST_RUN_STAGES; do
+    if ! field_of_stage "$name" kind >/dev/null; then
+      say "unknown stage '$name' in FIRST_RUN_STAGES; stages: all" "${stages[@]%% *}"
+      exit 2
+    fi
+  done
 }
 
 # Runs stages that no call has tried before stages that failed in an earlier call.
@@ -412,6 +459,7 @@ end_call() {
 }
 
 run() {
+  require_known_stages
   begin_call "$@"
   run_stages
   end_call
@@ -419,7 +467,7 @@ run() {
 }
 
 sanitize() {
-  command -v compute-sanitizer >/dev/null || unavailable "no compute-sanitizer here; it comes with the CUDA Toolkit"
+  find_sanitizer >/dev/null || unavailable "no compute-sanitizer here; it comes with the CUDA Toolkit"
   begin_call "$@"
   run_stage sanitize "$limit" "$limit"
   end_call
@@ -450,6 +498,11 @@ plan() {
 }
 
 verb=${1:-run}
+case ${2:-} in
+  -h | --help) verb=help ;;
+  -*) verb=unknown ;;
+esac
+[[ $verb == --stage ]] || stop_on_signals
 case $verb in
   run | sanitize) "$verb" "${@:2}" ;;
   pack) pack "${2:-$kit}" ;;

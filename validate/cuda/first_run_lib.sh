@@ -72,10 +72,10 @@ find_programs() {
   if [[ -z ${FIRST_RUN_LIBRARIES+set} ]]; then
     libraries=$(cuda_library_folders | awk '!seen[$0]++' | paste -sd:)
     [[ ! -d $programs/../lib/system ]] || libraries=$programs/../lib/system${libraries:+:$libraries}
-    libraries+=${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    libraries+=${LD_LIBRARY_PATH:+${libraries:+:}$LD_LIBRARY_PATH}
     # The packed C++ library is only a fallback: if the machine has its own, that one is newer.
     if [[ -d $programs/../lib/fallback ]] && ! ours commfuse-sim version >/dev/null 2>&1; then
-      libraries=$programs/../lib/fallback:$libraries
+      libraries=$programs/../lib/fallback${libraries:+:$libraries}
     fi
     export FIRST_RUN_LIBRARIES=$libraries
   fi
@@ -156,6 +156,14 @@ recognise_hardware() {
   export FIRST_RUN_HARDWARE=$hardware
 }
 
+# Prints the name of `hardware`, which may be a path, in the characters that a machine's name may have.
+machine_name() {
+  local name
+  name=$(basename "$hardware" .yaml)
+  name=${name,,}
+  printf '%s\n' "${name//[^a-z0-9.-]/-}"
+}
+
 # --- budgets
 
 # field_of_stage NAME FIELD: prints a field of the table `stages`: name, seconds, kind or description.
@@ -175,10 +183,11 @@ field_of_stage() {
 }
 
 # Runs a stage against a device that only counts. Prints NAME LAUNCHES DEVICE_SECONDS HOST_SECONDS COMMANDS, or fails.
+# Counts every size even with FIRST_RUN_QUICK, because later calls without it use the same counts.
 count_stage() {
   local name=$1 folder code=0
   folder=$(mktemp -d)
-  FIRST_RUN_HARDWARE=$hardware FIRST_RUN_MULTIPROCESSORS=132 FIRST_RUN_DRY=$folder/dry_run.txt \
+  FIRST_RUN_QUICK='' FIRST_RUN_HARDWARE=$hardware FIRST_RUN_MULTIPROCESSORS=132 FIRST_RUN_DRY=$folder/dry_run.txt \
     timeout -k 5 "$max_seconds_to_count" "$script" --stage "$name" "$folder" >/dev/null 2>&1 || code=$?
   [[ $code != 0 || -s $folder/dry_run.txt ]] || code=1
   [[ $code != 0 ]] || awk -v name="$name" '
@@ -251,7 +260,7 @@ publish() {
     tar -czf "$out/records.tgz" -C "$out" records
   fi
   for name in "${bundle_files[@]}"; do
-    name=${name/HARDWARE/$hardware}
+    name=${name/HARDWARE/$(machine_name)}
     [[ -s $out/$name ]] || continue
     cp "$out/$name" "$copy/$name"
     fit "$copy/$name" || code=1
@@ -264,13 +273,14 @@ publish() {
   return "$code"
 }
 
-# take_over FOLDER: continues from the files of an earlier run.
+# take_over FOLDER: continues from the files of an earlier run, which may be read-only.
 take_over() {
   local file
   mkdir -p "$out"
   for file in "$1"/*; do
     [[ -f $file ]] || continue
     cp "$file" "$out/"
+    chmod u+w "$out/$(basename "$file")"
     [[ $file != *.gz ]] || gunzip -f "$out/$(basename "$file")"
   done
   [[ ! -f $out/records.tgz ]] || tar -xzf "$out/records.tgz" -C "$out"
@@ -313,6 +323,11 @@ pack_libraries() {
 
 pack() {
   local into=${1:-$kit} build=${FIRST_RUN_BUILD:-build/first_run} size
+  # The folder is emptied, so it must not hold anything else.
+  if [[ $into != "$kit" && ! -x $into/bin/commfuse-validate && -e $into && -n $(ls -A "$into") ]]; then
+    say "$into is not empty and holds no kit; give another folder"
+    exit 2
+  fi
   [[ -n ${FIRST_RUN_BUILD:-} ]] || build_programs "$build"
   rm -rf "$into"
   mkdir -p "$into/bin" "$into/lib/commfuse" "$into/lib/system" "$into/lib/fallback" "$into/share/commfuse"
