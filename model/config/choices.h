@@ -238,7 +238,7 @@ inline constexpr std::array of_models{
     SettingEntry<RunChoices>{.key = "framework",
                              .flag = "framework",
                              .group = whole,
-                             .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
+                             .doc = "Framework whose step is the baseline, for example torchtitan",
                              .preset = "none",
                              .example = "torchtitan",
                              .uses = {step, tune, plan},

@@ -180,8 +180,8 @@ void add_plan(CLI::App& app, Caller& caller) {
     command.footer(
         "The file states what to train, the deadline, the budget or the number of GPUs,\n"
         "and which GPUs are available at what price. docs/plan.md explains how to write\n"
-        "one; commfuse-sim config explain plan lists its keys. Exits with\n"
-        "4 if no option meets the limits.\n"
+        "one; commfuse-sim config explain plan lists its keys. Exits with 4 if no option\n"
+        "meets the limits.\n"
         "\n"
         "Examples:\n"
         "  commfuse-sim plan configs/plans/train-70b.yaml\n"

@@ -346,7 +346,7 @@ void add_run(CLI::App& app, Caller& caller) {
         "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
         "  commfuse-sim run configs/lab/fa.yaml --set ranks=1024\n"
         "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K\n"
-        "  commfuse-sim run --scope step --hardware h100 --gpus 64 --tp 8 --seq 8K\n"
+        "  commfuse-sim run --scope step --hardware h100 --gpus 64 --tp 8 --zero 2\n"
         "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --as te,flux\n"
         "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
     command.callback([request, &caller] {

@@ -16,6 +16,7 @@
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
 #include "model/config/framework.h"
+#include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/stderr_text.h"
@@ -144,7 +145,12 @@ Answer run_tune(TuneRequest request, Caller& caller) {
     if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.first->key == "hardware"; })) {
       throw ConfigError("--cluster: --hardware names a machine too; remove one of them");
     }
-    request.settings.flags.emplace_back(find_field("hardware"), cluster_named(request.cluster));
+    const Field* const hardware = find_field("hardware");
+    const std::string cluster = cluster_named(request.cluster);
+    if (const std::optional<std::string> mistake = mistake_in(*hardware, meant_name(Catalogue::hardware, cluster))) {
+      throw ConfigError(fmt::format("--cluster: {}", *mistake));
+    }
+    request.settings.flags.emplace_back(hardware, cluster);
   }
   constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
   require_word("--minimize", request.minimize, minimized, "choice");

@@ -144,7 +144,7 @@ void add_why(CLI::App& app, int& status) {
                        {"text", "json"}));
     usual(command
               .add_option("--most", request->max_parameters,
-                          "text: number of parameters to list, largest sensitivity first")
+                          "Number of parameters to list in text output, largest sensitivity first")
               ->group("Grid and output")
               ->type_name("COUNT")
               ->capture_default_str()

@@ -30,7 +30,9 @@ std::string scopes_using(const Field& field) {
       names.push_back(name);
     }
   }
-  return fmt::format("scope {}", fmt::join(names, " or "));
+  const std::string_view last = names.back();
+  names.pop_back();
+  return names.empty() ? fmt::format("scope {}", last) : fmt::format("scope {} or {}", fmt::join(names, ", "), last);
 }
 
 /// Throws ConfigError for whole models, and for a setting that layers do not use.

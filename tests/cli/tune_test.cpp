@@ -355,6 +355,8 @@ TEST(CommfuseSimTune, NamesItsObjectiveWithoutSites) {
 TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
   EXPECT_EQ(run_program("commfuse-sim tune --cluster dgx-h100 --hardware h100-sxm").err,
             "--cluster: --hardware names a machine too; remove one of them\n");
+  EXPECT_EQ(run_program("commfuse-sim tune --cluster dgx-h10").err.rfind("--cluster: unknown hardware 'dgx-h10'", 0),
+            0U);
   for (const std::string setting : {"interference=none", "launch=graph", "faults=slow-rank", "evaluator=engine",
                                     "symmetry=off", "strategy.slices=4"}) {
     const Outcome outcome = run_program("commfuse-sim tune --model llama-3.1-8b --set " + setting);

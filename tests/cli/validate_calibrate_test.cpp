@@ -42,6 +42,12 @@ TEST(ValidateLinks, FlagsThatMakeNoSenseAreRefused) {
   EXPECT_NE(refusal("links --ranks 1").find("--ranks: '1' is not a whole number from 2 to 16"), std::string::npos);
   EXPECT_NE(refusal("links --bytes 100").find("--bytes: '100' is not a multiple of 512 bytes"), std::string::npos);
   EXPECT_NE(refusal("links --tolerance little").find("--tolerance: 'little' is not a percentage"), std::string::npos);
+  EXPECT_EQ(refusal("links --false-alarms 2%"),
+            "--false-alarms: requires --expect; add --expect, or remove --false-alarms\n");
+  // Refused before anything is measured.
+  EXPECT_EQ(refusal("links --expect dgx-h10").rfind("unknown hardware 'dgx-h10'", 0), 0U);
+  EXPECT_EQ(refusal("links --expect h100-sxm --false-alarms 60%"),
+            "--false-alarms: '60%' is not a share of 0.0001% to 25%; write one, as in 1%\n");
 }
 
 TEST(ValidateLinks, NamesOutliersOfARecordAndExitsAccordingly) {

@@ -139,6 +139,9 @@ TEST(ValidateCheck, HelpNamesTheScopesAndAScopeOfRunIsAnsweredWithThem) {
                 .out.find("\n  --scope TEXT=all            ag_gemm, gemm_rs, attention, mlp, layer, and more\n"),
             std::string::npos);
   const std::string help = run_program("COLUMNS=80 commfuse-validate check --help-all").out;
+  for (const char* strategy : {"serial", "async_tp", "fused_kernel"}) {
+    EXPECT_NE(help.find(strategy), std::string::npos) << strategy;
+  }
   for (const validate::CheckedOperation& operation : validate::checked_operations()) {
     EXPECT_NE(help.find(operation.scope), std::string::npos) << operation.scope;
   }
@@ -203,8 +206,12 @@ TEST(ValidateCheck, ThreadsGiveTheInterpretersBits) {
 
 TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
   EXPECT_EQ(refusal("check --executor cpus"), "--executor: unknown value 'cpus'; did you mean 'cpu'?\n");
-  EXPECT_EQ(refusal("check --chaos 0"),
+  EXPECT_EQ(refusal("check --executor cpu --chaos 0"),
             "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
+  for (const std::string flag : {"--chaos 3", "--patience 5s", "--long"}) {
+    const std::string name = flag.substr(0, flag.find(' '));
+    EXPECT_EQ(refusal("check " + flag), name + " needs an executor; add --executor cpu, or remove " + name + "\n");
+  }
 }
 
 TEST(ValidateVersion, ListsTheLibrariesThatTheBuildFound) {

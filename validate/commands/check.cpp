@@ -449,15 +449,28 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
   }
 }
 
+/// Throws ConfigError for flags of executors if the sequential interpreter checks alone, because it ignores them.
+void require_executor(const CLI::App& command, const Launch& launch, const CheckRequest& request) {
+  if (request.executor.empty() ? launch.under_mpi() : request.executor != "reference") {
+    return;
+  }
+  for (const char* flag : {"--chaos", "--patience", "--long"}) {
+    if (command.count(flag) > 0) {
+      throw ConfigError(fmt::format("{} needs an executor; add --executor cpu, or remove {}", flag, flag));
+    }
+  }
+}
+
 /// Adds the flags that choose schedules and data.
 void add_schedule_flags(CLI::App& command, CheckRequest& request) {
   offers_names(command.add_option("FILE", request.files, "Schedules in YAML instead of generated ones: names or paths"),
                Catalogue::schedules);
+  const std::vector<std::string_view> names = find_field("strategy.name")->choices();
   usual(offers_words(command
                          .add_option("--strategy", request.strategy,
-                                     "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
+                                     fmt::format("Strategies to check, with all variants: {}", fmt::join(names, ", ")))
                          ->capture_default_str(),
-                     find_field("strategy.name")->choices()));
+                     names));
   usual(command
             .add_option("--ranks", request.ranks,
                         "Ranks, for example 4, 2,4,8 or 1..8; at most 64; with mpi, the number of processes")
@@ -545,6 +558,7 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
              command.footer(about);
              command.callback([request, &command, &launch, &status] {
                require_no_choice(command, *request);
+               require_executor(command, launch, *request);
                require_fitting_gpu_flags(command, request->executor);
                status = run_here(*request, launch);
              });

@@ -251,14 +251,20 @@ int diagnose(const DoctorRequest& request, Launch& launch) {
 void add_flags(CLI::App& command, DoctorRequest& request) {
   usual(offers_words(command.add_option("-o,--output", request.format, "table, json")->capture_default_str(),
                      {formats.begin(), formats.end()}));
-  usual(offers_words(command.add_option("--fail-on", request.fail_on, "Exit with 4 if a check reports this or worse")
-                         ->capture_default_str(),
-                     {gates.begin(), gates.end()}));
+  usual(offers_words(
+      command
+          .add_option("--fail-on", request.fail_on, "Exit with 4 if a check reports this or worse: never, warn, bad")
+          ->capture_default_str(),
+      {gates.begin(), gates.end()}));
   usual(offers_names(
       command.add_option("--expect", request.expect, "Expected machine: hardware or cluster")->type_name("NAME"),
       Catalogue::hardware));
-  usual(offers_words(command.add_option("--skip", request.skip, "Checks to skip, comma-separated")->type_name("CHECKS"),
-                     check_names()));
+  const std::vector<std::string_view> checks = check_names();
+  usual(offers_words(command
+                         .add_option("--skip", request.skip,
+                                     fmt::format("Checks to skip, comma-separated: {}", fmt::join(checks, ", ")))
+                         ->type_name("CHECKS"),
+                     checks));
   usual(command.add_option("--root", request.root, "Folder that has proc, sys and dev of the node, for example /host")
             ->capture_default_str()
             ->type_name("FOLDER"));

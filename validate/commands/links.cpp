@@ -101,6 +101,19 @@ double false_alarms_of(const LinksRequest& request) {
   return *share;
 }
 
+/// Returns the machine of --expect.
+Machine expected_machine(const LinksRequest& request) {
+  return load_machine(meant_name(Catalogue::hardware, request.expect));
+}
+
+/// Throws ConfigError if --expect or --false-alarms is wrong, because minutes of measuring precede their use.
+void require_expectation(const LinksRequest& request) {
+  static_cast<void>(false_alarms_of(request));
+  if (!request.expect.empty()) {
+    static_cast<void>(expected_machine(request));
+  }
+}
+
 /// Returns the minimum number of channels for messages, from the words that GpuCrew::in_words() writes into records, or
 /// from the environment's variables.
 std::int64_t least_channels(const Environment& environment) {
@@ -141,7 +154,7 @@ bool print_slow_copies(const LinksRequest& request, const RunRecord& record, con
 /// Prints what is slower than the machine of --expect, and returns true if something is.
 bool print_slower_than_expected(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                                 const LinkFindings& findings) {
-  Machine machine = load_machine(meant_name(Catalogue::hardware, request.expect));
+  Machine machine = expected_machine(request);
   const bool are_copies_slow = print_slow_copies(request, record, machine);
   require_channels(request, record, ranks, machine);
   machine.nodes = machine.network ? std::max(machine.nodes, 2) : 1;
@@ -217,6 +230,7 @@ int run(const LinksRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
   const double tolerance = tolerance_of(request);
   const std::vector<Bytes> sizes = sizes_of(request);
+  require_expectation(request);
   if (!request.record.empty()) {
     return launch.speaks() ? report_record(request, tolerance) : exit_code::done;
   }
@@ -315,6 +329,9 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
     command.callback([request, &command, &launch, &status] {
       if (!request->record.empty()) {
         require_only_judging(command);
+      }
+      if (request->expect.empty() && command.count("--false-alarms") > 0) {
+        throw ConfigError("--false-alarms: requires --expect; add --expect, or remove --false-alarms");
       }
       if (request->copies.wanted()) {
         refuse_gpu_flags(command);

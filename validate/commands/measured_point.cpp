@@ -413,7 +413,7 @@ RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& argumen
     mode.compute = is_real_by_default ? "real" : "emulated";
   }
   sim::require_word("--executor", mode.executor, timed_executors, "executor");
-  sim::require_word("--compute", mode.compute, computes, "kind of compute");
+  sim::require_word("--compute", mode.compute, computes, "choice");
   if ((mode.executor == "mpi" || crew_links_of(mode.executor)) != runs_on_processes) {
     throw ConfigError(fmt::format(
         "--executor {} is measured by run; write a record with run --out, and give it to compare", mode.executor));

@@ -137,7 +137,7 @@ std::vector<BenchPart> parts_of(const std::string& list) {
   std::array<std::string_view, bench_parts.size()> names;
   std::ranges::transform(bench_parts, names.begin(), [](const auto& part) { return part.first; });
   for (const std::string_view word : split_list(list)) {
-    sim::require_word("--only", word, names, "kind of op");
+    sim::require_word("--only", word, names, "op");
     parts.push_back(std::ranges::find(bench_parts, word, [](const auto& part) { return part.first; })->second);
   }
   return parts;

@@ -213,8 +213,8 @@ int run(const VerdictRequest& request) {
 void add_flags(CLI::App& command, VerdictRequest& request) {
   command
       .add_option("FILES", request.files,
-                  "Logs of nodes, step times of ranks: nccl-tests, rccl-tests, nvbandwidth -j,\n"
-                  "dcgmi diag -j, Kineto traces, records of bench and links; folders of them")
+                  "Logs of nodes, step times of ranks: nccl-tests, rccl-tests, nvbandwidth -j, dcgmi diag -j, Kineto "
+                  "traces, records of bench and links; folders of them")
       ->required()
       ->type_name("PATH");
   usual(offers_names(command
