@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/columns.h"
+#include "model/text/counted.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
@@ -159,10 +160,10 @@ std::string changes(const CrossoverMap& map) {
     text += fmt::format("  and {} more, listed in CSV and JSON\n", omitted);
   }
   if (close > 0) {
-    text += wrapped(fmt::format("{} more change{} {} between strategies that tie at one end or run at only one end; "
-                                "CSV and JSON list them.",
-                                close, close == 1 ? "" : "s", close == 1 ? "is" : "are"),
-                    "", "");
+    text += wrapped(
+        fmt::format("{} {} between strategies that tie at one end or run at only one end; CSV and JSON list them.",
+                    counted(close, "more change"), close == 1 ? "is" : "are"),
+        "", "");
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/text/counted.h"
 #include "model/text/decimals.h"
 #include "model/wrapped.h"
 
@@ -41,7 +42,7 @@ ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
 
 /// Returns, for example, "16 of 19 wins and 9 of 10 losses: balanced accuracy 87%". A kind without pairs is left out.
 std::string agreement(const PayScore& pays) {
-  const std::string wins = fmt::format("{} of {} win{}", pays.wins_predicted, pays.wins, pays.wins == 1 ? "" : "s");
+  const std::string wins = fmt::format("{} of {}", pays.wins_predicted, counted(pays.wins, "win"));
   const std::string losses =
       fmt::format("{} of {} loss{}", pays.losses_predicted, pays.losses, pays.losses == 1 ? "" : "es");
   const std::optional<double> balanced = pays.balanced_accuracy();
@@ -57,8 +58,8 @@ std::string sure_in_words(const PayScore& pays) {
 }
 
 std::string errors_in_words(const ErrorSummary& errors) {
-  return fmt::format("median {:.1f}%, p90 {:.1f}% ({} measurement{})", 100.0 * errors.median, 100.0 * errors.p90,
-                     errors.n, errors.n == 1 ? "" : "s");
+  return fmt::format("median {:.1f}%, p90 {:.1f}% ({})", 100.0 * errors.median, 100.0 * errors.p90,
+                     counted(errors.n, "measurement"));
 }
 
 std::string sentences(const PayScore& pays, const ErrorSummary& serial, const ErrorSummary& overlapped) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/text/counted.h"
 #include "model/wrapped.h"
 #include "reports/joined_scores.h"
 #include "reports/markdown.h"
@@ -88,8 +89,8 @@ std::string bins_text(const std::string& name, const Reliability& reliability) {
     stated += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent_digits(bin.said));
     observed += fmt::format(" {:>7}", bin.n == 0 ? "-" : with_band(bin.observed));
   }
-  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pair{}\n", names, pairs, stated, observed,
-                     reliability.brier, reliability.n, reliability.n == 1 ? "" : "s");
+  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {}\n", names, pairs, stated, observed,
+                     reliability.brier, counted(reliability.n, "pair"));
 }
 
 std::string reliability_text(Scores scores) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "model/text/counted.h"
 #include "reports/joined_scores.h"
 
 namespace commfuse::reports {
@@ -28,7 +29,7 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
 }
 
 /// Returns "3812 rows read".
-std::string rows_read(std::int64_t rows) { return fmt::format("{} {} read", rows, rows == 1 ? "row" : "rows"); }
+std::string rows_read(std::int64_t rows) { return fmt::format("{} read", counted(rows, "row")); }
 
 /// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
 std::string by_limit_lines(const FitRows& fit, const NewResidual& new_fit) {

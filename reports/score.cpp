@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/text/counted.h"
 #include "model/wrapped.h"
 #include "reports/pays.h"
 #include "reports/percents.h"
@@ -256,7 +257,7 @@ std::string score_faults(std::span<const TableScore> scores) {
       text += fmt::format("{}:{}: {}\n", score.path, fault.line, fault.reason);
     }
     if (const auto more = score.fault_count - static_cast<std::int64_t>(score.faults.size()); more > 0) {
-      text += fmt::format("{}: and {} more row{} like these\n", score.path, more, more == 1 ? "" : "s");
+      text += fmt::format("{}: and {} like these\n", score.path, counted(more, "more row"));
     }
   }
   return text;

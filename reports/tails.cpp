@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/text/counted.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
@@ -147,8 +148,8 @@ std::string tails_table(Rows rows) {
     for (const std::vector<ResultRow>& rows_of_jitter : rows_by_jitter(point)) {
       const ResultRow& first = rows_of_jitter.front();
       const std::size_t samples = first.tails->percentiles.samples;
-      text += fmt::format("{}Under jitter '{}', {} {}, seed {}\n", text.empty() ? "" : "\n", first.jitter, samples,
-                          samples == 1 ? "run" : "runs", first.seed);
+      text += fmt::format("{}Under jitter '{}', {}, seed {}\n", text.empty() ? "" : "\n", first.jitter,
+                          counted(samples, "run"), first.seed);
       text += block(rows_of_jitter);
     }
   }

@@ -18,6 +18,7 @@
 #include "model/config/hf_layers.h"
 #include "model/config/hf_quantization.h"
 #include "model/config/load_model.h"
+#include "model/text/counted.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 #include "model/workload/layers.h"
@@ -309,9 +310,8 @@ class Reader {
          {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers", "mtp_layers"}) {
       const std::optional<std::int64_t> layers = file_.optional_count({key}, {0, layer_range.most});
       if (layers && *layers > 0) {
-        file_.note(fmt::format("{} {} that predict{} further tokens {} not modelled ({})", *layers,
-                               *layers == 1 ? "layer" : "layers", *layers == 1 ? "s" : "", *layers == 1 ? "is" : "are",
-                               key));
+        file_.note(fmt::format("{} that predict{} further tokens {} not modelled ({})", counted(*layers, "layer"),
+                               *layers == 1 ? "s" : "", *layers == 1 ? "is" : "are", key));
       }
     }
     file_.first_of({"mtp_transformer_layers", "use_mtp", "mtp_hybrid_override_pattern", "mtp_use_dedicated_embeddings",

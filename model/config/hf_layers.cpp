@@ -13,6 +13,7 @@
 
 #include "model/config/load_model.h"
 #include "model/text/blanks.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
@@ -28,11 +29,6 @@ using Json = nlohmann::json;
 struct StateKeys {
   std::string_view heads, head_dim, state, groups, convolution, chunk;
 };
-
-/// Returns "1 layer" or "2 layers".
-std::string counted(std::size_t count, std::string_view singular, std::string_view plural) {
-  return fmt::format("{} {}", count, count == 1 ? singular : plural);
-}
 
 class Layers {
  public:

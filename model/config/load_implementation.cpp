@@ -101,7 +101,7 @@ void read_strategy(YamlMap map, Into& into) {
     } else if (const auto mistake = mistake_in(*find_field(entry_of(*option).key), text)) {
       YamlMap(*options).mistake(key, *mistake);
     } else {
-      put(*option, is_count(*option) ? std::to_string(*parse_count(text)) : text, into.options);
+      put(*option, text, into.options);
       into.fixed.add(*option);
     }
   }

@@ -16,6 +16,7 @@
 #include "model/config/read_link.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -244,9 +245,9 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
                                       machine.gpus_per_node, total_gpus(machine), max_gpus));
   }
   if (const int used = plan.wires ? nics_of(*plan.wires) : 0; used > 0 && used != network.nics_per_node) {
-    root.map("network").mistake(
-        "nics_per_node", fmt::format("the GPUs of {} use {} {}, not {}; write nics_per_node: {}", plan.wires->file,
-                                     used, used == 1 ? "NIC" : "NICs", network.nics_per_node, used));
+    root.map("network").mistake("nics_per_node",
+                                fmt::format("the GPUs of {} use {}, not {}; write nics_per_node: {}", plan.wires->file,
+                                            counted(used, "NIC"), network.nics_per_node, used));
   } else {
     machine.nics_per_node = network.nics_per_node;
     check_network_rates(root, machine, network.groups);

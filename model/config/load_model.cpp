@@ -13,6 +13,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 #include "model/workload/bare_mlp.h"
@@ -110,9 +111,8 @@ void read_pattern(YamlMap& map, const Transformer& model, std::vector<LayerKind>
     }
   }
   if (std::ssize(pattern) != model.layers) {
-    map.mistake("pattern", fmt::format("{} {} for {} {}; write one letter per layer", pattern.size(),
-                                       pattern.size() == 1 ? "letter" : "letters", model.layers,
-                                       model.layers == 1 ? "layer" : "layers"));
+    map.mistake("pattern", fmt::format("{} for {}; write one letter per layer", counted(pattern.size(), "letter"),
+                                       counted(model.layers, "layer")));
     return;
   }
   kinds = kinds_of_letters(pattern, model.experts.has_value());

@@ -14,6 +14,7 @@
 
 #include "model/formats/topology_file.h"
 #include "model/hardware/described.h"
+#include "model/text/counted.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -236,10 +237,9 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
   if (has_wires && rate.value > rounding * plan.gpu_rate.value) {
     const int peers = wires_per_gpu(plan.kind, plan.gpus_per_node);
     root.map("link").map("peer").mistake(
-        "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {} {}); give the "
-                            "rate to a single peer",
+        "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {}); give the rate to a single peer",
                             format_bandwidth(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
-                            format_bandwidth(plan.gpu_rate), peers, peers == 1 ? "peer" : "peers"));
+                            format_bandwidth(plan.gpu_rate), counted(peers, "peer")));
   }
 }
 

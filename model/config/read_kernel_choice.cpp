@@ -13,6 +13,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -30,9 +31,8 @@ void read_row(YamlMap map, const std::string& key, std::span<double, KernelChoic
   }
   const std::size_t items = list->items().size();
   if (items != row.size()) {
-    map.mistake(key, fmt::format("'{}' has {} {}; write {}, in thousandths of the formula's time, for k of 2^{} to "
-                                 "2^{}",
-                                 key, items, items == 1 ? "item" : "items", row.size(), KernelChoice::k_knots.front(),
+    map.mistake(key, fmt::format("'{}' has {}; write {}, in thousandths of the formula's time, for k of 2^{} to 2^{}",
+                                 key, counted(items, "item"), row.size(), KernelChoice::k_knots.front(),
                                  KernelChoice::k_knots.back()));
   }
   if (factors.size() != row.size()) {

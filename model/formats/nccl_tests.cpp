@@ -16,6 +16,7 @@
 #include "model/formats/measured_time.h"
 #include "model/json_budget.h"
 #include "model/text/blanks.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {
@@ -175,8 +176,8 @@ class Reading {
       if (static_cast<std::size_t>(run_.nodes) != run_.hosts.size()) {
         run_.hosts.clear();
       }
-      run_.notes.push_back(fmt::format("the list of ranks is cut off; assuming {} ranks on {} {}", run_.ranks,
-                                       run_.nodes, run_.nodes == 1 ? "node" : "nodes"));
+      run_.notes.push_back(fmt::format("the list of ranks is cut off; assuming {} ranks on {}", run_.ranks,
+                                       counted(run_.nodes, "node")));
     }
     if (run_.groups > 1) {
       run_.notes.push_back(fmt::format("{} groups of {} ranks ran simultaneously", run_.groups, run_.ranks));

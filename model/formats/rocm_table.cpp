@@ -21,6 +21,7 @@
 #include "model/config_error.h"
 #include "model/formats/topology_table.h"
 #include "model/formats/topology_text.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 
@@ -177,8 +178,8 @@ class RocmReader {
     if (cells.size() != table_.names.size()) {
       const std::size_t gpus = table_.names.size();
       refuse(lines_[line].front().place,
-             fmt::format("{} has {} cell{}, but the table has {} GPU{}; {}", in_quotes(name), cells.size(),
-                         cells.size() == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s", how_a_rocm_table_is_made));
+             fmt::format("{} has {}, but the table has {}; {}", in_quotes(name), counted(cells.size(), "cell"),
+                         counted(gpus, "GPU"), how_a_rocm_table_is_made));
     }
     return cells;
   }
@@ -275,8 +276,8 @@ class RocmReader {
     const std::int64_t hops = number(TableKind::hops, a, b, "hops");
     if (hops != 2 && hops != 3) {
       refuse(cell(TableKind::hops, a, b).place,
-             fmt::format("a PCIe path cannot have {} {}; it has 2 below one CPU and 3 across two CPUs", hops,
-                         hops == 1 ? "hop" : "hops"));
+             fmt::format("a PCIe path cannot have {}; it has 2 below one CPU and 3 across two CPUs",
+                         counted(hops, "hop")));
     }
     return hops == 2 ? Level::phb : Level::sys;
   }

@@ -14,6 +14,7 @@
 #include "model/formats/measured_time.h"
 #include "model/json_budget.h"
 #include "model/text/blanks.h"
+#include "model/text/counted.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -193,8 +194,8 @@ void read_csv(std::string_view text, const std::string& path, JobSteps& job) {
     const std::vector<std::string_view> cells = cells_of(row);
     const std::string place = fmt::format("{}:{}", path, line);
     if (cells.size() != columns.size()) {
-      throw ConfigError(fmt::format("{}: has {} cell{}, but the header has {}; give the whole file", place,
-                                    cells.size(), cells.size() == 1 ? "" : "s", columns.size()));
+      throw ConfigError(fmt::format("{}: has {}, but the header has {}; give the whole file", place,
+                                    counted(cells.size(), "cell"), columns.size()));
     }
     builder.begin();
     for (std::size_t i = 0; i < cells.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "model/config_error.h"
 #include "model/formats/topology_file.h"
 #include "model/formats/topology_text.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 
@@ -141,10 +142,9 @@ class TableReader {
       refuse(path_, words.front().place, fmt::format("{} has two rows; {}", *name, how_a_table_is_made));
     }
     if (const std::size_t cells = words.size() - 1; cells < table.names.size()) {
-      refuse(
-          path_, words.front().place,
-          fmt::format("{} has {} cell{}, but the first line names {} device{}; {}", *name, cells, cells == 1 ? "" : "s",
-                      table.names.size(), table.names.size() == 1 ? "" : "s", how_a_table_is_made));
+      refuse(path_, words.front().place,
+             fmt::format("{} has {}, but the first line names {}; {}", *name, counted(cells, "cell"),
+                         counted(table.names.size(), "device"), how_a_table_is_made));
     }
     for (std::size_t i = 0; i < table.names.size(); ++i) {
       Word word = words[i + 1];

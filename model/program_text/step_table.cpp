@@ -16,6 +16,7 @@
 #include "model/proof/contents.h"
 #include "model/proof/deadlock.h"
 #include "model/proof/sums.h"
+#include "model/text/counted.h"
 
 namespace commfuse {
 
@@ -206,7 +207,7 @@ std::string step_table(const Program& program) {
       line += (line.empty() ? "" : "; ") + wording.of(command, trace.at(0, rank, command.op));
     }
   }
-  std::string table = fmt::format("{}, {} {}\n", program.name, ranks, ranks == 1 ? "rank" : "ranks");
+  std::string table = fmt::format("{}, {}\n", program.name, counted(ranks, "rank"));
   int step = -1;
   for (const auto& [step_and_rank, line] : lines) {
     if (step_and_rank.first != step) {

@@ -2,10 +2,11 @@
 #include "model/strategies/options.h"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 
 #include "model/check.h"
 #include "model/strategies/strategies.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 
@@ -25,10 +26,9 @@ std::string_view word_of(std::span<const OptionWord<T>> words, T value) {
 }
 
 std::int32_t number_in(std::string_view text) {
-  std::int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  check(error == std::errc{} && end == text.data() + text.size(), "the value of a count is a number");
-  return number;
+  const std::optional<std::int64_t> number = parse_count(text);
+  check(number.has_value(), "the value of a count is a number");
+  return static_cast<std::int32_t>(*number);
 }
 
 struct OptionList {

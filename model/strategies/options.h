@@ -275,7 +275,8 @@ bool is_count(Option option);
 std::vector<std::string_view> words_of(Option option);
 /// Returns the value as text: "4", "ring".
 std::string text_of(Option option, const StrategyOptions& options);
-/// Sets the option from the text of a word or a number. Aborts if the text is not a value of the option.
+/// Sets the option from the text of a word, or of a number in any form of parse_count. Aborts if the text is not a
+/// value of the option.
 void put(Option option, std::string_view text, StrategyOptions& options);
 /// Copies the value of one option.
 void copy(Option option, const StrategyOptions& from, StrategyOptions& to);

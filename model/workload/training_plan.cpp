@@ -7,6 +7,7 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/workload/layers.h"
 
 namespace commfuse {
@@ -34,10 +35,9 @@ void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t pieces = plan.pipeline * plan.interleave;
   if (!splits_over(model, pieces)) {
     throw ConfigError(
-        fmt::format("{} {} of {} {} not split over pipeline {} x interleave {} pieces; choose pieces "
-                    "that divide {} or {}",
-                    model.layers, model.layers == 1 ? "layer" : "layers", model.name, model.layers == 1 ? "does" : "do",
-                    plan.pipeline, plan.interleave, model.layers, model.layers + 2));
+        fmt::format("{} of {} {} not split over pipeline {} x interleave {} pieces; choose pieces that divide {} or {}",
+                    counted(model.layers, "layer"), model.name, model.layers == 1 ? "does" : "do", plan.pipeline,
+                    plan.interleave, model.layers, model.layers + 2));
   }
   if (plan.interleave > 1) {
     require_multiple({"the number of micro-batches", plan.micro_batches()}, {"pipeline", plan.pipeline},

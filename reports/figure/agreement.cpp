@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/fit/robust_fit.h"
+#include "model/text/counted.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
@@ -130,11 +131,11 @@ std::string residual_title(const FitCheck& fit) {
     (residual.held_out ? held_out : fitted).push_back(std::abs(residual_of(residual)));
   }
   if (fitted.empty()) {
-    return fmt::format("{}: median error over {} row{} held out: {}", fit.name, held_out.size(),
-                       held_out.size() == 1 ? "" : "s", percent(quantile(held_out, 0.5)));
+    return fmt::format("{}: median error over {} held out: {}", fit.name, counted(held_out.size(), "row"),
+                       percent(quantile(held_out, 0.5)));
   }
-  const std::string text = fmt::format("{}: median error of the fit over {} row{}: {}", fit.name, fitted.size(),
-                                       fitted.size() == 1 ? "" : "s", percent(quantile(fitted, 0.5)));
+  const std::string text = fmt::format("{}: median error of the fit over {}: {}", fit.name,
+                                       counted(fitted.size(), "row"), percent(quantile(fitted, 0.5)));
   return held_out.empty()
              ? text
              : text + fmt::format(", over {} held out: {}", held_out.size(), percent(quantile(held_out, 0.5)));

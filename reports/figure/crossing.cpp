@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/math/functions.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "reports/commas.h"
 #include "reports/comparison.h"
@@ -196,9 +197,7 @@ std::optional<double> crossing_of(const Lead& lead) {
 
 void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, Figure& figure) {
   const LineStyle style = style_of(figure.legend.size());
-  LineMark line{.role = style.role,
-                .name = fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"),
-                .dashes = std::string{style.dashes}};
+  LineMark line{.role = style.role, .name = counted(ranks, "rank"), .dashes = std::string{style.dashes}};
   for (const auto& [seq, ahead] : lead) {
     const double ratio = ahead.ratio;
     line.points.push_back({static_cast<double>(seq), ratio});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/text/counted.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
@@ -63,10 +64,9 @@ void add_gemms(const Roofline& roofline, Figure& figure) {
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
       figure.legend.push_back({.text = product.schedule, .role = style.role, .symbol = style.symbol});
     }
-    const std::string text =
-        fmt::format("{}: {} time{}, {:.0f} FLOP/byte, {} TFLOP/s, {} of the peak", op_in_words(product.shape),
-                    product.count, product.count == 1 ? "" : "s", intensity(product), in_tera(rate(product), 1),
-                    percent(rate(product) / roofline.peak.value));
+    const std::string text = fmt::format("{}: {}, {:.0f} FLOP/byte, {} TFLOP/s, {} of the peak",
+                                         op_in_words(product.shape), counted(product.count, "time"), intensity(product),
+                                         in_tera(rate(product), 1), percent(rate(product) / roofline.peak.value));
     marks[index].points.push_back({intensity(product), rate(product) / tera});
     marks[index].tips.push_back(fmt::format("{}, {}", product.schedule, text));
     figure.description += fmt::format("{}, {}. ", product.schedule, text);

@@ -62,14 +62,14 @@ std::string ends_of(std::span<const std::string> values) {
                      *std::ranges::max_element(values, {}, count), values.size());
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
+std::string counted_with_commas(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", with_commas(static_cast<std::int64_t>(count)), noun, count == 1 ? "" : "s");
 }
 
 /// Formats "llama-3.1-8b and llama-3.1-70b"; more than three as "20 models".
 std::string named_or_counted(const std::vector<std::string>& values, std::string_view noun) {
   constexpr std::size_t max_named = 3;
-  return values.size() <= max_named ? names_in_words(values) : counted(values.size(), noun);
+  return values.size() <= max_named ? names_in_words(values) : counted_with_commas(values.size(), noun);
 }
 
 /// Formats the rates of the machines' links, after the machines: ", links x2" or " at 5 link rates"; empty if all are
@@ -164,7 +164,7 @@ std::string subject_in_words(const RequestedSettings& settings, std::size_t poin
                      named_or_counted(settings.hardware, "machine") + rates_in_words(settings.links, settings.networks),
                      ends_of(settings.values("Batch")), named_or_counted(settings.values("Dtype"), "dtype"),
                      ends_of(settings.values("Ranks")), ends_of(settings.values("Sequence length")),
-                     counted(points, "point"));
+                     counted_with_commas(points, "point"));
 }
 
 std::string subject_in_words(const std::vector<StepRow>& models) {
@@ -184,7 +184,7 @@ std::string subject_in_words(const std::vector<StepRow>& models) {
   return fmt::format("{} {} on {}{}; {}, predicted", joined(values_of("model"), max_named),
                      joined(values_of("scope"), max_named), joined(values_of("hardware"), max_named),
                      rates_in_words(values_of("link_bandwidth"), values_of("network_bandwidth")),
-                     counted(plans_of(models).size(), "plan"));
+                     counted_with_commas(plans_of(models).size(), "plan"));
 }
 
 std::string settings_html(const RequestedSettings& settings) {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/text/counted.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/ticks.h"
@@ -62,8 +63,8 @@ std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
   if (worst == nullptr) {
     return "No schedule finished";
   }
-  return fmt::format("Measured against predicted: {} at the worst ({}; {} schedule{} measured)",
-                     signed_percent(error_of(*worst)), worst->name, measured, measured == 1 ? "" : "s");
+  return fmt::format("Measured against predicted: {} at the worst ({}; {} measured)", signed_percent(error_of(*worst)),
+                     worst->name, counted(measured, "schedule"));
 }
 
 void add_row(const MeasuredSchedule& schedule, double y, const TimeUnit& unit, Figure& figure) {

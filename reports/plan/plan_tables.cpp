@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/math/functions.h"
+#include "model/text/counted.h"
 #include "model/text/decimals.h"
 #include "reports/commas.h"
 #include "reports/percents.h"
@@ -131,10 +132,10 @@ void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const Cap
 }
 
 PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
-  PlanTable table{.id = "answer",
-                  .title = fmt::format("The answer: {} {} on {} node{}", with_commas(run.gpus), kind.name, run.nodes,
-                                       run.nodes == 1 ? "" : "s"),
-                  .columns = {{"", true}, {"value"}, {"5%"}, {"95%"}}};
+  PlanTable table{
+      .id = "answer",
+      .title = fmt::format("The answer: {} {} on {}", with_commas(run.gpus), kind.name, counted(run.nodes, "node")),
+      .columns = {{"", true}, {"value"}, {"5%"}, {"95%"}}};
   add_run_rows(plan, run, table.rows);
   add_step_rows(plan, kind, run, table.rows);
   table.note = plan.kinds.size() < 2 ? better_without_limits(plan) : "";

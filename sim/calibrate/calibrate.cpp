@@ -28,6 +28,7 @@
 #include "model/fit/link_yaml.h"
 #include "model/fit/memory_bound_fit.h"
 #include "model/fit/parameter_yaml.h"
+#include "model/text/counted.h"
 #include "sim/score/all_reduce_column.h"
 
 namespace commfuse::calibrate {
@@ -105,9 +106,8 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
   if (!skipped.empty()) {
     const std::span shown = std::span(skipped).first(std::min(skipped.size(), max_listed));
     const std::size_t more = skipped.size() - shown.size();
-    reasons.push_back(
-        fmt::format("skipped: {}{}", fmt::join(shown, ", "),
-                    more > 0 ? fmt::format(" and {} more such reason{}", more, more == 1 ? "" : "s") : ""));
+    reasons.push_back(fmt::format("skipped: {}{}", fmt::join(shown, ", "),
+                                  more > 0 ? fmt::format(" and {}", counted(more, "more such reason")) : ""));
   }
   return fmt::format("nothing can be fitted{}{}{}", reasons.empty() ? "" : ": ", fmt::join(reasons, "; "), remedy);
 }
@@ -419,8 +419,8 @@ class Calibrator {
 
   bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t min_rows) {
     if (rows < min_rows) {
-      result_.skipped.push_back(fmt::format("{} ({}): {} {}, but a fit needs {}; measure more sizes", name, source,
-                                            rows, rows == 1 ? "row" : "rows", min_rows));
+      result_.skipped.push_back(fmt::format("{} ({}): {}, but a fit needs {}; measure more sizes", name, source,
+                                            counted(rows, "row"), min_rows));
     }
     return rows >= min_rows;
   }

@@ -16,6 +16,7 @@
 #include "model/expect/message.h"
 #include "model/fit/parameter_yaml.h"
 #include "model/formats/nccl_tests.h"
+#include "model/text/counted.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 #include "model/text/quantity.h"
@@ -121,7 +122,7 @@ class ObservationReader {
 
   Observations observations() && {
     for (const auto& [sentence, count] : skipped_) {
-      seen_.skipped.push_back(fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows"));
+      seen_.skipped.push_back(fmt::format("{} ({})", sentence, counted(count, "row")));
     }
     require_likely_base();
     return std::move(seen_);
@@ -486,9 +487,8 @@ class ObservationReader {
     } else if (++messages_; is_faster_than_links(message)) {
       return;
     } else if (base_ != nullptr && message.ranks > message.nodes * base_->gpus_per_node) {
-      skip(fmt::format("{}: {} GPUs on {} {}, where the base has {} (do several hosts have the same name?)", name_,
-                       message.ranks, message.nodes, message.nodes == 1 ? "node" : "nodes",
-                       message.nodes * base_->gpus_per_node));
+      skip(fmt::format("{}: {} GPUs on {}, where the base has {} (do several hosts have the same name?)", name_,
+                       message.ranks, counted(message.nodes, "node"), message.nodes * base_->gpus_per_node));
     } else if (message.nodes > 1) {
       add_to_network(message, *op);
     } else if (const std::optional<CollectiveKind> kind = collective_kind(*op)) {

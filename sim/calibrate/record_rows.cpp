@@ -10,6 +10,7 @@
 #include "model/analysis/percentiles.h"
 #include "model/config_error.h"
 #include "model/program/names.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 #include "sim/calibrate/observations.h"
 #include "sim/score/row.h"
@@ -49,7 +50,7 @@ class RecordRows {
 
   Observations observations() && {
     for (const auto& [sentence, count] : skipped_) {
-      seen_.skipped.push_back(fmt::format("{}: {} ({} {})", source_, sentence, count, count == 1 ? "row" : "rows"));
+      seen_.skipped.push_back(fmt::format("{}: {} ({})", source_, sentence, counted(count, "row")));
     }
     return std::move(seen_);
   }

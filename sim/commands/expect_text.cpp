@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/fitted_table.h"
@@ -262,10 +263,9 @@ std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const SharedVal
 std::string run_table(std::span<const ExpectedRun> rows, const SharedValues& shared) {
   const ExpectedRun& first = rows.front();
   const std::string text =
-      wrapped(
-          fmt::format("{} of {} on {}, {} {}, batch {}, {} {}", first.scope, first.model, shared.machine, first.ranks,
-                      first.ranks == 1 ? "GPU" : "GPUs", first.batch, first.seq, first.seq == 1 ? "token" : "tokens"),
-          "", "  ") +
+      wrapped(fmt::format("{} of {} on {}, {}, batch {}, {}", first.scope, first.model, shared.machine,
+                          counted(first.ranks, "GPU"), first.batch, counted(first.seq, "token")),
+              "", "  ") +
       fmt::format("one healthy measurement in {:g} is slower than 'slow'\n\n", 1.0 / shared.false_alarms);
   FittedTable table({{.name = "strategy"},
                      number_column("time us"),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/config/option_marks.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
@@ -60,7 +61,7 @@ std::string infeasible(std::span<const ResultRow> rows) {
       counted == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++counted->second);
     }
   }
-  std::string text = count == 0 ? "" : fmt::format("{} row{} could not be run:\n", count, count == 1 ? "" : "s");
+  std::string text = count == 0 ? "" : fmt::format("{} could not be run:\n", counted(count, "row"));
   for (const auto& [reason, times] : reasons) {
     text += wrapped(fmt::format("{}x {}", times, reason), "  ", "     ");
   }

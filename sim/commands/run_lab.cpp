@@ -11,6 +11,7 @@
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/stderr_text.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "sim/engine/load_faults.h"
@@ -51,17 +52,16 @@ std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles
 }
 
 std::string lab_table(const LabWorkload& lab, const LabRun& run) {
-  std::string text = wrapped(
-      fmt::format("{}: {} {}, chunks of {} at {}, {} latency", lab.name, lab.ranks, lab.ranks == 1 ? "rank" : "ranks",
-                  format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency)),
-      "", "  ");
+  std::string text =
+      wrapped(fmt::format("{}: {}, chunks of {} at {}, {} latency", lab.name, counted(lab.ranks, "rank"),
+                          format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency)),
+              "", "  ");
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
   text += fmt::format("  evaluator  {:>14}{}\n", word_of(evaluator_choices, run.evaluator),
                       run.simulated_one_rank ? ", one rank represents all" : "");
   if (run.tails) {
-    text += fmt::format("  {} {} under jitter, us      95% interval\n", run.tails->percentiles.samples,
-                        run.tails->percentiles.samples == 1 ? "run" : "runs");
+    text += fmt::format("  {} under jitter, us      95% interval\n", counted(run.tails->percentiles.samples, "run"));
     for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {
       text += fmt::format("  {:<10} {:>14.3f}    {}\n", name, to_microseconds(estimate.value),
                           estimate.range ? fmt::format("{:.3f}..{:.3f}", to_microseconds(estimate.range->low),

@@ -20,6 +20,7 @@
 #include "model/proof/check_program.h"
 #include "model/proof/effort.h"
 #include "model/proof/mutation_report.h"
+#include "model/text/counted.h"
 #include "sim/commands/generated.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
@@ -162,8 +163,8 @@ std::vector<Column> columns_of(const MutationReport& report) {
 }
 
 std::string mutant_in_words(const MutantResult& result) {
-  return fmt::format("{} on {} rank{}, {}: {}{}{}{}\n", result.schedule, result.ranks, result.ranks == 1 ? "" : "s",
-                     result.mutation, name_of(result.fate), result.why.empty() ? "" : fmt::format(" ({})", result.why),
+  return fmt::format("{} on {}, {}: {}{}{}{}\n", result.schedule, counted(result.ranks, "rank"), result.mutation,
+                     name_of(result.fate), result.why.empty() ? "" : fmt::format(" ({})", result.why),
                      result.finding.empty() ? "" : ": ", result.finding);
 }
 
@@ -171,9 +172,8 @@ std::string summary(const MutationReport& report) {
   const std::int64_t caught = report.count(Fate::caught);
   const std::int64_t equivalent = report.count(Fate::equivalent);
   const std::int64_t survived = report.count(Fate::survived);
-  return fmt::format("{} mutations of {} schedule{}: {} caught, {} equivalent, {} survived\n",
-                     caught + equivalent + survived, report.schedules, report.schedules == 1 ? "" : "s", caught,
-                     equivalent, survived);
+  return fmt::format("{} mutations of {}: {} caught, {} equivalent, {} survived\n", caught + equivalent + survived,
+                     counted(report.schedules, "schedule"), caught, equivalent, survived);
 }
 
 std::string to_table(const MutationReport& report) {

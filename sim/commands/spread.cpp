@@ -14,6 +14,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/field.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "sim/point/request.h"
 
@@ -23,11 +24,6 @@ namespace {
 
 bool is_given(const Settings& settings, std::string_view key) {
   return settings.at(*find_field(key)).origin.source != Source::preset;
-}
-
-/// Returns for example "1 GPU" or "8 GPUs".
-std::string count_in_words(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 void set_by_gpus(Settings& settings, std::string_view key, std::string text) {
@@ -63,7 +59,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
     const bool is_resized = settings.text("scope") == "step" && machine.network.has_value();
     if (!is_resized && machine_gpus < gpus) {
       throw ConfigError(fmt::format("--gpus: {} has {}, not {}; set nodes: {} in a cluster file of this machine",
-                                    machine.name, count_in_words(machine_gpus, "GPU"), gpus, nodes));
+                                    machine.name, counted(machine_gpus, "GPU"), gpus, nodes));
     }
     return;  // Whole models use as many nodes of a cluster as they need.
   }
@@ -80,7 +76,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
     set_by_gpus(settings, "hardware", resized_cluster);
   } else if (machine_gpus < gpus) {
     throw ConfigError(fmt::format("--gpus: {} has {}, not {}; choose fewer, or a cluster of the catalogue",
-                                  machine.name, count_in_words(machine_gpus, "GPU"), gpus));
+                                  machine.name, counted(machine_gpus, "GPU"), gpus));
   }
 }
 
@@ -94,17 +90,17 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
     throw ConfigError(
         fmt::format("--gpus: {} {} not a multiple of the {} of one replica (tensor x pipeline x context x "
                     "ulysses); choose a multiple, or fewer ranks",
-                    count_in_words(gpus, "GPU"), gpus == 1 ? "is" : "are", replica));
+                    counted(gpus, "GPU"), gpus == 1 ? "is" : "are", replica));
   }
   const std::int64_t replicas = gpus / replica;
   if (is_given(settings, "parallel.data") && settings.count("parallel.data") != replicas) {
     throw ConfigError(fmt::format("--gpus: {} {} {} of {}, not the {} of --data-parallel; remove one",
-                                  count_in_words(gpus, "GPU"), gpus == 1 ? "is" : "are",
-                                  count_in_words(replicas, "replica"), replica, settings.count("parallel.data")));
+                                  counted(gpus, "GPU"), gpus == 1 ? "is" : "are", counted(replicas, "replica"), replica,
+                                  settings.count("parallel.data")));
   }
   set_by_gpus(settings, "parallel.data", fmt::format("{}", replicas));
-  std::string words = fmt::format("{} of {}", count_in_words(replicas, "replica"),
-                                  count_in_words(settings.count("ranks"), "tensor rank"));
+  std::string words =
+      fmt::format("{} of {}", counted(replicas, "replica"), counted(settings.count("ranks"), "tensor rank"));
   if (!is_given(settings, "batch")) {
     set_by_gpus(settings, "batch", fmt::format("{}", replicas * settings.count("step.micro_batch")));
     words += fmt::format(", batch {}", settings.text("batch"));
@@ -114,13 +110,13 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
 
 std::string spread_ranks(std::int64_t gpus, Settings& settings) {
   if (is_given(settings, "ranks") && settings.count("ranks") != gpus) {
-    throw ConfigError(fmt::format(
-        "--gpus: scope {} has only tensor ranks, and {} {} not the {} of --ranks; remove one, or "
-        "choose scope step",
-        settings.text("scope"), count_in_words(gpus, "GPU"), gpus == 1 ? "is" : "are", settings.count("ranks")));
+    throw ConfigError(
+        fmt::format("--gpus: scope {} has only tensor ranks, and {} {} not the {} of --ranks; remove one, or "
+                    "choose scope step",
+                    settings.text("scope"), counted(gpus, "GPU"), gpus == 1 ? "is" : "are", settings.count("ranks")));
   }
   set_by_gpus(settings, "ranks", fmt::format("{}", gpus));
-  return count_in_words(gpus, "tensor rank");
+  return counted(gpus, "tensor rank");
 }
 
 }  // namespace
@@ -148,8 +144,8 @@ std::string spread_over(const std::string& text, Settings& settings) {
   spread_over_nodes(gpus, settings);
   const Machine machine = load_machine(settings.text("hardware"));
   const std::int64_t nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
-  return fmt::format("note: {}: {} on {} of {} ({})\n", count_in_words(gpus, "GPU"), ranks,
-                     count_in_words(nodes, "node"), machine.gpus_per_node, settings.text("hardware"));
+  return fmt::format("note: {}: {} on {} of {} ({})\n", counted(gpus, "GPU"), ranks, counted(nodes, "node"),
+                     machine.gpus_per_node, settings.text("hardware"));
 }
 
 }  // namespace commfuse::sim

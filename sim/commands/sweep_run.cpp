@@ -18,6 +18,7 @@
 #include "model/config_error.h"
 #include "model/process/mpi.h"
 #include "model/stderr_text.h"
+#include "model/text/counted.h"
 #include "model/text/shell_word.h"
 #include "sim/commands/dry_run.h"
 #include "sim/commands/sweep_folder.h"
@@ -129,8 +130,8 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
   const std::size_t expected = store.points_wanted();
   if (stored < expected) {
     return {.is_interrupted = true,
-            .notes = fmt::format("interrupted; {} of {} point{} {} stored, and the same command resumes there\n",
-                                 stored, expected, expected == 1 ? "" : "s", stored == 1 ? "is" : "are")};
+            .notes = fmt::format("interrupted; {} of {} {} stored, and the same command resumes there\n", stored,
+                                 counted(expected, "point"), stored == 1 ? "is" : "are")};
   }
   if (identity.kind == StoreKind::layers) {
     if (const std::string uncovered = uncovered_in_words(prepared.list, prepared.library); !uncovered.empty()) {
@@ -140,9 +141,9 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
   if (identity.shard.parts == 1) {
     return write_outputs(prepared.sweep, store, folder, request.format, caller);
   }
-  Answer answer = text_answer(fmt::format(
-      "shard {}: {} point{} in {}; when all shards are complete: commfuse-sim merge {}\n", name_of(identity.shard),
-      stored, stored == 1 ? "" : "s", store.path().string(), shell_word(request.out)));
+  Answer answer = text_answer(fmt::format("shard {}: {} in {}; when all shards are complete: commfuse-sim merge {}\n",
+                                          name_of(identity.shard), counted(stored, "point"), store.path().string(),
+                                          shell_word(request.out)));
   answer.code = counts.infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
   return answer;
 }

@@ -138,19 +138,24 @@ void put_jitter(const RunChoices& run, TuneOptions& options) {
   options.monte_carlo.samples = run.samples ? options.monte_carlo.samples : usual_samples;
 }
 
+/// Adds the cluster of --cluster to the flags. Throws ConfigError if a flag names a machine too.
+void take_cluster(TuneRequest& request) {
+  const auto& flags = request.settings.flags;
+  if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.first->key == "hardware"; })) {
+    throw ConfigError("--cluster: --hardware names a machine too; remove one of them");
+  }
+  const Field* const hardware = find_field("hardware");
+  const std::string cluster = cluster_named(request.cluster);
+  if (const std::optional<std::string> mistake = mistake_in(*hardware, meant_name(Catalogue::hardware, cluster))) {
+    throw ConfigError(fmt::format("--cluster: {}", *mistake));
+  }
+  request.settings.flags.emplace_back(hardware, cluster);
+}
+
 Answer run_tune(TuneRequest request, Caller& caller) {
   require_word("--output", request.format, tune_formats, "format");
   if (!request.cluster.empty()) {
-    const auto& flags = request.settings.flags;
-    if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.first->key == "hardware"; })) {
-      throw ConfigError("--cluster: --hardware names a machine too; remove one of them");
-    }
-    const Field* const hardware = find_field("hardware");
-    const std::string cluster = cluster_named(request.cluster);
-    if (const std::optional<std::string> mistake = mistake_in(*hardware, meant_name(Catalogue::hardware, cluster))) {
-      throw ConfigError(fmt::format("--cluster: {}", *mistake));
-    }
-    request.settings.flags.emplace_back(hardware, cluster);
+    take_cluster(request);
   }
   constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
   require_word("--minimize", request.minimize, minimized, "choice");

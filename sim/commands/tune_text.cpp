@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/record/result.h"
+#include "model/text/counted.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/text/shell_word.h"
@@ -44,13 +45,12 @@ double saved(Duration time, Duration base) {
 
 std::string head(const TuneHeading& heading, const Tuning& tuning) {
   const TrainingPlan& base = heading.space.base;
-  std::string text =
-      wrapped(fmt::format("{} on {} GPU{} of {}, batch {} ({} tokens), seq {}, {}", heading.model, heading.space.gpus,
-                          heading.space.gpus == 1 ? "" : "s",
-                          machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
-                          format_count(base.global_batch), format_count(base.global_batch * base.seq),
-                          format_count(base.seq), name_of(base.dtype)),
-              "", "");
+  std::string text = wrapped(
+      fmt::format("{} on {} of {}, batch {} ({} tokens), seq {}, {}", heading.model, counted(heading.space.gpus, "GPU"),
+                  machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
+                  format_count(base.global_batch), format_count(base.global_batch * base.seq), format_count(base.seq),
+                  name_of(base.dtype)),
+      "", "");
   text += parameters_in_words(*heading.space.model) + "\n";
   if (base.schedule == PipelineSchedule::zero_bubble) {
     text += "Pipeline schedule: zero_bubble; backward sites compute only the gradients of inputs (dgrad).\n";

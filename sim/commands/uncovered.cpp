@@ -9,6 +9,7 @@
 
 #include "model/config/implementation.h"
 #include "model/strategies/scope.h"
+#include "model/text/counted.h"
 
 namespace commfuse::sim {
 
@@ -27,11 +28,10 @@ std::string uncovered_in_words(const Settings& settings, const Library& library)
   const bool is_refused = std::ranges::all_of(implementations, [&](const Candidates& candidate) {
     return !refusal_of(*candidate.implementation, machine, run.ranks, run.dtype).empty();
   });
-  return is_refused ? fmt::format(
-                          "--as all: no implementation runs {} with {} rank{} on {}; only ideal schedules are "
-                          "compared\n",
-                          name_of(run.scope.layer), run.ranks, run.ranks == 1 ? "" : "s", machine.name)
-                    : "";
+  return is_refused
+             ? fmt::format("--as all: no implementation runs {} with {} on {}; only ideal schedules are compared\n",
+                           name_of(run.scope.layer), counted(run.ranks, "rank"), machine.name)
+             : "";
 }
 
 std::string uncovered_in_words(const PointList& points, const Library& library) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "reports/atomic_file.h"
 
 namespace commfuse::sim {
@@ -37,7 +38,7 @@ std::string write_new(const fs::path& folder, const std::vector<std::pair<std::s
   for (const auto& [name, text] : files) {
     reports::atomic_write(folder / name, text);
   }
-  return fmt::format("wrote {} file{} to {}\n", files.size(), files.size() == 1 ? "" : "s", folder.string());
+  return fmt::format("wrote {} to {}\n", counted(files.size(), "file"), folder.string());
 }
 
 }  // namespace commfuse::sim

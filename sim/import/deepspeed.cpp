@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 #include "sim/import/deepspeed_keys.h"
 #include "sim/import/key_lists.h"
@@ -62,11 +63,10 @@ struct Batches {
   const auto shown = [](const std::optional<std::int64_t>& number) {
     return number ? fmt::format("{}", *number) : std::string("not set");
   };
-  throw ConfigError(
-      fmt::format("{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}; "
-                  "these do not fit {} {}; the first must be the product of the other two and the replicas",
-                  file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas,
-                  replicas == 1 ? "replica" : "replicas"));
+  throw ConfigError(fmt::format(
+      "{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}; these do not "
+      "fit {}; the first must be the product of the other two and the replicas",
+      file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), counted(replicas, "replica")));
 }
 
 void read_batches(KeyedFile& file, const Options& options, StepSettings& step, std::vector<std::string>& notes) {

@@ -17,6 +17,7 @@
 
 #include "model/config/overlap_keys.h"
 #include "model/config/yaml_reader.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 #include "sim/import/key_lists.h"
 #include "sim/import/megatron.h"
@@ -55,8 +56,7 @@ struct OverlapGemm {
 
 void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap& overlap) {
   std::string& gemms = overlap.not_priced[assumed];
-  const std::string splits =
-      gemm.method == "pipeline" ? fmt::format(", {} split{}", gemm.splits, gemm.splits == 1 ? "" : "s") : "";
+  const std::string splits = gemm.method == "pipeline" ? fmt::format(", {}", counted(gemm.splits, "split")) : "";
   gemms += fmt::format("{}{} ({}{})", gemms.empty() ? "" : ", ", gemm.name, in_quotes(gemm.method), splits);
   if (gemm.method == "pipeline" && gemm.is_forward() && overlap.with_ideal_kernels.empty()) {
     overlap.with_ideal_kernels =

@@ -15,6 +15,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/load_model.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 #include "sim/import/key_lists.h"
 #include "sim/import/keyed_file.h"
@@ -161,10 +162,8 @@ int zero_of(KeyedFile& file, const Replicas& replicas, const StepSettings& step,
     return 0;
   }
   if (replicas.copies > 1) {
-    notes.push_back(fmt::format(
-        "hybrid sharding ({} copies of {} shard{}) has no counterpart: all {} replicas share "
-        "the state",
-        replicas.copies, replicas.shards, replicas.shards == 1 ? "" : "s", replicas.copies * replicas.shards));
+    notes.push_back(fmt::format("hybrid sharding ({} copies of {}) has no counterpart: all {} replicas share the state",
+                                replicas.copies, counted(replicas.shards, "shard"), replicas.copies * replicas.shards));
   }
   return policy == "never" || (policy == "default" && step.pipeline > 1) ? 2 : 3;
 }

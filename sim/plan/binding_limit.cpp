@@ -7,6 +7,7 @@
 
 #include "model/check.h"
 #include "model/text/amount.h"
+#include "model/text/counted.h"
 #include "sim/plan/kind_planner.h"
 
 namespace commfuse {
@@ -21,7 +22,7 @@ const CapacityRun& min_by(const std::vector<CapacityRun>& runs, double (*value_o
 }
 
 /// Returns "1 GPU" or "64 GPUs".
-std::string gpus_in_words(std::int64_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
+std::string gpus_in_words(std::int64_t count) { return counted(count, "GPU"); }
 
 /// Returns "1 day" or "4.5 days".
 std::string days_in_words(double days) {
@@ -48,8 +49,8 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
   }
   if (tally.too_slow) {
     const std::int64_t sequences = search.terms().base.global_batch;
-    return fmt::format("{} is too slow: a step of {} sequence{} takes more than a million seconds at its dense peak",
-                       kind.machine, sequences, sequences == 1 ? "" : "s");
+    return fmt::format("{} is too slow: a step of {} takes more than a million seconds at its dense peak", kind.machine,
+                       counted(sequences, "sequence"));
   }
   const std::string gpus = kind.count ? fmt::format("the {} of gpus.{}.count", gpus_in_words(limit), kind.name)
                                       : "up to " + gpus_in_words(limit);

@@ -12,6 +12,7 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/cost/fold_wiring.h"
+#include "model/text/counted.h"
 
 namespace commfuse {
 
@@ -37,8 +38,8 @@ Timeline on_all_ranks(Timeline timeline, Rank first_ranks, Rank ranks) {
 void require_machine(const Point& point) {
   const int gpus = total_gpus(point.machine);
   if (point.ranks > gpus) {
-    throw ConfigError(fmt::format("{} ranks do not fit {}, which has {} GPU{}; choose ranks up to {}", point.ranks,
-                                  point.machine.name, gpus, gpus == 1 ? "" : "s", gpus));
+    throw ConfigError(fmt::format("{} ranks do not fit {}, which has {}; choose ranks up to {}", point.ranks,
+                                  point.machine.name, counted(gpus, "GPU"), gpus));
   }
   require_supported(point.machine.accelerator, point.dtype);
   if (point.needs_engine() && point.simulation.evaluator == Evaluator::replay) {

@@ -19,6 +19,7 @@
 #include "model/fit/parameter_yaml.h"
 #include "model/fit/prior_fit.h"
 #include "model/math/functions.h"
+#include "model/text/counted.h"
 #include "sim/point/request.h"
 #include "sim/score/doubts.h"
 #include "sim/score/implementation_residuals.h"
@@ -404,11 +405,9 @@ std::string fitted_yaml(const KnownImplementations& known, std::size_t index, Fi
   }
   const FitQuality quality = fit_quality(errors);
   return fmt::format(
-      "# {}: {} {} from {} {}; error with each source held out: median {:.1f}%, p90 {:.1f}%\n"
-      "costs:\n{}without:\n{}",
-      implementation.name, samples.size(), samples.size() == 1 ? "row" : "rows", threads.size(),
-      threads.size() == 1 ? "source" : "sources", 100.0 * quality.median, 100.0 * quality.p90,
-      fit_yaml(fits.of(index, samples), index, known, held_out[""], 2), without);
+      "# {}: {} from {}; error with each source held out: median {:.1f}%, p90 {:.1f}%\ncosts:\n{}without:\n{}",
+      implementation.name, counted(samples.size(), "row"), counted(threads.size(), "source"), 100.0 * quality.median,
+      100.0 * quality.p90, fit_yaml(fits.of(index, samples), index, known, held_out[""], 2), without);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include "model/text/counted.h"
 
 namespace commfuse::score {
 
@@ -75,8 +76,8 @@ FoundMachine MachinesByGpus::of(std::int64_t gpus) const {
   const auto entry = by_gpus_.find(gpus);
   return entry != by_gpus_.end()
              ? entry->second
-             : FoundMachine{nullptr, fmt::format("the table's comment does not state which machine has {} GPU{}", gpus,
-                                                 gpus == 1 ? "" : "s")};
+             : FoundMachine{nullptr, fmt::format("the table's comment does not state which machine has {}",
+                                                 counted(gpus, "GPU"))};
 }
 
 FoundMachine machine_of_table(const Table& table, const Context& context) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 #include "model/workload/memory.h"
 #include "sim/score/machine_column.h"
@@ -102,9 +103,8 @@ std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& m
 std::string contradiction_of(const Transformer& model, const TrainingPlan& plan, Bytes memory, Bytes capacity,
                              bool fitted) {
   return fmt::format(
-      "{} on {} GPU{} (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB "
-      "are predicted.",
-      model.name, plan.gpus(), plan.gpus() == 1 ? "" : "s", plan.tensor, plan.pipeline, plan.data, plan.micro_batch,
+      "{} on {} (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB are predicted.",
+      model.name, counted(plan.gpus(), "GPU"), plan.tensor, plan.pipeline, plan.data, plan.micro_batch,
       static_cast<int>(plan.zero), name_of(plan.recompute), fitted ? "fitted into" : "did not fit into",
       static_cast<double>(capacity.count) / 1e9, static_cast<double>(memory.count) / 1e9);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {
@@ -42,7 +43,8 @@ std::optional<Task> slurm_array(const Variable& variable) {
 }
 
 /// Reads an index and a count from two variables; `from` is the number of the first task.
-std::optional<Task> counted(const Variable& variable, const char* index, const char* count, std::int64_t from = 0) {
+std::optional<Task> numbered_task(const Variable& variable, const char* index, const char* count,
+                                  std::int64_t from = 0) {
   const auto own_index = number_in(variable, index);
   const auto task_count = count == nullptr ? std::nullopt : number_in(variable, count);
   return own_index ? std::optional(Task{*own_index - from, task_count}) : std::nullopt;
@@ -66,7 +68,7 @@ std::optional<Task> task_of(const Variable& variable) {
                              Names{"PARALLEL_SEQ", nullptr, 1},
                              Names{"SLURM_PROCID", "SLURM_NTASKS"}};
   for (const Names& names : known) {
-    if (const auto task = counted(variable, names.index, names.count, names.from)) {
+    if (const auto task = numbered_task(variable, names.index, names.count, names.from)) {
       return task;
     }
   }
@@ -93,8 +95,8 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
     refuse("auto finds the number of this task but not the number of tasks; write the number of tasks, as in auto/7");
   }
   if (parts && task->count && *parts != *task->count) {
-    refuse(fmt::format("auto/{} was given, but the scheduler runs {} {}; write auto", *parts, *task->count,
-                       *task->count == 1 ? "task" : "tasks"));
+    refuse(
+        fmt::format("auto/{} was given, but the scheduler runs {}; write auto", *parts, counted(*task->count, "task")));
   }
   Shard shard = checked(1, parts ? *parts : *task->count);
   if (task->index < 0 || task->index >= shard.parts) {

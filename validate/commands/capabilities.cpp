@@ -11,6 +11,7 @@
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/wrapped.h"
 #include "validate/cuda/load.h"
 #include "validate/cuda/nvml.h"
@@ -29,8 +30,7 @@ constexpr Duration max_oversleep = std::chrono::microseconds(500);
 Capability machine() {
   const Environment environment = this_environment();
   return {.name = "machine",
-          .text = fmt::format("{}, {} {}, {}", environment.cpu, environment.cores,
-                              environment.cores == 1 ? "core" : "cores", environment.os)};
+          .text = fmt::format("{}, {}, {}", environment.cpu, counted(environment.cores, "core"), environment.os)};
 }
 
 Capability build() {

@@ -14,6 +14,7 @@
 
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "sim/commands/setting_flags.h"
@@ -313,8 +314,8 @@ void Gpu::open(const GpuArguments& arguments, int device) {
   } else {
     if (device >= plugin_.module->devices()) {
       const int devices = plugin_.module->devices();
-      throw HardwareAbsent(fmt::format("--device {}: this machine has {} GPU{}, counted from 0; choose one of them",
-                                       device, devices, devices == 1 ? "" : "s"));
+      throw HardwareAbsent(fmt::format("--device {}: this machine has {}, counted from 0; choose one of them", device,
+                                       counted(devices, "GPU")));
     }
     driver_ = plugin_.module->open(device);
   }
@@ -607,7 +608,7 @@ MakeExecutor GpuCrew::checked() { return executor_of(LaunchMode::stream, false);
 MakeExecutor GpuCrew::timed() { return executor_of(gpu_->options().mode, true); }
 
 std::string GpuCrew::in_words() const {
-  std::string text = fmt::format("{}; {} {}, ", gpu_->in_words(), ranks_, ranks_ == 1 ? "GPU" : "GPUs");
+  std::string text = fmt::format("{}; {}, ", gpu_->in_words(), counted(ranks_, "GPU"));
   if (network_ == nullptr) {
     return text + "copies into peers' memory";
   }

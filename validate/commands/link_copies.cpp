@@ -13,6 +13,7 @@
 #include "model/build_info.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
@@ -103,8 +104,7 @@ MicroRecord copies_measured(const CopyRequest& request) {
   const BenchResult result = time_copies(copy_programs(plan, *copier), request.options, *copier, show_progress);
   read_devices("after");
   record.micro_benchmarks = result.measured;
-  record.environment.gpu =
-      fmt::format("{}; {} {}", in_words(facts.front()), plan.gpus, plan.gpus == 1 ? "GPU" : "GPUs");
+  record.environment.gpu = fmt::format("{}; {}", in_words(facts.front()), counted(plan.gpus, "GPU"));
   record.environment.variables = gpu_variables();
   if (record.micro_benchmarks.empty() && !result.failures.empty()) {
     throw std::runtime_error(result.failures.front());

@@ -346,7 +346,7 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
       throw ConfigError(fmt::format("{}: {} has no option {} of {}; measure again", path, run.strategy, in_quotes(name),
                                     in_quotes(value)));
     }
-    put(*option, is_count(*option) ? std::to_string(*parse_count(value)) : value, options);
+    put(*option, value, options);
   }
   Prediction prediction = predictor_.predict(point_, *strategy, options);
   if (prediction.structure->digest != run.schedule_sha256) {

@@ -14,6 +14,7 @@
 
 #include "model/analysis/median.h"
 #include "model/math/functions.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 
@@ -85,11 +86,11 @@ std::string step_in_words(double us) {
 
 std::string job_lines(const JobVerdict& verdict) {
   const StepJudgement& judgement = verdict.judgement;
-  std::string text = wrapped(
-      fmt::format("job {}: {}, P(healthy) {}; {} {}, {} {} of {}", verdict.job.name, name_of(judgement.health),
-                  percent(judgement.healthy_probability), judgement.ranks, judgement.ranks == 1 ? "rank" : "ranks",
-                  judgement.steps, judgement.steps == 1 ? "step" : "steps", step_in_words(judgement.step_us)),
-      "", "  ");
+  std::string text =
+      wrapped(fmt::format("job {}: {}, P(healthy) {}; {}, {} of {}", verdict.job.name, name_of(judgement.health),
+                          percent(judgement.healthy_probability), counted(judgement.ranks, "rank"),
+                          counted(judgement.steps, "step"), step_in_words(judgement.step_us)),
+              "", "  ");
   text += wrapped(verdict.why, "  ", "    ");
   if (judgement.health == Health::bad) {
     text += fmt::format("  this makes the step {:.2f} times as long ({})\n", judgement.slowdown,

@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/columns.h"
+#include "model/text/counted.h"
 #include "model/text/decimals.h"
 #include "model/wrapped.h"
 
@@ -197,8 +198,8 @@ std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const 
       fmt::format(" Measured and predicted differ by {:.1f}% in the median, at most by {:.1f}% ({}).",
                   agreement.median_error * 100.0, agreement.worst_error * 100.0, schedules[agreement.worst].name());
   if (agreement.pairs > 0) {
-    text += fmt::format(" Of {} pair{} predicted more than {:.0f}% apart, {} came in that order.", agreement.pairs,
-                        agreement.pairs == 1 ? "" : "s", clear_gap * 100.0, agreement.in_order);
+    text += fmt::format(" Of {} predicted more than {:.0f}% apart, {} came in that order.",
+                        counted(agreement.pairs, "pair"), clear_gap * 100.0, agreement.in_order);
   }
   return evidence == Evidence::emulated ? text + meaning_of_emulation(agreement) : text;
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "model/json_budget.h"
+#include "model/text/counted.h"
 
 namespace commfuse::validate {
 
@@ -128,10 +129,10 @@ std::vector<HealthCheck> differences(std::span<const NodeReport> reports) {
     }
   }
   if (checks.empty()) {
-    checks.push_back({.name = "ranks",
-                      .found = fmt::format("{} {} on {} {} have the same versions and devices", reports.size(),
-                                           reports.size() == 1 ? "process" : "processes", hosts.size(),
-                                           hosts.size() == 1 ? "host" : "hosts")});
+    checks.push_back(
+        {.name = "ranks",
+         .found = fmt::format("{} {} on {} have the same versions and devices", reports.size(),
+                              reports.size() == 1 ? "process" : "processes", counted(hosts.size(), "host"))});
   }
   return checks;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/text/counted.h"
 #include "validate/health/health_check.h"
 #include "validate/health/management.h"
 #include "validate/health/node_facts.h"
@@ -51,8 +52,6 @@ class CheckList {
   std::vector<HealthCheck> checks_;
 };
 
-/// Returns a text such as "1 port" or "2 ports".
-std::string counted(std::size_t count, std::string_view noun);
 /// Returns a text such as "mlx5_0/1".
 std::string name_of_port(const RdmaPort& port);
 

@@ -45,10 +45,6 @@ constexpr auto names = [] {
 
 }  // namespace
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string name_of_port(const RdmaPort& port) { return fmt::format("{}/{}", port.device, port.number); }
 
 std::span<const std::string_view> health_check_names() { return names; }

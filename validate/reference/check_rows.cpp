@@ -15,6 +15,7 @@
 #include "model/describe/joined.h"
 #include "model/program/work.h"
 #include "model/strategies/scope.h"
+#include "model/text/counted.h"
 #include "model/wrapped.h"
 
 namespace commfuse::validate {
@@ -158,16 +159,16 @@ std::string summary(std::span<const CheckResult> results) {
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
-  const std::string counted = fmt::format("{} schedule{}", results.size(), results.size() == 1 ? "" : "s");
+  const std::string schedules = counted(results.size(), "schedule");
   if (is_from_executor(results)) {
     return wrapped(
         fmt::format("{} correct on {}: {} elements equal to the interpreter's, {} moved unchanged, {} in bound",
-                    counted, results.front().executor, combined.same_order.value_or(Tally{}).elements,
+                    schedules, results.front().executor, combined.same_order.value_or(Tally{}).elements,
                     combined.moved.value_or(Tally{}).elements, combined.bound.elements),
         "", "  ");
   }
   return wrapped(
-      fmt::format("{} correct: {} integers exact, {} bitwise, {} in bound", counted, combined.integers.elements,
+      fmt::format("{} correct: {} integers exact, {} bitwise, {} in bound", schedules, combined.integers.elements,
                   combined.bitwise.value_or(Tally{}).elements, combined.bound.elements),
       "", "  ");
 }

@@ -17,6 +17,7 @@
 #include "model/formats/nccl_tests.h"
 #include "model/formats/nvbandwidth.h"
 #include "model/record/run_record.h"
+#include "model/text/counted.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 
@@ -207,8 +208,7 @@ class ByNode {
     }
     for (const auto& [sentence, count] : passed_over_) {
       const bool is_of_rows = rows_passed_over_.count(sentence) > 0;
-      logs.passed_over.push_back(is_of_rows ? fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows")
-                                            : sentence);
+      logs.passed_over.push_back(is_of_rows ? fmt::format("{} ({})", sentence, counted(count, "row")) : sentence);
     }
     return logs;
   }
@@ -247,8 +247,8 @@ class ByNode {
         pass_row_over(
             fmt::format("{}: send_recv of {} GPUs, which share wires; only pairs are judged", read.file, run.ranks));
       } else if (!fits(machine_, message)) {
-        pass_row_over(fmt::format("{}: {} GPUs on {} {}, which {} does not have", read.file, run.ranks, message.nodes,
-                                  message.nodes == 1 ? "node" : "nodes", machine_.name));
+        pass_row_over(fmt::format("{}: {} GPUs on {}, which {} does not have", read.file, run.ranks,
+                                  counted(message.nodes, "node"), machine_.name));
       } else if (node.rows.size() >= max_rows) {
         pass_row_over(fmt::format("{}: rows beyond {} of {}", read.file, max_rows, node.name));
       } else {
