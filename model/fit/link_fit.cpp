@@ -293,6 +293,11 @@ PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, con
       best = std::move(split);
     }
   }
+  if (start.small && !best.parameters.small) {
+    // The fitted file extends the file of `start`, whose small messages would stay; these have the fitted times.
+    best.parameters.small = SmallMessages{
+        .up_to = start.small->up_to, .latency = best.parameters.latency, .rate = best.parameters.rate};
+  }
   return best;
 }
 

@@ -247,6 +247,20 @@ TEST(LinkFit, FindsLatencyAndRateOfExchangesWithoutExtraProtocol) {
   EXPECT_EQ(fit.parameters.aggregate_rate.value, fit.parameters.rate.value);
 }
 
+TEST(LinkFit, ReplacesTheSmallMessagesOfTheBase) {
+  PeerParameters base = peer(10us, 100.0);
+  base.small = SmallMessages{
+      .up_to = {.value = Bytes{std::int64_t{1} << 25}}, .latency = {.value = 90us}, .rate = {.value = {5e9}}};
+  const PeerFit fit = fit_peer(base, exchanged(peer(8us, 350.0), 0.02), {.source = "made up"});
+  ASSERT_TRUE(fit.parameters.small.has_value());  // A file that extends the base would otherwise keep its messages.
+  EXPECT_EQ(fit.parameters.small->up_to.value, base.small->up_to.value);
+  for (const std::int64_t bytes : {1'000, 1'000'000, 100'000'000}) {
+    PeerParameters alone = fit.parameters;
+    alone.small.reset();
+    EXPECT_EQ(p2p_time(fit.parameters, Bytes{bytes}), p2p_time(alone, Bytes{bytes}));
+  }
+}
+
 TEST(LinkFit, FindsWhereExchangesChangeTheirProtocol) {
   PeerParameters truth = peer(12us, 36.0);
   truth.small = SmallMessages{
