@@ -14,9 +14,13 @@ namespace {
 
 using Ops = std::vector<OpId>;
 
+/// Returns whether the op sends data through a port. A credit carries none, and a transfer inside a kernel has its price
+/// from the kernel's rate.
 bool sends(const Program& program, OpId op) {
-  const ExchangeShape* exchange = exchange_of(program, program.ops[position(op)]);
-  return exchange != nullptr && exchange->sends;
+  const Op& sending = program.ops[position(op)];
+  const ExchangeShape* exchange = exchange_of(program, sending);
+  return exchange != nullptr && exchange->sends && !is_credit(*exchange) &&
+         program.lanes[sending.lane].kind != LaneKind::kernel;
 }
 
 bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
@@ -119,8 +123,7 @@ void add_rivals(const Program& program, const Order& order, std::vector<Meetings
 
 void add_contenders(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
   const auto is_transfer = [&](OpId op) {
-    return is_collective(program, op) ||
-           (sends(program, op) && program.lanes[program.ops[position(op)].lane].kind != LaneKind::kernel);
+    return is_collective(program, op) || sends(program, op);
   };
   if (std::ranges::none_of(program.ops, [](const Op& op) { return op.kind == OpKind::collective; })) {
     return;

@@ -197,6 +197,21 @@ TEST(Rivals, DisappearWhenTheirLaneIsDone) {
   EXPECT_EQ(meetings[position(x1)].rivals, Ops{});
 }
 
+TEST(Rivals, AreNeitherInsideKernelsNorCredits) {
+  LaneSketch sketch;
+  const OpId x = sketch.exchange({}, 0, 1);
+  const OpId y = sketch.exchange({}, 1, 2);
+  const Program usual = sketch.build();
+  Program in_kernel = usual;
+  in_kernel.lanes[in_kernel.ops[position(y)].lane].kind = LaneKind::kernel;
+  Program with_credit = usual;
+  std::get<ExchangeShape>(with_credit.shapes[with_credit.ops[position(y)].shape]).rows.blocks = 0;
+  EXPECT_EQ(meetings_of(usual, Order(usual, 0))[position(x)].rivals, Ops{y});
+  for (const Program& program : {in_kernel, with_credit}) {
+    EXPECT_EQ(meetings_of(program, Order(program, 0))[position(x)].rivals, Ops{});
+  }
+}
+
 //   comm     |x0|x1|x2|
 //   comm1       |y0|y1|y2|               each y waits for its x
 TEST(Rivals, AreOneStepBehindOnAFollowingLane) {
