@@ -72,7 +72,7 @@ Channels channels_of(const RingParameters& ring, double own_bytes, int available
 
 /// Prices a ring whose kernel has `channels` channels.
 Duration by_ring(const RingParameters& ring, const NcclTask& task, int channels, FillEdge edge, double links = 1.0) {
-  const bool adds = ring.own_sum_rate && (!task.gathers || task.passes == 2);
+  const bool adds = ring.own_sum_rate && !task.copies && (!task.gathers || task.passes == 2);
   const BytesPerSecond own_rate = adds ? ring.own_sum_rate->value : ring.own_copy_rate.value;
   const Channels filled = channels_of(ring, task.total / task.ranks, channels, edge);
   Duration time = by_protocol(ring, task.passes * (task.ranks - 1), filled.own_bytes, own_rate, links);
@@ -294,7 +294,7 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
   require_sizes(ranks, total);
   const AllToAllParameters* direct = parameters.all_to_all.get();
   if (direct == nullptr || ranks == 1) {
-    return ring_time(parameters, {.ranks = ranks, .passes = 1}, total);
+    return ring_time(parameters, {.ranks = ranks, .passes = 1, .copies = true}, total);
   }
   const double own_bytes = static_cast<double>(total.count) / ranks;
   const auto up_to = static_cast<double>(direct->small_up_to.value.count);

@@ -75,6 +75,7 @@ struct NcclTask {
   double total = 0.0;
   int nodes = 1;
   bool gathers = false;  ///< The last or only pass hands on finished blocks: all-gather and all-reduce.
+  bool copies = false;   ///< Nothing is added, although the last pass hands on no finished blocks: all-to-all.
 };
 
 /// Returns the kernel with the smallest estimate, the first on ties, on the links that NCCL found. Requires at least

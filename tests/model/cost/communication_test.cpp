@@ -112,6 +112,14 @@ TEST(CollectiveTime, SumsOfTheOwnShareHaveTheirOwnRate) {
   EXPECT_EQ(all_reduce_time(link, 4, Bytes{4'000'000}), Duration{77us});
 }
 
+TEST(CollectiveTime, AnAllToAllCopiesItsOwnShare) {
+  Link link = plain_link();
+  link.collective.own_copy_rate.value = BytesPerSecond{200e9};
+  const Duration copied = all_to_all_time(link, 4, Bytes{4'000'000});
+  link.collective.own_sum_rate = {.value = BytesPerSecond{1000e9}};
+  EXPECT_EQ(all_to_all_time(link, 4, Bytes{4'000'000}), copied);
+}
+
 /// Returns eight H100 as NCCL sees them, with kernels whose parameters are round numbers.
 CollectiveParameters nccl_on_h100() {
   NcclKernels kernels;
