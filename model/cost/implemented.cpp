@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "model/check.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
@@ -30,11 +31,19 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
 /// Returns the buffer that holds an operand. Requires an operand with a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
-/// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered.
+/// Returns whether the op is part of a kernel that sums over the ranks: a norm of the rank's own rows.
+bool normalises_in_sum(const Program& program, const Op& op) {
+  const auto* map = std::get_if<ElementwiseShape>(&program.shapes[op.shape]);
+  return map != nullptr && program.lanes[op.lane].kind == LaneKind::aux && map->function == Function::norm;
+}
+
+/// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered. In a
+/// program whose sums contain a norm, all ops belong to MLPs with an all-reduce.
 class Sides {
  public:
   explicit Sides(const Program& program) : program_(program) {
     for (const Op& op : program.ops) {
+      normalises_ = normalises_ || normalises_in_sum(program, op);
       if (op.kind == OpKind::gemm && !is_partial(op)) {
         gathered_.insert(buffer_of(program, program.inputs_of(op).front()));
       }
@@ -42,8 +51,10 @@ class Sides {
   }
 
   [[nodiscard]] const ImplementedSite& of(const Op& op, const ImplementedSites& sites) const {
-    return scatters(op) ? sites.gemm_rs : sites.ag_gemm;
+    return normalises_ ? sites.mlp_ar : scatters(op) ? sites.gemm_rs : sites.ag_gemm;
   }
+  /// Returns whether sums contain a norm.
+  [[nodiscard]] bool normalise() const { return normalises_; }
 
  private:
   [[nodiscard]] bool is_partial(const Op& op) const {
@@ -62,6 +73,7 @@ class Sides {
 
   const Program& program_;
   std::set<BufferId> gathered_;
+  bool normalises_ = false;
 };
 
 /// Calls `change` with every price of an op.
@@ -91,12 +103,14 @@ Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, 
 
 /// Returns the time that a part of a kernel would take if every shard were a separate GEMM; zero for other ops.
 Duration time_of_separate_shards(const Program& program, const Sizes& sizes, const Accelerator& accelerator,
-                                 const GemmShape& gemm) {
+                                 const PriceOptions& options, const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {
     return {};
   }
   GemmSize shard = gemm_size(gemm, sizes);
   shard.run = unfused_products(program, sizes);
+  shard.weight_bits = options.weight_bits;
+  shard.dtype = options.gemm_dtype.value_or(shard.dtype);
   shard.m = std::max<std::int64_t>(1, shard.m / program.mesh.ranks());
   const double parts = static_cast<double>(sizes.elements(gemm.m)) / static_cast<double>(shard.m);
   return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
@@ -192,7 +206,7 @@ std::string_view in_words(Handicap handicap) {
 
 ImplementedSites without(ImplementedSites sites, Handicap handicap) {
   const ImplementedSite ideal;
-  for (ImplementedSite* site : {&sites.ag_gemm, &sites.gemm_rs}) {
+  for (ImplementedSite* site : {&sites.ag_gemm, &sites.gemm_rs, &sites.mlp_ar}) {
     switch (handicap) {
       case Handicap::gemm:
         site->product_time = ideal.product_time;
@@ -220,7 +234,7 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 }
 
 bool is_issued_from_python(const ImplementedSites& sites) {
-  return std::ranges::any_of(std::array{&sites.ag_gemm, &sites.gemm_rs}, [](const ImplementedSite* site) {
+  return std::ranges::any_of(std::array{&sites.ag_gemm, &sites.gemm_rs, &sites.mlp_ar}, [](const ImplementedSite* site) {
     return site->host_per_call.value > 0 || site->host_per_step.value > 0;
   });
 }
@@ -242,12 +256,52 @@ void add_host_calls(const Program& program, const Machine& machine, const Implem
   }
 }
 
-void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
+bool sums_in_switch(const Link& link) { return link.collective.nccl != nullptr && link.collective.nccl->nvls; }
+
+Duration switch_sum_time(const ImplementedSite& site, const Link& link, Bytes tensor) {
+  const double own = link.collective.nccl->nvls->rate.value.value;
+  const double rate = site.rate ? std::min(site.rate->value.value, own) : own;
+  return site.per_call.value + op_time(static_cast<double>(tensor.count) / rate, "a sum of an implementation");
+}
+
+namespace {
+
+/// Prices MLPs whose all-reduce is one kernel. In the program it is a reduce-scatter, which gets its time, and a
+/// residual, a norm and an all-gather, which get none. GEMMs lose its SMs, instead of those of NCCL's kernels.
+void implement_switch_sums(const Program& program, const Sizes& sizes, const Machine& machine,
+                           const ImplementedSite& site, Costs& costs) {
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    const Shape& shape = program.shapes[op.shape];
+    if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      const bool scatters = collective->kind == CollectiveKind::reduce_scatter;
+      const Duration time =
+          scatters ? switch_sum_time(site, machine.link, load_of(*collective, sizes)) : Duration::zero();
+      for_each_price(costs, i, [&](Duration& price) { price = time; });
+    } else if (op.kind == OpKind::gemm) {
+      const Duration undisturbed = costs.undisturbed.empty() ? costs.duration[i] : costs.undisturbed[i];
+      const Duration time = implemented_gemm({.part = undisturbed, .own_kernel = {}}, site, machine.accelerator);
+      for_each_price(costs, i, [&](Duration& price) { price = time; });
+    } else if (program.lanes[op.lane].kind == LaneKind::aux) {
+      for_each_price(costs, i, [&](Duration& price) { price = Duration::zero(); });
+    }
+  }
+}
+
+}  // namespace
+
+void implement(const Program& program, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
                Costs& costs) {
+  check(options.implementation != nullptr, "an implementation has costs");
   if (program.mesh.ranks() == 1) {
     return;  // a single rank has no transfers
   }
+  const ImplementedSites& sites = *options.implementation;
   const Sides sides(program);
+  if (sides.normalise()) {
+    implement_switch_sums(program, sizes, machine, sites.mlp_ar, costs);
+    return;
+  }
   const Accelerator& accelerator = machine.accelerator;
   Calls calls(program);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -256,7 +310,7 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
     const Shape& shape = program.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const bool is_call = calls.begin_with(op);
-      const Duration own_kernel = time_of_separate_shards(program, sizes, accelerator, *gemm);
+      const Duration own_kernel = time_of_separate_shards(program, sizes, accelerator, options, *gemm);
       for_each_price(costs, i, [&](Duration& price) {
         price = implemented_gemm({.part = price, .own_kernel = own_kernel}, site, accelerator) +
                 (is_call ? site.per_call.value : Duration{});

@@ -7,6 +7,7 @@
 //              GEMM
 //   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step; if the
 //              switch adds the sums, bytes x N / (N - 1), because a rank's own share crosses its link too
+//   switch sum per_call + bytes of the tensor / min(rate, rate of the switch's sums), for an MLP and its all-reduce
 //   host       with launch eager, host_per_call and host_per_step calls beyond the schedule's ops, each eager_cost
 //   sum        sum_time x the ideal time; with separate_sum at least that of a pass over memory
 //
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "model/cost/costs.h"
+#include "model/cost/price_settings.h"
 #include "model/hardware/described.h"
 #include "model/hardware/machine.h"
 #include "model/program/program.h"
@@ -47,11 +49,14 @@ struct ImplementedSite {
   bool sums_in_switch = false;  ///< Its transfers are the switch's reads of every rank's partial sums (multimem).
 };
 
-/// Costs at both kinds of sites, and the residual error.
+/// Costs at each kind of site, and the residual error.
 struct ImplementedSites {
   std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
+  /// An MLP and its all-reduce, residual and norm, which are one kernel that sums in the switch: per_call and rate are
+  /// those of this kernel, sms the SMs that it takes.
+  ImplementedSite mlp_ar;
   Parameter<double> residual{0.25};  ///< Relative standard error that the fit leaves in times.
   /// Relative standard error on generations of GPUs without measurements; replaces `residual` there if it is larger.
   Parameter<double> elsewhere{0.0};
@@ -111,6 +116,7 @@ struct Described<ImplementedSites> {
   static constexpr std::tuple entries{
       entry("ag_gemm", &I::ag_gemm, "All-gather, then GEMM").optional(),
       entry("gemm_rs", &I::gemm_rs, "GEMM, then reduce-scatter").optional(),
+      entry("mlp_ar", &I::mlp_ar, "MLP, then all-reduce, residual and norm in one kernel").optional(),
       entry("residual", &I::residual, "Remaining relative error of a time").optional().within(0.0, 2.0),
       entry("elsewhere", &I::elsewhere, "Remaining relative error on generations of GPUs without measurements")
           .optional()
@@ -141,9 +147,16 @@ bool is_issued_from_python(const ImplementedSites& sites);
 /// Adds the calls beyond one per op to the issue costs of eager Python. Requires issue costs of the program.
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);
 
-/// Changes prices of the ideal schedule into prices of the implementation; issue costs stay. Requires costs of the
-/// program at these sizes on the machine.
-void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
+/// Returns the time of a kernel that sums a tensor of all ranks in the switch, where residual and norm hide behind the
+/// transfers: per_call + bytes / min(rate, the rate of NCCL's sums in the switch). The norm adds 0.5% on H100
+/// (microsoft/tokenweave, artifact/csvs/figure_4.csv). Requires sums_in_switch(link).
+Duration switch_sum_time(const ImplementedSite& site, const Link& link, Bytes tensor);
+/// Returns whether the switch of the link sums.
+bool sums_in_switch(const Link& link);
+
+/// Changes prices of the ideal schedule into prices of `options.implementation`; issue costs stay. Requires an
+/// implementation, and costs of the program at these sizes and options on the machine.
+void implement(const Program& program, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
                Costs& costs);
 
 }  // namespace commfuse

@@ -239,8 +239,11 @@ class Pricer {
 /// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Without this rule, the sum of
 /// its parts could be shorter when they fill waves that the uncut GEMM leaves half empty, but no available table shows
 /// a gain, and the uncut GEMM could be launched in parts as well. All essential GEMMs of the program are compared
-/// together. Parts of one kernel are excluded, because they are a bound.
+/// together. Parts of one kernel are excluded, with their share of the whole, because they are a bound.
 void hold_to_whole(const PricePlan& plan, Duration whole, Costs& costs) {
+  for (const PricePlan::CutGemm& part : plan.part_gemms) {
+    whole -= part.is_on_first_rank ? costs.undisturbed[part.op] : Duration{};
+  }
   Duration cut{};
   for (const PricePlan::CutGemm& gemm : plan.cut_gemms) {
     cut += gemm.is_on_first_rank ? costs.undisturbed[gemm.op] : Duration{};
@@ -671,7 +674,7 @@ void put_prices(const PricedProgram& priced, const Sizes& sizes, const Machine& 
         : price_exchanges(program, meetings, plan.shared_ports, sizes, machine, costs);
   add_contention_if_any(priced, pricer, machine, costs);
   if (options.implementation != nullptr) {
-    implement(program, sizes, machine, *options.implementation, costs);
+    implement(program, sizes, machine, options, costs);
   }
   add_positions(priced, pricer, machine, options.interference, known, costs);
   add_issue_costs(plan, program, machine, options, costs);

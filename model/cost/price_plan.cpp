@@ -92,8 +92,8 @@ PricePlan price_plan(const Program& program, const std::vector<Meetings>& meetin
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     plan.ops.push_back(plan_of_op(program, i, meetings[i], plan.parts));
-    if (op.kind == OpKind::gemm && op.purpose == Purpose::essential && !KernelParts::is_part(program, i)) {
-      plan.cut_gemms.push_back({i, op.where.holds(first)});
+    if (op.kind == OpKind::gemm && op.purpose == Purpose::essential) {
+      (KernelParts::is_part(program, i) ? plan.part_gemms : plan.cut_gemms).push_back({i, op.where.holds(first)});
     }
     if (price_differs_by_rank(program, op)) {
       plan.differ_by_rank.push_back(i);

@@ -49,7 +49,7 @@ struct PricePlan {
     bool is_launched = true;        ///< false inside a kernel that was launched before
     std::uint32_t other_waits = 0;  ///< waits on other lanes, for which the host records an event each
   };
-  /// An essential GEMM that is a separate kernel.
+  /// An essential GEMM.
   struct CutGemm {
     std::size_t op = 0;
     bool is_on_first_rank = true;
@@ -58,7 +58,8 @@ struct PricePlan {
   KernelParts parts;
   std::vector<OfOp> ops;
   std::vector<std::uint32_t> kernels;  ///< places in KernelTimes::shapes of all ops that are not transfers, each once
-  std::vector<CutGemm> cut_gemms;
+  std::vector<CutGemm> cut_gemms;            ///< separate kernels
+  std::vector<CutGemm> part_gemms;           ///< parts of kernels
   std::vector<std::size_t> differ_by_rank;  ///< attention whose queries have different positions on every rank
   std::vector<SharedPort> shared_ports;
   bool contends = false;          ///< some transfer may run concurrently with a collective

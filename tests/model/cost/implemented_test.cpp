@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <variant>
 
 #include "model/config/catalogue.h"
 #include "model/cost/gemm.h"
@@ -138,6 +139,50 @@ TEST(Implemented, AShardedGemmCostsTheSumOfItsShards) {
   for (std::size_t i = 1; i < parts.size(); ++i) {  // The first part also has the wait of the kernel in its stream.
     EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(shard_time), 2e-12);
   }
+}
+
+TEST(Implemented, ShardsHaveTheDtypeAndWeightsOfTheirKernel) {
+  const Kernel kernel(Scope::gate_up);
+  ImplementedSites sites;
+  sites.ag_gemm.cut_cost.value = 1.0;
+  PriceOptions options{.interference = Interference::none, .gemm_dtype = DType::fp8, .weight_bits = 4.0};
+  options.implementation = &sites;
+  const Costs costs = price(kernel.program, kernel.meetings, kernel.sizes, kernel.machine, options);
+  const Accelerator& h100 = kernel.machine.accelerator;
+  GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192, .dtype = DType::fp8};
+  shard.run = unfused_products(kernel.program, kernel.sizes);
+  shard.weight_bits = 4.0;
+  const std::size_t last = kernel.of_kind(OpKind::gemm).back();
+  EXPECT_NEAR(to_seconds(costs.duration[last]), to_seconds(estimate_gemm(h100, shard, h100.sms).time), 2e-12);
+}
+
+TEST(Implemented, SumsInTheSwitchContainTheNorm) {
+  const Kernel kernel(Scope::mlp_ar, tokenweave_strategy);
+  ImplementedSites sites;
+  sites.mlp_ar.per_call.value = 5us;
+  sites.mlp_ar.sms.value = 32;
+  // Half of 4096 tokens x 8192 values x 2 bytes at the 271.2 GB/s of NCCL's sums in the switch of an H100 node.
+  const Duration sum = switch_sum_time(sites.mlp_ar, kernel.machine.link, Bytes{2048 * 8192 * 2});
+  EXPECT_NEAR(to_microseconds(sum), 5.0 + 33'554'432 / 271.2e3, 1e-3);
+  const Costs ideal = kernel.costs(nullptr);
+  const Costs costs = kernel.costs(&sites);
+  for (std::size_t i = 0; i < kernel.program.ops.size(); ++i) {
+    const Op& op = kernel.program.ops[i];
+    const auto* collective = std::get_if<CollectiveShape>(&kernel.program.shapes[op.shape]);
+    if (collective != nullptr) {
+      EXPECT_EQ(costs.duration[i], collective->kind == CollectiveKind::reduce_scatter ? sum : Duration{});
+    } else if (op.kind == OpKind::gemm) {
+      EXPECT_NEAR(to_seconds(costs.duration[i]), to_seconds(ideal.duration[i]) * 132 / 100, 2e-12);
+    } else if (kernel.program.lanes[op.lane].kind == LaneKind::aux) {
+      EXPECT_EQ(costs.duration[i], Duration{});
+    } else {
+      EXPECT_EQ(costs.duration[i], ideal.duration[i]);
+    }
+  }
+  sites.mlp_ar.rate.emplace().value = BytesPerSecond{100e9};
+  EXPECT_NEAR(to_microseconds(switch_sum_time(sites.mlp_ar, kernel.machine.link, Bytes{1'000'000})), 15.0, 1e-9);
+  sites.mlp_ar.rate->value = BytesPerSecond{1e15};  // No kernel is faster than the switch.
+  EXPECT_EQ(switch_sum_time(sites.mlp_ar, kernel.machine.link, Bytes{2048 * 8192 * 2}), sum);
 }
 
 TEST(Implemented, ASlowerGemmAndTakenSmsLengthenIt) {
