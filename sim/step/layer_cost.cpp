@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
+#include "model/check.h"
 #include "model/cost/attention.h"
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
@@ -159,7 +161,9 @@ void LayerCost::gemm_backward(Stream& stream, std::int64_t m, std::int64_t n, st
 /// Sums a layer's outputs or gradients over the tensor ranks, unless sequence parallelism divides the tokens among
 /// them.
 void LayerCost::reduce(Stream& stream) const {
-  if (plan_.tensor > 1 && !plan_.sequence_parallel) {
+  if (parts_ != nullptr) {
+    parts_->push_back(std::exchange(stream, {}));
+  } else if (plan_.tensor > 1 && !plan_.sequence_parallel && !point_.free_sums) {
     collective(stream, tensor_group().all_reduce(Bytes{width * tokens_ * model_.hidden}));
   }
 }
@@ -254,7 +258,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
   }
   const bool forward = direction == Direction::forward;
   const AttentionSize size{.batch = plan_.micro_batch,
-                           .seq = plan_.seq,
+                           .seq = point_.earlier + plan_.seq,
                            .heads = model_.heads / (plan_.tensor * plan_.ulysses),
                            .kv_heads = std::max<std::int64_t>(1, shape_->kv_heads / (plan_.tensor * plan_.ulysses)),
                            .head_dim = score_dim(),
@@ -266,12 +270,15 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
   if (plan_.fused_attention) {
     // Context ranks are balanced (zig-zag): each has an equal share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);
-    const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
+    const auto first = static_cast<double>(point_.earlier);
+    const auto keys = static_cast<double>(size.seq);
+    const double share = point_.earlier == 0 ? mean_keys(model_, kind_, plan_.seq) / keys
+                                             : scores_in_window(walked(), first, keys) / (keys * keys);
     const QueryRows rows{.queries = plan_.seq / plan_.context,
-                         .keys = plan_.seq,
+                         .keys = size.seq,
                          .share = share / ranks,
                          .window = walked(),
-                         .beyond = queries_beyond(walked(), 0.0, static_cast<double>(plan_.seq)) / ranks};
+                         .beyond = queries_beyond(walked(), first, keys) / ranks};
     const Duration time = attention_time(machine_.accelerator, size, rows, sms_);
     attention(stream, fused(forward ? time : times(fused_backward, time)));
     return;
@@ -336,9 +343,23 @@ void LayerCost::ulysses_block(Stream& stream) {
   add_fastest(stream, block, {.ending = "ulysses"});
 }
 
+/// Serving engines add the previous residual and normalise in one kernel, which reads and writes two tensors (vLLM,
+/// fused_add_rms_norm). Training keeps both for the backward pass: a norm here, and a residual after the block.
+void LayerCost::norm_before(Stream& stream) const {
+  if (parts_ == nullptr) {
+    moved(stream, (point_.serves ? 4 : 2) * norm_elements());
+  }
+}
+
+void LayerCost::residual_after(Stream& stream) const {
+  if (parts_ == nullptr && !point_.serves) {
+    moved(stream, 3 * norm_elements());
+  }
+}
+
 void LayerCost::attention_forward(Stream& stream) {
   const std::int64_t columns = qkv_columns();
-  moved(stream, 2 * norm_elements());
+  norm_before(stream);
   const bool block = simulates_ulysses(point_);
   if (block) {
     ulysses_block(stream);
@@ -360,7 +381,7 @@ void LayerCost::attention_forward(Stream& stream) {
     }
     site(stream, {shape_, SiteName::out_proj}, Direction::forward);
   }
-  moved(stream, 3 * norm_elements());
+  residual_after(stream);
 }
 
 void LayerCost::attention_backward(Stream& stream) {
@@ -388,7 +409,7 @@ void LayerCost::attention_backward(Stream& stream) {
 }
 
 void LayerCost::mlp_forward(Stream& stream, MlpKind kind) {
-  moved(stream, 2 * norm_elements());
+  norm_before(stream);
   if (kind == MlpKind::mixture) {
     experts(stream, Direction::forward);
   } else {
@@ -397,7 +418,7 @@ void LayerCost::mlp_forward(Stream& stream, MlpKind kind) {
     moved(stream, (ups + 1) * tokens_ * shape_->ffn / plan_.tensor);
     site(stream, {shape_, SiteName::down}, Direction::forward);
   }
-  moved(stream, 3 * norm_elements());
+  residual_after(stream);
 }
 
 void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
@@ -446,6 +467,15 @@ Stream LayerCost::forward(const LayerKind& kind) {
   weight_bits_ = 0.0;
   gemm_dtype_ = plan_.dtype;
   return stream;
+}
+
+std::vector<Stream> LayerCost::forward_between_sums(const LayerKind& kind) {
+  check(plan_.tensor > 1 && !plan_.sequence_parallel && !kind.state_space, "sums follow attention and MLPs");
+  std::vector<Stream> parts;
+  parts_ = &parts;
+  static_cast<void>(forward(kind));
+  parts_ = nullptr;
+  return parts;
 }
 
 Stream LayerCost::backward(const LayerKind& kind) {

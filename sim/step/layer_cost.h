@@ -45,6 +45,11 @@ struct StepPoint {
   /// Number of cached keys per sequence. If positive, a pass processes one token per sequence (decoding) and `plan.seq`
   /// is 1; if 0, a pass processes whole sequences.
   std::int64_t cached = 0;
+  /// Number of tokens of each sequence whose keys an earlier pass has left in the cache. `plan.seq` counts the tokens
+  /// after them, which a prefill processes.
+  std::int64_t earlier = 0;
+  /// True: sums over tensor ranks that do not share the tokens take no time, which bounds what overlap can save.
+  bool free_sums = false;
   StepOptions options;
   /// Serving: weights have the checkpoint's formats (Transformer::weights).
   bool serves = false;
@@ -84,6 +89,10 @@ class LayerCost {
 
   /// Returns the forward pass of one layer.
   [[nodiscard]] Stream forward(const LayerKind& kind);
+  /// Returns the kernels of a forward pass before each sum over the tensor ranks, without the sums and without norms
+  /// and residuals, which the sums contain. Requires tensor ranks that do not share the tokens, and layers of attention
+  /// and an MLP or experts.
+  [[nodiscard]] std::vector<Stream> forward_between_sums(const LayerKind& kind);
   /// Returns the backward pass, with the plan's recomputation before it.
   [[nodiscard]] Stream backward(const LayerKind& kind);
 
@@ -232,6 +241,10 @@ class LayerCost {
   };
   void site_backward(Stream& stream, const GemmExtents& forward, bool column) const;
   void reduce(Stream& stream) const;
+  /// Adds the norm before a block of a forward pass, unless sums contain it; when serving, with the residual before it.
+  void norm_before(Stream& stream) const;
+  /// Adds the residual after a block of a forward pass, unless the next norm or the sum contains it.
+  void residual_after(Stream& stream) const;
   [[nodiscard]] Group tensor_group() const { return group_at({.stride = 1, .ranks = plan_.tensor}); }
   void context_exchange(Stream& stream, Direction direction) const;
   [[nodiscard]] bool passes_blocks() const;
@@ -267,6 +280,7 @@ class LayerCost {
   int sms_;                              ///< SMs that no exchange holds.
   DType gemm_dtype_;                     ///< Dtype of the next GEMMs.
   Stream* weights_ = nullptr;            ///< Stream for gradients of weights while a backward pass is split, else null.
+  std::vector<Stream>* parts_ = nullptr;  ///< Kernels before each sum while sums contain norms, else null.
   std::int64_t tokens_;                  ///< Tokens of a pass that the tensor ranks process together.
   std::int64_t own_tokens_;              ///< Tokens of this rank's norms and residuals.
   std::optional<Transformer> mamba_in_;  ///< Models whose MLP has the shape of a state space's projections.

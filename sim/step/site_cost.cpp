@@ -135,6 +135,9 @@ void LayerCost::usual_forward(Stream& stream, const Projection& projection) {
     record(site, {.strategy = &serial_strategy, .options = {}}, {&projection, ""});
   }
   stream = stream.then(exposed_forward(projection));
+  if (!gathers(projection.name) && !shares_tokens()) {
+    reduce(stream);
+  }
 }
 
 bool LayerCost::is_implementation_site(Scope scope) const {
@@ -275,8 +278,6 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
   gemm(stream, tokens_, whole.columns, whole.contraction / plan_.tensor);
   if (shares_tokens()) {
     collective(stream, tensor_group().reduce_scatter(state));
-  } else {
-    reduce(stream);
   }
   return stream;
 }

@@ -39,7 +39,7 @@ void LayerCost::state_space_step(Stream& stream) const {
 void LayerCost::state_space_forward(Stream& stream) {
   const StateSpace& space = *model_.state_space;
   const std::int64_t inner = space.inner / plan_.tensor;
-  moved(stream, 2 * norm_elements());
+  norm_before(stream);
   site(stream, {&*mamba_in_, SiteName::gate_up}, Direction::forward);
   if (point_.cached > 0) {
     state_space_step(stream);
@@ -52,7 +52,7 @@ void LayerCost::state_space_forward(Stream& stream) {
   }
   moved(stream, 3 * tokens_ * inner);
   site(stream, {&*mamba_out_, SiteName::down}, Direction::forward);
-  moved(stream, 3 * norm_elements());
+  residual_after(stream);
 }
 
 void LayerCost::state_space_backward(Stream& stream) {
