@@ -104,8 +104,10 @@ std::string implemented_sites_in_words(PlanView plan) {
   std::vector<std::string> parts;
   for (const StepRow* row : plan) {
     if (is_implemented(*row) && row->feasible()) {
-      parts.push_back(fmt::format("{} {}", row->text("strategy"),
-                                  runs_somewhere(*row) ? row->text("implemented_sites") : std::string("none")));
+      const std::string sites = runs_somewhere(*row) ? row->text("implemented_sites") : "none";
+      if (sites != all_sums) {
+        parts.push_back(fmt::format("{} {}", row->text("strategy"), sites));
+      }
     }
   }
   return parts.empty()

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view implementation_schema = "commfuse.implementation/1";
 constexpr Range<std::int64_t> rank_range{2, 1024};
-constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs};
+constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::mlp_ar};
 
 /// Returns the noun for a value of a key: "site" for the key "sites".
 std::string_view noun_of(std::string_view key) { return key.substr(0, key.size() - (key.ends_with('s') ? 1 : 0)); }
@@ -271,6 +271,10 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
   if (nccl == nullptr || nccl->tuning.rccl || !has(implementation.generations, nccl->tuning.generation)) {
     return fmt::format("{} does not run on {}; it is for {}", implementation.name, machine.name,
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
+  }
+  if (covers(implementation, SiteKind::mlp_ar) && !sums_in_switch(machine.link)) {
+    return fmt::format("{} sums in the switch, and the switch of {} does not sum; choose another implementation",
+                       implementation.name, machine.name);
   }
   if (ranks > implementation.max_ranks || ranks > implementation.max_nodes * machine.gpus_per_node) {
     const std::int32_t most_ranks =

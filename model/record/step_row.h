@@ -12,6 +12,9 @@
 
 namespace commfuse {
 
+/// Value of the column `implemented_sites` for an implementation that runs every all-reduce of a pass, not GEMMs.
+inline constexpr std::string_view all_sums = "all_reduce";
+
 /// Named values in the order of every output; a name ends with the unit (time_ms). A row has only the values that apply
 /// to its scope; a row that could not be run has its `reason` instead.
 struct StepRow {

@@ -13,16 +13,14 @@
 #include "model/workload/layers.h"
 #include "sim/step/passes.h"
 #include "sim/step/step.h"
+#include "sim/step/woven.h"
 
 namespace commfuse {
 
 namespace {
 
-/// Returns the time of one pass through all layers, and the logits of each sequence's last token.
-Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
-  const TrainingPlan& plan = point.plan;
-  LayerCost costs(point, sites);
-  Stream pass = costs.embedding_forward();
+Stream all_layers(const StepPoint& point, LayerCost& costs) {
+  Stream pass;
   std::map<LayerKind, Stream> known;
   for (const LayerRun& run : layer_runs(*point.model)) {
     const auto [layer, is_new] = known.try_emplace(run.kind);
@@ -31,6 +29,23 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
     }
     pass = pass.then(repeated(layer->second, run.count));
   }
+  return pass;
+}
+
+/// Returns all layers of a pass whose tokens are two halves, as one sequence.
+Stream woven_layers(const StepPoint& point, SiteTimes& sites) {
+  const WovenPass woven = woven_pass(point, sites);
+  return {.host = woven.host, .device = woven.device, .end = counted(std::max(woven.host, woven.device))};
+}
+
+/// Returns the time of one pass through all layers, and the logits of each sequence's last token.
+Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
+  const TrainingPlan& plan = point.plan;
+  LayerCost costs(point, sites);
+  const Implementation* const kernels = point.implemented.kernels;
+  const bool is_woven = kernels != nullptr && weaves(*kernels);
+  Stream pass =
+      costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(point, costs));
   const Accelerator& accelerator = point.machine->accelerator;
   const GemmSize logits{
       .m = plan.micro_batch,

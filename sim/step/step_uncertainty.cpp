@@ -14,6 +14,7 @@
 
 #include "model/math/functions.h"
 #include "sim/step/layer_sites.h"
+#include "sim/step/woven.h"
 
 namespace commfuse {
 
@@ -54,7 +55,8 @@ std::string layout_in_words(const StepPoint& point) {
 /// Returns the implementation whose costs affect the point; null if it has none.
 const Implementation* kernels_of(const StepPoint& point) {
   if (point.implemented.kernels != nullptr) {
-    return point.implemented.gemms.empty() ? nullptr : point.implemented.kernels;
+    const Implementation* const kernels = point.implemented.kernels;
+    return point.implemented.gemms.empty() && !weaves(*kernels) ? nullptr : kernels;
   }
   return point.strategies.empty() ? point.framework.implementation.get() : nullptr;
 }
