@@ -56,8 +56,12 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
 void score_bus_rates(const Table& table, Context& context, Tally& tally);
 void score_exchanges(const Table& table, Context& context, Tally& tally);
 void score_prefill(const Table& table, Context& context, Tally& tally);
+void score_throughput(const Table& table, Context& context, Tally& tally);
+void score_fused_norms(const Table& table, Context& context, Tally& tally);
+void score_fused_norm_ctas(const Table& table, Context& context, Tally& tally);
 void score_gemm_ar(const Table& table, Context& context, Tally& tally);
 void score_overlap_pairs(const Table& table, Context& context, Tally& tally);
+void score_engine_passes(const Table& table, Context& context, Tally& tally);
 void score_schedules(const Table& table, Context& context, Tally& tally);
 void score_gpt_steps(const Table& table, Context& context, Tally& tally);
 void score_recomputed_steps(const Table& table, Context& context, Tally& tally);

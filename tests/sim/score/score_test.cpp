@@ -413,7 +413,7 @@ TEST(Score, PassRatiosAreScoredSeparatelyAndShortMixturesAreSkipped) {
   const TableScore score = score_text(
       "# hardware: DGX H100\nmodel,tp,prompt_tokens,serial_ms,compute_only_ms,overlapped_ms\n"
       "Mixtral-8x22B-Instruct-v0.1,8,4096,60,60,60\nMixtral-8x22B-Instruct-v0.1,8,2048,60,60,60\n"
-      "Llama-3.3-70B-Instruct,8,1024,60,60,60\nDeepSeek-V3,8,4096,60,60,60\n",
+      "DeepSeek-V3,8,4096,60,60,60\n",
       "x.csv", {});
   EXPECT_EQ(score.scored, 1);
   ASSERT_EQ(score.errors.size(), 3U);  // Serial, compute-only and overlapped times are all above 60 ms.
@@ -423,10 +423,56 @@ TEST(Score, PassRatiosAreScoredSeparatelyAndShortMixturesAreSkipped) {
   };
   EXPECT_NEAR(part("serial over compute only"), (1.0 + score.errors[0]) / (1.0 + score.errors[1]) - 1.0, 1e-9);
   EXPECT_GT(part("serial over compute only"), 0.1);
-  ASSERT_EQ(score.skipped.size(), 3U);
+  ASSERT_EQ(score.skipped.size(), 2U);
   EXPECT_EQ(score.skipped[0].reason, "too few tokens: the host launches kernels more slowly than they run");
-  EXPECT_EQ(score.skipped[1].reason, "the time between kernels is fitted to this row");
-  EXPECT_EQ(score.skipped[2].reason, "deepseek-v3 has other layers than plain attention with an MLP or routed experts");
+  EXPECT_EQ(score.skipped[1].reason, "deepseek-v3 has other layers than plain attention with an MLP or routed experts");
+}
+
+TEST(Score, PassesOfAnEngineAreScoredByTheirBatchAndContext) {
+  const TableScore score = score_text(
+      "hw,case,shape,torch_ms,triton_dist_ms\nH800,e2e_prefill_ag_rs,bsz=32 ctx=128,123,104\n"
+      "H800,e2e_decode_gemm_ar,bsz=128 ctx=128,16.5,12.4\nH800,mlp_gemm_ar,M=2048,0.6,0.5\n"
+      "H800,e2e_prefill_ag_rs,M=2048,1,1\n",
+      "x.csv", {});
+  EXPECT_EQ(score.kind, "engine_pass");
+  EXPECT_EQ(score.scored, 2);
+  ASSERT_EQ(score.errors.size(), 2U);
+  EXPECT_LT(score.errors[0], 0.1);
+  EXPECT_LT(score.errors[1], 0.3);
+  ASSERT_EQ(score.skipped.size(), 2U);
+  EXPECT_EQ(score.skipped[0].reason, "a baseline for which the authors give two values for the same work");
+  EXPECT_EQ(score.skipped[1].reason, "the shape does not state bsz and ctx");
+}
+
+TEST(Score, GainsOfThroughputAreScoredByThePassOfAChunk) {
+  const TableScore score = score_text(
+      "# hardware: DGX H100\ntp,chunk_size,model,serial_tps,overlapped_tps\n"
+      "8,2048,Llama-3.3-70B-Instruct,17778,21295\n",
+      "x.csv", {});
+  EXPECT_EQ(score.kind, "overlap_throughput");
+  ASSERT_EQ(score.errors.size(), 1U);
+  EXPECT_LT(score.errors[0], 0.1);
+}
+
+TEST(Score, SumsWithNormsAreScoredAgainstAllReduceAndNorm) {
+  const TableScore score = score_text(
+      "# hardware: DGX H100\nBL,hidden_size,full_rms_norm_us,torch_all_reduce_us,fused_arln_us\n"
+      "8192,8192,184,646,502\n",
+      "x.csv", {});
+  EXPECT_EQ(score.kind, "overlap_sums");
+  EXPECT_EQ(score.scored, 1);
+  EXPECT_EQ(score.errors.size(), 2U);
+  EXPECT_LT(summary_of(score.errors).max, 0.2);
+  const TableScore by_ctas = score_text(
+      "# hardware: DGX H100\nnum_tokens,hidden_size,fused_arln_us_ctas_2,fused_arln_us_ctas_16,fused_arln_us_ctas_64\n"
+      "8192,8192,1571,503,518\n",
+      "x.csv", {});
+  EXPECT_EQ(by_ctas.kind, "overlap_sums");
+  EXPECT_EQ(by_ctas.errors.size(), 2U);  // 2 CTAs are fewer than the kernel takes.
+  const TableScore on_a100 = score_text(
+      "# hardware: DGX A100\nBL,hidden_size,full_rms_norm_us,torch_all_reduce_us,fused_arln_us\n8192,8192,184,646,502\n",
+      "x.csv", {});
+  ASSERT_EQ(on_a100.skipped.size(), 1U);
 }
 
 TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
