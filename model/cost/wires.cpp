@@ -223,6 +223,21 @@ void price_pairs(const Program& program, const Sizes& sizes, const Machine& mach
   }
 }
 
+/// Returns the number of lanes with rivals that `counts` accepts. Requires rivals sorted by lane.
+template <class Counts>
+int lanes_of_rivals(const Program& program, const std::vector<OpId>& rivals, const Counts& counts) {
+  int lanes = 0;
+  const Op* last = nullptr;
+  for (const OpId rival : rivals) {
+    const Op& op = program.ops[position(rival)];
+    if (counts(op)) {
+      lanes += last == nullptr || last->lane != op.lane ? 1 : 0;
+      last = &op;
+    }
+  }
+  return lanes;
+}
+
 bool pairs_differ(const Program& program, const Machine& machine) {
   return program.mesh.ranks() > machine.gpus_per_node || machine.pair_peers != nullptr;
 }
@@ -236,12 +251,13 @@ std::vector<SharedPort> shared_ports(const Program& program, const std::vector<M
       continue;
     }
     const ExchangeShape& exchange = *exchange_of(program, program.ops[op]);
+    const auto has_same_peer = [&](const Op& rival) {
+      const ExchangeShape& other = *exchange_of(program, rival);
+      return other.axis == exchange.axis && other.shift == exchange.shift;
+    };
     SharedPort& port = shared.emplace_back(SharedPort{.op = op});
-    for (const OpId rival : meetings[op].rivals) {
-      const ExchangeShape& other = *exchange_of(program, program.ops[position(rival)]);
-      ++port.port;
-      port.wire += other.axis == exchange.axis && other.shift == exchange.shift ? 1 : 0;
-    }
+    port.port += lanes_of_rivals(program, meetings[op].rivals, [](const Op&) { return true; });
+    port.wire += lanes_of_rivals(program, meetings[op].rivals, has_same_peer);
   }
   std::ranges::sort(shared, std::less{}, [&](const SharedPort& port) {  // equal prices follow each other
     return std::tuple(program.ops[port.op].shape, port.port, port.wire, port.op);

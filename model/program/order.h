@@ -47,7 +47,8 @@ bool communication_holds_sms(LaneKind lane);
 /// Ops that may run at the same time as an op, because neither is ordered before the other. For a compute op: the kinds
 /// of concurrent communication that hold SMs (lanes of kind copy or kernel hold none). For an exchange that sends: one
 /// concurrent send of each of the other lanes (`rivals`), and the concurrent collectives (`contenders`). For a
-/// collective: the concurrent sends and collectives of other lanes (`contenders`).
+/// collective: the concurrent sends and collectives of other lanes (`contenders`). Both lists are sorted by lane, then
+/// by id.
 struct Meetings {
   bool exchange = false;
   bool collective = false;

@@ -2,6 +2,7 @@
 #include "sim/point/structure.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "model/check.h"
@@ -11,6 +12,18 @@
 namespace commfuse {
 
 namespace {
+
+/// Adds the ops that an op meets on a further rank. Both lists are sorted by lane, then by id, and so is the result.
+void add_met(const Program& program, const std::vector<OpId>& on_rank, std::vector<OpId>& met) {
+  if (on_rank == met) {
+    return;
+  }
+  const auto place = [&](OpId op) { return std::pair(program.ops[position(op)].lane, op); };
+  std::vector<OpId> both;
+  std::set_union(met.begin(), met.end(), on_rank.begin(), on_rank.end(), std::back_inserter(both),
+                 [&](OpId a, OpId b) { return place(a) < place(b); });
+  met = std::move(both);
+}
 
 /// Returns the partners of each op on any rank. Ranks differ only if ops have predicates.
 std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
@@ -22,6 +35,8 @@ std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
     for (std::size_t op = 0; op < meetings.size(); ++op) {
       meetings[op].exchange = meetings[op].exchange || on_rank[op].exchange;
       meetings[op].collective = meetings[op].collective || on_rank[op].collective;
+      add_met(program, on_rank[op].rivals, meetings[op].rivals);
+      add_met(program, on_rank[op].contenders, meetings[op].contenders);
     }
   }
   return meetings;

@@ -325,6 +325,90 @@ TEST(Fit, CustomWorkCannotBeCombined) {
 
 // --- ops in which only some ranks take part --------------------------------------------------------------------------
 
+/// Returns a schedule in which rank r of two computes rows 2r and 2r + 1 during the given transfers.
+std::string text_with(std::string_view transfers) {
+  return R"(schema: commfuse.schedule/1
+name: transfers
+mesh: {tp: 2}
+dimensions: {tokens: 4, hidden: 1}
+tensors: {x: {rows: tokens*4, columns: hidden*1}, w: {rows: hidden*1, columns: hidden*1}, y: {product: [x, w]}}
+buffers:
+  x: {rows: tokens*4, columns: hidden*1}
+  w: {rows: hidden*1, columns: hidden*1}
+  y: {rows: tokens*4, columns: hidden*1}
+  gathered: {rows: tokens*4, columns: hidden*1}
+initial: [{here: "x[2*tp +: 2]", tensor: x, row: 2*tp}, {here: w, tensor: w}]
+final: [{here: "y[2*tp +: 2]", tensor: y, row: 2*tp}]
+unfused: [gemm: {m: tokens*2, n: hidden*1, k: hidden*1}]
+ops:
+  - {id: 0, op: gemm, a: "x[2*tp +: 2]", b: w, out: "y[2*tp +: 2]"}
+)" + std::string{transfers};
+}
+
+Structure structure_with(std::string_view transfers) {
+  return structure_of(parse_program(text_with(transfers), "transfers.yaml"));
+}
+
+constexpr std::string_view two_sends_of_rank_0 = R"(
+  - {id: 1, op: exchange, where: tp < 1, shift: 1, send: "x[0]"}
+  - {id: 2, op: exchange, where: tp >= 1, shift: 1, receive: "x[0]"}
+  - {id: 3, op: exchange, where: tp < 1, lane: comm1, shift: 1, send: "x[1]"}
+  - {id: 4, op: exchange, where: tp >= 1, lane: comm1, shift: 1, receive: "x[1]"}
+)";
+constexpr std::string_view two_sends_of_rank_1 = R"(
+  - {id: 1, op: exchange, where: tp >= 1, shift: 1, send: "x[2]"}
+  - {id: 2, op: exchange, where: tp < 1, shift: 1, receive: "x[2]"}
+  - {id: 3, op: exchange, where: tp >= 1, lane: comm1, shift: 1, send: "x[3]"}
+  - {id: 4, op: exchange, where: tp < 1, lane: comm1, shift: 1, receive: "x[3]"}
+)";
+
+TEST(StructureOf, SendsOfAnyRankShareItsPort) {
+  for (const std::string_view transfers : {two_sends_of_rank_0, two_sends_of_rank_1}) {
+    const Structure structure = structure_with(transfers);
+    EXPECT_EQ(structure.meetings[1].rivals, std::vector{OpId{3}});
+    EXPECT_EQ(structure.meetings[3].rivals, std::vector{OpId{1}});
+    EXPECT_EQ(structure.prices.shared_ports, (std::vector<SharedPort>{{1, 2, 2}, {3, 2, 2}}));
+  }
+}
+
+TEST_F(HandWrittenTest, SendsOfAnyRankTakeEquallyLong) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  const auto time_of = [&](std::string_view transfers) {
+    const HandWritten file = hand_written(file_of(text_with(transfers)), {});
+    return predictor.predict(point(Scope::mlp, 2, 32768), file).analysis.critical.makespan;
+  };
+  EXPECT_EQ(time_of(two_sends_of_rank_1), time_of(two_sends_of_rank_0));
+}
+
+TEST(StructureOf, RivalsOfOneLaneOnDifferentRanksShareOnePlace) {
+  // Op 1 runs during op 2 on rank 0 and during op 4 on rank 1, so it never shares the port with both.
+  const Structure structure = structure_with(R"(
+  - {id: 1, op: exchange, shift: 1, send: "x[2*tp]", receive: "x[2*((tp+1)%2)]"}
+  - {id: 2, op: exchange, where: tp < 1, lane: comm1, shift: 1, send: "x[1]"}
+  - {id: 3, op: exchange, where: tp >= 1, lane: comm1, shift: 1, receive: "x[1]"}
+  - {id: 4, op: exchange, where: tp >= 1, lane: comm1, shift: 1, send: "x[3]"}
+  - {id: 5, op: exchange, where: tp < 1, lane: comm1, shift: 1, receive: "x[3]"}
+)");
+  EXPECT_EQ(structure.meetings[1].rivals, (std::vector{OpId{2}, OpId{4}}));
+  ASSERT_EQ(structure.prices.shared_ports.size(), 3U);
+  for (const SharedPort& shared : structure.prices.shared_ports) {
+    EXPECT_EQ(shared.port, 2) << shared.op;
+    EXPECT_EQ(shared.wire, 2) << shared.op;
+  }
+}
+
+TEST(StructureOf, ACollectiveContendsWithTheSendsOfAnyRank) {
+  const Structure structure = structure_with(R"(
+  - {id: 1, op: collective, kind: all_gather, in: "x[2*tp +: 2]", out: gathered}
+  - {id: 2, op: exchange, where: tp >= 1, lane: comm1, shift: 1, send: "x[3]"}
+  - {id: 3, op: exchange, where: tp < 1, lane: comm1, shift: 1, receive: "x[3]"}
+)");
+  EXPECT_EQ(structure.meetings[1].contenders, std::vector{OpId{2}});
+  EXPECT_EQ(structure.meetings[2].contenders, std::vector{OpId{1}});
+  EXPECT_TRUE(structure.prices.contends);
+}
+
 TEST(StructureOf, AnOpMeetsTheOpsThatItMeetsOnAtLeastOneRank) {
   // Only rank 1 receives; its GEMMs run during the exchange.
   const Program program = parse_program(R"(schema: commfuse.schedule/1
