@@ -29,6 +29,7 @@ std::vector<ExpectedRun> layers(const Settings& settings, const Library& library
                                 std::string& reason) {
   StructureCache structures;
   PointRunner runner(library, structures);
+  runner.require_runnable(settings);
   std::vector<ExpectedRun> runs;
   for (const ResultRow& row : runner.rows(settings)) {
     if (!row.feasible()) {

@@ -163,6 +163,14 @@ std::string handicaps_in_words(const Point& point, const Candidates& candidate, 
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// Returns the row of settings that clash, for the strategies or implementations that they name.
+SimulatedRow clashing_row(const Point& point, const std::string& names, const ConfigError& error) {
+  SimulatedRow clashing{row_of(point)};
+  clashing.row.strategy = names;
+  clashing.row.reason = error.what();
+  return clashing;
+}
+
 /// Runs an implementation under its own name; its row also names the strategy whose schedule it uses.
 SimulatedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
@@ -382,23 +390,28 @@ void PointRunner::require_runnable(const Settings& settings) {
     candidates_at(settings);
     commfuse::require_runnable(point_at(settings));
   }
+  implementations_at(settings);
 }
 
 std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   note(settings);
   const Point& point = point_at(settings);
   std::vector<SimulatedRow> simulated;
-  const std::vector<Candidates>& implemented = implementations_at(settings);
   if (runs_generated(settings, library_)) {
     try {
       for (const Candidates& candidate : candidates_at(settings)) {
         simulated.push_back(run_candidate(point, candidate, predictor_, words_));
       }
     } catch (const ConfigError& error) {  // no schedule runs: the settings clash
-      simulated.assign(1, {row_of(point)});
-      simulated.back().row.strategy = settings.text("strategy.name");
-      simulated.back().row.reason = error.what();
+      simulated.assign(1, clashing_row(point, settings.text("strategy.name"), error));
     }
+  }
+  std::span<const Candidates> implemented;
+  try {
+    implemented = implementations_at(settings);
+  } catch (const ConfigError& error) {  // a named implementation does not cover the scope
+    mark_ideals_as_bounds(simulated);
+    simulated.push_back(clashing_row(point, settings.text("as"), error));
   }
   const bool wants_all = settings.text("as") == "all";
   for (const Candidates& candidate : implemented) {

@@ -57,7 +57,8 @@ class PointRunner {
   /// cannot run yields a row with the reason. A pure function of the settings.
   std::vector<ResultRow> rows(const Settings& settings);
 
-  /// Throws ConfigError if no generated schedule of the point can be run.
+  /// Throws ConfigError if no generated schedule of the point can be run, and if a named implementation does not cover
+  /// the scope.
   void require_runnable(const Settings& settings);
 
  private:

@@ -16,8 +16,11 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/workload/bare_mlp.h"
+#include "sim/point/grid.h"
+#include "sim/point/point_list.h"
 #include "sim/point/point_runner.h"
 #include "tests/sim/grid_of.h"
+#include "tests/sim/message_of.h"
 
 namespace commfuse {
 namespace {
@@ -134,34 +137,38 @@ TEST(Implementations, WarnWhereNobodyMeasured) {
   EXPECT_EQ(measured.warnings.find("was not measured on GPUs"), std::string::npos);
 }
 
+/// Returns the reason of the last row, which is that of the implementations.
+std::string clash_in(const std::vector<std::string>& sets) { return gemm_rows(sets).back().reason; }
+
 TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
-  try {
-    gemm_rows({"as=flux", "scope=mlp_ar"});
-    ADD_FAILURE() << "accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "implementation flux does not cover scope mlp_ar; scopes that it covers: qkv, out_proj, gate_up, down, "
-        "mlp");
-  }
-  try {
-    gemm_rows({"as=te", "scope=down_backward"});
-    ADD_FAILURE() << "accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
-                 "scopes that it covers: qkv, out_proj, gate_up, down, mlp");
-  }
-  try {
-    gemm_rows({"as=flash_overlap"});
-    ADD_FAILURE() << "accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "implementation flash_overlap does not cover scope gate_up; scopes that it covers: out_proj, down");
-  }
+  EXPECT_EQ(clash_in({"as=flux", "scope=mlp_ar"}),
+            "implementation flux does not cover scope mlp_ar; scopes that it covers: qkv, out_proj, gate_up, down, "
+            "mlp");
+  EXPECT_EQ(clash_in({"as=te", "scope=down_backward"}),
+            "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
+            "scopes that it covers: qkv, out_proj, gate_up, down, mlp");
+  EXPECT_EQ(clash_in({"as=flash_overlap"}),
+            "implementation flash_overlap does not cover scope gate_up; scopes that it covers: out_proj, down");
   for (const ResultRow& row : gemm_rows({"as=all", "scope=mlp_ar"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;
   }
+}
+
+TEST(Implementations, AScopeThatTheyDoNotCoverIsARowWithAReason) {
+  const auto rows = gemm_rows({"as=te,flux", "strategy.name=serial,sliced", "scope=mlp_ar"});
+  ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "sliced", "te,flux"}));
+  EXPECT_FALSE(rows[0].bound);
+  EXPECT_TRUE(rows[1].bound);  // No implementation is compared with it, so it cannot win.
+  EXPECT_FALSE(rows[2].bound);
+  EXPECT_FALSE(rows[2].feasible());
+}
+
+TEST(Implementations, AScopeThatTheyDoNotCoverIsRefusedBeforeARun) {
+  const Grid grid = test::grid_of({"as=flux"}, {"scope=mlp,mlp_ar"});
+  const Library library = library_of(grid);
+  EXPECT_EQ(test::message_of([&] { require_all_runnable(PointList(grid, max_run_points), library); }),
+            "implementation flux does not cover scope mlp_ar; scopes that it covers: qkv, out_proj, gate_up, down, "
+            "mlp");
 }
 
 /// Draws points of many sizes on several machines, schedules of strategies that implementation files name, and costs.
