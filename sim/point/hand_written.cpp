@@ -307,6 +307,9 @@ Sizes sizes_at(const HandWritten& schedule, const Point& point) {
     quantities.push_back({name, elements});
   }
   Sizes sizes = bind_sizes(schedule.program(), quantities);
+  if (schedule.scope) {
+    require_divisible(*schedule.scope, point.model, point.load(), point.ranks);
+  }
   require_countable(schedule, sizes);
   require_whole_heads(schedule, sizes);
   return sizes;

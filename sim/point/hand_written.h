@@ -55,7 +55,8 @@ void fit(Grid& grid, std::span<const HandWritten> files, bool generated);
 bool belongs(const HandWritten& schedule, const Point& point);
 
 /// Returns the elements per block at a point. Throws ConfigError if the file is for another kind of MLP, if a
-/// dimension does not divide into its blocks, if a head would be split, or if a matrix is too large to count.
+/// dimension does not divide into its blocks, if the model lacks the file's scope or cannot be split over the ranks, if
+/// a head would be split, or if a matrix is too large to count.
 Sizes sizes_at(const HandWritten& schedule, const Point& point);
 
 /// Returns the model FLOPs of all ranks at a point: the FLOPs of the scope or, for a schedule without a scope, the

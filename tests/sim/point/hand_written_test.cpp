@@ -202,6 +202,27 @@ TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
             "mine.yaml is for a gated MLP, which gpt-3-175b does not have; choose another model");
 }
 
+TEST_F(HandWrittenTest, AModelIsRefusedForTheFilesScopeAsForItsStrategies) {
+  const auto refusal = [](const char* model, Scope scope, bool gated) {
+    const HandWritten file = written(generated(scope, 4, "serial", gated));
+    Point tested_point = point(scope, 4);
+    tested_point.model = load_model(model);
+    const std::string message = test::message_of([&] { sizes_at(file, tested_point); });
+    EXPECT_EQ(message, test::message_of([&] { require_possible(tested_point); })) << model;
+    return message;
+  };
+  EXPECT_EQ(refusal("deepseek-v3", Scope::qkv, true),
+            "scope qkv needs plain attention, but deepseek-v3 has latent attention; choose scope step, prefill or "
+            "decode, which run all its layers");
+  EXPECT_EQ(refusal("mixtral-8x7b", Scope::gate_up, true),
+            "scope gate_up needs a plain MLP, but mixtral-8x7b has experts in 32 of 32 layers; choose scope step, "
+            "prefill or decode, which run all its layers");
+  EXPECT_EQ(refusal("gpt-2-xl", Scope::qkv, false),
+            "25 kv heads of gpt-2-xl cannot be split over 4 ranks; choose ranks that divide heads (25) and either "
+            "divide kv heads (25) or are a multiple of them: 1, 5, 25");
+  EXPECT_EQ(refusal("llama-3.1-70b", Scope::qkv, true), "");
+}
+
 TEST_F(HandWrittenTest, GemmsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused) {
   Program mixed = generated(Scope::mlp, 2);
   std::get<GemmShape>(mixed.unfused.front()).dtype = DType::fp8;
