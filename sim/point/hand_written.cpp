@@ -177,10 +177,15 @@ void require_comparable(const Grid& grid, std::span<const HandWritten> files, bo
   if (own_work_file == files.end()) {
     return;
   }
-  const Given scope = given_in(grid, *find_field("scope"));
-  if (!scope.values.empty()) {
-    throw ConfigError(fmt::format("{} computes none of the built-in scopes, but {} requests {}; remove it",
-                                  own_work_file->file, scope.origin.where, fmt::join(scope.values, ", ")));
+  for (const std::string_view key : {"scope", "as"}) {
+    const Given given = given_in(grid, *find_field(key));
+    const bool requests_other_work = std::any_of(given.values.begin(), given.values.end(), [](const auto& value) {
+      return value != "none";  // `as: none` requests no implementation
+    });
+    if (requests_other_work) {
+      throw ConfigError(fmt::format("{} computes none of the built-in scopes, but {} requests {}; remove it",
+                                    own_work_file->file, given.origin.where, fmt::join(given.values, ", ")));
+    }
   }
   if (generated) {
     throw ConfigError(fmt::format(

@@ -47,8 +47,8 @@ void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files);
 
 /// Takes settings that the grid leaves open (ranks, dtype, scope) from the files: one value becomes the setting,
 /// several values become an axis. Throws ConfigError if a setting and a file disagree, and if a file whose work belongs
-/// to no scope is compared with schedules that do other work. `generated` states whether generated schedules run in
-/// addition to the files.
+/// to no scope is compared with schedules or implementations that do other work. `generated` states whether generated
+/// schedules run in addition to the files.
 void fit(Grid& grid, std::span<const HandWritten> files, bool generated);
 
 /// Returns whether the file belongs to the point.

@@ -339,6 +339,13 @@ TEST(Fit, CustomWorkCannotBeCombined) {
       "own.yaml computes none of the built-in scopes, so no strategy can be compared with it; remove the strategy");
   EXPECT_EQ(message(grid_with("scope", "mlp"), false),
             "own.yaml computes none of the built-in scopes, but --scope requests mlp; remove it");
+  EXPECT_EQ(message(grid_with("as", "none"), false), "");
+  EXPECT_EQ(message(grid_with("as", "flux"), false),
+            "own.yaml computes none of the built-in scopes, but --as requests flux; remove it");
+  Grid axis;
+  axis.axes.push_back(parse_axis("as=none,flux"));
+  EXPECT_EQ(message(axis, false),
+            "own.yaml computes none of the built-in scopes, but --axis as=none,flux requests none, flux; remove it");
   files.push_back(written(generated(Scope::mlp, 2)));
   EXPECT_EQ(message(grid_with(), false),
             "own.yaml and mine.yaml compute different things and cannot be compared; run them separately");
