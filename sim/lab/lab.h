@@ -34,7 +34,7 @@ struct LabWorkload {
   Duration latency{};        ///< per message
   Duration shortest_tile{};  ///< fuse_ag only; lengths grow by tile_step up to longest_tile, all equally likely
   Duration longest_tile{};
-  Duration tile_step{};
+  Duration tile_step{};    ///< gives at most 2^32 lengths
   std::uint64_t seed = 1;  ///< for random tile lengths
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "model/config/yaml_reader.h"
@@ -13,6 +14,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::array<std::string_view, 3> patterns{"all_gather", "all_reduce", "fuse_ag"};
+constexpr std::int64_t max_tile_lengths = std::int64_t{1} << 32;  // 32 random bits choose a length
 
 LabPattern read_pattern(YamlMap& map) {
   const std::string word = map.text("pattern");
@@ -36,6 +38,10 @@ void read_tiles(YamlMap& map, LabWorkload& lab) {
     }
     if (lab.tile_step <= Duration{}) {
       map.mistake("tile_step", "'tile_step' is not a time; write a duration above 0, as in \"tile_step: 1 us\"");
+    } else if ((lab.longest_tile - lab.shortest_tile) / lab.tile_step >= max_tile_lengths) {
+      map.mistake("tile_step", fmt::format("'tile_step' gives more than {} lengths from 'tile' to 'longest_tile'; "
+                                           "choose a longer step",
+                                           max_tile_lengths));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/proof/check_program.h"
+#include "tests/own_folder.h"
 #include "tests/sim/message_of.h"
 
 namespace commfuse::test {
@@ -61,6 +63,26 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   EXPECT_EQ(tile % 1us, 0us);
   EXPECT_GE(tile, 10us);
   EXPECT_LE(tile, 1010us);
+}
+
+/// Returns the message about a file of tiles of 1 us and longer; empty if the file is right.
+std::string mistake_with(const std::string& tiles) {
+  const OwnFolder folder;
+  std::ofstream("lab.yaml") << "schema: commfuse.lab/1\nname: a\npattern: fuse_ag\nranks: 4\nchunk: 1 KiB\n"
+                               "rate: 1 GB/s\nlatency: 5 us\ntile: 1 us\n"
+                            << tiles;
+  return message_of([] { load_lab("lab.yaml"); });
+}
+
+// 2^32 lengths end 2^32 - 1 = 4,294,967,295 ps after the shortest.
+TEST(Lab, RefusesMoreLengthsOfTilesThan32BitsChoose) {
+  const std::string refusal =
+      "lab.yaml:10:12: 'tile_step' gives more than 4294967296 lengths from 'tile' to 'longest_tile'; choose a longer "
+      "step";
+  EXPECT_EQ(mistake_with("longest_tile: 10 ms\ntile_step: 1 ps\n"), refusal);
+  EXPECT_EQ(mistake_with("longest_tile: 4295967296 ps\ntile_step: 1 ps\n"), refusal);
+  EXPECT_EQ(mistake_with("longest_tile: 4295967295 ps\ntile_step: 1 ps\n"), "");
+  EXPECT_EQ(mistake_with("longest_tile: 10 ms\ntile_step: 3 ps\n"), "");
 }
 
 TEST(Lab, TimesOutOfRangeAreRefused) {
