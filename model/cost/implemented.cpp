@@ -234,9 +234,9 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 }
 
 bool is_issued_from_python(const ImplementedSites& sites) {
-  return std::ranges::any_of(std::array{&sites.ag_gemm, &sites.gemm_rs, &sites.mlp_ar}, [](const ImplementedSite* site) {
-    return site->host_per_call.value > 0 || site->host_per_step.value > 0;
-  });
+  return std::ranges::any_of(
+      std::array{&sites.ag_gemm, &sites.gemm_rs, &sites.mlp_ar},
+      [](const ImplementedSite* site) { return site->host_per_call.value > 0 || site->host_per_step.value > 0; });
 }
 
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs) {

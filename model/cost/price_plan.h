@@ -58,8 +58,8 @@ struct PricePlan {
   KernelParts parts;
   std::vector<OfOp> ops;
   std::vector<std::uint32_t> kernels;  ///< places in KernelTimes::shapes of all ops that are not transfers, each once
-  std::vector<CutGemm> cut_gemms;            ///< separate kernels
-  std::vector<CutGemm> part_gemms;           ///< parts of kernels
+  std::vector<CutGemm> cut_gemms;      ///< separate kernels
+  std::vector<CutGemm> part_gemms;     ///< parts of kernels
   std::vector<std::size_t> differ_by_rank;  ///< attention whose queries have different positions on every rank
   std::vector<SharedPort> shared_ports;
   bool contends = false;          ///< some transfer may run concurrently with a collective

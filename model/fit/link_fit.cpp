@@ -295,8 +295,8 @@ PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, con
   }
   if (start.small && !best.parameters.small) {
     // The fitted file extends the file of `start`, whose small messages would stay; these have the fitted times.
-    best.parameters.small = SmallMessages{
-        .up_to = start.small->up_to, .latency = best.parameters.latency, .rate = best.parameters.rate};
+    best.parameters.small =
+        SmallMessages{.up_to = start.small->up_to, .latency = best.parameters.latency, .rate = best.parameters.rate};
   }
   return best;
 }

@@ -14,8 +14,8 @@ namespace {
 
 using Ops = std::vector<OpId>;
 
-/// Returns whether the op sends data through a port. A credit carries none, and a transfer inside a kernel has its price
-/// from the kernel's rate.
+/// Returns whether the op sends data through a port. A credit carries none, and a transfer inside a kernel has its
+/// price from the kernel's rate.
 bool sends(const Program& program, OpId op) {
   const Op& sending = program.ops[position(op)];
   const ExchangeShape* exchange = exchange_of(program, sending);
@@ -122,9 +122,7 @@ void add_rivals(const Program& program, const Order& order, std::vector<Meetings
 }
 
 void add_contenders(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
-  const auto is_transfer = [&](OpId op) {
-    return is_collective(program, op) || sends(program, op);
-  };
+  const auto is_transfer = [&](OpId op) { return is_collective(program, op) || sends(program, op); };
   if (std::ranges::none_of(program.ops, [](const Op& op) { return op.kind == OpKind::collective; })) {
     return;
   }

@@ -80,8 +80,7 @@ std::string why_not(const StepPoint& point, const Implementation& kernels) {
       (model.experts ? model.experts->ffn : model.ffn) % ranks != 0 || model.vocab % ranks != 0) {
     return fmt::format("{} cannot be split over {} ranks of {}", model.name, ranks, point.machine->name);
   }
-  const std::string refusal =
-      refusal_of(kernels, *point.machine, static_cast<std::int32_t>(ranks), point.plan.dtype);
+  const std::string refusal = refusal_of(kernels, *point.machine, static_cast<std::int32_t>(ranks), point.plan.dtype);
   return refusal.empty() ? why_not_woven(point, kernels) : refusal;
 }
 

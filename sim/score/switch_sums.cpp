@@ -45,9 +45,9 @@ struct SwitchKernel {
   std::string why_not;
 
   SwitchKernel(const Table& table, const Context& context) : known(machine_of_table(table, context)) {
-    why_not = known.machine == nullptr ? known.why_not
-                                       : refusal_of(*implementation, *known.machine, known.machine->gpus_per_node,
-                                                    DType::bf16);
+    why_not = known.machine == nullptr
+                  ? known.why_not
+                  : refusal_of(*implementation, *known.machine, known.machine->gpus_per_node, DType::bf16);
   }
   [[nodiscard]] const ImplementedSite& site() const { return implementation->costs.on(*known.machine).mlp_ar; }
   [[nodiscard]] double time_us(Bytes tensor) const {

@@ -44,8 +44,7 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   LayerCost costs(point, sites);
   const Implementation* const kernels = point.implemented.kernels;
   const bool is_woven = kernels != nullptr && weaves(*kernels);
-  Stream pass =
-      costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(point, costs));
+  Stream pass = costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(point, costs));
   const Accelerator& accelerator = point.machine->accelerator;
   const GemmSize logits{
       .m = plan.micro_batch,

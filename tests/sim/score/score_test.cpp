@@ -470,7 +470,8 @@ TEST(Score, SumsWithNormsAreScoredAgainstAllReduceAndNorm) {
   EXPECT_EQ(by_ctas.kind, "overlap_sums");
   EXPECT_EQ(by_ctas.errors.size(), 2U);  // 2 CTAs are fewer than the kernel takes.
   const TableScore on_a100 = score_text(
-      "# hardware: DGX A100\nBL,hidden_size,full_rms_norm_us,torch_all_reduce_us,fused_arln_us\n8192,8192,184,646,502\n",
+      "# hardware: DGX "
+      "A100\nBL,hidden_size,full_rms_norm_us,torch_all_reduce_us,fused_arln_us\n8192,8192,184,646,502\n",
       "x.csv", {});
   ASSERT_EQ(on_a100.skipped.size(), 1U);
 }
