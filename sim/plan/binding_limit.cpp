@@ -59,6 +59,9 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
                        search.terms().base.global_batch, gpus,
                        kind.count ? count_advice : "choose a batch that more degrees divide, or free more degrees");
   }
+  if (!tally.refusal.empty()) {
+    return tally.refusal;
+  }
   const double least_memory = static_cast<double>(tally.least_memory->count) / 1e9;
   return fmt::format(
       "memory binds: the smallest layout on {} needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "

@@ -191,10 +191,12 @@ std::string KindPlanner::advice_for(std::int64_t count, std::string_view remedy)
 
 /// Returns what to do about an exact count within the power limit that has no layout that fits.
 std::string KindPlanner::count_advice(const CapacityKind& kind) const {
-  if (!kind.count || !kind.runs.empty() || max_gpus_ < *kind.count || search_.tally().too_slow) {
+  const SearchTally& tally = search_.tally();
+  const bool is_about_size = !tally.too_slow && tally.refusal.empty();
+  if (!kind.count || !kind.runs.empty() || max_gpus_ < *kind.count || !is_about_size) {
     return {};
   }
-  return advice_for(*kind.count, search_.tally().layouts == 0 ? batch_remedy : "free degrees that are fixed");
+  return advice_for(*kind.count, tally.layouts == 0 ? batch_remedy : "free degrees that are fixed");
 }
 
 void KindPlanner::find_layouts() {
@@ -252,6 +254,11 @@ void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
   }
   Duration least = Duration::max();
   for (const Strategy* strategy : strategies_for_steps()) {
+    StepPoint with_single = point;
+    with_single.strategies = {strategy};
+    if (!has_schedules(with_single, search_.times())) {
+      continue;
+    }
     if (const Duration time = search_.at(layout.plan, {strategy}).step.time; time < least) {
       least = time;
       kind.single = strategy->name;

@@ -2,10 +2,13 @@
 #include "sim/plan/layout_search.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "model/config_error.h"
 #include "model/workload/model_flops.h"
 
 namespace commfuse {
@@ -53,6 +56,16 @@ std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_
     product *= degree;
   }
   return product;
+}
+
+/// Returns why the point's strategies have no schedule for a site; empty if they have one for every site.
+std::string why_unscheduled(const StepPoint& point, SiteTimes& times) {
+  try {
+    (void)least_step_time(point, times);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
 }
 
 /// Returns whether the GPUs fill whole nodes, or divide one node evenly.
@@ -117,6 +130,29 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
   return plans;
 }
 
+void LayoutSearch::keep_scheduled(StepPoint point, std::vector<TrainingPlan>& plans) {
+  // Among layouts of one search, schedules depend only on the tokens of a pass and on the ranks that share them.
+  std::map<std::array<std::int64_t, 4>, bool> known;
+  const bool is_unfit = plans.empty();
+  TrainingPlan unscheduled = point.plan;
+  std::erase_if(plans, [&](const TrainingPlan& plan) {
+    const std::array<std::int64_t, 4> sharing{plan.tensor, plan.context, plan.ulysses, plan.micro_batch};
+    const auto [entry, is_new] = known.try_emplace(sharing);
+    if (is_new) {
+      point.plan = plan;
+      entry->second = has_schedules(point, times_);
+    }
+    if (!entry->second) {
+      unscheduled = plan;
+    }
+    return !entry->second;
+  });
+  if (plans.empty() && !is_unfit) {
+    point.plan = unscheduled;
+    tally_.refusal = why_unscheduled(point, times_);
+  }
+}
+
 std::vector<TunedPlan> LayoutSearch::fastest_few(std::int64_t gpus, const std::vector<const Strategy*>& strategies,
                                                  std::size_t limit) {
   require_supported(machine_.accelerator, terms_.base.dtype);
@@ -128,9 +164,11 @@ std::vector<TunedPlan> LayoutSearch::fastest_few(std::int64_t gpus, const std::v
   }
   StepPoint point = point_of(terms_.base);
   point.strategies = strategies;
-  FastestPlans plans = fastest_plans(point, fitting(gpus), times_, limit, terms_.rule.difference);
-  tally_.priced += plans.priced;
-  return std::move(plans.best);
+  std::vector<TrainingPlan> plans = fitting(gpus);
+  keep_scheduled(point, plans);
+  FastestPlans fastest = fastest_plans(point, plans, times_, limit, terms_.rule.difference);
+  tally_.priced += fastest.priced;
+  return std::move(fastest.best);
 }
 
 std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies) {

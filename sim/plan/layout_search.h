@@ -46,6 +46,8 @@ struct SearchTally {
   std::size_t priced = 0;             ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
   bool too_slow = false;              ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> least_memory;  ///< Least memory that a layout needs on its fullest GPU.
+  /// Why a layout that fits has no schedule; set if the strategies have no schedule for any that fits on some count.
+  std::string refusal;
 };
 
 /// Searches the layouts of one kind of GPU and caches the times that it has simulated. Not thread-safe.
@@ -60,8 +62,9 @@ class LayoutSearch {
   [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t limit) const;
 
   /// Returns the fastest layout, with the fastest strategy at every site. Layouts are priced in the order of their
-  /// lower bounds until no remaining layout can be faster. Returns nothing if no layout is possible or fits in memory,
-  /// or if every step is too slow. Throws ConfigError for work that the machine does not support, such as a dtype.
+  /// lower bounds until no remaining layout can be faster. Skips layouts for which the strategies have no schedule.
+  /// Returns nothing if no layout is possible, fits in memory and has schedules, or if every step is too slow. Throws
+  /// ConfigError for work that the machine does not support, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 
   /// Returns the layout that `tune` puts first on this number of GPUs: the fastest or, among layouts that tie with it,
@@ -84,6 +87,8 @@ class LayoutSearch {
 
  private:
   std::vector<TrainingPlan> fitting(std::int64_t gpus);
+  /// Removes the plans for which the point's strategies have no schedule.
+  void keep_scheduled(StepPoint point, std::vector<TrainingPlan>& plans);
   std::vector<TunedPlan> fastest_few(std::int64_t gpus, const std::vector<const Strategy*>& strategies,
                                      std::size_t limit);
 

@@ -389,6 +389,23 @@ TEST_F(CapacityTest, StepsUseTheNamedFramework) {
   EXPECT_LT(commfuse->days_share, 0.0);
 }
 
+TEST_F(CapacityTest, TokensThatAStrategyCannotSplitHaveAnAnswer) {
+  // 3000 tokens divide into 8 shards, but sliced cannot halve a shard of 375.
+  const auto with_framework = [](const std::string& framework) {
+    return plan("", "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: 16}\n",
+                "model: llama-3.1-8b, seq: 3000, batch: 128" + framework);
+  };
+  const CapacityPlan ideal = with_framework("");
+  ASSERT_TRUE(ideal.answer) << ideal.kinds[0].reason;
+  EXPECT_NE(std::ranges::find(ideal.what_ifs, "serial collectives", &WhatIf::change), ideal.what_ifs.end());
+  const CapacityPlan sliced = with_framework(", framework: mindspeed");  // It has only sliced.
+  EXPECT_TRUE(sliced.answer) << sliced.kinds[0].reason;
+  const std::string alone = reason("", "  h100: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, count: 8}\n",
+                                   "model: llama-3.1-8b, seq: 3000, batch: 1, ranks: 8, framework: mindspeed");
+  EXPECT_TRUE(alone.starts_with("3000 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires"))
+      << alone;
+}
+
 TEST_F(CapacityTest, TheSensitivitiesBracketTheAnswer) {
   const CapacityPlan result = plan("deadline: 3 days");
   const double cost = result.best_kind()->best()->cost.value;

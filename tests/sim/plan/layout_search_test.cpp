@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/config/catalogue.h"
+#include "model/strategies/strategies.h"
 #include "sim/tune/tune.h"
 
 namespace commfuse {
@@ -135,6 +136,29 @@ TEST_F(LayoutSearchTest, ATieRuleWithoutDifferencePrefersTheFastest) {
   LayoutSearch search(model, cluster, structures, search_terms);
   EXPECT_EQ(search.preferred(32)->step.time, search.fastest(32, search_terms.strategies())->step.time);
   EXPECT_EQ(search.preferred(32)->excess_over_fastest, 0.0);
+}
+
+TEST_F(LayoutSearchTest, SkipsLayoutsThatAStrategyCannotSplit) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine cluster = machine(8);
+  StructureCache structures;
+  LayoutTerms search_terms = terms();
+  search_terms.base.seq = 3000;  // 3000 tokens divide into 8 shards, but not into 16 slices of them.
+  LayoutSearch search(model, cluster, structures, search_terms);
+  const std::optional<FoundLayout> sliced = search.fastest(8, {&sliced_strategy});
+  ASSERT_TRUE(sliced);
+  StepPoint point = search.point_of(sliced->plan);
+  point.strategies = {&sliced_strategy};
+  EXPECT_TRUE(has_schedules(point, search.times()));
+  EXPECT_EQ(search.tally().refusal, "");
+  search_terms.wish = {.tensor = 8, .context = 1, .micro_batch = 1};
+  LayoutSearch fixed(model, cluster, structures, search_terms);
+  EXPECT_FALSE(fixed.fastest(8, {&sliced_strategy}));
+  EXPECT_GT(fixed.tally().fitting, 0U);
+  EXPECT_EQ(fixed.tally().refusal,
+            "3000 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires; choose a multiple of 16, "
+            "such as 2992 or 3008");
+  EXPECT_TRUE(fixed.preferred(8));  // Other strategies need no slices.
 }
 
 TEST_F(LayoutSearchTest, GpuCountsAreThoseThatSomeLayoutUses) {
