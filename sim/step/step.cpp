@@ -236,7 +236,7 @@ class Step {
     Stream& gradients = splits() ? layer.weights : layer.backward;
     layer.forward_time = {layer.forward.device, layer.forward.device};
     layer.gradient_time = {gradients.device, gradients.device};
-    if (plan_.overlap_gradients) {
+    if (plan_.overlap_gradients || plan_.zero == Zero::weights) {  // gathers of weights overlap passes in any case
       const Duration forward = overlapped_costs_.forward(layer.kind).device;
       const Duration gradient = splits() ? overlapped_costs_.backward_split(layer.kind).weights.device
                                          : overlapped_costs_.backward(layer.kind).device;
@@ -253,8 +253,12 @@ class Step {
     if (plan_.zero == Zero::weights) {
       const Duration gathered = all_gather(parameters);
       layer.forward = with_overlap(layer.forward, layer.forward_time.overlapped, gathered);
-      layer.backward = splits() ? with_overlap(layer.backward, layer.backward.device, gathered)
-                                : with_overlap(layer.backward, last, gathered + scattered);
+      const bool is_joint = !splits() && plan_.overlap_gradients;
+      layer.backward = with_overlap(layer.backward, splits() ? layer.backward.device : last,
+                                    is_joint ? gathered + scattered : gathered);
+      if (!splits() && !is_joint) {
+        layer.backward = followed_by(layer.backward, scattered);
+      }
     }
     if (plan_.zero != Zero::weights || splits()) {
       gradients =
@@ -273,13 +277,14 @@ class Step {
 
   /// With ZeRO 3, nothing runs while the first layer's weights are gathered before the first pass, or while gradients
   /// are scattered after the last pass. exchange_in_passes() overlaps each exchange with its own layer; this function
-  /// returns the part of these two exchanges that exchange_in_passes() hides.
+  /// returns the part of these two exchanges that exchange_in_passes() hides. Without overlap, it hides no scatter.
   [[nodiscard]] Duration exposed_at_the_ends() {
     const ParameterCounts parameters = layer_parameters(0);
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
+    const Duration scattered = plan_.overlap_gradients ? reduce_scatter(parameters) : Duration::zero();
     return std::min(all_gather(parameters), first.forward_time.alone) +
-           std::min(reduce_scatter(parameters), first.gradient_time.alone);
+           std::min(scattered, first.gradient_time.alone);
   }
 
   [[nodiscard]] ParameterCounts parameters_on(std::int64_t stage) const {

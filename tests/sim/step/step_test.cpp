@@ -523,6 +523,21 @@ TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
   EXPECT_GT(slow_network.parts.gradients, fast_network.parts.gradients);
 }
 
+TEST_F(StepTest, ShardedWeightsScatterAfterTheirPassWithoutOverlap) {
+  TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 64, .gradient_dtype = DType::bf16};
+  const StepPrediction hidden = predict(small, plan);
+  plan.overlap_gradients = false;
+  const StepPrediction exposed = predict(small, plan);
+  const std::int64_t per_layer = parameters_on_gpu(small, plan, 0) / small.layers;
+  const Duration scattered = group_of(machine_, {1, 8}).reduce_scatter(Bytes{2 * per_layer});
+  // Eight passes of a replica scatter every layer. A hidden scatter slows its pass by less than its own time.
+  const Duration longer = exposed.parts.compute - hidden.parts.compute;
+  EXPECT_GT(longer, Duration::zero());
+  EXPECT_LE(longer, 8 * small.layers * scattered);
+  EXPECT_GT(exposed.time, hidden.time);
+  EXPECT_EQ(hidden.parts.gradients - exposed.parts.gradients, scattered);  // The last scatter is exposed only once.
+}
+
 TEST_F(StepTest, RefusesModelsItCannotPrice) {
   const auto refusal = [&](const Transformer& model, const TrainingPlan& plan) -> std::string {
     try {
