@@ -246,7 +246,7 @@ class Step {
   }
 
   void exchange_in_passes(LayerPasses& layer) const {
-    const ParameterCounts parameters = layer_parameters(0);
+    const ParameterCounts parameters = layer_parameters(first_stage_with_layers());
     const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(parameters) : Duration::zero();
     Stream& gradients = splits() ? layer.weights : layer.backward;
     const Duration last = layer.gradient_time.overlapped;
@@ -279,7 +279,7 @@ class Step {
   /// are scattered after the last pass. exchange_in_passes() overlaps each exchange with its own layer; this function
   /// returns the part of these two exchanges that exchange_in_passes() hides. Without overlap, it hides no scatter.
   [[nodiscard]] Duration exposed_at_the_ends() {
-    const ParameterCounts parameters = layer_parameters(0);
+    const ParameterCounts parameters = layer_parameters(first_stage_with_layers());
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
     const Duration scattered = plan_.overlap_gradients ? reduce_scatter(parameters) : Duration::zero();
@@ -299,6 +299,23 @@ class Step {
       layers += layers_of(piece);
     }
     return std::max<std::int64_t>(1, layers);
+  }
+
+  /// Returns the first stage with layers: the first stage of a pipeline may have only the embedding.
+  [[nodiscard]] std::int64_t first_stage_with_layers() const {
+    const auto has_layers = [&](std::int64_t stage) {
+      for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
+        if (!runs_[static_cast<std::size_t>(piece)].empty()) {
+          return true;
+        }
+      }
+      return false;
+    };
+    std::int64_t stage = 0;
+    while (stage + 1 < plan_.pipeline && !has_layers(stage)) {
+      ++stage;
+    }
+    return stage;
   }
 
   /// Returns the parameters of one layer of a stage, with its share of the parts around the layers.

@@ -129,6 +129,20 @@ TEST_F(StepTest, TheFirstAndTheLastStageMayHaveNoLayer) {
   EXPECT_GT(step.mfu, 0.0);
 }
 
+TEST_F(StepTest, ShardedWeightsAreExchangedByLayerWhereTheFirstStageHasNone) {
+  Transformer six = small;
+  six.layers = 6;
+  six.vocab = 200'000;  // The embedding, which the first stage has alone, is far larger than a layer.
+  const TrainingPlan plan{.pipeline = 8, .data = 2, .zero = Zero::weights, .global_batch = 16, .seq = 8192};
+  const StepPrediction step = predict(six, plan);
+  const std::vector<StageParameters> stages = parameters_by_stage(six, plan);
+  EXPECT_EQ(stages[0].whole, stages[0].embedding);
+  const std::int64_t layer = stages[1].whole;
+  const Group replicas = group_of(machine_, {.stride = 1, .ranks = 2, .gpus = 16});
+  // Passes over 8192 tokens hide all exchanges of a layer except the first gather and the last scatter.
+  EXPECT_EQ(step.parts.gradients, replicas.all_gather(Bytes{2 * layer}) + replicas.reduce_scatter(Bytes{4 * layer}));
+}
+
 TEST_F(StepTest, ZeroBubbleNeedsTheFirstStagesMemoryOnAllStages) {
   TrainingPlan plan{.pipeline = 4, .global_batch = 8};
   const Bytes first = step_memory(small, plan, 0).activations;
