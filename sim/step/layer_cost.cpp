@@ -120,7 +120,7 @@ std::int64_t LayerCost::qkv_columns() const { return shape_->qkv_columns() / pla
 std::int64_t LayerCost::attended_columns() const { return model_.attended_columns() / plan_.tensor; }
 
 Duration LayerCost::gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
-  return gemm_time({.m = m, .n = n, .k = k, .dtype = gemm_dtype_}, into_gradient, ctas);
+  return gemm_time({.m = m, .n = n, .k = k, .dtype = gemm_dtype_, .weight_bits = weight_bits_}, into_gradient, ctas);
 }
 
 Duration LayerCost::logits_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient) const {
@@ -129,7 +129,6 @@ Duration LayerCost::logits_time(std::int64_t m, std::int64_t n, std::int64_t k, 
 
 Duration LayerCost::gemm_time(GemmSize size, bool into_gradient, int ctas) const {
   size.run = hot;
-  size.weight_bits = weight_bits_;
   if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
     size.out = DType::fp32;
     size.accumulate = true;
@@ -307,14 +306,14 @@ void LayerCost::softmax(Stream& stream, const AttentionSize& size, Direction dir
 
 /// Adds the kernels of unfused attention: scores, softmax with scale and mask, dropout, output. The backward pass has
 /// two GEMMs for each GEMM of the forward pass. The GEMMs write and read the scores themselves, as in Megatron-LM's
-/// CoreAttention.
+/// CoreAttention; they have no weights and stay wide in fp8 recipes.
 void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const {
   const std::int64_t rows = size.batch * size.heads * size.seq;
   const auto scores = static_cast<double>(rows * size.seq);
   const bool forward = direction == Direction::forward;
   const auto gemms = [&] {
-    gemm(stream, rows, size.seq, size.head_dim);
-    gemm(stream, rows, size.head_dim, size.seq);
+    kernel(stream, gemm_time({.m = rows, .n = size.seq, .k = size.head_dim, .dtype = size.dtype}, false, 0));
+    kernel(stream, gemm_time({.m = rows, .n = size.head_dim, .k = size.seq, .dtype = size.dtype}, false, 0));
   };
   gemms();
   softmax(stream, size, direction);

@@ -270,6 +270,24 @@ TEST_F(StepTest, LogitsStayWideInFp8) {
   EXPECT_LT(narrow[2], wide[2]);
 }
 
+TEST_F(StepTest, UnfusedScoresStayWideInFp8) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  // The rest of a layer is the same whichever kernel computes its attention.
+  const auto added = [&](DType dtype, bool backward) {
+    const auto layer = [&](bool fused) {
+      const TrainingPlan plan{.global_batch = 1, .fused_attention = fused, .dtype = dtype};
+      const StepPoint point{.model = &small, .machine = &machine, .plan = plan, .framework = framework_};
+      LayerCost cost(point, sites);
+      return (backward ? cost.backward(dense_layer) : cost.forward(dense_layer)).device;
+    };
+    return layer(false) - layer(true);
+  };
+  for (const bool backward : {false, true}) {
+    EXPECT_EQ(added(DType::fp8, backward), added(DType::bf16, backward));
+  }
+}
+
 TEST_F(StepTest, SumsOfGradientsAreClearedAndDividedInTheirBuffer) {
   const auto passes = [&](const StepPrediction& step, const TrainingPlan& plan, std::int64_t updated) {
     const std::int64_t parameters = parameters_on_gpu(small, plan, 0);
