@@ -337,6 +337,7 @@ bool simulates_ulysses(const StepPoint& point) {
 
 void LayerCost::ulysses_block(Stream& stream) {
   SitePoint block = ulysses_point(plan_, *shape_);
+  block.dtype = gemm_dtype_;
   block.weight_bits = weight_bits_;
   block.window = window_of(kind_);
   add_fastest(stream, block, {.ending = "ulysses"});

@@ -18,6 +18,7 @@ namespace commfuse {
 
 SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const {
   SitePoint point = site_point(plan_, shape, scope);
+  point.dtype = gemm_dtype_;
   point.weight_bits = weight_bits_;
   return point;
 }

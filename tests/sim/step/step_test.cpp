@@ -807,6 +807,28 @@ TEST_F(StepTest, Fp8HasFasterGemmsAndSendsSixteenBits) {
   EXPECT_EQ(narrow.time - narrow.compute, wide.time - wide.compute);
 }
 
+TEST_F(StepTest, SitesWithWideWeightsAreSimulatedInSixteenBits) {
+  // The checkpoint stores the weights of MLPs in 8 bits, and those of attention in 16.
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  Transformer model = small;
+  model.weights = WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true, .attention = 0.0};
+  const TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .micro_batch = 1, .seq = 8192, .dtype = DType::fp8};
+  StepPoint point{.model = &model, .machine = &machine, .plan = plan, .strategies = {&serial_strategy}};
+  point.serves = true;
+  (void)LayerCost(point, sites).forward(dense_layer);
+  EXPECT_EQ(sites.simulated(), 4);
+  for (const SiteName name : all_sites) {
+    const bool is_attention = name == SiteName::qkv || name == SiteName::out_proj;
+    SitePoint site = site_point(plan, model, scope_of(name, false));
+    site.strategy = &serial_strategy;
+    site.dtype = is_attention ? DType::bf16 : DType::fp8;
+    site.weight_bits = is_attention ? 16.0 : 8.0;
+    EXPECT_GT(sites.of(site).time, Duration::zero());
+  }
+  EXPECT_EQ(sites.simulated(), 4);  // The layer has already simulated these sites.
+}
+
 TEST_F(StepTest, DecodingFromLatentKeysTakesLessTimeAndMemory) {
   const Transformer model = load_model("deepseek-v3");
   const Machine machine = resized(load_machine("dgx-h100-x2"), {.tensor = 16});
