@@ -434,11 +434,22 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
   moved(stream, 4 * norm_elements());
 }
 
-void LayerCost::read_weights(double WeightFormat::*share) {
+GemmPrecision precision_of(const StepPoint& point, double WeightFormat::*share) {
   constexpr double half = 0.5;  // parts with a smaller share of narrow weights use the wide dtype
-  const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < half;
-  gemm_dtype_ = is_wide ? wide() : plan_.dtype;
-  weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
+  const DType dtype = point.plan.dtype;
+  const std::optional<WeightFormat>& weights = point.model->weights;
+  if (!point.serves || !weights) {
+    return {.dtype = dtype};
+  }
+  const double narrow = (*weights).*share;
+  const bool is_wide = narrow < half && dtype == DType::fp8;
+  return {.dtype = is_wide ? DType::bf16 : dtype, .weight_bits = weights->bits_of(narrow)};
+}
+
+void LayerCost::read_weights(double WeightFormat::*share) {
+  const GemmPrecision precision = precision_of(point_, share);
+  gemm_dtype_ = precision.dtype;
+  weight_bits_ = precision.weight_bits;
 }
 
 void LayerCost::turn_to(const LayerKind& kind) {

@@ -73,6 +73,15 @@ AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kin
 /// reads.
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
+/// The precision of the GEMMs of a part of a layer.
+struct GemmPrecision {
+  DType dtype = DType::bf16;
+  double weight_bits = 0.0;  ///< GemmSize::weight_bits.
+};
+
+/// Returns the precision of the part whose share of narrow weights is `share`. Training has the dtype of the plan.
+GemmPrecision precision_of(const StepPoint& point, double WeightFormat::*share);
+
 /// Returns whether the point's strategies run the attention block of ranks that share a sequence's heads, where the
 /// model has attention. Without tensor ranks every rank has all weights, and the block from QKV to out-proj is
 /// simulated as one schedule.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "model/math/functions.h"
+#include "model/workload/sites.h"
 #include "sim/step/layer_sites.h"
 #include "sim/step/woven.h"
 
@@ -24,16 +25,27 @@ namespace {
 struct ChosenSite {
   Transformer shape;
   Scope scope = Scope::qkv;
+  GemmPrecision precision;
   SiteTime schedule;
 };
+
+/// Returns the site as LayerCost asks for its time. The chosen site must outlive it.
+SitePoint point_of_chosen(const StepPoint& point, const ChosenSite& site) {
+  SitePoint asked = site_point(point.plan, site.shape, site.scope);
+  asked.dtype = site.precision.dtype;
+  asked.weight_bits = site.precision.weight_bits;
+  return asked;
+}
 
 std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, bool backward) {
   std::vector<ChosenSite> sites;
   if (point.plan.sequence_parallel && !point.strategies.empty()) {
-    for (const LayerSite& layer_site : layer_sites(*point.model, point.plan)) {
+    const std::optional<Transformer> copied = with_copied_heads(*point.model, point.plan.tensor);
+    for (const LayerSite& layer_site : layer_sites(copied ? *copied : *point.model, point.plan)) {
       if (backward || !layer_site.backward) {
-        const SitePoint site = site_point(point.plan, layer_site.shape, layer_site.scope);
-        sites.push_back({layer_site.shape, layer_site.scope, times.fastest(site, point.strategies)});
+        ChosenSite site{layer_site.shape, layer_site.scope, precision_of(point, layer_site.weights), {}};
+        site.schedule = times.fastest(point_of_chosen(point, site), point.strategies);
+        sites.push_back(std::move(site));
       }
     }
   }
@@ -136,7 +148,7 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
   const std::vector<ChosenSite> sites = chosen_sites(point, times, time.backward);
   for (const RaisedStep& step : raised) {
     for (const ChosenSite& site : sites) {
-      const SitePoint at = site_point(point.plan, site.shape, site.scope);
+      const SitePoint at = point_of_chosen(point, site);
       step.times->prefer(at, step.times->again(at, site.schedule));
     }
     StepPoint raised_point = point;

@@ -5,12 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <variant>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/framework.h"
 #include "model/math/functions.h"
+#include "model/strategies/strategies.h"
+#include "model/workload/sites.h"
 #include "sim/step/step.h"
+#include "tests/sim/small_transformer.h"
 
 namespace commfuse {
 namespace {
@@ -19,6 +24,9 @@ using namespace std::chrono_literals;
 
 constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },
                             false};
+
+constexpr StepTime prefilling{
+    [](const StepPoint& point, SiteTimes& times) { return predict_prefill(point, times).time; }, false};
 
 /// A decoding step of one token on one GPU.
 struct DecodedToken {
@@ -68,6 +76,32 @@ TEST(StepUncertainty, CountsTheErrorOfMisalignedGemms) {
   ASSERT_EQ(uncertainty.doubts.size(), 1U);
   EXPECT_EQ(std::get<FrameworkDoubt>(uncertainty.doubts.front().of), (FrameworkDoubt{"", "kernels.misaligned_power"}));
   EXPECT_GT(uncertainty.doubts.front().effect, 0.0);
+}
+
+// Served sites have the weights of the checkpoint: attention in 16 bits, MLPs in 8. Eight ranks copy four kv heads.
+TEST(StepUncertainty, KeepsTheSchedulesOfServedSites) {
+  Transformer model = test::small_transformer;
+  model.kv_heads = 4;
+  model.weights = WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true, .attention = 0.0};
+  const Machine machine = load_machine("h100-sxm");
+  StructureCache structures;
+  SiteTimes times(structures, machine);
+  SiteTimes raised_times(structures, machine);
+  const TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .micro_batch = 1, .seq = 8192, .dtype = DType::fp8};
+  StepPoint point{.model = &model, .machine = &machine, .plan = plan, .strategies = {&commfuse_strategy}};
+  point.serves = true;
+  const RaisedStep raised{.parameter = 0, .machine = &machine, .times = &raised_times};
+  (void)step_uncertainty(point, times, prefilling, {raised});
+  const std::optional<Transformer> copied = with_copied_heads(model, 8);
+  ASSERT_TRUE(copied);
+  const std::vector<const Strategy*> others{&serial_strategy};
+  for (const SiteName name : all_sites) {
+    const bool is_attention = name == SiteName::qkv || name == SiteName::out_proj;
+    SitePoint site = site_point(plan, *copied, scope_of(name, false));
+    site.dtype = is_attention ? DType::bf16 : DType::fp8;
+    site.weight_bits = is_attention ? 16.0 : 8.0;
+    EXPECT_EQ(raised_times.fastest(site, others).strategy, &commfuse_strategy) << name_of(name);
+  }
 }
 
 // The framework's own kernels need no comparison with others to be in doubt.
