@@ -250,36 +250,43 @@ AttentionWindow LayerCost::walked() const {
   return chooses ? AttentionWindow{.keys = model_.latent->indexer->keys, .chunked = true} : window_of(kind_);
 }
 
+AttentionSize LayerCost::core_size() const {
+  return {.batch = plan_.micro_batch,
+          .seq = point_.earlier + plan_.seq,
+          .heads = model_.heads / (plan_.tensor * plan_.ulysses),
+          .kv_heads = std::max<std::int64_t>(1, shape_->kv_heads / (plan_.tensor * plan_.ulysses)),
+          .head_dim = score_dim(),
+          .dtype = wide()};
+}
+
+Duration LayerCost::core_time(const AttentionSize& size) const {
+  // Context ranks are balanced (zig-zag): each has an equal share of the queries and of the scores.
+  const auto ranks = static_cast<double>(plan_.context);
+  const auto first = static_cast<double>(point_.earlier);
+  const auto keys = static_cast<double>(size.seq);
+  const double share = point_.earlier == 0 ? mean_keys(model_, kind_, plan_.seq) / keys
+                                           : scores_in_window(walked(), first, keys) / (keys * keys);
+  const QueryRows rows{.queries = plan_.seq / plan_.context,
+                       .keys = size.seq,
+                       .share = share / ranks,
+                       .window = walked(),
+                       .beyond = queries_beyond(walked(), first, keys) / ranks};
+  return attention_time(machine_.accelerator, size, rows, sms_);
+}
+
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
   if (point_.cached > 0) {
     decode_core(stream);
     return;
   }
-  const bool forward = direction == Direction::forward;
-  const AttentionSize size{.batch = plan_.micro_batch,
-                           .seq = point_.earlier + plan_.seq,
-                           .heads = model_.heads / (plan_.tensor * plan_.ulysses),
-                           .kv_heads = std::max<std::int64_t>(1, shape_->kv_heads / (plan_.tensor * plan_.ulysses)),
-                           .head_dim = score_dim(),
-                           .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
+  const AttentionSize size = core_size();
   if (passes_blocks()) {
     ring_core(stream, size, direction);
     return;
   }
   if (plan_.fused_attention) {
-    // Context ranks are balanced (zig-zag): each has an equal share of the queries and of the scores.
-    const auto ranks = static_cast<double>(plan_.context);
-    const auto first = static_cast<double>(point_.earlier);
-    const auto keys = static_cast<double>(size.seq);
-    const double share = point_.earlier == 0 ? mean_keys(model_, kind_, plan_.seq) / keys
-                                             : scores_in_window(walked(), first, keys) / (keys * keys);
-    const QueryRows rows{.queries = plan_.seq / plan_.context,
-                         .keys = size.seq,
-                         .share = share / ranks,
-                         .window = walked(),
-                         .beyond = queries_beyond(walked(), first, keys) / ranks};
-    const Duration time = attention_time(machine_.accelerator, size, rows, sms_);
-    attention(stream, fused(forward ? time : times(fused_backward, time)));
+    const Duration time = core_time(size);
+    attention(stream, fused(direction == Direction::forward ? time : times(fused_backward, time)));
     return;
   }
   unfused_core(stream, size, direction);
@@ -341,6 +348,9 @@ void LayerCost::ulysses_block(Stream& stream) {
   block.weight_bits = weight_bits_;
   block.window = window_of(kind_);
   add_fastest(stream, block, {.ending = "ulysses"});
+  // The block has the attention kernel of the machine's file; the framework's kernel may take longer.
+  const Duration time = core_time(core_size());
+  stream = stream.longer(slowed(fused(time) - time));
 }
 
 /// Serving engines add the previous residual and normalise in one kernel, which reads and writes two tensors (vLLM,

@@ -158,6 +158,9 @@ class LayerCost {
   [[nodiscard]] std::int64_t score_dim() const;
   [[nodiscard]] AttentionWindow walked() const;
   [[nodiscard]] DType wide() const;
+  [[nodiscard]] AttentionSize core_size() const;
+  /// Returns the time of a fused forward pass over these heads, which fused() converts to that of the framework.
+  [[nodiscard]] Duration core_time(const AttentionSize& size) const;
   void attention_core(Stream& stream, Direction direction) const;
   void decode_core(Stream& stream) const;
   void latent_decode(Stream& stream) const;

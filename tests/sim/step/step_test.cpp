@@ -770,6 +770,22 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
   EXPECT_LE(predict_step(point, sites).time, simulated);
 }
 
+TEST_F(StepTest, AUlyssesBlockHasTheAttentionKernelOfTheFramework) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  const TrainingPlan plan{.ulysses = 8, .global_batch = 1, .seq = 16384};
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&serial_strategy}};
+  const auto layer = [&](double factor) {
+    for (Parameter<double>& of_generation : point.framework.attention_time) {
+      of_generation.value = factor;
+    }
+    return LayerCost(point, sites).forward(dense_layer).device;
+  };
+  const AttentionSize heads_of_a_rank{.seq = 16384, .heads = 2, .kv_heads = 2};
+  const Duration core = attention_time(machine.accelerator, heads_of_a_rank, machine.accelerator.sms);
+  EXPECT_EQ(layer(1.5) - layer(1.0), from_seconds(1.5 * to_seconds(core)) - core);
+}
+
 TEST_F(StepTest, SeparatesInputGradientsWhereThePipelineDoes) {
   const TrainingPlan plan{.tensor = 4,
                           .sequence_parallel = true,
