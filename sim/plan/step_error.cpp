@@ -14,13 +14,32 @@ namespace commfuse {
 
 namespace {
 
+/// A site and the schedule that the step uses there.
+struct ScheduledSite {
+  SitePoint site;
+  SiteTime schedule;
+};
+
+/// Returns the schedules with which the point's step runs the sites: those of its strategies. Returns none without
+/// strategies, because then no site is simulated. The sites must outlive the result.
+std::vector<ScheduledSite> scheduled_sites(const StepPoint& point, const std::vector<TunedSite>& sites,
+                                           SiteTimes& times) {
+  std::vector<ScheduledSite> scheduled;
+  for (const TunedSite& tuned : sites) {
+    if (!point.strategies.empty()) {
+      const SitePoint site = site_point(point.plan, tuned.shape, tuned.scope);
+      scheduled.push_back({site, times.fastest(site, point.strategies)});
+    }
+  }
+  return scheduled;
+}
+
 /// Returns the time of a step on `machine` with the schedules of `sites`.
-Duration step_on(const Machine& machine, StepPoint point, const std::vector<TunedSite>& sites,
+Duration step_on(const Machine& machine, StepPoint point, const std::vector<ScheduledSite>& sites,
                  StructureCache& structures) {
   SiteTimes times(structures, machine);
-  for (const TunedSite& site : sites) {
-    const SitePoint point_of_site = site_point(point.plan, site.shape, site.scope);
-    times.prefer(point_of_site, times.again(point_of_site, site.best));
+  for (const ScheduledSite& scheduled : sites) {
+    times.prefer(scheduled.site, times.again(scheduled.site, scheduled.schedule));
   }
   point.machine = &machine;
   return step_time(point, times);
@@ -33,9 +52,10 @@ void sort_by_effect(std::vector<CapacityDoubt>& doubts) {
 
 }  // namespace
 
-std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLayout& layout,
-                                       const std::vector<TunedSite>& sites, StructureCache& structures) {
+std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& layout,
+                                       const std::vector<TunedSite>& tuned, StructureCache& structures) {
   const StepPoint point = search.point_of(layout.plan);
+  const std::vector<ScheduledSite> sites = scheduled_sites(point, tuned, search.times());
   const std::vector<NamedParameter> names = parameters_of(search.machine());
   const double nominal = to_seconds(step_on(search.machine(), point, sites, structures));
   std::vector<CapacityDoubt> doubts;

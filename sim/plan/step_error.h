@@ -12,10 +12,10 @@
 
 namespace commfuse {
 
-/// Raises one parameter at a time by its error and keeps the schedules of the sites. Returns the parameters that change
-/// the time, largest effect first.
-std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLayout& layout,
-                                       const std::vector<TunedSite>& sites, StructureCache& structures);
+/// Raises one parameter at a time by its error and keeps the schedules that the search's strategies have at the sites.
+/// Returns the parameters that change the time, largest effect first.
+std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& layout,
+                                       const std::vector<TunedSite>& tuned, StructureCache& structures);
 
 /// Corrects a layout's times by a step that was measured on the machine of `raised`. Returns the doubts that remain
 /// after the measurement.

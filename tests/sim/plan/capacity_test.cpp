@@ -4,14 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/strategies/strategies.h"
 #include "sim/plan/kind_planner.h"
+#include "sim/plan/step_error.h"
+#include "sim/step/step_uncertainty.h"
 #include "tests/own_folder.h"
 #include "tests/sim/message_of.h"
+#include "tests/sim/small_transformer.h"
 
 namespace commfuse {
 namespace {
@@ -387,6 +394,32 @@ TEST_F(CapacityTest, StepsUseTheNamedFramework) {
   const auto commfuse = std::ranges::find(real.what_ifs, "CommFuse at every site", &WhatIf::change);
   ASSERT_NE(commfuse, real.what_ifs.end());
   EXPECT_LT(commfuse->days_share, 0.0);
+}
+
+TEST_F(CapacityTest, ErrorsAreThoseOfTheSchedulesOfTheFramework) {
+  // Mindspeed slices every site, although other schedules are faster there.
+  const Machine machine = load_machine("h100-sxm");
+  StructureCache structures;
+  LayoutTerms terms{.framework = load_framework("mindspeed")};
+  terms.base.global_batch = 8;
+  terms.base.seq = 8192;
+  terms.wish.tensor = 8;
+  LayoutSearch search(test::small_transformer, machine, structures, terms);
+  const std::optional<FoundLayout> layout = search.preferred(8);
+  ASSERT_TRUE(layout);
+  const StepPoint point = search.point_of(layout->plan);
+  const std::vector<TunedSite> sites = tune_sites(point, search.times(), structures);
+  EXPECT_TRUE(std::ranges::any_of(sites, [](const TunedSite& site) { return site.best.strategy != &sliced_strategy; }));
+  std::vector<CapacityDoubt> doubts = step_doubts(search, *layout, sites, structures);
+  std::erase_if(doubts, [](const CapacityDoubt& doubt) { return doubt.parameter.starts_with("framework."); });
+  const RaisedSteps raised(machine, structures);
+  const Uncertainty uncertainty = step_uncertainty(point, search.times(), StepTime{&step_time}, raised.steps());
+  const std::vector<CapacityDoubt> expected = doubts_of(uncertainty, machine);
+  ASSERT_EQ(doubts.size(), expected.size());
+  for (std::size_t i = 0; i < doubts.size(); ++i) {
+    EXPECT_EQ(doubts[i].parameter, expected[i].parameter);
+    EXPECT_EQ(doubts[i].effect, expected[i].effect) << doubts[i].parameter;
+  }
 }
 
 TEST_F(CapacityTest, TokensThatAStrategyCannotSplitHaveAnAnswer) {
