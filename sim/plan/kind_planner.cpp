@@ -94,30 +94,33 @@ double deadline_days(const PlanFile& file) {
   return file.deadline ? file.deadline->count() / 86400.0 : std::numeric_limits<double>::infinity();
 }
 
-/// Returns the names of the limits that a run does not meet with the confidence of the plan file.
+/// Returns the probability that a run meets both deadline and budget.
+double confidence_of(const PlanFile& file, const RunSpread& spread) {
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
+  return share_within(spread, {.days = deadline_days(file), .cost = file.budget.value_or(no_limit)});
+}
+
+/// Returns the names of the limits that a run does not meet with the confidence of the plan file. If it meets each of
+/// deadline and budget with this confidence, but not both, the one that it meets less often is named.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
-  const auto meets = [&](double value, double limit, double share) {
-    return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
-  };
+  const bool is_median = file.confidence == 0.5;
+  const double days = deadline_days(file);
+  const double in_time = file.deadline ? share_within(spread, {.days = days}) : 1.0;
+  const double affordable = file.budget ? share_within(spread, {.cost = *file.budget}) : 1.0;
   std::vector<std::string_view> names;
-  if (file.deadline) {
-    const double days = deadline_days(file);
-    if (!meets(run.days.value, days, share_within(spread, {.days = days}))) {
-      names.emplace_back("deadline");
-    }
+  if (file.deadline && (is_median ? run.days.value > days : in_time < file.confidence)) {
+    names.emplace_back("deadline");
   }
-  if (file.budget && !meets(run.cost.value, *file.budget, share_within(spread, {.cost = *file.budget}))) {
+  if (file.budget && (is_median ? run.cost.value > *file.budget : affordable < file.confidence)) {
     names.emplace_back("budget");
+  }
+  if (names.empty() && !is_median && confidence_of(file, spread) < file.confidence) {
+    names.emplace_back(in_time < affordable ? "deadline" : "budget");
   }
   if (file.p99_step && run.step_p99_s > file.p99_step->count()) {
     names.emplace_back("p99_step");
   }
   return fmt::format("{}", fmt::join(names, ", "));
-}
-
-double confidence_of(const PlanFile& file, const RunSpread& spread) {
-  constexpr double no_limit = std::numeric_limits<double>::infinity();
-  return share_within(spread, {.days = deadline_days(file), .cost = file.budget.value_or(no_limit)});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <optional>
@@ -190,6 +191,26 @@ TEST_F(CapacityTest, MoreConfidenceTakesNoFewerGpus) {
   const CapacityPlan confident = plan("deadline: 3 days\nconfidence: 0.95");
   EXPECT_GE(confident.best_kind()->best()->gpus, gpus_by_default);
   EXPECT_GE(confident.best_kind()->best()->confidence, 0.95);
+}
+
+TEST_F(CapacityTest, TheConfidenceIsThatOfMeetingBothLimits) {
+  const std::string gpus =
+      "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: 64, price_error: 0.3}\n";
+  const CapacityRun run = *plan("", gpus).best_kind()->best();
+  // The ends of an interval lie 1.645 standard errors from its value, so 84% of the draws stay within each limit. Cost
+  // also depends on the price, so fewer than 80% stay within both.
+  const auto one_error_above = [](const Interval& interval) {
+    return interval.value * std::pow(interval.high / interval.value, 1.0 / 1.645);
+  };
+  const std::string deadline = "deadline: " + std::to_string(one_error_above(run.days)) + " days\nconfidence: 0.8";
+  const std::string budget = "\nbudget: " + std::to_string(one_error_above(run.cost));
+  EXPECT_TRUE(plan(deadline, gpus).answer);
+  EXPECT_TRUE(plan("confidence: 0.8" + budget, gpus).answer);
+  const CapacityPlan both = plan(deadline + budget, gpus);
+  EXPECT_FALSE(both.answer);
+  EXPECT_LT(both.kinds[0].runs[0].confidence, 0.8);
+  EXPECT_TRUE(both.kinds[0].reason.starts_with("confidence binds: the chance that the likeliest run, on 64 GPUs, "))
+      << both.kinds[0].reason;
 }
 
 TEST_F(CapacityTest, ABudgetAloneBuysTheShortestRun) {
