@@ -75,8 +75,9 @@ std::string collective_in_words(const Group& group, const CollectiveShape& shape
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 
-std::string exchange_in_words(const Machine& machine, int ranks, Bytes bytes) {
-  const bool crosses = ranks > machine.gpus_per_node && machine.network;
+/// `nodes`: the number of nodes among whose GPUs the data go around.
+std::string exchange_in_words(const Machine& machine, int nodes, Bytes bytes) {
+  const bool crosses = nodes > 1 && machine.network;
   const PeerParameters& peer = crosses ? machine.network->peer : machine.link.peer;
   const bool small = peer.small && bytes <= peer.small->up_to.value;
   return fmt::format("{}{}", crosses ? "over the network between nodes" : machine.link.name,
@@ -106,7 +107,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
                        attention->causal ? "causal: the price depends on the position of the queries" : "full");
   }
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-    return exchange_in_words(machine, program.mesh.ranks(), load_of(*exchange, sizes));
+    return exchange_in_words(machine, group_on_axis(program.mesh, exchange->axis, machine).nodes,
+                             load_of(*exchange, sizes));
   }
   if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
     return collective_in_words(group_on_axis(program.mesh, collective->axis, machine), *collective,

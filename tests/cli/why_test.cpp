@@ -44,6 +44,26 @@ TEST(CommfuseSimWhy, NamesTheLimitOfAMemoryBoundOp) {
   EXPECT_EQ(limits("128K"), std::set<std::string>{"HBM traffic sets the time"});
 }
 
+TEST(CommfuseSimWhy, ExchangesOfAnInnerRingStayInTheirNode) {
+  const auto wires = [](const std::string& inner) {
+    const Outcome outcome = run_program(
+        "commfuse-sim why --hardware dgx-h100-x2 --ranks 16 --scope gate_up --strategy commfuse --form ring --seq 8K "
+        "-o json --inner " +
+        inner);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::set<bool> across;  // whether exchanges go over the network
+    const auto report = nlohmann::json::parse(outcome.out);
+    for (const nlohmann::json& op : report.at("ops")) {
+      if (op.at("shape").get<std::string>().find("exchange") != std::string::npos) {
+        across.insert(op.at("how").get<std::string>().starts_with("over the network between nodes"));
+      }
+    }
+    return across;
+  };
+  EXPECT_EQ(wires("1"), std::set<bool>{true});
+  EXPECT_EQ(wires("8"), (std::set<bool>{false, true}));
+}
+
 TEST(CommfuseSimWhy, ResultIsTheRowOfRun) {
   const Outcome why = run_program("commfuse-sim why --seq 8K --strategy serial -o json");
   const Outcome run = run_program("commfuse-sim run --seq 8K --strategy serial -o jsonl");
