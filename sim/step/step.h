@@ -46,7 +46,8 @@ struct StepPrediction {
 Machine resized(Machine machine, const TrainingPlan& plan);
 
 /// Throws ConfigError as require_possible of a plan does, and for a plan that does not fit the machine, a dtype that it
-/// lacks, and layers that are not priced (latent attention with sequences that are divided among ranks).
+/// lacks, activations of 32 bits, and layers that are not priced (latent attention with sequences that are divided
+/// among ranks).
 void require_possible(const StepPoint& point);
 
 /// Returns whether the point's strategies, or without strategies the framework's kernels, have a schedule for every

@@ -28,6 +28,7 @@
 #include "model/workload/parameters.h"
 #include "sim/engine/engine.h"
 #include "sim/step/group_link.h"
+#include "tests/sim/message_of.h"
 #include "tests/sim/small_transformer.h"
 
 namespace commfuse {
@@ -589,6 +590,15 @@ TEST_F(StepTest, RefusesModelsItCannotPrice) {
   TrainingPlan fp8;
   fp8.dtype = DType::fp8;
   EXPECT_NE(refusal(small, fp8), "accepted");
+}
+
+TEST_F(StepTest, RefusesWholeModelsInThirtyTwoBits) {
+  const Machine machine = load_machine("cpu");  // It has GEMMs in fp32.
+  StepPoint point{.model = &small, .machine = &machine, .plan = {.dtype = DType::fp32}};
+  EXPECT_EQ(test::message_of([&] { require_possible(point); }),
+            "dtype fp32 is not supported for whole models, whose activations have 16 bits; choose bf16 or fp16");
+  point.plan.dtype = DType::bf16;
+  EXPECT_EQ(test::message_of([&] { require_possible(point); }), "");
 }
 
 TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
