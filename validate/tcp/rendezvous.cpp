@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <limits>
 
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -59,6 +60,14 @@ std::optional<Rendezvous> by_names(const Variable& variable, const Names& names)
                     .port = static_cast<std::uint16_t>(number_of(variable, "MASTER_PORT", 65535).value_or(0))};
 }
 
+/// The agent of torchrun listens on MASTER_PORT as long as its processes run, and then sets this variable.
+bool agent_listens(const Variable& variable) { return text_of(variable, "TORCHELASTIC_USE_AGENT_STORE") == "True"; }
+
+/// Returns the port that all processes use instead of a port that is taken.
+std::uint16_t port_next_to(std::uint16_t taken) {
+  return static_cast<std::uint16_t>(taken == std::numeric_limits<std::uint16_t>::max() ? taken - 1 : taken + 1);
+}
+
 /// A plain shell of a job has the job's counts but is not a process of a step, so the variables of the step are
 /// required.
 std::optional<Rendezvous> by_slurm(const Variable& variable) {
@@ -87,6 +96,7 @@ std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
   constexpr Names torchrun{"RANK", "WORLD_SIZE"};
   Names names = torchrun;
   std::optional<Rendezvous> rendezvous = by_names(variable, torchrun);
+  const bool is_taken = rendezvous && agent_listens(variable);
   if (!rendezvous) {
     rendezvous = by_slurm(variable);
   }
@@ -104,6 +114,7 @@ std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
                                   names.process, names.processes));
   }
   rendezvous->port = rendezvous->port == 0 ? usual_port : rendezvous->port;
+  rendezvous->port = is_taken ? port_next_to(rendezvous->port) : rendezvous->port;
   return rendezvous;
 }
 

@@ -19,7 +19,8 @@ struct Rendezvous {
   friend bool operator==(const Rendezvous&, const Rendezvous&) = default;
 };
 
-/// Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which torchrun sets. Under Slurm's srun reads SLURM_PROCID and
+/// Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which torchrun sets; if TORCHELASTIC_USE_AGENT_STORE is True,
+/// torchrun itself listens on MASTER_PORT, and the port is the next one. Under Slurm's srun reads SLURM_PROCID and
 /// SLURM_NTASKS; there MASTER_ADDR defaults to the first host of SLURM_STEP_NODELIST, and MASTER_PORT follows from the
 /// job's number. Also reads the rank and size of PMI, Open MPI, Flux and JSM, for which MASTER_ADDR must be set.
 /// Returns nothing without a launcher. Throws ConfigError for inconsistent numbers and a missing MASTER_ADDR.

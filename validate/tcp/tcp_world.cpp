@@ -195,7 +195,7 @@ TcpDoor::TcpDoor(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | S
   auto* const general = reinterpret_cast<sockaddr*>(&address);  // NOLINT(*-reinterpret-cast): as sockets have it
   if (socket_.get() < 0 || ::bind(socket_.get(), general, length) != 0 || ::listen(socket_.get(), SOMAXCONN) != 0 ||
       ::getsockname(socket_.get(), general, &length) != 0) {
-    fail(fmt::format("cannot listen on port {}; set MASTER_PORT to another", port));
+    fail(fmt::format("cannot listen on port {}; set MASTER_PORT, or --master-port of torchrun, to another", port));
   }
   port_ = ntohs(address.sin_port);
 }

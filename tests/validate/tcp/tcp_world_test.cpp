@@ -152,6 +152,28 @@ TEST(Rendezvous, ReadsTheVariablesOfTorchrunAndSlurm) {
   EXPECT_EQ(rendezvous({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}), std::nullopt);  // a job's plain shell
 }
 
+TEST(Rendezvous, TakesTheNextPortIfTorchrunListensOnItsOwn) {
+  const auto port = [](const char* master_port, const char* uses_agent) {
+    return rendezvous({{"RANK", "1"},
+                       {"WORLD_SIZE", "2"},
+                       {"MASTER_ADDR", "node1"},
+                       {"MASTER_PORT", master_port},
+                       {"TORCHELASTIC_USE_AGENT_STORE", uses_agent}})
+        .value()
+        .port;
+  };
+  EXPECT_EQ(port("29500", "True"), 29501);
+  EXPECT_EQ(port("65535", "True"), 65534);
+  EXPECT_EQ(port("29500", "False"), 29500);
+  // Another launcher inside of torchrun has a MASTER_PORT of its own.
+  EXPECT_EQ(rendezvous({{"PMI_RANK", "1"},
+                        {"PMI_SIZE", "2"},
+                        {"MASTER_ADDR", "a1"},
+                        {"MASTER_PORT", "1234"},
+                        {"TORCHELASTIC_USE_AGENT_STORE", "True"}}),
+            (Rendezvous{1, 2, "a1", 1234}));
+}
+
 TEST(Rendezvous, OtherLaunchersNeedOnlyAnAddress) {
   for (const auto& [rank, size] : {std::pair{"PMI_RANK", "PMI_SIZE"}, std::pair{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
                                    std::pair{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
