@@ -13,9 +13,15 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Returns the dtype of an operand's buffer; an operand has only one.
+/// Returns the dtype of an operand's first buffer; peer_findings() refuses transfers of several dtypes.
 DType dtype_of(const Program& program, Slice operand) {
   return program.buffers[position(program.regions_of(operand).front().buffer)].dtype;
+}
+
+bool has_several_dtypes(const Program& program, Slice operand) {
+  return std::ranges::any_of(program.regions_of(operand), [&](const Region& region) {
+    return program.buffers[position(region.buffer)].dtype != dtype_of(program, operand);
+  });
 }
 
 bool communicates(const Op& op) { return op.kind == OpKind::exchange || op.kind == OpKind::collective; }
@@ -159,6 +165,12 @@ std::vector<std::string> peer_findings(const Program& program) {
   std::vector<std::string> sentences;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
+    const auto is_mixed = [&](Slice operand) { return has_several_dtypes(program, operand); };
+    if (communicates(op) && (std::ranges::any_of(program.inputs_of(op), is_mixed) ||
+                             std::ranges::any_of(program.outputs_of(op), is_mixed))) {
+      sentences.push_back(fmt::format("{} stacks buffers of several dtypes, but data of other GPUs has only one",
+                                      op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
+    }
     if (op.kind == OpKind::exchange && packs(program, op) &&
         std::get<ExchangeShape>(program.shapes[op.shape]).protocol == Protocol::pull) {
       sentences.push_back(

@@ -125,7 +125,7 @@ void run_transfer(const Program& program, Memory& memory, const Place& from, con
   const std::vector<Rectangle>& source = from.command->inputs[0];
   const std::vector<Rectangle>& target = to.command->outputs[0];
   const DType wire = shape_of<ExchangeShape>(program, from).wire;
-  if (memory.dtype_of(source) == wire && memory.dtype_of(target) == wire) {
+  if (memory.is_stored_in(wire, source) && memory.is_stored_in(wire, target)) {
     memory.copy(from.rank, source, to.rank, target);
     return;
   }
@@ -140,7 +140,7 @@ std::optional<Matrix<float>> given_by(const Program& program, const Memory& memo
   }
   const std::vector<Rectangle>& input = member.command->inputs[0];
   Matrix<float> value = memory.read(member.rank, input);
-  return memory.dtype_of(input) == shape.wire ? std::move(value) : rounded(shape.wire, std::move(value));
+  return memory.is_stored_in(shape.wire, input) ? std::move(value) : rounded(shape.wire, std::move(value));
 }
 
 void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options) {

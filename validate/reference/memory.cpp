@@ -140,7 +140,7 @@ void Memory::write(Rank rank, std::span<const Rectangle> operand, const Matrix<f
 }
 
 std::optional<Rows<float>> Memory::place_of(Rank rank, std::span<const Rectangle> operand) {
-  if (operand.size() != 1 || dtype_of(operand) != DType::fp32) {
+  if (operand.size() != 1 || !is_stored_in(DType::fp32, operand)) {
     return std::nullopt;
   }
   const Area area = area_of(operand.front());
@@ -150,7 +150,7 @@ std::optional<Rows<float>> Memory::place_of(Rank rank, std::span<const Rectangle
 }
 
 Rows<const float> Memory::rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const {
-  if (operand.size() == 1 && dtype_of(operand) == DType::fp32) {
+  if (operand.size() == 1 && is_stored_in(DType::fp32, operand)) {
     const Area area = area_of(operand.front());
     const Store& store = stores_[place(rank, operand.front().buffer)];
     return {floats(store.bytes.data() + store.first(area.row, area.column)), area.rows, area.columns, store.columns};
@@ -163,8 +163,10 @@ Rows<const float> Memory::rows(Rank rank, std::span<const Rectangle> operand, st
 
 void Memory::copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to) {
   const auto [rows, columns] = extents_of(from);
-  check(dtype_of(from) == dtype_of(to) && std::pair(rows, columns) == extents_of(to), "a copy fits where it is stored");
-  const std::size_t length = stores_[place(from_rank, from.front().buffer)].length(columns);
+  const Store& first = stores_[place(from_rank, from.front().buffer)];
+  check(is_stored_in(first.dtype, from) && is_stored_in(first.dtype, to) && std::pair(rows, columns) == extents_of(to),
+        "a copy fits where it is stored");
+  const std::size_t length = first.length(columns);
   RowWalk source(*this, from_rank, from);
   RowWalk target(*this, to_rank, to);
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -172,8 +174,9 @@ void Memory::copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank,
   }
 }
 
-DType Memory::dtype_of(std::span<const Rectangle> operand) const {
-  return program_.buffers[position(operand.front().buffer)].dtype;
+bool Memory::is_stored_in(DType dtype, std::span<const Rectangle> operand) const {
+  return std::ranges::all_of(
+      operand, [&](const Rectangle& rectangle) { return program_.buffers[position(rectangle.buffer)].dtype == dtype; });
 }
 
 std::pair<std::int64_t, std::int64_t> Memory::extents_of(std::span<const Rectangle> operand) const {

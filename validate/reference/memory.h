@@ -65,10 +65,11 @@ class Memory {
   [[nodiscard]] std::optional<Rows<float>> place_of(Rank rank, std::span<const Rectangle> operand);
   /// Requires the value to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
-  /// Copies the bytes of one operand to another with the same dtype, rows and columns, which may be stacked
-  /// differently. Requires that they do not overlap.
+  /// Copies the bytes of one operand to another with the same rows and columns, which may be stacked differently.
+  /// Requires that all rectangles of both have the same dtype, and that they do not overlap.
   void copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to);
-  [[nodiscard]] DType dtype_of(std::span<const Rectangle> operand) const;
+  /// Returns whether every rectangle of the operand is stored in this dtype.
+  [[nodiscard]] bool is_stored_in(DType dtype, std::span<const Rectangle> operand) const;
   [[nodiscard]] Rooms& rooms() { return rooms_; }
 
  private:

@@ -217,8 +217,9 @@ bool cuts_no_sum(const Program& program) {
       return true;
     }
     const DType wire = exchange != nullptr ? exchange->wire : collective->wire;
-    const Region& operand = program.regions_of(program.inputs_of(op).front()).front();
-    return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(operand.buffer)].dtype).relative;
+    return std::ranges::all_of(program.regions_of(program.inputs_of(op).front()), [&](const Region& region) {
+      return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(region.buffer)].dtype).relative;
+    });
   };
   return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); }) &&
          std::ranges::all_of(program.ops, in_order) && std::ranges::all_of(program.ops, is_sent_whole);

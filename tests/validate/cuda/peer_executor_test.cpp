@@ -228,6 +228,20 @@ TEST(PeerExecutor, ConvertsToTheWireAndBack) {
       << peer_findings(pulled).front();
 }
 
+TEST(PeerExecutor, RefusesTransfersThatStackTwoDtypes) {
+  ProgramBuilder builder("by hand", Mesh{{{"tp", 2}}});
+  const Extent rows{builder.dimension("rows", 1), 1};
+  const Extent columns{builder.dimension("columns", 1), 1};
+  const BufferId fine = builder.buffer("fine", BufferRole::scratch, rows, columns, DType::fp32);
+  const BufferId coarse = builder.buffer("coarse", BufferRole::scratch, rows, columns, DType::bf16);
+  builder.exchange({.send = {builder.whole(fine), builder.whole(fine)},
+                    .receive = {builder.whole(fine), builder.whole(coarse)},
+                    .wire = DType::fp32});
+  EXPECT_EQ(peer_findings(std::move(builder).build()),
+            std::vector<std::string>{
+                "op 0 (exchange) stacks buffers of several dtypes, but data of other GPUs has only one"});
+}
+
 // A rank's own rows pass through the wire's dtype like all others, as in NCCL.
 TEST(PeerExecutor, RoundsItsOwnRowsOfAGatherInPlace) {
   for (const DType wire : {DType::bf16, DType::fp16, DType::fp32}) {

@@ -182,6 +182,21 @@ TEST(Interpreter, TheWireRoundsItsData) {
   EXPECT_EQ(rows.run(matrix({{257}, {259}})), (std::vector{matrix({{260}}), matrix({{256}})}));
 }
 
+TEST(Interpreter, StackedBuffersOfTwoDtypesAreConvertedSeparately) {
+  RankRows rows(1, DType::fp32, 4);
+  ProgramBuilder& builder = rows.builder;
+  const auto buffer_of = [&](const char* name, DType dtype) {
+    return builder.whole(builder.buffer(name, BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, dtype));
+  };
+  const Region in = builder.whole(rows.in);
+  const Region fine = buffer_of("fine", DType::fp32);
+  const Region coarse = buffer_of("coarse", DType::bf16);
+  builder.exchange({.send = {in, in}, .receive = {fine, coarse}, .wire = DType::fp32});
+  builder.exchange({.send = {fine, coarse}, .receive = {builder.rows_of(rows.out, 0, 2)}, .wire = DType::fp32});
+  builder.collective({.in = {coarse, fine}, .out = {builder.rows_of(rows.out, 2, 2)}, .wire = DType::bf16});
+  EXPECT_EQ(rows.run(matrix({{257}})).front(), matrix({{257}, {256}, {256}, {256}}));  // 257 is not a bf16 number
+}
+
 TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
   // In bf16, 256 + 1 would be 256, and adding 1 again would also give 256. In fp32 the sum is 258, which bf16 can
   // store.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/program/builder.h"
 #include "model/proof/check_program.h"
 #include "model/proof/mutate.h"
 #include "model/strategies/scope.h"
@@ -140,6 +141,20 @@ TEST(Verify, ASumCutInTwoNeedNotHaveEqualBits) {
   EXPECT_FALSE(cuts_no_sum(with_shape(gemm)));
   EXPECT_TRUE(cuts_no_sum(with_shape(ElementwiseShape{.function = Function::residual})));
   EXPECT_TRUE(cuts_no_sum(with_shape(CollectiveShape{.kind = CollectiveKind::all_to_all})));
+}
+
+TEST(Verify, AWireThatRoundsOnlySomeRowsOfAStackNeedNotKeepBits) {
+  const auto keeps_bits = [](DType dtype_below) {
+    ProgramBuilder builder("by hand", Mesh{{{"tp", 2}}});
+    const Extent rows{builder.dimension("rows", 1), 1};
+    const Extent columns{builder.dimension("columns", 1), 1};
+    const BufferId above = builder.buffer("above", BufferRole::scratch, rows, columns, DType::bf16);
+    const BufferId below = builder.buffer("below", BufferRole::scratch, rows, columns, dtype_below);
+    builder.exchange({.send = {builder.whole(above), builder.whole(below)}, .wire = DType::bf16});
+    return cuts_no_sum(std::move(builder).build());
+  };
+  EXPECT_TRUE(keeps_bits(DType::bf16));
+  EXPECT_FALSE(keeps_bits(DType::fp32));
 }
 
 TEST(Verify, WrongBitsFailThePoint) {
