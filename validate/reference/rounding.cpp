@@ -82,6 +82,8 @@ std::uint16_t bf16_bits(float value) {
   return static_cast<std::uint16_t>(finite ? nearest : upper | quiet);
 }
 
+float from_bf16_bits(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); }
+
 /// Requires a value that fp16 holds, or NaN.
 std::uint16_t fp16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -137,8 +139,11 @@ float stored(DType dtype, float value) {
   if (dtype == DType::fp8) {
     return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : to_fp8(value);
   }
-  if (dtype == DType::fp32 || !std::isfinite(value)) {
+  if (dtype == DType::fp32) {
     return value;
+  }
+  if (!std::isfinite(value)) {  // the bits of a NaN are those that memory and messages keep
+    return dtype == DType::bf16 ? from_bf16_bits(bf16_bits(value)) : from_fp16_bits(fp16_bits(value));
   }
   return dtype == DType::bf16 ? to_bf16(value) : to_fp16(value);
 }
@@ -164,8 +169,7 @@ void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> valu
   switch (dtype) {
     case DType::fp32: std::memcpy(values.data(), bytes.data(), bytes.size()); return;
     case DType::bf16:
-      decode_each<std::uint16_t>(bytes, values,
-                                 [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); });
+      decode_each<std::uint16_t>(bytes, values, [](std::uint16_t bits) { return from_bf16_bits(bits); });
       return;
     case DType::fp16: decode_each<std::uint16_t>(bytes, values, from_fp16_bits); return;
     case DType::fp8: decode_each<std::uint8_t>(bytes, values, from_fp8_bits); return;

@@ -13,13 +13,13 @@ namespace commfuse::validate {
 /// are lost.
 bool can_store(DType dtype);
 
-/// Returns the nearest value of `dtype`, ties to even, and NaN for NaN. Values beyond the range become infinity. fp8 is
-/// E4M3, which has no infinity: values beyond its range become +-448, as in NVIDIA's saturating conversion, and its NaN
-/// has neither sign nor payload.
+/// Returns the nearest value of `dtype`, ties to even, and for NaN a NaN of `dtype`. Values beyond the range become
+/// infinity. fp8 is E4M3, which has no infinity: values beyond its range become +-448, as in NVIDIA's saturating
+/// conversion, and its NaN has neither sign nor payload.
 float stored(DType dtype, float value);
 
-/// Convert elements to and from their memory format: stored(dtype, value) bit for bit, and NaN stays NaN. `bytes` holds
-/// as many elements as `values`.
+/// Convert elements to and from their memory format: stored(dtype, value) bit for bit, also for NaN. `bytes` holds as
+/// many elements as `values`.
 void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
 

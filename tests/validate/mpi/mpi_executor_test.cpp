@@ -78,6 +78,17 @@ TEST_P(ProcessesOnEveryRankCount, EveryStrategyGivesTheInterpretersBits) {
   }
 }
 
+// At T0 nothing is computed, so the data that is sent is poison.
+TEST(MpiExecutor, PoisonOnANarrowerWireHasTheInterpretersBits) {
+  const auto& operation = operation_named("gemm_rs");
+  for (const DType wire : {DType::bf16, DType::fp16}) {
+    const Program program = program_of({&operation, &commfuse_strategy, {.dtype = DType::fp32}, 2, 1, {}, wire});
+    const Verdict verdict = verified(program, checked_sizes(program)[0], 1);
+    EXPECT_TRUE(verdict.moved.value_or(Tally{}).ok()) << name_of(wire);
+    EXPECT_TRUE(verdict.same_order.value_or(Tally{}).ok()) << name_of(wire);
+  }
+}
+
 TEST(MpiExecutor, AllRanksTogetherCompareAsMuchAsThreadsDo) {
   const auto& operation = checked_operations().front();
   const Program program = program_of({&operation, &commfuse_strategy, {}, 3, 1});

@@ -85,6 +85,20 @@ TEST(Rounding, MemoryKeepsStoredValues) {
   }
 }
 
+TEST(Rounding, NanIsStoredWithTheBitsThatMemoryKeeps) {
+  const auto bits_of = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  const auto poison = std::bit_cast<float>(0xffffffffU);
+  EXPECT_EQ(bits_of(stored(DType::bf16, poison)), 0xffff0000U);
+  EXPECT_EQ(bits_of(stored(DType::fp16, poison)), 0xffffe000U);
+  EXPECT_EQ(bits_of(stored(DType::fp32, poison)), 0xffffffffU);
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32, DType::fp8}) {
+    for (const std::uint32_t bits : {0xffffffffU, 0x7f800001U, 0xff802001U, 0x7fc00000U, 0x7fff1234U}) {
+      const auto value = std::bit_cast<float>(bits);
+      EXPECT_EQ(bits_of(read_back(dtype, value)), bits_of(stored(dtype, value))) << name_of(dtype) << " " << bits;
+    }
+  }
+}
+
 TEST(Rounding, AllSixteenBitsComeBackFromMemory) {
   for (const DType dtype : {DType::bf16, DType::fp16}) {
     for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
