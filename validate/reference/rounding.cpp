@@ -186,6 +186,8 @@ Roundoff roundoff_of(DType dtype) {
   return {};
 }
 
+bool is_coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
+
 double largest_exact_integer(DType dtype) { return 1.0 / roundoff_of(dtype).relative; }
 
 }  // namespace commfuse::validate

@@ -35,6 +35,9 @@ struct Roundoff {
 /// of the arithmetic.
 Roundoff roundoff_of(DType dtype);
 
+/// Returns whether `a` has a larger relative roundoff than `b`.
+bool is_coarser(DType a, DType b);
+
 /// Returns the largest integer up to which all integers, and hence all sums that stay below it, are exact in `dtype`.
 double largest_exact_integer(DType dtype);
 

@@ -85,8 +85,6 @@ std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
              : std::nullopt;
 }
 
-bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
-
 /// Considers the tensor's own dtype and those of all buffers and wires that may hold part of it; inputs and weights are
 /// in buffers of their own.
 Roundings roundings_of(const Program& program, const Tensor& tensor) {
@@ -95,15 +93,15 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
   for (const Buffer& buffer : program.buffers) {
     const bool is_input = buffer.role == BufferRole::input || buffer.role == BufferRole::weight;
     if (!is_input && may_hold(buffer.rows, buffer.columns, tensor)) {
-      coarsest = coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
-      finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
+      coarsest = is_coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
+      finest = is_coarser(finest, buffer.dtype) ? buffer.dtype : finest;
     }
   }
   Roundings roundings;
   for (const Shape& shape : program.shapes) {
     const DType wire = wire_of(shape, tensor).value_or(finest);
-    roundings.wire_rounds = roundings.wire_rounds || coarser(wire, finest);
-    coarsest = coarser(wire, coarsest) ? wire : coarsest;
+    roundings.wire_rounds = roundings.wire_rounds || is_coarser(wire, finest);
+    coarsest = is_coarser(wire, coarsest) ? wire : coarsest;
   }
   // A wire that is coarser than a buffer of 16 bits rounds again what the buffer has rounded.
   roundings.times = roundings.wire_rounds && finest != DType::fp32 ? 2 : 1;

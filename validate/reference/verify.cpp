@@ -161,6 +161,56 @@ Verdict verify_executor(Executor& executor, Executor& oracle, References& refere
   return verdict;
 }
 
+/// Returns whether the condition holds for the buffers of all these operands.
+template <class Condition>
+bool all_buffers(const Program& program, std::span<const Slice> operands, Condition&& condition) {
+  return std::ranges::all_of(operands, [&](Slice operand) {
+    return std::ranges::all_of(program.regions_of(operand), [&](const Region& region) {
+      return condition(program.buffers[position(region.buffer)]);
+    });
+  });
+}
+
+/// Returns whether the op rounds its result to the dtype of the tensor that it may be part of.
+bool rounds_to_tensors(const Program& program, const Op& op) {
+  using Definition = Tensor::Definition;
+  const Definition definition = op.kind == OpKind::gemm        ? Definition::product
+                                : op.kind == OpKind::attention ? Definition::attention
+                                                               : Definition::function;
+  return all_buffers(program, program.outputs_of(op), [&](const Buffer& buffer) {
+    return std::ranges::none_of(program.tensors, [&](const Tensor& tensor) {
+      return tensor.definition == definition && tensor.dtype != buffer.dtype &&
+             tensor.rows.dimension == buffer.rows.dimension && tensor.columns.dimension == buffer.columns.dimension;
+    });
+  });
+}
+
+/// Returns whether the op rounds values only as the unfused operation does: once when it computes a tensor, to the
+/// dtype of the tensor, and never when it moves data.
+bool rounds_as_unfused(const Program& program, const Op& op) {
+  const auto inputs_are_no_finer = [&](DType dtype) {
+    return all_buffers(program, program.inputs_of(op),
+                       [&](const Buffer& buffer) { return !is_coarser(dtype, buffer.dtype); });
+  };
+  const auto outputs_are_no_coarser = [&](DType dtype) {
+    return all_buffers(program, program.outputs_of(op),
+                       [&](const Buffer& buffer) { return !is_coarser(buffer.dtype, dtype); });
+  };
+  const Shape& shape = program.shapes[op.shape];
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return inputs_are_no_finer(exchange->wire) && outputs_are_no_coarser(exchange->wire);
+  }
+  if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+    return inputs_are_no_finer(collective->wire) && outputs_are_no_coarser(collective->wire);
+  }
+  const auto* elementwise = std::get_if<ElementwiseShape>(&shape);
+  if (elementwise != nullptr && elementwise->function == Function::copy) {
+    return all_buffers(program, program.outputs_of(op),
+                       [&](const Buffer& buffer) { return inputs_are_no_finer(buffer.dtype); });
+  }
+  return rounds_to_tensors(program, op);
+}
+
 }  // namespace
 
 Tally& Tally::operator+=(const Tally& other) {
@@ -208,21 +258,9 @@ bool cuts_no_sum(const Program& program) {
     return gemm == nullptr ||
            ((!gemm->transpose_a || inputs[0].count == 1) && (gemm->transpose_b || inputs[1].count == 1));
   };
-  // The unfused operation does not use values that a coarser wire has rounded.
-  const auto is_sent_whole = [&](const Op& op) {
-    const Shape& shape = program.shapes[op.shape];
-    const auto* exchange = std::get_if<ExchangeShape>(&shape);
-    const auto* collective = std::get_if<CollectiveShape>(&shape);
-    if ((exchange == nullptr && collective == nullptr) || op.inputs.count == 0) {
-      return true;
-    }
-    const DType wire = exchange != nullptr ? exchange->wire : collective->wire;
-    return std::ranges::all_of(program.regions_of(program.inputs_of(op).front()), [&](const Region& region) {
-      return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(region.buffer)].dtype).relative;
-    });
-  };
   return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); }) &&
-         std::ranges::all_of(program.ops, in_order) && std::ranges::all_of(program.ops, is_sent_whole);
+         std::ranges::all_of(program.ops, in_order) &&
+         std::ranges::all_of(program.ops, [&](const Op& op) { return rounds_as_unfused(program, op); });
 }
 
 bool has_collective_sums(const Program& program) {

@@ -57,6 +57,28 @@ ops:
   - {id: 4, op: elementwise, purpose: essential, function: gelu, in: y, out: g, waits: [3]}
 )";
 
+/// An all-gather and a GEMM, which cut no sum.
+constexpr std::string_view gather_schedule = R"(schema: commfuse.schedule/1
+name: gather
+mesh: {tp: 2}
+dimensions: {tokens: 2, hidden: 1, qkv: 2}
+tensors:
+  x: {rows: tokens*2, columns: hidden*1}
+  w: {rows: hidden*1, columns: qkv*2}
+  y: {product: [x, w]}
+buffers:
+  x: {role: input, rows: tokens*1, columns: hidden*1}
+  w: {role: weight, rows: hidden*1, columns: qkv*1}
+  gathered: {rows: tokens*2, columns: hidden*1}
+  y: {role: output, rows: tokens*2, columns: qkv*1}
+initial: [{here: x, tensor: x, row: tp}, {here: w, tensor: w, column: tp}]
+final: [{here: y, tensor: y, column: tp}]
+unfused: [gemm: {m: tokens*2, n: qkv*1, k: hidden*1}]
+ops:
+  - {id: 0, op: collective, kind: all_gather, in: x, out: gathered}
+  - {id: 1, op: gemm, a: gathered, b: w, out: y, waits: [0]}
+)";
+
 ScheduleFile file_of(const std::string& text) { return {"own.yaml", parse_program(text, "own.yaml")}; }
 
 /// Returns the text with the first `from` replaced.
@@ -81,6 +103,18 @@ TEST(CheckFile, AScheduleOverItsOwnDimensionsIsRight) {
   EXPECT_EQ(result.findings, std::vector<std::string>{});
   EXPECT_TRUE(result.ok()) << to_json({&result, 1});
   EXPECT_EQ(result.ops, 5);
+}
+
+TEST(CheckFile, ATensorInAFinerBufferNeedNotHaveTheUnfusedBits) {
+  const std::string text{gather_schedule};
+  const CheckResult plain = check_point(point_of(file_of(text), 1));
+  EXPECT_TRUE(plain.ok()) << to_json({&plain, 1});
+  EXPECT_TRUE(plain.verdict.bitwise.has_value());
+  // Tensor y is bf16, so the unfused operation rounds it more than this buffer does.
+  const CheckResult finer = check_point(
+      point_of(file_of(with(text, "columns: qkv*1}\ninitial", "columns: qkv*1, dtype: fp32}\ninitial")), 1));
+  EXPECT_TRUE(finer.ok()) << to_json({&finer, 1});
+  EXPECT_FALSE(finer.verdict.bitwise.has_value());
 }
 
 TEST(CheckFile, AWrongScheduleFailsItsProofAndIsNotRun) {
