@@ -2,8 +2,9 @@
 //
 // The bound. Let a hat mean "as computed by a schedule", and |x^ - x| <= e for every element x of every tensor.
 //
-// Input      e = 0: the exact result is that of the inputs as stored. Where a wire is coarser than the input's dtype,
-//            e = v |x| + half the wire's smallest subnormal: rounding a value to the same dtype again changes nothing.
+// Input      e = 0: the exact result is that of the inputs as stored. Where a wire, or a buffer on the way, is coarser
+//            than the input's dtype, e = v |x| + half the smallest subnormal of the coarsest: rounding a value to the
+//            same dtype again changes nothing.
 //
 // Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
 //            (its blocks, or the shortest runs of them that an op multiplies) whose partial products different ranks
@@ -127,11 +128,11 @@ std::int64_t parts_of(const Program& program, const Tensor& product) {
   return shortest == 0 ? whole.blocks : (whole.blocks + shortest - 1) / shortest;
 }
 
-/// An input is exact, except for the rounding of a coarser wire; rounding it to the same dtype again does not change
-/// it.
+/// An input is exact, except for the rounding of a coarser wire or buffer; rounding it to the same dtype again does not
+/// change it.
 Bounded bounded_input(const Matrix<float>& given, DType dtype, const Roundings& roundings) {
   Bounded input{widened(given), Matrix<double>(given.rows(), given.columns())};
-  if (roundings.wire_rounds && roundings.storage.relative > roundoff_of(dtype).relative) {
+  if (roundings.storage.relative > roundoff_of(dtype).relative) {
     input.bound = combined(input.value, input.value, [&](double x, double) {
       return roundings.storage.relative * std::abs(x) + roundings.storage.absolute;
     });

@@ -117,6 +117,18 @@ TEST(CheckFile, ATensorInAFinerBufferNeedNotHaveTheUnfusedBits) {
   EXPECT_FALSE(finer.verdict.bitwise.has_value());
 }
 
+TEST(CheckFile, ABufferThatRoundsAnInputStaysInTheBound) {
+  std::string text = with(std::string{gather_schedule}, "x: {rows: tokens*2, columns: hidden*1}",
+                          "x: {rows: tokens*2, columns: hidden*1, dtype: fp32}");
+  text = with(text, "x: {role: input, rows: tokens*1, columns: hidden*1}",
+              "x: {role: input, rows: tokens*1, columns: hidden*1, dtype: fp32}");
+  text = with(text, "columns: qkv*1}\ninitial", "columns: qkv*1, dtype: fp32}\ninitial");
+  const CheckResult result = check_point(point_of(file_of(text), 1));  // the buffer `gathered` is bf16
+  EXPECT_TRUE(result.ok()) << to_json({&result, 1});
+  EXPECT_FALSE(result.verdict.bitwise.has_value());
+  EXPECT_GT(result.verdict.bound.worst, 0.1);
+}
+
 TEST(CheckFile, AWrongScheduleFailsItsProofAndIsNotRun) {
   const CheckResult result = check_point(point_of(file_of(with(std::string{own_schedule}, ", waits: [2]", "")), 1));
   EXPECT_FALSE(result.ok());
