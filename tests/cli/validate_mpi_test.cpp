@@ -103,6 +103,18 @@ TEST_F(UnderMpirun, OtherExecutorsRunOnOneProcess) {
   EXPECT_EQ(count(outcome.out, "1 schedule correct: "), 1U) << outcome.out;
 }
 
+// Only the first process works, so it alone fails. If it started MPI to report that, it would wait for the others.
+TEST_F(UnderMpirun, OtherExecutorsFailOnOneProcess) {
+  const Outcome check = run_program(mpirun(2, "-q") + "commfuse-validate check --executor cpu missing.yaml");
+  EXPECT_EQ(check.code, 2);
+  EXPECT_EQ(check.out, "");
+  EXPECT_NE(check.err.find("missing.yaml"), std::string::npos) << check.err;
+  const Outcome run = run_program(mpirun(2, "-q") + "commfuse-validate run --executor cpu --hardware h100-sxn");
+  EXPECT_EQ(run.code, 2);
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(run.err.find("h100-sxn"), std::string::npos) << run.err;
+}
+
 TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {
   const OwnFolder folder;
   const std::string command =

@@ -437,7 +437,7 @@ int run_here(CheckRequest request, Launch& launch) {
   if (request.executor == "mpi") {
     return run_on_processes(request, launch.crew(patience));
   }
-  return launch.speaks() ? run(request) : exit_code::done;
+  return launch.works_alone() ? run(request) : exit_code::done;
 }
 
 /// Throws ConfigError for flags that choose among generated schedules, because they do not apply to a file.

@@ -232,7 +232,7 @@ int run(const LinksRequest& request, Launch& launch) {
   const std::vector<Bytes> sizes = sizes_of(request);
   require_expectation(request);
   if (!request.record.empty()) {
-    return launch.speaks() ? report_record(request, tolerance) : exit_code::done;
+    return launch.works_alone() ? report_record(request, tolerance) : exit_code::done;
   }
   const BenchOptions options = options_of(request);
   if (request.copies.wanted()) {

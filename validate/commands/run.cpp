@@ -103,7 +103,7 @@ int run(const RunRequest& request, Launch& launch) {
   if (request.arguments.executor == "mpi" || (request.arguments.executor.empty() && launch.under_mpi())) {
     return run_on_processes(request, launch.crew(default_patience));
   }
-  if (!launch.speaks()) {
+  if (!launch.works_alone()) {
     return exit_code::done;
   }
   std::optional<std::vector<HandWritten>> schedules = sim::read_schedules(request.arguments.schedules);

@@ -92,7 +92,7 @@ bool Launch::open_for_the_end() {
 }
 
 int Launch::leave(int code, const std::string& message) {
-  if (!started_ || (code == exit_code::done && !crew_)) {
+  if (!started_ || (!crew_ && (is_alone_ || code == exit_code::done))) {
     return code;
   }
   if (!crew_ && !open_for_the_end()) {

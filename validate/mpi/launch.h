@@ -30,6 +30,13 @@ class Launch {
   /// Returns whether this process prints; of several processes only one does.
   [[nodiscard]] bool speaks() const { return !started_ || started_->process == 0; }
 
+  /// Returns whether this process does the work, which only one of the processes does. The others end without starting
+  /// MPI, so leave() does not start it on this process either.
+  [[nodiscard]] bool works_alone() {
+    is_alone_ = true;
+    return speaks();
+  }
+
   /// Starts MPI on the first call. Throws std::runtime_error if MPI is missing or its number of processes differs from
   /// the launcher's, and ConfigError if this process was not started as one of several.
   Crew& crew(std::chrono::nanoseconds patience);
@@ -46,7 +53,8 @@ class Launch {
   void open();
   [[nodiscard]] bool open_for_the_end();
 
-  bool tried_ = false;  // true once a start of MPI was tried
+  bool tried_ = false;     // true once a start of MPI was tried
+  bool is_alone_ = false;  // true once works_alone() was called
   std::optional<Started> started_;
   std::unique_ptr<World> world_;
   std::unique_ptr<Crew> crew_;
