@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "validate/commands/gpu.h"
-#include "validate/cpu/cpu_executor.h"
 #include "validate/mpi/mpi_executor.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/data.h"
@@ -58,9 +58,11 @@ Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner
   return variant;
 }
 
+CpuOptions real_work(const std::optional<Pace>& pace) { return {.pace = pace, .patience = std::chrono::hours(24)}; }
+
 Runner on_threads(const std::optional<Pace>& pace) {
   const MakeExecutor threads = [pace](Lowered lowered, Sizes sizes) {
-    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.pace = pace});
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), real_work(pace));
   };
   return {.checked = threads, .timed = threads};
 }

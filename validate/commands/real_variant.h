@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sim/point/request.h"
+#include "validate/cpu/cpu_executor.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/crew.h"
 #include "validate/pace.h"
@@ -27,6 +28,9 @@ struct Runner {
   std::function<Verdict(const Verdict& mine)> together = [](const Verdict& mine) { return mine; };
 };
 
+/// Returns the options of ranks that are threads and do real work. One GEMM of a large point may take minutes, and ends
+/// by itself. Threads that wait for each other are detected without patience.
+CpuOptions real_work(const std::optional<Pace>& pace);
 /// Makes a runner whose ranks and lanes are threads.
 Runner on_threads(const std::optional<Pace>& pace);
 /// Makes a runner whose ranks are processes. The leader has the levels of all ranks.

@@ -66,7 +66,11 @@ void Crew::work(int members, Activity* activity, bool may_step, Until&& until) {
   last_leader_ = now;
   while (!until()) {
     bool moved = take_notes(activity);
-    moved = (may_step && activity->step()) || moved;
+    if (may_step) {
+      const Clock::time_point begun = Clock::now();
+      moved = activity->step() || moved;
+      last_leader_ += Clock::now() - begun;  // the leader could not be heard meanwhile
+    }
     if (moved) {
       last_moved_ = Clock::now();
       moved_since_beat_ = true;

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,30 @@ TEST(MpiExecutor, ALostLeaderIsDetected) {
     }
   });
   EXPECT_EQ(thrown[1].rfind("process 0 has not answered for 3.0", 0), 0U) << thrown[1];
+}
+
+TEST(Crew, TheTimeOfALongStepIsNotSilenceOfTheLeader) {
+  class OneStep final : public Activity {
+   public:
+    explicit OneStep(std::chrono::nanoseconds length) : length_(length) {}
+    bool step() override {
+      std::this_thread::sleep_for(length_);
+      is_done_ = true;
+      return true;
+    }
+    [[nodiscard]] bool done() const override { return is_done_; }
+
+   private:
+    std::chrono::nanoseconds length_;
+    bool is_done_ = false;
+  };
+  const auto thrown = on_processes(2, [&](World& world) {
+    const bool is_slow = world.process() == 1;  // gives the leader up after 3.02 s
+    Crew crew(world, is_slow ? std::chrono::nanoseconds(10ms) : long_patience);
+    OneStep activity(is_slow ? 3100ms : 0ms);
+    crew.perform(2, activity);
+  });
+  EXPECT_EQ(thrown, std::vector<std::string>(2));
 }
 
 TEST(Crew, AllProcessesEndWithTheSameExitCode) {
