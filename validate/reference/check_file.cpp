@@ -106,7 +106,7 @@ void require_small(const ScheduleFile& file, const Sizes& sizes) {
     tensors += elements_of(sizes, tensor.rows, tensor.columns);
     if (tensor.definition == Tensor::Definition::product) {
       multiplied += elements_of(sizes, tensor.rows, tensor.columns) *
-                    static_cast<double>(sizes.elements(program.tensors[position(tensor.a)].columns));
+                    static_cast<double>(sizes.elements(contraction_of(tensor, program.tensors[position(tensor.a)])));
     }
   }
   double buffers = 0.0;
@@ -124,18 +124,20 @@ void require_small(const ScheduleFile& file, const Sizes& sizes) {
   }
 }
 
-/// Returns the dimensions that GEMMs sum over, except those that hold heads.
+/// Returns the dimensions that GEMMs sum over, except those that hold heads or sequences.
 std::set<DimensionId> contracted(const Program& program) {
   std::set<DimensionId> dimensions;
   for (const Tensor& tensor : program.tensors) {
     if (tensor.definition == Tensor::Definition::product) {
-      dimensions.insert(program.tensors[position(tensor.a)].columns.dimension);
+      dimensions.insert(contraction_of(tensor, program.tensors[position(tensor.a)]).dimension);
     }
   }
   for (const Shape& shape : program.shapes) {
     if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       dimensions.erase(attention->columns.dimension);
       dimensions.erase(attention->qkv.dimension);
+      dimensions.erase(attention->queries.dimension);
+      dimensions.erase(attention->keys.dimension);
     }
   }
   return dimensions;

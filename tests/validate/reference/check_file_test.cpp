@@ -79,6 +79,25 @@ ops:
   - {id: 1, op: gemm, a: gathered, b: w, out: y, waits: [0]}
 )";
 
+/// A gradient of a weight, a sum over more tokens than bf16 can add exactly.
+constexpr std::string_view gradient_schedule = R"(schema: commfuse.schedule/1
+name: gradient
+mesh: {tp: 2}
+dimensions: {tokens: 128, hidden: 1, qkv: 2}
+tensors:
+  x: {rows: tokens*128, columns: hidden*1}
+  dy: {rows: tokens*128, columns: qkv*2}
+  dw: {product: [x, dy], transpose_a: true}
+buffers:
+  x: {role: input, rows: tokens*128, columns: hidden*1}
+  dy: {role: input, rows: tokens*128, columns: qkv*1}
+  dw: {role: output, rows: hidden*1, columns: qkv*1}
+initial: [{here: x, tensor: x}, {here: dy, tensor: dy, column: tp}]
+final: [{here: dw, tensor: dw, column: tp}]
+unfused: [gemm: {m: hidden*1, n: qkv*1, k: tokens*128, transpose_a: true}]
+ops: [{id: 0, op: gemm, transpose_a: true, a: x, b: dy, out: dw}]
+)";
+
 ScheduleFile file_of(const std::string& text) { return {"own.yaml", parse_program(text, "own.yaml")}; }
 
 /// Returns the text with the first `from` replaced.
@@ -159,6 +178,20 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
     EXPECT_TRUE(integers_stay_exact(file.program, sizes, 1));
     EXPECT_EQ(sizes.block[4], plain[0].block[4]);  // packed holds heads and keeps its size
   }
+}
+
+TEST(CheckFile, RowsThatATransposedProductContractsAreShortened) {
+  // Of 128 x 8 tokens, 4 in 9 pairs of integers have a product of 1 or -1: 455 is beyond bf16's 256.
+  const ScheduleFile file = file_of(std::string{gradient_schedule});
+  const std::vector<Sizes> plain = checked_sizes(file.program);
+  EXPECT_FALSE(integers_stay_exact(file.program, plain[1], 1));
+  const std::vector<Sizes> sizes = sizes_for(file, 1);
+  ASSERT_EQ(sizes.size(), plain.size());
+  EXPECT_TRUE(integers_stay_exact(file.program, sizes[1], 1));
+  EXPECT_LT(sizes[1].block[0], plain[1].block[0]);  // tokens
+  EXPECT_EQ(sizes[1].block[1], plain[1].block[1]);  // hidden
+  const CheckResult result = check_point(point_of(file, 1));
+  EXPECT_TRUE(result.ok()) << to_json({&result, 1});
 }
 
 TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
